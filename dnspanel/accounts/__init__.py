@@ -1,0 +1,1 @@
+"""WHO: users, roles and invitations."""

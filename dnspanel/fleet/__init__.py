@@ -1,0 +1,1 @@
+"""PUSH, VERIFY, LIVE NUMBERS: nodes, enrolment, push tasks, telemetry."""

@@ -1,0 +1,242 @@
+"""Settings, all read from the environment; README lists every variable.
+
+A required variable that is unset stops the start with its name. Secrets may
+be given as NAME or as NAME_FILE (a mounted file); there are no defaults for
+them.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from psycopg.conninfo import conninfo_to_dict
+
+
+def envstr(name: str, default: str | None = None) -> str:
+    """Return the variable, or the default; raise when there is neither."""
+    value = os.environ.get(name, default)
+    if value is None:
+        raise ImproperlyConfigured(f"Set the environment variable {name}.")
+    return value
+
+
+def envbool(name: str, default: bool) -> bool:
+    value = envstr(name, "yes" if default else "no").strip().lower()
+    if value not in {"yes", "no", "true", "false", "1", "0"}:
+        raise ImproperlyConfigured(f"{name} must be yes or no, not {value!r}.")
+    return value in {"yes", "true", "1"}
+
+
+def envint(name: str, default: int) -> int:
+    value = envstr(name, str(default))
+    try:
+        return int(value)
+    except ValueError as exc:
+        raise ImproperlyConfigured(f"{name} must be a whole number, not {value!r}.") from exc
+
+
+def envlist(name: str, default: str) -> list[str]:
+    return [item.strip() for item in envstr(name, default).split(",") if item.strip()]
+
+
+def envsecret(name: str) -> str:
+    """Return a secret given as NAME or as a file named by NAME_FILE."""
+    path = os.environ.get(f"{name}_FILE")
+    if path is None:
+        return envstr(name)
+    try:
+        return Path(path).read_text().strip()
+    except OSError as exc:
+        raise ImproperlyConfigured(f"{name}_FILE: cannot read {path}: {exc.strerror}.") from exc
+
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(envstr("PANEL_VAR", str(BASE_DIR / "var")))
+
+SECRET_KEY = envsecret("PANEL_SECRET_KEY")
+# Encrypts private keys at rest (a Fernet key); separate from SECRET_KEY so that either can be rotated alone.
+MASTER_KEY = envsecret("PANEL_MASTER_KEY")
+DEBUG = envbool("PANEL_DEBUG", False)
+PANEL_URL = envstr("PANEL_URL", "http://127.0.0.1:8000").rstrip("/")
+ALLOWED_HOSTS = envlist("PANEL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+BEHIND_TLS = PANEL_URL.startswith("https://")
+CSRF_TRUSTED_ORIGINS = [PANEL_URL]
+
+# Zone policy
+ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", False)
+DEFAULT_NAMESERVERS = envlist("PANEL_DEFAULT_NAMESERVERS", "ns1.example.net.,ns2.example.net.")
+DEFAULT_HOSTMASTER = envstr("PANEL_DEFAULT_HOSTMASTER", "hostmaster.example.net.")
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_htmx",
+    "csp",
+    "rest_framework",
+    "allauth",
+    "allauth.account",
+    "dnspanel.accounts",
+    "dnspanel.zones",
+    "dnspanel.publish",
+    "dnspanel.fleet",
+    "dnspanel.web",
+    "dnspanel.demo",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "dnspanel.web.signed_in.SignedInMiddleware",
+]
+
+ROOT_URLCONF = "dnspanel.urls"
+ASGI_APPLICATION = "dnspanel.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "csp.context_processors.nonce",
+                "dnspanel.web.frame.frame",
+            ],
+        },
+    },
+]
+
+
+def _database(conninfo: str) -> dict[str, Any]:
+    """Django's database settings from a libpq connection string or URL."""
+    parts = conninfo_to_dict(conninfo)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.pop("dbname", ""),
+        "USER": parts.pop("user", ""),
+        "PASSWORD": parts.pop("password", ""),
+        "HOST": parts.pop("host", ""),
+        "PORT": str(parts.pop("port", "")),
+        "OPTIONS": parts,
+        "CONN_MAX_AGE": 600,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+DATABASES = {"default": _database(envsecret("PANEL_DATABASE"))}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = envsecret("PANEL_REDIS_URL")
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 300,
+    "socket_connect_timeout": 1,
+    "socket_timeout": 5,
+}
+# Without these, publishing a bell to a dead Redis would hang the web request that rang it.
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_DEFAULT_QUEUE = "push"
+CELERY_TASK_ROUTES = {
+    "dnspanel.publish.*": {"queue": "publish"},
+    "dnspanel.fleet.*": {"queue": "push"},
+}
+CELERY_BEAT_SCHEDULE = {
+    "encode-log": {"task": "dnspanel.publish.tasks.encode_log", "schedule": 2.0, "options": {"expires": 5}},
+    "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
+}
+
+# Segments and snapshots; any Django storage, e.g. S3 through django-storages.
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "segments": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": str(VAR_DIR / "segments")},
+    },
+}
+PUBLISHER_DIR = VAR_DIR / "publisher"
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "zone-list"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_ADAPTER = "dnspanel.accounts.adapter.PanelAccountAdapter"
+ACCOUNT_SESSION_REMEMBER = None
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_HSTS_SECONDS = 31_536_000 if BEHIND_TLS else 0
+SECURE_SSL_REDIRECT = False
+if BEHIND_TLS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+        "manifest-src": ["'self'"],
+    }
+}
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = True
+STATIC_URL = "static/"
+STATIC_ROOT = Path(envstr("PANEL_STATIC_ROOT", str(VAR_DIR / "static")))
+STATICFILES_DIRS = [BASE_DIR / "static"]
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {"dnspanel": {"level": "INFO"}, "replication": {"level": "INFO"}, "django.request": {"level": "ERROR"}},
+}

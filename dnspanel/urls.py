@@ -1,0 +1,8 @@
+"""URLs of the panel."""
+
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("dnspanel.fleet.urls")),
+    path("", include("dnspanel.web.urls")),
+]

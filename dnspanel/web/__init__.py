@@ -1,0 +1,1 @@
+"""The web face: Django templates and htmx."""

@@ -1,0 +1,186 @@
+"""Zones, RRsets, drafts, revisions and the log.
+
+Models store and constrain; every write goes through `edit`, `draft` and
+`revision`.
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex, OpClass
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Upper
+
+
+class Channel(models.TextChoices):
+    """By what a publication came."""
+
+    WEB = "web", "web"
+    API = "api", "API"
+    IMPORT = "import", "import"
+    DYNAMIC_UPDATE = "dynamic", "dynamic update"
+    SYSTEM = "system", "system"
+
+
+class LogHead(models.Model):
+    """The one row that hands out sequences; locking it is the last step of a publication.
+
+    PostgreSQL's own sequences become visible out of commit order, so a reader
+    of the log could skip a late commit for ever.
+    """
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    cluster = models.UUIDField()
+    epoch = models.UUIDField()
+    sequence = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="loghead_single")]
+
+
+class Publication(models.Model):
+    """One sequence of the log: everything that one act published, over any number of zones."""
+
+    sequence = models.BigIntegerField(primary_key=True)
+    epoch = models.UUIDField()
+    at = models.DateTimeField()
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    channel = models.CharField(max_length=16, choices=Channel)
+    reason = models.TextField(blank=True)
+    # Given by the form: the same form sent twice is one publication.
+    form_id = models.UUIDField(null=True, unique=True)
+
+
+class Zone(models.Model):
+    """A zone; its id is also PowerDNS's domain id and is never used twice."""
+
+    id = models.AutoField(primary_key=True)
+    name = models.TextField(db_collation="C")  # absolute, lower case, canonical
+    serial = models.BigIntegerField()
+    revision = models.IntegerField(default=0)  # number of the newest revision
+    rrset_count = models.IntegerField(default=0)
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    sequence = models.BigIntegerField(default=0)  # of the newest revision
+    deleted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["name"], condition=Q(deleted_at=None), name="zone_name_unique_alive"),
+            models.CheckConstraint(condition=Q(id__gt=0, id__lt=2**31 - 1), name="zone_id_is_a_domain_id"),
+            models.CheckConstraint(condition=Q(serial__gte=0, serial__lt=2**32), name="zone_serial_u32"),
+            models.CheckConstraint(condition=Q(name__endswith="."), name="zone_name_absolute"),
+        ]
+        indexes = [
+            GinIndex(OpClass(Upper("name"), "gin_trgm_ops"), name="zone_name_trigram"),
+            models.Index(fields=["deleted_at"], condition=~Q(deleted_at=None), name="zone_trash"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RRset(models.Model):
+    """One RRset of a zone: the unit of everything.
+
+    `rdata` holds canonical presentation texts, sorted by wire form, without
+    duplicates; `disabled` is the subset of them that is kept but not served.
+    A trigger (migration 0002) refuses a CNAME beside other RRsets.
+    """
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="rrsets", db_index=False)
+    name = models.TextField(db_collation="C")
+    # `names.relative_key`: byte order is DNSSEC canonical order, and a subtree is one prefix.
+    owner_key = models.BinaryField()
+    type = models.IntegerField()
+    ttl = models.IntegerField()
+    rdata = ArrayField(models.TextField())
+    disabled = ArrayField(models.TextField(), default=list)
+    comment = models.TextField(blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["zone", "owner_key", "type"], name="rrset_unique"),
+            models.CheckConstraint(condition=Q(type__gt=0, type__lt=65536), name="rrset_type_u16"),
+            models.CheckConstraint(condition=Q(ttl__gte=0, ttl__lt=2**31), name="rrset_ttl_rfc2181"),
+            models.CheckConstraint(condition=Q(rdata__len__gt=0), name="rrset_not_empty"),
+            models.CheckConstraint(condition=Q(rdata__contains=F("disabled")), name="rrset_disabled_subset"),
+        ]
+        indexes = [GinIndex(fields=["rdata"], name="rrset_rdata")]
+
+
+class RevisionKind(models.TextChoices):
+    CREATE = "create", "created"
+    CHANGE = "change", "changed"
+    DELETE = "delete", "deleted"
+    RESTORE = "restore", "restored"
+
+
+class Revision(models.Model):
+    """A published, numbered, immutable change of one zone."""
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="revisions")
+    number = models.IntegerField()
+    publication = models.ForeignKey(Publication, on_delete=models.CASCADE, related_name="revisions")
+    kind = models.CharField(max_length=8, choices=RevisionKind)
+    serial = models.BigIntegerField()
+    added = models.IntegerField(default=0)
+    changed = models.IntegerField(default=0)
+    removed = models.IntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["zone", "number"], name="revision_number_unique")]
+
+
+class Change(models.Model):
+    """One RRset before and after a revision; null means absent.
+
+    The values are `{"ttl", "rdata", "disabled", "comment"}`. A revision that
+    creates or deletes a zone stores no changes: today's state with later
+    changes undone says the same.
+    """
+
+    revision = models.ForeignKey(Revision, on_delete=models.CASCADE, related_name="changes")
+    name = models.TextField(db_collation="C")
+    owner_key = models.BinaryField()
+    type = models.IntegerField()
+    before: "models.JSONField[Any]" = models.JSONField(null=True)
+    after: "models.JSONField[Any]" = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["revision", "owner_key", "type"], name="change_unique"),
+        ]
+
+
+class Draft(models.Model):
+    """A person's unpublished operations, over any number of zones."""
+
+    author = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="draft")
+    changed_at = models.DateTimeField()
+
+
+class Operation(models.Model):
+    """One RRset as its editor wants it (null: gone), and as it was when the edit began.
+
+    Publish compares `base` with what the zone holds by then: equal means apply,
+    different means a conflict that shows base, theirs and mine.
+    """
+
+    draft = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="operations")
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    name = models.TextField(db_collation="C")
+    owner_key = models.BinaryField()
+    type = models.IntegerField()
+    base: "models.JSONField[Any]" = models.JSONField(null=True)
+    wanted: "models.JSONField[Any]" = models.JSONField(null=True)
+    base_revision = models.IntegerField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["draft", "zone", "owner_key", "type"], name="operation_unique"),
+        ]

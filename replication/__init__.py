@@ -1,0 +1,1 @@
+"""What panel and nodes share: names, rdata, PowerDNS's bytes, segments, the store, the protocol. No Django, Celery, PostgreSQL."""

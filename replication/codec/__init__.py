@@ -1,0 +1,1 @@
+"""PowerDNS LMDB bytes as pure functions: no I/O."""
