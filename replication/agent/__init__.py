@@ -1,1 +1,3 @@
-"""The agent on a node: applies segments beside a live pdns_server, purges, asks it by DNS, reports."""
+"""The agent beside each PowerDNS: receives segments, writes them, and says what PowerDNS answers."""
+
+VERSION = "0.1.0"

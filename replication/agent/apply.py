@@ -1,0 +1,200 @@
+"""What the agent does with a push: write it, make PowerDNS answer it, see the answer, and only then say so.
+
+One push at a time. Data that was committed stays committed whatever comes after: PowerDNS being down delays the
+ack, not the data. The panel repeats what was not acknowledged, and what is repeated is verified again, never
+acknowledged from memory.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from replication import stats, verify
+from replication.agent.purge import MAX_NAMES, Purger
+from replication.codec.schema import Dbi
+from replication.errors import Busy, DiskFull, NotServed, Permanent, ReplicationError
+from replication.position import Position
+from replication.protocol import Ack
+from replication.segment import Kind, Op, Segment, ZoneMark, open_segments
+from replication.store import Store
+
+LOCK_SECONDS = 10.0
+VERIFY_SECONDS = 2.0
+# A first look that finds something else is repeated: after this pause, this often.
+ATTEMPTS = 3
+PAUSE_SECONDS = 0.05
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What went wrong last, in words; empty strings when nothing did since."""
+
+    refusal: str = ""
+    refused_at: float = 0.0
+    unserved: str = ""
+    unserved_since: float = 0.0
+    answered: Position | None = None
+
+
+class Applier:
+    """Applies pushes to one store beside one PowerDNS."""
+
+    def __init__(
+        self,
+        store: Store,
+        purger: Purger,
+        *,
+        signing_keys: Sequence[bytes],
+        dns_address: str,
+        dns_port: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store, self._purger, self._clock = store, purger, clock
+        self._signing_keys = signing_keys
+        self._dns_address, self._dns_port = dns_address, dns_port
+        self._lock = threading.Lock()
+        self.health = Health()
+        self.powerdns_version = ""
+
+    def apply(self, body: bytes | BinaryIO) -> Ack:
+        """Bring the store to the end of these segments and prove it by DNS.
+
+        1. Each segment's signature, then its content, in order; what one transaction committed stays.
+        2. Purge and verify everything touched, also when a later segment was refused.
+        3. Acknowledge the store's position.
+
+        Raises what `open_segments` and `Store.apply` raise, NotServed, or Busy if another push takes too long.
+        """
+        if not self._lock.acquire(timeout=LOCK_SECONDS):
+            raise Busy(what="the agent")
+        try:
+            ack = self._apply(body)
+        except NotServed as exc:
+            self._note_unserved(exc)
+            raise
+        except ReplicationError as exc:
+            self._note_refusal(exc)
+            raise
+        finally:
+            self._lock.release()
+        self.health = Health(answered=ack.position)
+        return ack
+
+    def settle_everything(self) -> bool:
+        """Purge all caches, because nobody knows what a former agent left in them. False if PowerDNS is down."""
+        try:
+            self._purger.settle_all()
+            self.powerdns_version = self._purger.version()
+        except NotServed:
+            return False
+        return True
+
+    def sweep(self) -> None:
+        """The purge's second look, called every second; notes when PowerDNS went away or came back."""
+        try:
+            self._purger.sweep()
+            self.powerdns_version = self._purger.version()
+        except NotServed as exc:
+            self._note_unserved(exc)
+        else:
+            if self.health.unserved:
+                health = self.health
+                self.health = Health(health.refusal, health.refused_at, answered=health.answered)
+
+    def _apply(self, body: bytes | BinaryIO) -> Ack:
+        began = time.perf_counter()
+        touched = _Touched()
+        first = last = size = 0
+        hold = 0.0
+        try:
+            for segment in open_segments(body, self._signing_keys):
+                hold = max(hold, self._apply_one(segment, touched))
+                first, last, size = first or segment.first, segment.last, size + segment.size
+        except ReplicationError:
+            if touched.zones:  # a part may have been committed; nobody acknowledges it, but it has to be seen
+                with contextlib.suppress(NotServed):
+                    self._purger.settle(touched.zones, None)
+            raise
+        applied = time.perf_counter()
+        position = self._settle(touched)
+        now = time.perf_counter()
+        apply_ms, verify_ms = (applied - began) * 1000, (now - applied) * 1000
+        stats.VERIFY_MS_MAX.note(verify_ms)
+        logger.info(
+            "applied from=%d to=%d bytes=%d apply_ms=%.1f lock_ms=%.1f verify_ms=%.1f",
+            first - 1, last, size, apply_ms, hold, verify_ms,
+        )  # fmt: skip
+        return Ack(position, *self._store.digests(), apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
+
+    def _apply_one(self, segment: Segment, touched: "_Touched") -> float:
+        """Write one segment; return the longest time the write lock was held, in ms."""
+        for mark in segment.marks():
+            touched.add_mark(mark)
+        applied = self._store.apply(segment, watch=touched.add_op)
+        if applied.already:
+            for op in segment.ops():
+                touched.add_op(op)
+            return 0.0
+        stats.SEGMENTS_APPLIED.add()
+        stats.SEGMENT_BYTES.add(segment.size)
+        stats.ROWS_WRITTEN.add(applied.rows)
+        stats.WRITE_LOCK_MS_MAX.note(applied.longest_hold_ms)
+        return applied.longest_hold_ms
+
+    def _settle(self, touched: "_Touched") -> Position:
+        """Purge until PowerDNS answers what the store holds; return the position it answered. Raises NotServed."""
+        position = self._store.position()
+        if position is None:
+            raise NotServed(question="position", expected="a position", found="an empty push")
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self._purger.settle(touched.zones, position)
+                expected = list(verify.expectations(self._store, touched.marks.items, touched.keys.items))
+                verify.verify(expected, self._dns_address, self._dns_port, seconds=VERIFY_SECONDS)
+            except NotServed:
+                if attempt == ATTEMPTS:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+            else:
+                break
+        self._store.release_pages()
+        return position
+
+    def _note_unserved(self, error: NotServed) -> None:
+        health = self.health
+        since = health.unserved_since or self._clock()
+        if health.unserved != str(error):
+            logger.warning("not served: %s", error)
+        self.health = Health(health.refusal, health.refused_at, str(error), since, health.answered)
+
+    def _note_refusal(self, error: ReplicationError) -> None:
+        """A refusal that a person has to see stays in the status until something was applied after it."""
+        stats.REFUSALS.add()
+        logger.warning("refused: %s: %s", type(error).__name__, error)
+        if isinstance(error, Permanent | DiskFull):
+            health = self.health
+            self.health = Health(str(error), self._clock(), health.unserved, health.unserved_since, health.answered)
+
+
+class _Touched:
+    """What a push touched: the zones to purge, and a selection of zones and rows to ask for. Bounded."""
+
+    def __init__(self) -> None:
+        self.zones: set[str] = set()
+        self.marks: verify.Sample[ZoneMark] = verify.Sample()
+        self.keys: verify.Sample[bytes] = verify.Sample()
+
+    def add_mark(self, mark: ZoneMark) -> None:
+        if len(self.zones) <= MAX_NAMES:
+            self.zones.add(mark.name)
+        self.marks.add(mark)
+
+    def add_op(self, op: Op) -> None:
+        if op.dbi is Dbi.RECORDS and op.kind is not Kind.DELETE_PREFIX:
+            self.keys.add(op.key)

@@ -1,0 +1,206 @@
+"""What an agent has to know: a TOML file for what the operator decides, and the identity that the panel gave.
+
+    agent.toml            every key, with its default where it has one
+    ------------------    -----------------------------------------------------------------
+    identity_dir          directory that `enroll` wrote: node.key node.pem ca.pem identity.json
+    state_dir             the agent's own directory: its lock and the segments being received
+    lmdb_path             PowerDNS's `lmdb-filename`
+    control_socket        PowerDNS's `pdns.controlsocket`
+    dns_address           where to ask PowerDNS, an IP address
+    dns_port = 53
+    receiver_threads      PowerDNS's `receiver-threads`
+    listen_host = "::"    where the panel calls
+    listen_port = 8533
+    api_port = 8081       PowerDNS's `webserver-port`
+    api_key = ""          PowerDNS's `api-key`; without it there are no live numbers
+    map_size_mib = 16000  at most PowerDNS's `lmdb-map-size`
+    max_body_mib = 2048   larger pushes are refused
+
+Relative paths start at the file's own directory.
+"""
+
+import base64
+import ipaddress
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from replication.codec.schema import schema_for
+from replication.errors import UnknownSchema
+
+KEY_FILE, CERTIFICATE_FILE, CA_FILE, IDENTITY_FILE = "node.key", "node.pem", "ca.pem", "identity.json"
+MIB = 1 << 20
+# A UNIX socket's path has to fit the kernel's structure, with its final zero byte.
+_MAX_SOCKET_PATH = 107
+
+_DEFAULTS: dict[str, Any] = {
+    "dns_port": 53,
+    "listen_host": "::",
+    "listen_port": 8533,
+    "api_port": 8081,
+    "api_key": "",
+    "map_size_mib": 16000,
+    "max_body_mib": 2048,
+}
+_REQUIRED: dict[str, type] = {
+    "identity_dir": str,
+    "state_dir": str,
+    "lmdb_path": str,
+    "control_socket": str,
+    "dns_address": str,
+    "receiver_threads": int,
+}
+
+
+class BadConfig(Exception):
+    """The configuration cannot be used; `faults` names everything that is wrong with it."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who this node is, as the panel said when it enrolled."""
+
+    node: str
+    cluster: UUID
+    schema: int
+    signing_keys: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """A configuration in which everything was checked that can be without touching the network."""
+
+    identity: Identity
+    identity_dir: Path
+    state_dir: Path
+    lmdb_path: Path
+    control_socket: Path
+    dns_address: str
+    dns_port: int
+    receiver_threads: int
+    listen_host: str
+    listen_port: int
+    api_port: int
+    api_key: str = field(repr=False)
+    map_size: int
+    max_body: int
+
+    @property
+    def key_path(self) -> Path:
+        return self.identity_dir / KEY_FILE
+
+    @property
+    def certificate_path(self) -> Path:
+        return self.identity_dir / CERTIFICATE_FILE
+
+    @property
+    def ca_path(self) -> Path:
+        return self.identity_dir / CA_FILE
+
+
+def read_config(path: Path) -> AgentConfig:
+    """The configuration in a file. Raises BadConfig with every fault at once."""
+    try:
+        values = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        raise BadConfig([f"{path}: {exc}"]) from exc
+    base = path.resolve().parent
+    faults = _faults_in(values)
+    values = {**_DEFAULTS, **values}
+    if faults:
+        raise BadConfig([f"{path}: {fault}" for fault in faults])
+    control_socket = base / values["control_socket"]
+    if len(str(control_socket)) > _MAX_SOCKET_PATH:
+        faults.append(f"control_socket is longer than {_MAX_SOCKET_PATH} bytes, which no UNIX socket can be")
+    identity_dir = base / values["identity_dir"]
+    identity = _read_identity(identity_dir, faults)
+    if faults or identity is None:
+        raise BadConfig([f"{path}: {fault}" for fault in faults])
+    return AgentConfig(
+        identity=identity,
+        identity_dir=identity_dir,
+        state_dir=base / values["state_dir"],
+        lmdb_path=base / values["lmdb_path"],
+        control_socket=control_socket,
+        map_size=values["map_size_mib"] * MIB,
+        max_body=values["max_body_mib"] * MIB,
+        **{
+            name: values[name]
+            for name in (
+                "dns_address", "dns_port", "receiver_threads", "listen_host", "listen_port", "api_port", "api_key",
+            )
+        },
+    )  # fmt: skip
+
+
+def _faults_in(values: Mapping[str, Any]) -> list[str]:
+    """Everything that can be said about the values without looking at other files."""
+    faults = [f"{name} is missing" for name in _REQUIRED if name not in values]
+    known = _REQUIRED | {name: type(default) for name, default in _DEFAULTS.items()}
+    for name, value in values.items():
+        if name not in known:
+            faults.append(f"{name} is not a setting")
+        elif not _has_type(value, known[name]):
+            faults.append(f"{name} has to be a {'number' if known[name] is int else 'text'}")
+        elif name.endswith("_port") and not 1 <= value <= 65535:
+            faults.append(f"{name} has to be between 1 and 65535")
+        elif known[name] is int and value < 1:
+            faults.append(f"{name} has to be at least 1")
+        elif known[name] is str and not value and name != "api_key":
+            faults.append(f"{name} is empty")
+    if isinstance(address := values.get("dns_address"), str) and address:
+        try:
+            ipaddress.ip_address(address)
+        except ValueError:
+            faults.append("dns_address has to be an IP address")
+    return faults
+
+
+def _has_type(value: Any, wanted: type) -> bool:
+    """Exactly this type: in Python a bool is an int, in a configuration it is a mistake."""
+    return type(value) is wanted
+
+
+def _read_identity(directory: Path, faults: list[str]) -> Identity | None:
+    """The identity that `enroll` wrote; what is wrong with it goes to `faults`."""
+    missing = [name for name in (KEY_FILE, CERTIFICATE_FILE, CA_FILE, IDENTITY_FILE) if not (directory / name).exists()]
+    if missing:
+        faults.append(f"{directory} lacks {', '.join(missing)}: run `python -m replication.agent enroll` first")
+        return None
+    try:
+        return parse_identity(json.loads((directory / IDENTITY_FILE).read_text()))
+    except (OSError, ValueError, UnknownSchema) as exc:
+        faults.append(f"{directory / IDENTITY_FILE}: {exc}")
+        return None
+
+
+def parse_identity(fields: Any) -> Identity:
+    """The identity in the panel's answer to `enroll`. Raises ValueError or UnknownSchema."""
+    try:
+        keys = tuple(base64.b64decode(key, validate=True) for key in fields["signing_keys"])
+        identity = Identity(str(fields["node"]), UUID(fields["cluster"]), int(fields["schema"]), keys)
+    except (KeyError, TypeError, AttributeError) as exc:
+        raise ValueError(f"not the identity of a node ({exc!r})") from exc
+    if not keys or any(len(key) != 32 for key in keys):
+        raise ValueError("signing_keys has to hold at least one key of 32 bytes")
+    schema_for(identity.schema)
+    return identity
+
+
+def format_identity(identity: Identity) -> str:
+    """The inverse of `parse_identity`, as it is kept in a file."""
+    fields = {
+        "node": identity.node,
+        "cluster": str(identity.cluster),
+        "schema": identity.schema,
+        "signing_keys": [base64.b64encode(key).decode("ascii") for key in identity.signing_keys],
+    }
+    return json.dumps(fields, indent=2) + "\n"

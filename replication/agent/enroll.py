@@ -1,0 +1,186 @@
+"""How a server asks to become a node: with a one-time code, and a key that never leaves it.
+
+The code is `<secret>.<first 32 hex digits of the SHA-256 of the panel's CA certificate>`. So the answer proves
+that it comes from the panel that made the code, even if the connection to it proves nothing.
+"""
+
+import hashlib
+import json
+import os
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from replication.agent.config import (
+    CA_FILE,
+    CERTIFICATE_FILE,
+    IDENTITY_FILE,
+    KEY_FILE,
+    Identity,
+    format_identity,
+    parse_identity,
+)
+from replication.errors import Permanent, Transient, UnknownSchema
+
+REQUEST_FILE = "node.csr"
+POLL_SECONDS = 2.0
+FINGERPRINT_DIGITS = 32
+_MAX_ANSWER = 1 << 20
+
+
+class NotEnrolled(Permanent):
+    """The panel said no, or is not the panel that made the code."""
+
+
+class PanelUnreachable(Transient):
+    """The panel did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A person has to approve; `fingerprint` is what that person should see."""
+
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolled:
+    """What the panel gave."""
+
+    identity: Identity
+    certificate: str
+    ca: str
+
+
+def enroll(
+    panel: str, code: str, directory: Path, *, say: Callable[[str], None], wait: Callable[[float], None] = time.sleep
+) -> Identity:
+    """Make this server a node: `directory` then holds its key, certificate and identity.
+
+    1. Make a key and a signing request, unless an earlier try left them: the panel knows us by the request.
+    2. Ask, and while a person has to approve, ask again.
+    3. Check the CA against the code, and the certificate against the key.
+    4. Write the files, the identity last: only then does the agent find the directory complete.
+
+    Raises NotEnrolled. Interrupted anywhere, it can be repeated with the same code.
+    """
+    _, _, expected_ca = code.partition(".")
+    if len(expected_ca) != FINGERPRINT_DIGITS:
+        raise NotEnrolled("the code is not complete: it ends in a dot and 32 digits")
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    request = _signing_request(directory)
+    said = ""
+    while True:
+        try:
+            answer = ask_panel(panel, code, request)
+        except PanelUnreachable as exc:
+            sentence = f"The panel does not answer ({exc}); asking again."
+        else:
+            if isinstance(answer, Enrolled):
+                break
+            sentence = f"Waiting for approval. The panel has to show the fingerprint {answer.fingerprint}"
+        if sentence != said:
+            say(sentence)
+            said = sentence
+        wait(POLL_SECONDS)
+    _check(answer, expected_ca, directory)
+    _write(directory / CA_FILE, answer.ca)
+    _write(directory / CERTIFICATE_FILE, answer.certificate)
+    _write(directory / IDENTITY_FILE, format_identity(answer.identity))
+    (directory / REQUEST_FILE).unlink()
+    say(f"This server is now node {answer.identity.node}; its identity is in {directory}.")
+    return answer.identity
+
+
+def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
+    """Send the request once. Raises NotEnrolled or PanelUnreachable."""
+    url = urllib.parse.urljoin(panel if panel.endswith("/") else panel + "/", "enroll/")
+    body = json.dumps({"code": code, "csr": csr_pem}).encode("ascii")
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")
+    # Whoever answers has to show the CA that the code names, so a self-signed panel is as good as any.
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with urllib.request.urlopen(request, timeout=15, context=context) as response:
+            status, answer = response.status, response.read(_MAX_ANSWER)
+    except urllib.error.HTTPError as exc:
+        with exc:
+            words = _words(exc.read(_MAX_ANSWER))
+        if exc.code >= 500:
+            raise PanelUnreachable(words or f"status {exc.code}") from exc
+        raise NotEnrolled(f"the panel refused: {words or exc.code}") from exc
+    except (OSError, ValueError) as exc:
+        raise PanelUnreachable(str(exc)) from exc
+    return _parse_answer(status, answer)
+
+
+def _parse_answer(status: int, answer: bytes) -> Waiting | Enrolled:
+    try:
+        fields: Mapping[str, Any] = json.loads(answer)
+        if status == 202:
+            return Waiting(str(fields["fingerprint"]))
+        return Enrolled(parse_identity(fields), str(fields["certificate"]), str(fields["ca"]))
+    except (ValueError, KeyError, TypeError, UnknownSchema) as exc:
+        raise NotEnrolled(f"the panel's answer cannot be used: {exc}") from exc
+
+
+def _words(answer: bytes) -> str:
+    """The sentence in a refusal, if there is one."""
+    try:
+        return str(json.loads(answer)["message"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _signing_request(directory: Path) -> str:
+    """The request that waits in the directory, or a new one with a new key."""
+    kept = directory / REQUEST_FILE
+    if kept.exists():
+        return kept.read_text()
+    key = ec.generate_private_key(ec.SECP256R1())
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    _write(directory / KEY_FILE, pem.decode("ascii"))
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "node")])  # the panel decides the real one
+    csr = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    text = csr.public_bytes(serialization.Encoding.PEM).decode("ascii")
+    _write(kept, text)
+    return text
+
+
+def _check(answer: Enrolled, expected_ca: str, directory: Path) -> None:
+    """Raises NotEnrolled unless the CA is the code's, it signed the certificate, and that is for our key."""
+    try:
+        ca = x509.load_pem_x509_certificate(answer.ca.encode())
+        certificate = x509.load_pem_x509_certificate(answer.certificate.encode())
+        found = hashlib.sha256(ca.public_bytes(serialization.Encoding.DER)).hexdigest()[:FINGERPRINT_DIGITS]
+        if found != expected_ca.lower():
+            raise NotEnrolled(f"the answer has the CA {found}, the code names {expected_ca}: this is another panel")
+        certificate.verify_directly_issued_by(ca)
+    except NotEnrolled:
+        raise
+    except Exception as exc:  # cryptography raises its own, ValueError and TypeError
+        raise NotEnrolled(f"the certificate in the answer cannot be used: {exc}") from exc
+    key = serialization.load_pem_private_key((directory / KEY_FILE).read_bytes(), password=None)
+    if certificate.public_key() != key.public_key():
+        raise NotEnrolled("the certificate in the answer is for another key")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file that only this user may read; it is there whole or not at all."""
+    partial = path.with_name(path.name + ".part")
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)

@@ -1,0 +1,213 @@
+"""Make PowerDNS forget what changed, so that no question asked after the ack gets an older answer.
+
+One purge is not enough. PowerDNS reads rows and puts what it made of them into its caches later, and the purge
+may fall in between. Two kinds of old data can therefore appear *after* a purge:
+
+- rows: a thread read LMDB before our commit, was preempted, and fills the query cache after the purge;
+- answers: a thread took rows out of the query cache before they were purged, and fills the packet cache after.
+  Releases before 4.9.12 and 5.0.1 invite this: their purge empties the packet cache first, the query cache last.
+
+Waiting some milliseconds makes both rare; on a loaded machine a thread may sleep for longer. `settle` proves
+instead that nobody holds old data any more. With `distributor-threads=1` and `reuseport=yes` (our `pdns.conf`),
+a receiver thread takes a question from its own socket, answers it, fills the caches, sends, and only then takes
+the next. So an answer from a receiver to a question sent at time t shows that everything it began before t is
+finished, caches included. `Receivers` asks through so many sockets that every receiver gets at least one of
+the questions. The steps after a commit:
+
+1. Purge. New data is visible from here on, but for the two races above.
+2. Wait for all receivers. Every reading of LMDB from before the commit is now over: from here on nobody
+   *begins* to put old rows into the query cache. Old rows may lie there, put there since step 1.
+3. Purge. No old rows are left. Old answers may still come: threads that found such rows between 1 and 3.
+4. Wait for all receivers. Those threads are done. Their answers may lie in the packet cache.
+5. Purge. No old answers are left, nobody holds any, and nothing remains of which one could be made.
+
+What this does not cover, and why it is bounded:
+
+- Questions over TCP are answered by a thread per connection, which no question of ours reaches. While TCP
+  connections are open, step 3 comes `TCP_GRACE_SECONDS` later, and the purge is repeated a second later
+  (`sweep`). An old answer would need a thread that was stopped for all that time in a few microseconds of code,
+  and would live for a second.
+- Other threads that read (the web server's) do not fill these caches with rows of zones in our use of them.
+- An answer to a question in *another* zone that followed a CNAME into the changed one stays in the packet cache
+  up to `cache-ttl` in 4.7 to 4.9; `pdns.conf` turns such answers off where the release can (5.0 and later).
+"""
+
+import math
+import select
+import socket
+import time
+from collections.abc import Collection, Iterable
+from itertools import count
+
+from replication import rdtypes, stats
+from replication.applying import POSITION_ZONE
+from replication.errors import NotServed
+from replication.position import Position
+from replication.verify import encode_question
+
+COMMAND_SECONDS = 2.0
+DRAIN_SECONDS = 2.0
+# A question that got lost in a full socket buffer is asked again after this.
+RETRY_SECONDS = 0.02
+TCP_GRACE_SECONDS = 0.01
+# With more zones than this, everything is purged at once.
+MAX_NAMES = 200
+
+# The chance that some receiver gets none of the questions.
+_MISS = 1e-9
+_MAX_SOCKETS = 512
+
+
+def socket_count(receivers: int) -> int:
+    """How many sockets are enough that the kernel's hash leaves out no receiver, but for one case in 10^9.
+
+    The kernel maps each of our sockets to one receiver, evenly, and for as long as PowerDNS runs.
+    """
+    if receivers <= 1:
+        return 1
+    return min(_MAX_SOCKETS, math.ceil(math.log(_MISS / receivers) / math.log((receivers - 1) / receivers)))
+
+
+class ControlSocket:
+    """PowerDNS's control channel: one command per connection, answered until the end of the stream."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def send(self, command: str, *, seconds: float = COMMAND_SECONDS) -> str:
+        """The reply to a command. Raises NotServed if there is none; every word must parse, or there is none."""
+        deadline = time.monotonic() + seconds
+        reply = bytearray()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            try:
+                sock.settimeout(seconds)
+                sock.connect(self._path)
+                sock.sendall(command.encode("ascii") + b"\n")
+                while piece := sock.recv(4096):
+                    reply += piece
+                    sock.settimeout(max(0.001, deadline - time.monotonic()))
+            except OSError as exc:
+                word = command.split(" ", 1)[0]
+                raise NotServed(question=f"{word} on the control socket", expected="a reply", found=str(exc)) from exc
+        return reply.decode("ascii", "replace")
+
+
+class Receivers:
+    """Sockets that together reach every receiver thread of a PowerDNS."""
+
+    def __init__(self, address: str, port: int, threads: int) -> None:
+        self._address, self._port, self._count = address, port, socket_count(threads)
+        self._sockets: dict[int, socket.socket] = {}
+        self._poll = select.poll()
+        self._ids = count(1)
+        self._question = encode_question(0, POSITION_ZONE, rdtypes.TXT)[2:]
+
+    def wait(self, position: Position | None, *, seconds: float = DRAIN_SECONDS) -> None:
+        """Return when every receiver has finished what it began before this call.
+
+        Raises NotServed if one does not answer in time, or answers another position than the one given.
+        """
+        self._open()
+        id_ = (next(self._ids) & 0xFFFF).to_bytes(2, "big")
+        deadline = time.monotonic() + seconds
+        waiting = set(self._sockets)
+        while waiting:
+            for descriptor in waiting:
+                self._ask(self._sockets[descriptor], id_)
+            retry_at = min(deadline, time.monotonic() + RETRY_SECONDS)
+            while waiting and (left := retry_at - time.monotonic()) > 0:
+                for descriptor, _ in self._poll.poll(left * 1000):
+                    if self._take(self._sockets[descriptor], id_, position):
+                        waiting.discard(descriptor)
+            if waiting and time.monotonic() >= deadline:
+                found = f"none from {len(waiting)} of {self._count} sockets"
+                raise NotServed(question=f"{POSITION_ZONE} TXT", expected="an answer", found=found)
+
+    def close(self) -> None:
+        for descriptor, sock in self._sockets.items():
+            self._poll.unregister(descriptor)
+            sock.close()
+        self._sockets = {}
+
+    def _open(self) -> None:
+        family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
+        while len(self._sockets) < self._count:
+            sock = socket.socket(family, socket.SOCK_DGRAM)
+            sock.setblocking(False)
+            sock.connect((self._address, self._port))
+            self._sockets[sock.fileno()] = sock
+            self._poll.register(sock, select.POLLIN)
+
+    def _ask(self, sock: socket.socket, id_: bytes) -> None:
+        stats.OWN_QUESTIONS.add()
+        try:
+            sock.send(id_ + self._question)
+        except OSError:
+            return  # refused, or no buffer: asked again like a lost one
+
+    def _take(self, sock: socket.socket, id_: bytes, position: Position | None) -> bool:
+        """Read one packet; True if it answers the question at hand."""
+        try:
+            packet = sock.recv(2048)
+        except OSError:
+            time.sleep(0.001)  # a port that refuses makes the socket readable at once, again and again
+            return False
+        if packet[:2] != id_:
+            return False
+        if position is not None and str(position).encode("ascii") not in packet:
+            raise NotServed(question=f"{POSITION_ZONE} TXT", expected=str(position), found="another position")
+        return True
+
+
+class Purger:
+    """Purges one PowerDNS after each commit, as the module's docstring proves to be enough."""
+
+    def __init__(self, control: ControlSocket, receivers: Receivers) -> None:
+        self._control, self._receivers = control, receivers
+        self._again: list[str] = []
+
+    def settle(self, zones: Collection[str], position: Position | None) -> None:
+        """Make every later question be answered from the rows that are committed now.
+
+        `zones` are the names of zones that changed; more than MAX_NAMES stand for all. Raises NotServed; then
+        nothing may be acknowledged. Repeating is harmless.
+        """
+        self._settle(purge_command(zones), position)
+
+    def settle_all(self) -> None:
+        """As `settle`, for every zone there is."""
+        self._settle("purge", None)
+
+    def _settle(self, command: str, position: Position | None) -> None:
+        self._purge(command)
+        self._receivers.wait(None)
+        if self._control.send("show open-tcp-connections").strip() not in ("", "0"):
+            self._again.append(command)
+            time.sleep(TCP_GRACE_SECONDS)
+        self._purge(command)
+        self._receivers.wait(position)
+        self._purge(command)
+
+    def sweep(self) -> None:
+        """Purge once more what was purged while TCP connections were open. Called every second."""
+        commands, self._again = self._again, []
+        for command in dict.fromkeys(commands):
+            self._purge(command)
+
+    def version(self) -> str:
+        """The release of the PowerDNS that runs. Raises NotServed if none does."""
+        return self._control.send("version").strip()
+
+    def _purge(self, command: str) -> None:
+        stats.PURGES.add()
+        reply = self._control.send(command)
+        if not reply.strip().isdigit():
+            raise NotServed(question="purge on the control socket", expected="a number", found=reply[:80] or "nothing")
+
+
+def purge_command(zones: Iterable[str]) -> str:
+    """One command for all these zones and our own; `zone$` is the zone and everything below it."""
+    names = sorted(set(zones))
+    if len(names) > MAX_NAMES:
+        return "purge"
+    return " ".join(["purge", *(f"{name}$" for name in names), POSITION_ZONE])

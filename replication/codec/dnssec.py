@@ -1,0 +1,172 @@
+"""Metadata, keys and TSIG objects of PowerDNS, and the NSEC3 hash.
+
+    object       schema 4, 5                          schema 6
+    metadata     class header v0                      same
+                 class header DNSName v0              ZoneName v1, DNSName v0
+                 name zone                            name zone, string variant
+                 string kind, string value            same
+    key          class header v1                      same
+                 class header DNSName v0              ZoneName v1, DNSName v0
+                 name zone                            name zone, string variant
+                 string content                       same
+                 u32 flags, bool active, published    same
+    TSIG key     class header v0                      same
+                 class header DNSName v0              same
+                 name key, name algorithm             same
+                 string secret (Base64 text)          same
+
+Metadata has one row per value. A key object of version 0 lacks `published` and
+counts as published. Schema 6 also reads the rows of schema 5.
+"""
+
+import base64
+import hashlib
+import struct
+from dataclasses import dataclass
+
+from replication import names
+from replication.codec import archive
+from replication.errors import UnknownSchema
+
+_U32 = struct.Struct("<I")
+_TO_BASE32HEX = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
+
+NSEC3_HASH_LENGTH = 32  # characters of a SHA-1 hash in base32hex
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataObject:
+    """One value of one kind of a zone's metadata."""
+
+    zone: str
+    kind: str
+    value: str
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyObject:
+    """One DNSSEC key; `content` is BIND's private-key text. Not shown in logs."""
+
+    zone: str
+    content: str
+    flags: int
+    active: bool
+    published: bool
+    variant: str = ""
+
+    def __repr__(self) -> str:
+        return f"KeyObject(zone={self.zone!r}, flags={self.flags})"
+
+
+@dataclass(frozen=True, slots=True)
+class TsigObject:
+    """One TSIG key; `secret` is Base64 text. Not shown in logs."""
+
+    name: str
+    algorithm: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"TsigObject(name={self.name!r}, algorithm={self.algorithm!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Nsec3:
+    """Parameters of a zone's hashed denial of existence."""
+
+    iterations: int = 0
+    salt: bytes = b""
+    opt_out: bool = False
+    narrow: bool = False
+
+
+def _encode_zone(zone: str, variant: str, schema: int) -> bytes:
+    if schema in (4, 5):
+        return archive.encode_class(0) + archive.encode_name(zone)
+    if schema == 6:
+        head = archive.encode_class(1) + archive.encode_class(0)
+        return head + archive.encode_name(zone) + archive.encode_string(variant.encode())
+    raise UnknownSchema(schema=schema)
+
+
+def _decode_zone(reader: archive.Reader, schema: int) -> tuple[str, str]:
+    if schema < 6:
+        reader.class_version((0,))
+        return reader.name(), ""
+    # A ZoneName of version 0 begins like a bare DNSName and has no variant: such rows are from schema 5.
+    if reader.class_version((0, 1)) == 0:
+        return reader.name(), ""
+    reader.class_version((0,))
+    return reader.name(), reader.text()
+
+
+def encode_metadata(obj: MetadataObject, schema: int) -> bytes:
+    """The body of a metadata row."""
+    return (
+        archive.encode_class(0)
+        + _encode_zone(obj.zone, obj.variant, schema)
+        + archive.encode_string(obj.kind.encode())
+        + archive.encode_string(obj.value.encode())
+    )
+
+
+def decode_metadata(body: bytes, schema: int) -> MetadataObject:
+    """The inverse of `encode_metadata`; raises BadBytes."""
+    reader = archive.Reader(body, "metadata object")
+    reader.class_version((0,))
+    zone, variant = _decode_zone(reader, schema)
+    found = MetadataObject(zone, reader.text(), reader.text(), variant)
+    reader.finish()
+    return found
+
+
+def encode_key(obj: KeyObject, schema: int) -> bytes:
+    """The body of a keydata row."""
+    return (
+        archive.encode_class(1)
+        + _encode_zone(obj.zone, obj.variant, schema)
+        + archive.encode_string(obj.content.encode())
+        + _U32.pack(obj.flags)
+        + bytes((obj.active, obj.published))
+    )
+
+
+def decode_key(body: bytes, schema: int) -> KeyObject:
+    """The inverse of `encode_key`; raises BadBytes."""
+    reader = archive.Reader(body, "key object")
+    version = reader.class_version((0, 1))
+    zone, variant = _decode_zone(reader, schema)
+    content, flags, active = reader.text(), reader.number(_U32), reader.flag()
+    published = reader.flag() if version == 1 else True
+    reader.finish()
+    return KeyObject(zone, content, flags, active, published, variant)
+
+
+def encode_tsig(obj: TsigObject) -> bytes:
+    """The body of a tsig row, the same in every schema."""
+    return (
+        archive.encode_class(0)
+        + archive.encode_class(0)
+        + archive.encode_name(obj.name)
+        + archive.encode_name(obj.algorithm)
+        + archive.encode_string(obj.secret.encode())
+    )
+
+
+def decode_tsig(body: bytes) -> TsigObject:
+    """The inverse of `encode_tsig`; raises BadBytes."""
+    reader = archive.Reader(body, "TSIG object")
+    reader.class_version((0,))
+    reader.class_version((0,))
+    found = TsigObject(reader.name(), reader.name(), reader.text())
+    reader.finish()
+    return found
+
+
+def nsec3_hash(name: str, salt: bytes, iterations: int) -> bytes:
+    """The 32 characters of a name's NSEC3 label: base32hex of SHA-1 of the full wire name and salt, repeated."""
+    digest = hashlib.sha1(names.to_wire(name) + salt, usedforsecurity=False).digest()
+    for _ in range(iterations):
+        digest = hashlib.sha1(digest + salt, usedforsecurity=False).digest()
+    return base64.b32encode(digest).translate(_TO_BASE32HEX)

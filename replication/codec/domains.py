@@ -1,0 +1,166 @@
+"""The zone object of the domains table (PowerDNS calls it DomainInfo).
+
+    schema 4, 5 (class version 1)        schema 6 (class version 2)
+    class header DomainInfo v1           class header DomainInfo v2
+    class header DNSName v0              class header ZoneName v1, class header DNSName v0
+    name  zone                           name zone, string variant
+    i64   last_check                     same
+    string account                       same
+    class header of the vector v0        same
+    u64   number of primaries            same
+    28 bytes each                        same
+    u32   id                             same
+    u32   notified_serial                same
+    u32   kind                           same
+    string options                       same
+    name  catalog                        name catalog, string variant
+
+Class version 0 (before 4.7) ends after kind. A primary is u16 LE family (2 or
+10), u16 BE port, then for IPv4 4 address bytes and 20 zero bytes, for IPv6 4
+flow bytes, 16 address bytes and u32 LE scope.
+"""
+
+import ipaddress
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+from replication.codec import archive
+from replication.errors import BadBytes, UnknownSchema
+
+_I64 = struct.Struct("<q")
+_U64 = struct.Struct("<Q")
+_U32 = struct.Struct("<I")
+_PRIMARY_HEAD = struct.Struct("<H")
+_PORT = struct.Struct(">H")
+PRIMARY_SIZE = 28
+_FAMILY_4, _FAMILY_6 = 2, 10
+MAX_PRIMARIES = 65536  # more can only be damage
+
+
+class Kind(IntEnum):
+    """What PowerDNS does with a zone. Ours are all native: PowerDNS then writes nothing to the files itself."""
+
+    PRIMARY = 0
+    SECONDARY = 1
+    NATIVE = 2
+    PRODUCER = 3
+    CONSUMER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Primary:
+    """Where a secondary zone is transferred from."""
+
+    address: str
+    port: int = 53
+    scope: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneObject:
+    """One zone as PowerDNS knows it; `variant` and `catalog_variant` exist from schema 6."""
+
+    name: str
+    id: int
+    kind: Kind = Kind.NATIVE
+    account: str = ""
+    primaries: tuple[Primary, ...] = ()
+    last_check: int = 0
+    notified_serial: int = 0
+    options: str = ""
+    catalog: str = ""
+    variant: str = ""
+    catalog_variant: str = ""
+
+
+def encode_domain(obj: ZoneObject, schema: int) -> bytes:
+    """The body of a domains row."""
+    if schema in (4, 5):
+        head = archive.encode_class(1) + archive.encode_class(0) + archive.encode_name(obj.name)
+        catalog = archive.encode_name(obj.catalog)
+    elif schema == 6:
+        head = (
+            archive.encode_class(2)
+            + archive.encode_class(1)
+            + archive.encode_class(0)
+            + archive.encode_name(obj.name)
+            + archive.encode_string(obj.variant.encode())
+        )
+        catalog = archive.encode_name(obj.catalog) + archive.encode_string(obj.catalog_variant.encode())
+    else:
+        raise UnknownSchema(schema=schema)
+    return b"".join(
+        (
+            head,
+            _I64.pack(obj.last_check),
+            archive.encode_string(obj.account.encode()),
+            archive.encode_class(0),
+            _U64.pack(len(obj.primaries)),
+            *map(encode_primary, obj.primaries),
+            _U32.pack(obj.id),
+            _U32.pack(obj.notified_serial),
+            _U32.pack(obj.kind),
+            archive.encode_string(obj.options.encode()),
+            catalog,
+        )
+    )
+
+
+def decode_domain(body: bytes) -> ZoneObject:
+    """The zone object of class version 0, 1 or 2; raises BadBytes."""
+    reader = archive.Reader(body, "zone object")
+    version = reader.class_version((0, 1, 2))
+    variants = version == 2 and _reads_zone_name(reader)
+    if version < 2:
+        reader.class_version((0,))
+    name = reader.name()
+    variant = reader.text() if variants else ""
+    last_check = reader.number(_I64)
+    account = reader.text()
+    reader.class_version((0,))
+    count = reader.number(_U64)
+    if count > MAX_PRIMARIES:
+        raise BadBytes(what="zone object", reason=f"it claims {count} primaries")
+    primaries = tuple(decode_primary(reader.take(PRIMARY_SIZE)) for _ in range(count))
+    id_, notified, kind = reader.number(_U32), reader.number(_U32), reader.number(_U32)
+    if kind > Kind.CONSUMER:
+        raise BadBytes(what="zone object", reason=f"kind {kind} is unknown")
+    options = catalog = catalog_variant = ""
+    if version >= 1:
+        options, catalog = reader.text(), reader.name()
+        catalog_variant = reader.text() if variants else ""
+    reader.finish()
+    return ZoneObject(
+        name, id_, Kind(kind), account, primaries, last_check, notified, options, catalog, variant, catalog_variant
+    )
+
+
+def _reads_zone_name(reader: archive.Reader) -> bool:
+    """Pass the class headers of a ZoneName; True if a variant text follows its name (version 1)."""
+    has_variant = reader.class_version((0, 1)) == 1
+    reader.class_version((0,))
+    return has_variant
+
+
+def encode_primary(primary: Primary) -> bytes:
+    """The 28 bytes of a primary's socket address."""
+    address = ipaddress.ip_address(primary.address)
+    family = _FAMILY_4 if address.version == 4 else _FAMILY_6
+    head = _PRIMARY_HEAD.pack(family) + _PORT.pack(primary.port)
+    if address.version == 4:
+        return head + address.packed + bytes(20)
+    return head + bytes(4) + address.packed + _U32.pack(primary.scope)
+
+
+def decode_primary(body: bytes) -> Primary:
+    """The inverse of `encode_primary`; raises BadBytes."""
+    if len(body) != PRIMARY_SIZE:
+        raise BadBytes(what="primary", reason=f"it has {len(body)} bytes, not {PRIMARY_SIZE}")
+    family = _PRIMARY_HEAD.unpack_from(body)[0]
+    port = _PORT.unpack_from(body, 2)[0]
+    if family == _FAMILY_4:
+        return Primary(str(ipaddress.IPv4Address(body[4:8])), port)
+    if family == _FAMILY_6:
+        return Primary(str(ipaddress.IPv6Address(body[8:24])), port, _U32.unpack_from(body, 24)[0])
+    raise BadBytes(what="primary", reason=f"address family {family} is unknown")

@@ -1,0 +1,108 @@
+"""Keys of PowerDNS's tables.
+
+    name key       lower-case labels in reverse order, each followed by 00; root = 00
+    relative key   name key of the owner relative to its zone; apex = 00
+    record key     u32 BE zone id | relative key | 00 | u16 BE type
+
+Byte order of record keys is the DNSSEC canonical order of the names.
+"""
+
+import struct
+
+from replication import names
+from replication.errors import BadBytes
+
+APEX = b"\0"
+MAX_ZONE_ID = 0x7FFFFFFF  # larger ids are negative inside PowerDNS's zone cache: the zone answers REFUSED
+# Key id of the row that stops PowerDNS's NSEC search from running off the last zone's end.
+GUARD_ZONE_ID = 0xFFFFFFFF
+
+_ID = struct.Struct(">I")
+_TYPE = struct.Struct(">H")
+
+
+def name_key(name: str) -> bytes:
+    """The key of a name in the index tables."""
+    if name == names.ROOT:
+        return APEX
+    if "\\" not in name:
+        return b"\0".join(name[:-1].encode("ascii").split(b".")[::-1]) + b"\0"
+    return b"".join(label + b"\0" for label in reversed(names.labels(name)))
+
+
+def name_from_key(key: bytes) -> str:
+    """The name of a name key; raises BadBytes."""
+    return names.from_labels(_labels_of(key))
+
+
+def relative_key(name: str, zone: str) -> bytes:
+    """The key of an owner name inside its zone. The name must be within the zone."""
+    if name == zone:
+        return APEX
+    key = name_key(name)
+    return key if zone == names.ROOT else key[len(name_key(zone)) :]
+
+
+def name_from_relative_key(key: bytes, zone: str) -> str:
+    """The owner name of a relative key; raises BadBytes."""
+    if key == APEX:
+        return zone
+    relative = names.from_labels(_labels_of(key))
+    return relative if zone == names.ROOT else relative + zone
+
+
+def _labels_of(key: bytes) -> tuple[bytes, ...]:
+    if key == APEX:
+        return ()
+    labels = key[:-1].split(b"\0")
+    if key[-1:] != b"\0" or b"" in labels:
+        raise BadBytes(what="name key", reason=f"{key.hex()} is not a row of labels each followed by 00")
+    return tuple(reversed(labels))
+
+
+def parent_key(key: bytes) -> bytes:
+    """The relative key of the name one label up; the apex for names right below it."""
+    end = key.rfind(b"\0", 0, len(key) - 1)
+    return key[: end + 1] if end >= 0 else APEX
+
+
+def zone_prefix(zone_id: int) -> bytes:
+    """What every record key of a zone starts with."""
+    return _ID.pack(zone_id)
+
+
+def record_key(zone_id: int, relative_key: bytes, type: int) -> bytes:
+    """The key of one RRset in the records table."""
+    return _ID.pack(zone_id) + relative_key + b"\0" + _TYPE.pack(type)
+
+
+def decode_record_key(key: bytes) -> tuple[int, bytes, int]:
+    """Zone id, relative key and type of a record key; raises BadBytes."""
+    if len(key) < 8 or key[-3] != 0 or key[-4] != 0:
+        raise BadBytes(what="record key", reason=f"{key.hex()} has no id, name, separator and type")
+    return _ID.unpack_from(key)[0], key[4:-3], _TYPE.unpack_from(key, len(key) - 2)[0]
+
+
+def encode_row_id(row_id: int, *, big_endian: bool) -> bytes:
+    """A key of the domains, metadata, keydata and tsig tables: LE in schema 4, BE later."""
+    return struct.pack(">I" if big_endian else "<I", row_id)
+
+
+def decode_row_id(key: bytes, *, big_endian: bool) -> int:
+    """The inverse of `encode_row_id`; raises BadBytes."""
+    if len(key) != 4:
+        raise BadBytes(what="row id", reason=f"it has {len(key)} bytes, not 4")
+    return int.from_bytes(key, "big" if big_endian else "little")
+
+
+def encode_index_key(name: str, row_id: int) -> bytes:
+    """A key of the index tables of schemas 5 and 6: u16 BE length of the name key, name key, u32 BE row id."""
+    key = name_key(name)
+    return _TYPE.pack(len(key)) + key + _ID.pack(row_id)
+
+
+def decode_index_key(key: bytes) -> tuple[str, int]:
+    """The inverse of `encode_index_key`; raises BadBytes."""
+    if len(key) < 7 or len(key) != 2 + _TYPE.unpack_from(key)[0] + 4:
+        raise BadBytes(what="index key", reason=f"{key.hex()} has not the length it states")
+    return name_from_key(key[2:-4]), _ID.unpack_from(key, len(key) - 4)[0]

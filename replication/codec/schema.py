@@ -1,0 +1,153 @@
+"""Which tables a PowerDNS schema has, with which flags, and how a row of each looks.
+
+    schema  PowerDNS   names       integers    value            index
+    4       4.7        domains …   u32 LE      body             name key → id, several ids per name
+    5       4.8, 4.9   domains_v5  u32 BE      header, body     length, name key, id → header
+    6       5.0, 5.1   domains_v5  u32 BE      header, body     as 5; objects in newer class versions
+
+Everything is written with one shard (`lmdb-shards=1`): a main file, and
+beside it a shard file with the records.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from uuid import UUID
+
+from replication.codec import domains, header, keys
+from replication.codec.domains import ZoneObject
+from replication.errors import UnknownSchema
+
+
+class Dbi(IntEnum):
+    """A table, by what it holds. The numbers travel in segments: they never change."""
+
+    RECORDS = 0
+    DOMAINS = 1
+    DOMAINS_INDEX = 2
+    METADATA = 3
+    METADATA_INDEX = 4
+    KEYDATA = 5
+    KEYDATA_INDEX = 6
+    TSIG = 7
+    TSIG_INDEX = 8
+
+
+class File(Enum):
+    """Which LMDB environment a table is in."""
+
+    MAIN = "main"
+    SHARD = "shard"
+
+
+@dataclass(frozen=True, slots=True)
+class DbiSpec:
+    """Name and flags to create a table with. Wrong flags make PowerDNS order it wrongly, silently."""
+
+    name: bytes
+    file: File
+    integerkey: bool = False
+    dupsort: bool = False
+    dupfixed: bool = False
+
+
+# The table of PowerDNS's settings; our rows must be committed before the shard file is created.
+SETTINGS_DBI = b"pdns"
+
+_TABLES = {
+    Dbi.DOMAINS: b"domains",
+    Dbi.METADATA: b"metadata",
+    Dbi.KEYDATA: b"keydata",
+    Dbi.TSIG: b"tsig",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One PowerDNS schema."""
+
+    number: int
+    specs: Mapping[Dbi, DbiSpec] = field(repr=False, compare=False)
+
+    @property
+    def has_header(self) -> bool:
+        """Whether values start with the Lightning Stream header."""
+        return self.number >= 5
+
+    @property
+    def all_dbis(self) -> tuple[Dbi, ...]:
+        """Every table that PowerDNS expects, in number order."""
+        return tuple(self.specs)
+
+    def dbi(self, dbi: Dbi) -> DbiSpec:
+        """Name and flags of a table."""
+        return self.specs[dbi]
+
+    def wrap(self, body: bytes, time_ns: int, txn_id: int) -> bytes:
+        """The value to store for a body."""
+        return header.encode_header(time_ns, txn_id) + body if self.has_header else body
+
+    def unwrap(self, value: bytes) -> bytes:
+        """The body of a stored value; raises BadBytes. Rows marked deleted are the caller's to skip (`is_deleted`)."""
+        return header.decode_header(value)[1] if self.has_header else value
+
+    def is_deleted(self, value: bytes) -> bool:
+        """True for a row that only marks a deletion (Lightning Stream); PowerDNS takes it for absent."""
+        return self.has_header and header.decode_header(value)[0].deleted
+
+    def pdns_rows(self, uuid: UUID, shards: int = 1) -> list[tuple[bytes, bytes]]:
+        """Keys and *bodies* of the settings table, which has to be committed before the shard file is created.
+
+        Without them PowerDNS takes the file for an older one and rebuilds it.
+        """
+        number = struct.Struct(">I" if self.has_header else "<I")
+        return [
+            (b"schemaversion", number.pack(self.number)),
+            (b"shards", number.pack(shards)),
+            (b"uuid", uuid.bytes),
+        ]
+
+    def row_id_key(self, row_id: int) -> bytes:
+        """The key of an object row."""
+        return keys.encode_row_id(row_id, big_endian=self.has_header)
+
+    def index_row(self, name: str, row_id: int) -> tuple[bytes, bytes]:
+        """Key and body of the index row that leads from a name to an object row."""
+        if self.has_header:
+            return keys.encode_index_key(name, row_id), b""
+        return keys.name_key(name), keys.encode_row_id(row_id, big_endian=False)
+
+    def zone_rows(self, zone_id: int, name: str) -> list[tuple[Dbi, bytes, bytes]]:
+        """The rows that make a zone known: its object, native, and its index row."""
+        key, value = self.index_row(name, zone_id)
+        return [
+            (
+                Dbi.DOMAINS,
+                self.row_id_key(zone_id),
+                domains.encode_domain(ZoneObject(name, zone_id), self.number),
+            ),
+            (Dbi.DOMAINS_INDEX, key, value),
+        ]
+
+
+def _specs(number: int) -> dict[Dbi, DbiSpec]:
+    plain = number >= 5
+    suffix = b"_v5" if plain else b""
+    specs = {Dbi.RECORDS: DbiSpec(b"records" + suffix, File.SHARD)}
+    for table, name in _TABLES.items():
+        specs[table] = DbiSpec(name + suffix, File.MAIN, integerkey=not plain)
+        index = Dbi(table + 1)
+        specs[index] = DbiSpec(name + suffix + b"_0", File.MAIN, dupsort=not plain, dupfixed=not plain)
+    return specs
+
+
+_SCHEMAS = {number: Schema(number, _specs(number)) for number in (4, 5, 6)}
+
+
+def schema_for(number: int) -> Schema:
+    """The schema of a number; raises UnknownSchema."""
+    try:
+        return _SCHEMAS[number]
+    except KeyError as exc:
+        raise UnknownSchema(schema=number) from exc

@@ -1,0 +1,159 @@
+"""Values of the records table: all records of one RRset, one after the other.
+
+    size  field
+    2     u16 LE  length of content
+    n     content: rdata in wire form
+    4     u32 LE  TTL
+    1     auth 0/1
+    1     disabled 0/1
+    1     ordername 0/1
+
+We write rdata uncompressed. PowerDNS compresses names of the oldest types
+against an imaginary message: 12 bytes of header, a root question of 5 bytes,
+then the owner name in full. An empty non-terminal is one record of type 0
+with empty content and TTL 0.
+"""
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from replication import names, rdtypes
+from replication.errors import BadBytes
+
+ENT = 0  # the type of an empty non-terminal's row
+
+_LENGTH = struct.Struct("<H")
+_TAIL = struct.Struct("<IBBB")
+_OWNER_OFFSET = 12 + 5
+_POINTER = 0xC0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """One record as PowerDNS stores it; `content` is wire form."""
+
+    content: bytes
+    ttl: int
+    auth: bool = True
+    disabled: bool = False
+    ordername: bool = False
+
+
+def encode_records(records: Iterable[StoredRecord]) -> bytes:
+    """The body of one RRset's row."""
+    return b"".join(
+        _LENGTH.pack(len(record.content))
+        + record.content
+        + _TAIL.pack(record.ttl, record.auth, record.disabled, record.ordername)
+        for record in records
+    )
+
+
+def encode_rrset(contents: Iterable[bytes], ttl: int, auth: bool, ordername: bool = False) -> bytes:
+    """The body of one RRset's row, from the wire forms of its rdata."""
+    tail = _TAIL.pack(ttl, auth, False, ordername)
+    return b"".join([_LENGTH.pack(len(content)) + content + tail for content in contents])
+
+
+def decode_records(body: bytes) -> tuple[StoredRecord, ...]:
+    """The records of a row's body; raises BadBytes."""
+    found: list[StoredRecord] = []
+    at = 0
+    while at < len(body):
+        if at + _LENGTH.size > len(body):
+            raise _bad(body, "it ends inside a length")
+        start = at + _LENGTH.size
+        end = start + _LENGTH.unpack_from(body, at)[0]
+        at = end + _TAIL.size
+        if at > len(body):
+            raise _bad(body, "it ends inside a record")
+        ttl, *flags = _TAIL.unpack_from(body, end)
+        if any(flag > 1 for flag in flags):
+            raise _bad(body, f"a flag is neither 0 nor 1: {flags}")
+        found.append(StoredRecord(bytes(body[start:end]), ttl, *map(bool, flags)))
+    if not found:
+        raise _bad(body, "it holds no record")
+    return tuple(found)
+
+
+def with_auth(body: bytes, auth: bool) -> bytes:
+    """The same records with another auth flag."""
+    out = bytearray(body)
+    at = 0
+    while at < len(out):
+        at += _LENGTH.size + _LENGTH.unpack_from(out, at)[0]
+        out[at + 4] = auth
+        at += _TAIL.size
+    return bytes(out)
+
+
+def first_auth(body: bytes) -> bool:
+    """The auth flag of a row; the same for all its records."""
+    return bool(body[_LENGTH.size + _LENGTH.unpack_from(body)[0] + 4])
+
+
+def encode_ent(auth: bool, ordername: bool = False) -> bytes:
+    """The body of an empty non-terminal's row."""
+    return encode_rrset((b"",), 0, auth, ordername)
+
+
+# Where names stand in the content of the types that PowerDNS compresses: bytes before the first, how many, bytes after.
+_COMPRESSED: dict[int, tuple[int, int, int]] = {
+    **dict.fromkeys((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.MB, rdtypes.MG, rdtypes.MR), (0, 1, 0)),
+    rdtypes.MX: (2, 1, 0),
+    rdtypes.MINFO: (0, 2, 0),
+    rdtypes.SOA: (0, 2, 20),
+}
+
+
+def decompress(type: int, content: bytes, owner: str, zone: str) -> bytes:
+    """Content as PowerDNS wrote it, with every name in full; letter case is kept. Raises BadBytes.
+
+    `owner` is the absolute owner name; `zone` is only named in errors.
+    """
+    if type not in _COMPRESSED:
+        return content
+    before, count, after = _COMPRESSED[type]
+    message = bytes(_OWNER_OFFSET) + names.to_wire(owner) + b"\0" * 10 + content
+    start = len(message) - len(content)
+    out = bytearray(content[:before])
+    at = start + before
+    for _ in range(count):
+        name, at = _expanded(message, at, f"{rdtypes.type_to_text(type)} {owner} in {zone}")
+        out += name
+    if len(message) - at != after:
+        raise BadBytes(what=f"{rdtypes.type_to_text(type)} {owner} in {zone}", reason="its content has a wrong length")
+    return bytes(out) + message[at:]
+
+
+def _expanded(message: bytes, at: int, what: str) -> tuple[bytes, int]:
+    """The name at an offset in full wire form, and the offset behind it."""
+    out = bytearray()
+    behind: int | None = None
+    limit = at
+    while True:
+        if at >= len(message):
+            raise BadBytes(what=what, reason="a name runs off the end")
+        length = message[at]
+        if length == 0:
+            return bytes(out) + b"\0", at + 1 if behind is None else behind
+        if length >= _POINTER:
+            if at + 1 >= len(message):
+                raise BadBytes(what=what, reason="a compression pointer is cut")
+            target = ((length & 0x3F) << 8) | message[at + 1]
+            behind = at + 2 if behind is None else behind
+            # Only ever backwards: so a loop cannot be.
+            if target >= limit:
+                raise BadBytes(what=what, reason="a compression pointer does not point backwards")
+            at = limit = target
+            continue
+        if length > names.MAX_LABEL:
+            raise BadBytes(what=what, reason=f"{length:#x} is not a label length")
+        out += message[at : at + 1 + length]
+        at += 1 + length
+
+
+def _bad(body: bytes, reason: str) -> BadBytes:
+    shown = bytes(body[:40]).hex()
+    return BadBytes(what="records", reason=f"{reason} ({shown}{'…' if len(body) > 40 else ''})")

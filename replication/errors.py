@@ -1,0 +1,207 @@
+"""Every error that `replication` raises.
+
+    ReplicationError
+    ├── Transient                 try again, the same thing may work
+    │   ├── Gap                   the node lacks segments before the one it got
+    │   ├── NodeUnreachable       no connection, or it broke
+    │   ├── NotServed             PowerDNS does not answer what was written
+    │   ├── Busy                  another holds what this needs
+    │   └── DiskFull              no space left, or the disk failed
+    └── Permanent                 a person has to look
+        ├── BadName               not a domain name
+        ├── BadRdata              not rdata of its type
+        ├── BadRRset              records that cannot form one RRset
+        ├── BadBytes              stored bytes that are not what PowerDNS writes
+        ├── BadSegment            not a segment
+        ├── BadSignature          a segment nobody we know has signed
+        ├── WrongCluster          of another panel
+        ├── WrongEpoch            of another history of the log
+        ├── UnknownSchema         a PowerDNS schema we do not write
+        ├── Diverged              content is not what its digest says
+        ├── MapFull               the LMDB file may not grow further
+        ├── NodeAhead             the node has what the panel never published
+        └── Refused               the agent refused for good, and says why
+
+Facts are attributes under the names of the constructor's keywords, so an
+error survives pickling between workers.
+"""
+
+from typing import Any, Protocol
+from uuid import UUID
+
+
+class _Position(Protocol):
+    """What an error needs of `position.Position`, which lies above this module."""
+
+    @property
+    def epoch(self) -> UUID: ...
+    @property
+    def sequence(self) -> int: ...
+
+
+def _rebuild(kind: "type[ReplicationError]", facts: dict[str, Any]) -> "ReplicationError":
+    return kind(**facts)
+
+
+class ReplicationError(Exception):
+    """Something between panel and node went wrong; the facts are attributes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), dict(self.__dict__))
+
+
+class Transient(ReplicationError):
+    """Trying again may work."""
+
+
+class Permanent(ReplicationError):
+    """Trying again cannot work; a person has to look."""
+
+
+class Gap(Transient):
+    """The node lacks the segments between its position (`None`: it has none) and the sequence it got."""
+
+    def __init__(self, *, have: _Position | None, got: int) -> None:
+        at = "has no position" if have is None else f"is at sequence {have.sequence}"
+        super().__init__(f"the node {at} and cannot apply a segment that starts at {got}")
+        self.have, self.got = have, got
+
+
+class NodeUnreachable(Transient):
+    """No answer from the agent: refused, timed out, broken off."""
+
+    def __init__(self, *, host: str, port: int, reason: str) -> None:
+        super().__init__(f"no connection to {host} port {port}: {reason}")
+        self.host, self.port, self.reason = host, port, reason
+
+
+class NotServed(Transient):
+    """PowerDNS answers something else than what was written, or nothing."""
+
+    def __init__(self, *, question: str, expected: str, found: str) -> None:
+        super().__init__(f"asked for {question}: expected {expected}, got {found}")
+        self.question, self.expected, self.found = question, expected, found
+
+
+class Busy(Transient):
+    """Another process holds `what`."""
+
+    def __init__(self, *, what: str) -> None:
+        super().__init__(f"{what} is in use by another process")
+        self.what = what
+
+
+class DiskFull(Transient):
+    """The disk did not take what was written to `path`; nothing of it is visible."""
+
+    def __init__(self, *, path: str, reason: str) -> None:
+        super().__init__(f"{path} could not be written: {reason}")
+        self.path, self.reason = path, reason
+
+
+class BadName(Permanent):
+    """`text` is not a domain name; the message is for the person who typed it."""
+
+    def __init__(self, *, text: str, reason: str) -> None:
+        super().__init__(f"“{_shortened(text)}” is not a domain name: {reason}")
+        self.text, self.reason = text, reason
+
+
+class BadRdata(Permanent):
+    """`text` is not rdata of `type`; `reason` is a sentence for the person who typed it."""
+
+    def __init__(self, *, type: int, text: str, reason: str) -> None:
+        super().__init__(reason)
+        self.type, self.text, self.reason = type, text, reason
+
+
+class BadRRset(Permanent):
+    """Records that are each right but cannot form one RRset; `reason` is a sentence for people."""
+
+    def __init__(self, *, name: str, type: int, reason: str) -> None:
+        super().__init__(reason)
+        self.name, self.type, self.reason = name, type, reason
+
+
+class BadBytes(Permanent):
+    """Bytes of an LMDB file that are not what PowerDNS or we write. Never guessed at."""
+
+    def __init__(self, *, what: str, reason: str) -> None:
+        super().__init__(f"{what}: {reason}")
+        self.what, self.reason = what, reason
+
+
+class BadSegment(Permanent):
+    """Not a segment, or a damaged one."""
+
+    def __init__(self, *, reason: str) -> None:
+        super().__init__(f"not a usable segment: {reason}")
+        self.reason = reason
+
+
+class BadSignature(Permanent):
+    """The segment is not signed by a key this side knows."""
+
+    def __init__(self, *, reason: str) -> None:
+        super().__init__(f"signature refused: {reason}")
+        self.reason = reason
+
+
+class WrongCluster(Permanent):
+    """The segment is for the nodes of another panel."""
+
+    def __init__(self, *, ours: UUID, theirs: UUID) -> None:
+        super().__init__(f"this node belongs to cluster {ours}, the segment to {theirs}")
+        self.ours, self.theirs = ours, theirs
+
+
+class WrongEpoch(Permanent):
+    """The segment continues another history of the log than the one this side holds."""
+
+    def __init__(self, *, ours: UUID, theirs: UUID) -> None:
+        super().__init__(f"this side holds epoch {ours}, the other is of epoch {theirs}")
+        self.ours, self.theirs = ours, theirs
+
+
+class UnknownSchema(Permanent):
+    """A PowerDNS LMDB schema that we neither write nor read."""
+
+    def __init__(self, *, schema: int) -> None:
+        super().__init__(f"PowerDNS LMDB schema {schema} is not supported, only 4, 5 and 6 are")
+        self.schema = schema
+
+
+class Diverged(Permanent):
+    """Content is not what its digest says; nothing was written."""
+
+    def __init__(self, *, expected: bytes, found: bytes, what: str = "the database") -> None:
+        super().__init__(f"{what} has digest {found.hex()} where {expected.hex()} was expected")
+        self.expected, self.found, self.what = expected, found, what
+
+
+class MapFull(Permanent):
+    """The LMDB file has reached its map size; PowerDNS must be given a larger one first."""
+
+    def __init__(self, *, path: str, map_size: int) -> None:
+        super().__init__(f"{path} is full: its map size is {map_size // 1048576} MiB")
+        self.path, self.map_size = path, map_size
+
+
+class NodeAhead(Permanent):
+    """The node has a position that this panel has not published: a restored backup?"""
+
+    def __init__(self, *, node: _Position, head: _Position) -> None:
+        super().__init__(f"the node is at sequence {node.sequence}, the panel only at {head.sequence}")
+        self.node, self.head = node, head
+
+
+class Refused(Permanent):
+    """The agent refused for good; `error` names what it raised, the message is its own."""
+
+    def __init__(self, *, error: str, message: str) -> None:
+        super().__init__(message)
+        self.error, self.message = error, message
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,44 @@
+"""Let go of file pages that this process has mapped.
+
+LMDB reads through a shared mapping of the whole file, and every page it ever touched counts as resident
+memory of the process. Dropping the mapping's page table entries costs nothing but soft page faults later:
+the pages stay in the page cache, where PowerDNS uses them too, and a page needed again is simply mapped again.
+It is safe at any time, also under a running transaction, because LMDB's map is read-only and shared.
+"""
+
+import ctypes
+import os
+from collections.abc import Collection
+
+_MADV_DONTNEED = 4
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def file_bytes_resident() -> int:
+    """Bytes of mapped files that count as this process's resident memory."""
+    with open("/proc/self/statm", "rb") as statm:
+        return int(statm.read().split()[2]) * _PAGE
+
+
+def resident_bytes() -> int:
+    """All resident memory of this process."""
+    with open("/proc/self/statm", "rb") as statm:
+        return int(statm.read().split()[1]) * _PAGE
+
+
+def peak_resident_bytes() -> int:
+    """The most memory that was ever resident. (What getrusage says begins with the parent's at the fork.)"""
+    with open("/proc/self/status", "rb") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(b"VmHWM:"))
+
+
+def release(paths: Collection[str]) -> None:
+    """Make no page of these files count as resident until it is touched again."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            fields = line.split(maxsplit=5)
+            if len(fields) == 6 and fields[5].rstrip("\n") in paths and fields[1].startswith("r--s"):
+                start, end = (int(part, 16) for part in fields[0].split("-"))
+                libc.madvise(start, end - start, _MADV_DONTNEED)

@@ -1,0 +1,222 @@
+"""Domain names: text that people type, the canonical `name`, and wire form.
+
+A `name` is a str: absolute, lower case, ends in a dot, escaped as dnspython
+prints it. Only `parse` and `from_wire` make one; everything else trusts it.
+Labels with a zero byte are refused, because PowerDNS's LMDB keys cannot hold
+them.
+"""
+
+import re
+from contextlib import suppress
+from functools import lru_cache
+
+from replication.errors import BadName
+
+MAX_WIRE = 255
+MAX_LABEL = 63
+ROOT = "."
+
+# Names of letters, digits, hyphens, underscores and asterisks need neither escapes nor IDNA.
+_PLAIN = re.compile(r"(?:[a-z0-9_*-]{1,63}\.)*[a-z0-9_*-]{1,63}\.?", re.ASCII)
+_ESCAPED = frozenset(b'"().;\\@$')
+_FULL_STOPS = re.compile("[。．｡]")
+_LOWER = bytes(byte + 32 if 65 <= byte <= 90 else byte for byte in range(256))
+
+
+def parse(text: str, origin: str | None = None) -> str:
+    """The name that `text` means; raises BadName.
+
+    A name without a final dot is below `origin`, or absolute if there is
+    none. `@` is the origin itself. Unicode becomes its IDNA form (UTS 46).
+    """
+    text = text.strip()
+    lowered = text.lower()
+    if len(text) <= 253 and _PLAIN.fullmatch(lowered):
+        if lowered.endswith("."):
+            return lowered
+        if origin is None:
+            return lowered + "."
+        name = lowered + "." + origin if origin != ROOT else lowered + "."
+        if len(name) <= 254 and "\\" not in name:
+            return name
+    return _parse_slowly(text, origin)
+
+
+def _parse_slowly(text: str, origin: str | None) -> str:
+    if text == "":
+        raise BadName(text=text, reason="it is empty")
+    if text == ROOT:
+        return ROOT
+    if text == "@":
+        if origin is None:
+            raise BadName(text=text, reason="“@” stands for the zone, and there is none here")
+        return origin
+    relative, absolute = _split(text)
+    if not absolute and origin is not None:
+        relative += labels(origin)
+    return _checked(relative, text)
+
+
+def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
+    """The labels that `text` spells, and whether it ends in a dot."""
+    found: list[bytes] = []
+    label = bytearray()
+    unicode_label = ""
+    at, absolute = 0, False
+    dotted = _FULL_STOPS.sub(".", text)
+    while at < len(dotted):
+        char = dotted[at]
+        at += 1
+        absolute = char == "."
+        if absolute:
+            found.append(_finished(label, unicode_label, text))
+            label, unicode_label = bytearray(), ""
+        elif char == "\\":
+            byte, at = _escape(dotted, at, text)
+            label.append(byte)
+            unicode_label += chr(byte)
+        elif char.isspace():
+            raise BadName(text=text, reason="it contains a space")
+        else:
+            label += char.encode()
+            unicode_label += char
+    if not absolute:
+        found.append(_finished(label, unicode_label, text))
+    return tuple(found), absolute
+
+
+def _finished(label: bytearray, unicode_label: str, text: str) -> bytes:
+    if not label:
+        raise BadName(text=text, reason="it has an empty label (two dots in a row, or one at the start)")
+    # A label in which a byte over 127 was escaped has as many bytes as characters: it is meant as bytes.
+    if len(label) != len(unicode_label):
+        return _idna(unicode_label, text)
+    return bytes(label).translate(_LOWER)
+
+
+def _escape(text: str, at: int, whole: str) -> tuple[int, int]:
+    digits = text[at : at + 3]
+    if digits[:1].isdigit():
+        if len(digits) < 3 or not digits.isascii() or not digits.isdigit() or int(digits) > 255:
+            raise BadName(text=whole, reason="“\\” must be followed by three digits up to 255, or by one character")
+        return int(digits), at + 3
+    if not digits or not digits[0].isascii():
+        raise BadName(text=whole, reason="it ends in the middle of a “\\” escape")
+    return ord(digits[0]), at + 1
+
+
+def _idna(label: str, text: str) -> bytes:
+    import idna  # tables of half a megabyte that most processes never need
+
+    try:
+        return idna.encode(label, uts46=True)
+    except (idna.IDNAError, UnicodeError) as exc:
+        raise BadName(text=text, reason=f"“{label}” is not a legal international label ({exc})") from exc
+
+
+def _checked(labels_: tuple[bytes, ...], text: str) -> str:
+    for label in labels_:
+        if len(label) > MAX_LABEL:
+            raise BadName(text=text, reason=f"a label has {len(label)} bytes, at most {MAX_LABEL} are allowed")
+        if 0 in label:
+            raise BadName(text=text, reason="a label contains a zero byte, which PowerDNS cannot store")
+    length = sum(len(label) + 1 for label in labels_) + 1
+    if length > MAX_WIRE:
+        raise BadName(text=text, reason=f"it takes {length} bytes, at most {MAX_WIRE} are allowed")
+    return from_labels(labels_)
+
+
+def labels(name: str) -> tuple[bytes, ...]:
+    """The labels of a name without the root, leftmost first."""
+    if name == ROOT:
+        return ()
+    if "\\" not in name:
+        return tuple(name[:-1].encode("ascii").split(b"."))
+    return _split(name)[0]
+
+
+def from_labels(labels_: tuple[bytes, ...]) -> str:
+    """The name of labels that are already legal and lower case."""
+    return "".join(_escaped(label) + "." for label in labels_) or ROOT
+
+
+def _escaped(label: bytes) -> str:
+    return "".join(
+        f"\\{chr(byte)}" if byte in _ESCAPED else chr(byte) if 0x20 < byte < 0x7F else f"\\{byte:03d}" for byte in label
+    )
+
+
+@lru_cache(maxsize=4096)
+def to_wire(name: str) -> bytes:
+    """Uncompressed wire form with the final zero byte."""
+    return b"".join(bytes((len(label),)) + label for label in labels(name)) + b"\0"
+
+
+def from_wire(wire: bytes) -> str:
+    """The name of an uncompressed wire form that fills `wire`; raises BadName."""
+    name, end = from_wire_at(wire, 0)
+    if end != len(wire):
+        raise BadName(text=wire.hex(), reason="bytes follow the end of the name")
+    return name
+
+
+def from_wire_at(wire: bytes, at: int) -> tuple[str, int]:
+    """The uncompressed name at an offset of `wire`, and the offset behind it; raises BadName."""
+    found: list[bytes] = []
+    while True:
+        if at >= len(wire):
+            raise BadName(text=wire.hex(), reason="the bytes end inside the name")
+        length = wire[at]
+        at += 1
+        if length == 0:
+            return _checked(tuple(found), wire.hex()), at
+        if length > MAX_LABEL:
+            raise BadName(text=wire.hex(), reason="it is compressed")
+        found.append(wire[at : at + length].translate(_LOWER))
+        at += length
+
+
+def parent(name: str) -> str | None:
+    """The name without its first label; None for the root."""
+    if name == ROOT:
+        return None
+    if "\\" not in name:
+        return name[name.index(".") + 1 :] or ROOT
+    return from_labels(labels(name)[1:])
+
+
+def is_within(name: str, zone: str) -> bool:
+    """True for the zone's apex and every name below it."""
+    if zone == ROOT or name == zone:
+        return True
+    if not name.endswith("." + zone):
+        return False
+    # `a\.example.` is one label, not a name below `example.`.
+    before = name[: -len(zone) - 1]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 0
+
+
+def relative_text(name: str, zone: str) -> str:
+    """A name as people see it inside its zone: `@`, `www`."""
+    if name == zone:
+        return "@"
+    if zone == ROOT:
+        return name[:-1]
+    return name[: -len(zone) - 1] if is_within(name, zone) else name
+
+
+def display(name: str) -> str:
+    """The name with international labels in their own script."""
+    if "xn--" not in name:
+        return name
+    import idna
+
+    shown = []
+    for label in labels(name):
+        text = _escaped(label)
+        if text.startswith("xn--"):
+            # An A-label that says nothing legal is shown as it is.
+            with suppress(idna.IDNAError, UnicodeError):
+                text = idna.decode(text)
+        shown.append(text)
+    return ".".join(shown) + "."

@@ -1,0 +1,65 @@
+"""A place in the log of all publications, and how it is written as text.
+
+Sequences of different epochs count different histories, so comparing them would give an answer that means
+nothing; it raises instead. Equality is always allowed.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from replication.errors import BadBytes, WrongEpoch
+
+_TEXT = re.compile(r"epoch=([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}) sequence=(0|[1-9][0-9]{0,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """ "I have everything of this epoch up to and including this sequence." """
+
+    epoch: UUID
+    sequence: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.sequence < 2**63:
+            raise ValueError(f"a sequence lies in 0..2^63-1, not {self.sequence}")
+
+    def __str__(self) -> str:
+        return f"epoch={self.epoch} sequence={self.sequence}"
+
+    def __lt__(self, other: "Position") -> bool:
+        return self.sequence < self._same_epoch(other)
+
+    def __le__(self, other: "Position") -> bool:
+        return self.sequence <= self._same_epoch(other)
+
+    def __gt__(self, other: "Position") -> bool:
+        return self.sequence > self._same_epoch(other)
+
+    def __ge__(self, other: "Position") -> bool:
+        return self.sequence >= self._same_epoch(other)
+
+    def _same_epoch(self, other: "Position") -> int:
+        if other.epoch != self.epoch:
+            raise WrongEpoch(ours=self.epoch, theirs=other.epoch)
+        return other.sequence
+
+    def to_json(self) -> dict[str, Any]:
+        return {"epoch": str(self.epoch), "sequence": self.sequence}
+
+
+def parse_position(text: str) -> Position:
+    """The position that `str(position)` wrote. Raises `BadBytes` for any other text."""
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise BadBytes(what="position", reason=f"{text[:80]!r} is not of the form epoch=<uuid> sequence=<n>")
+    return Position(UUID(match[1]), int(match[2]))
+
+
+def position_from_json(fields: dict[str, Any]) -> Position:
+    """The position that `to_json` gave. Raises `BadBytes` for any other object."""
+    try:
+        return Position(UUID(fields["epoch"]), int(fields["sequence"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as exc:
+        raise BadBytes(what="position", reason=f"{fields!r} is not a position") from exc

@@ -1,0 +1,68 @@
+"""Record types: numbers and mnemonics, which of them PowerDNS serves, and why others are refused."""
+
+from replication.errors import BadRdata
+
+A, NS, CNAME, SOA, MB, MG, MR, PTR, HINFO, MINFO, MX, TXT = 1, 2, 5, 6, 7, 8, 9, 12, 13, 14, 15, 16
+RP, AFSDB, KEY, AAAA, LOC, SRV, NAPTR, KX, CERT, DNAME, APL, DS = 17, 18, 25, 28, 29, 33, 35, 36, 37, 39, 42, 43
+SSHFP, IPSECKEY, DNSKEY, DHCID, TLSA, SMIMEA, RKEY, CDS, CDNSKEY = 44, 45, 48, 49, 52, 53, 57, 59, 60
+OPENPGPKEY, CSYNC, ZONEMD, SVCB, HTTPS, SPF, NID, L32, L64, LP = 61, 62, 63, 64, 65, 99, 104, 105, 106, 107
+EUI48, EUI64, URI, CAA, ALIAS, LUA = 108, 109, 256, 257, 65401, 65402
+
+# What PowerDNS 4.7 and later parse and print by themselves; any other type travels as raw bytes.
+_SERVED: dict[str, int] = {
+    name: number
+    for name, number in globals().items()
+    if isinstance(number, int) and name.isupper() and not name.startswith("_")
+}
+SERVED_TYPES: frozenset[int] = frozenset(_SERVED.values())
+_MNEMONICS: dict[int, str] = {number: name for name, number in _SERVED.items()}
+
+_SYNTHESISED = "PowerDNS makes {} records itself when a zone is signed; they cannot be edited"
+_REFUSED: dict[int, str] = {
+    0: "type 0 is reserved",
+    24: "SIG is obsolete and PowerDNS cannot serve it from a zone",
+    30: "NXT is obsolete; signed zones get NSEC or NSEC3 records by themselves",
+    41: "OPT belongs to a message, not to a zone",
+    46: _SYNTHESISED.format("RRSIG"),
+    47: _SYNTHESISED.format("NSEC"),
+    50: _SYNTHESISED.format("NSEC3"),
+    51: "NSEC3PARAM is a setting of the signed zone, not a record to edit",
+    65400: "ADDR is a type that PowerDNS uses inside itself",
+    65535: "type 65535 is reserved",
+}
+
+
+def type_to_text(type: int) -> str:
+    """`A`, `HTTPS`, `ALIAS`; `TYPE1234` where there is no name."""
+    known = _MNEMONICS.get(type)
+    if known is not None:
+        return known
+    import dns.rdatatype
+
+    return dns.rdatatype.to_text(dns.rdatatype.RdataType.make(type))
+
+
+def type_from_text(text: str) -> int:
+    """The number of a mnemonic or `TYPEnnn`, in any letter case; raises BadRdata. Meta types (ANY) are known too."""
+    upper = text.strip().upper()
+    known = _SERVED.get(upper)
+    if known is not None:
+        return known
+    import dns.exception
+    import dns.rdatatype
+
+    try:
+        return int(dns.rdatatype.from_text(upper))
+    except (dns.exception.DNSException, ValueError) as exc:
+        raise BadRdata(type=0, text=text, reason=f"“{text}” is not a record type") from exc
+
+
+def refusal(type: int) -> str | None:
+    """Why records of this type cannot be in a zone; None if they can."""
+    if type in SERVED_TYPES:
+        return None
+    if type in _REFUSED:
+        return _REFUSED[type]
+    if 128 <= type <= 255:
+        return f"{type_to_text(type)} is a type of questions and messages, not of records in a zone"
+    return None

@@ -1,0 +1,77 @@
+"""Every metric of both sides, declared once; the Python name in upper case is the exported name in lower case.
+
+They live in this process only: counters of what happened, and the largest value seen of what has a limit.
+"""
+
+import threading
+from collections.abc import Iterator
+
+
+class Counter:
+    """How often something happened, or how much of it."""
+
+    kind = "counter"
+
+    def __init__(self, name: str, about: str) -> None:
+        self.name, self.about = name, about
+        self._value = 0.0
+        self._lock = threading.Lock()
+        _ALL.append(self)
+
+    @property
+    def value(self) -> float:
+        return self._value
+
+    def add(self, amount: float = 1) -> None:
+        with self._lock:
+            self._value += amount
+
+
+class Maximum:
+    """The largest value since the process started."""
+
+    kind = "gauge"
+
+    def __init__(self, name: str, about: str) -> None:
+        self.name, self.about = name, about
+        self._value = 0.0
+        self._lock = threading.Lock()
+        _ALL.append(self)
+
+    @property
+    def value(self) -> float:
+        return self._value
+
+    def note(self, value: float) -> None:
+        with self._lock:
+            self._value = max(self._value, value)
+
+
+_ALL: list[Counter | Maximum] = []
+
+# replication/agent/apply.py
+SEGMENTS_APPLIED = Counter("dnspanel_segments_applied", "Segments this node applied")
+SEGMENT_BYTES = Counter("dnspanel_segment_bytes", "Bytes of the segments this node applied")
+ROWS_WRITTEN = Counter("dnspanel_rows_written", "LMDB rows put or deleted by this node")
+REFUSALS = Counter("dnspanel_refusals", "Pushes this node refused")
+WRITE_LOCK_MS_MAX = Maximum("dnspanel_write_lock_ms_max", "Longest time an LMDB write transaction was open, ms")
+VERIFY_MS_MAX = Maximum("dnspanel_verify_ms_max", "Longest purge and verification of one push, ms")
+
+# replication/agent/purge.py
+PURGES = Counter("dnspanel_purges", "Purge commands sent to PowerDNS")
+OWN_QUESTIONS = Counter("dnspanel_own_questions", "DNS questions this agent asked its PowerDNS, for proof")
+
+# replication/agent/observe.py
+SAMPLES = Counter("dnspanel_samples", "Samples taken of PowerDNS's counters")
+SAMPLES_MISSED = Counter("dnspanel_samples_missed", "Seconds in which PowerDNS's statistics did not answer")
+
+
+def exposition() -> str:
+    """All metrics in the text form that Prometheus reads."""
+    return "".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    for metric in _ALL:
+        yield f"# HELP {metric.name} {metric.about}\n# TYPE {metric.name} {metric.kind}\n"
+        yield f"{metric.name} {metric.value:g}\n"

@@ -1,0 +1,265 @@
+"""Ask a PowerDNS by DNS what it serves, and compare with the rows that should be served.
+
+What can be compared: rows with authority whose answer PowerDNS takes from the row and from nowhere else. Not
+compared are names at and below delegations, names inside another served zone, ALIAS and LUA (their answers are
+computed), and the types that live signing owns. A deleted RRset is compared where no wildcard can answer for it.
+"""
+
+import contextlib
+import secrets
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.name
+import dns.query
+import dns.rcode
+import dns.rdataclass
+import dns.rdatatype
+import dns.rrset
+
+from replication import names, rdata, rdtypes, stats
+from replication.applying import POSITION_ZONE
+from replication.codec import keys, values
+from replication.errors import NotServed
+from replication.segment import ZoneMark
+from replication.store import Store
+
+# So many RRsets and zones of one push are asked for; of more, an even selection.
+MAX_QUESTIONS = 64
+# A question that UDP lost is asked again after this.
+RETRY_SECONDS = 0.05
+
+_HEADER = struct.Struct(">HHHHHH")
+_TAIL = struct.Struct(">HH")
+# EDNS with room for 1232 bytes, which is also where PowerDNS truncates.
+_OPT = b"\0" + struct.pack(">HHIH", 41, 1232, 0, 0)
+_NOT_COMPARABLE = frozenset((values.ENT, 46, 47, 48, 50, 51, 59, 60, rdtypes.ALIAS, rdtypes.LUA))
+
+T = TypeVar("T")
+
+
+class Sample(Generic[T]):
+    """At most `limit` items of a stream of any length, evenly spread over it."""
+
+    def __init__(self, limit: int = MAX_QUESTIONS) -> None:
+        self._limit, self._every, self._seen = limit, 1, 0
+        self.items: list[T] = []
+
+    def add(self, item: T) -> None:
+        if self._seen % self._every == 0:
+            if len(self.items) == self._limit:
+                self.items = self.items[::2]
+                self._every *= 2
+                if self._seen % self._every:
+                    self._seen += 1
+                    return
+            self.items.append(item)
+        self._seen += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """An RRset as it has to be answered, in wire form; no rdata means that there must be no such RRset."""
+
+    name: str
+    type: int
+    ttl: int = 0
+    rdata: frozenset[bytes] = frozenset()
+
+    def __str__(self) -> str:
+        return f"{self.name} {rdata.type_to_text(self.type)}"
+
+    def difference(self, answer: dns.message.Message) -> str | None:
+        """What the answer has instead, in words; None if it is as expected."""
+        found = _rrset_in(answer, self.name, self.type)
+        if not self.rdata:
+            return None if found is None else f"{len(found)} records"
+        if answer.rcode() != dns.rcode.NOERROR:
+            return dns.rcode.to_text(answer.rcode())
+        if found is None:
+            return "no such RRset"
+        if not answer.flags & dns.flags.AA:
+            return "an answer without authority"
+        if found.ttl != self.ttl:
+            return f"TTL {found.ttl} instead of {self.ttl}"
+        if {item.to_wire() for item in found} != self.rdata:
+            return "other records: " + ", ".join(sorted(item.to_text() for item in found))[:200]
+        return None
+
+
+def position_expectation(position: object) -> Expectation:
+    """The position zone answers this position."""
+    text = str(position).encode("ascii")
+    return Expectation(POSITION_ZONE, rdtypes.TXT, 0, frozenset((bytes((len(text),)) + text,)))
+
+
+def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> Iterator[Expectation]:
+    """What the store's rows say about the SOA of each marked zone, and about the row of each key."""
+    asked: set[tuple[str, int]] = set()
+    for mark in marks:
+        zone_id = store.zone_id(mark.name)
+        if zone_id is None:
+            yield Expectation(mark.name, rdtypes.SOA)
+        elif (body := store.rows(zone_id).get(keys.APEX, rdtypes.SOA)) is not None:
+            asked.add((mark.name, rdtypes.SOA))
+            yield _expected_row(mark.name, rdtypes.SOA, body)
+    for key in record_keys:
+        expected = _expectation_of_key(store, key)
+        if expected is not None and (expected.name, expected.type) not in asked:
+            asked.add((expected.name, expected.type))
+            yield expected
+
+
+def _expectation_of_key(store: Store, key: bytes) -> Expectation | None:
+    """What must be answered for one row, or for its absence; None where that cannot be told from rows."""
+    zone_id, rel, type = keys.decode_record_key(key)
+    zone = store.zone(zone_id)
+    if zone is None or type in _NOT_COMPARABLE:
+        return None
+    name = keys.name_from_relative_key(rel, zone.name)
+    if store.zone_id(zone.name) != zone_id or _in_other_zone(store, name, zone.name):
+        return None
+    rows = store.rows(zone_id)
+    body = rows.get(rel, type)
+    if body is not None:
+        return _expected_row(name, type, body) if values.decode_records(body)[0].auth else None
+    if not rows.at(rel) and _wildcard_covers(store, zone_id, rel):
+        return None
+    return Expectation(name, type)
+
+
+def _expected_row(name: str, type: int, body: bytes) -> Expectation:
+    records = values.decode_records(body)
+    return Expectation(name, type, records[0].ttl, frozenset(record.content for record in records))
+
+
+def _in_other_zone(store: Store, name: str, zone: str) -> bool:
+    """True if a name is at or below the apex of a zone inside `zone`."""
+    at: str | None = name
+    while at is not None and at != zone:
+        if store.zone_id(at) is not None:
+            return True
+        at = names.parent(at)
+    return False
+
+
+def _wildcard_covers(store: Store, zone_id: int, rel: bytes) -> bool:
+    """True if some wildcard above a name that does not exist might answer for it."""
+    rows = store.rows(zone_id)
+    while rel != keys.APEX:
+        rel = keys.parent_key(rel)
+        wildcard = b"*\0" if rel == keys.APEX else rel + b"*\0"
+        if rows.at(wildcard):
+            return True
+    return False
+
+
+def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds: float) -> None:
+    """Ask for everything expected. Raises NotServed for the first answer that differs or never comes.
+
+    All questions travel at once over UDP; one that gets lost is asked again, one that does not fit is asked
+    over TCP.
+    """
+    waiting = dict(enumerate(expected, start=secrets.randbelow(1 << 15)))
+    deadline = time.monotonic() + seconds
+    with _connected(address, port) as sock:
+        while waiting:
+            for id_, expectation in waiting.items():
+                stats.OWN_QUESTIONS.add()
+                _send(sock, encode_question(id_, expectation.name, expectation.type))
+            retry_at = min(deadline, time.monotonic() + RETRY_SECONDS)
+            while waiting and (packet := _receive(sock, retry_at)) is not None:
+                _take_answer(packet, waiting, address, port, deadline)
+            if waiting and time.monotonic() >= deadline:
+                question = next(iter(waiting.values()))
+                raise NotServed(question=str(question), expected="an answer", found="none")
+
+
+def ask(address: str, port: int, name: str, type: int, seconds: float = 1.0) -> dns.message.Message:
+    """The answer to one question, over TCP if it does not fit UDP. Raises NotServed if none comes."""
+    deadline = time.monotonic() + seconds
+    id_ = secrets.randbelow(1 << 16)
+    with _connected(address, port) as sock:
+        while time.monotonic() < deadline:
+            _send(sock, encode_question(id_, name, type))
+            retry_at = min(deadline, time.monotonic() + RETRY_SECONDS * 4)
+            while (packet := _receive(sock, retry_at)) is not None:
+                if packet[:2] == id_.to_bytes(2, "big"):
+                    return _whole_message(packet, name, type, address, port, deadline)
+    raise NotServed(question=f"{name} {rdata.type_to_text(type)}", expected="an answer", found="none")
+
+
+def encode_question(id_: int, name: str, type: int) -> bytes:
+    """One question with EDNS, as PowerDNS gets it from a resolver."""
+    head = _HEADER.pack(id_ & 0xFFFF, 0, 1, 0, 0, 1)
+    return head + names.to_wire(name) + _TAIL.pack(type, 1) + _OPT
+
+
+def _connected(address: str, port: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+    sock.connect((address, port))
+    sock.setblocking(False)
+    return sock
+
+
+def _send(sock: socket.socket, packet: bytes) -> None:
+    """Send what the kernel takes; the rest counts as lost on the way and is asked again."""
+    with contextlib.suppress(OSError):
+        sock.send(packet)
+
+
+def _receive(sock: socket.socket, until: float) -> bytes | None:
+    """The next packet, or None when `until` is over. A refused port counts as silence."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    while (left := until - time.monotonic()) > 0:
+        if poll.poll(left * 1000):
+            try:
+                return sock.recv(4096)
+            except OSError:
+                time.sleep(min(left, 0.005))
+    return None
+
+
+def _take_answer(packet: bytes, waiting: dict[int, Expectation], address: str, port: int, deadline: float) -> None:
+    """Strike the question that this packet answers off the list. Raises NotServed if the answer differs."""
+    id_ = int.from_bytes(packet[:2], "big")
+    expectation = waiting.get(id_)
+    if expectation is None:
+        return
+    answer = _whole_message(packet, expectation.name, expectation.type, address, port, deadline)
+    difference = expectation.difference(answer)
+    if difference is not None:
+        wanted = f"{len(expectation.rdata)} records" if expectation.rdata else "no such RRset"
+        raise NotServed(question=str(expectation), expected=wanted, found=difference)
+    del waiting[id_]
+
+
+def _whole_message(
+    packet: bytes, name: str, type: int, address: str, port: int, deadline: float
+) -> dns.message.Message:
+    question = f"{name} {rdata.type_to_text(type)}"
+    try:
+        message = dns.message.from_wire(packet, ignore_trailing=True, raise_on_truncation=False)
+        if not message.flags & dns.flags.TC:
+            return message
+        query = dns.message.from_wire(encode_question(message.id, name, type))
+        return dns.query.tcp(query, address, timeout=max(0.1, deadline - time.monotonic()), port=port)
+    except (dns.exception.DNSException, OSError, EOFError) as exc:
+        raise NotServed(question=question, expected="an answer", found=str(exc) or exc.__class__.__name__) from exc
+
+
+def _rrset_in(answer: dns.message.Message, name: str, type: int) -> dns.rrset.RRset | None:
+    owner, _ = dns.name.from_wire(names.to_wire(name), 0)
+    for rrset in answer.answer:
+        if rrset.rdtype == type and rrset.rdclass == dns.rdataclass.IN and rrset.name == owner:
+            return rrset
+    return None

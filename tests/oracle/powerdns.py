@@ -1,0 +1,216 @@
+"""PowerDNS installations to compare with: the machine's own, and others in throwaway roots of Debian suites."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+ROOTS = CHECKOUT / "var" / "roots"
+PACKAGES = "pdns-server,pdns-backend-lmdb"
+DEBOOTSTRAP_SECONDS = 1200
+TOOL_SECONDS = 120
+START_SECONDS = 20
+
+# Which schema a release writes.
+_SCHEMAS = [((4, 7), 4), ((4, 8), 5), ((5, 0), 6)]
+
+
+class Unavailable(Exception):
+    """This PowerDNS cannot be had here; the text is the reason to skip with."""
+
+
+@dataclass(frozen=True)
+class PowerDNS:
+    """One installation; `root` is where to chroot, None for the machine's own."""
+
+    version: str
+    root: Path | None
+
+    @property
+    def schema(self) -> int:
+        release = tuple(int(part) for part in self.version.split(".")[:2])
+        return [schema for first, schema in _SCHEMAS if release >= first][-1]
+
+    @contextmanager
+    def place(self, name: str) -> Iterator["Place"]:
+        """An empty directory that this installation sees, with a configuration; removed afterwards."""
+        parent = "/tmp" if self.root is None else self.root / "tmp"
+        directory = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
+        try:
+            yield Place(self, directory)
+        finally:
+            shutil.rmtree(directory)
+
+    def command(self, *words: str) -> list[str]:
+        """The command line that runs a program of this installation."""
+        return list(words) if self.root is None else ["chroot", str(self.root), *words]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory with one LMDB database, and the programs of one installation on it."""
+
+    powerdns: PowerDNS
+    directory: Path
+
+    @property
+    def database(self) -> Path:
+        """The main file; the shard is beside it."""
+        return self.directory / "pdns.lmdb"
+
+    @property
+    def shard(self) -> Path:
+        return self.directory / "pdns.lmdb-0"
+
+    def _seen(self, path: Path) -> str:
+        root = self.powerdns.root
+        return str(path) if root is None else "/" + str(path.relative_to(root))
+
+    def _write_config(self, **settings: object) -> None:
+        common = {"launch": "lmdb", "lmdb-filename": self._seen(self.database), "lmdb-shards": 1}
+        lines = [f"{name}={value}" for name, value in {**common, **settings}.items()]
+        (self.directory / "pdns.conf").write_text("\n".join(lines) + "\n")
+
+    def check_zone(self, zone: str) -> str:
+        """What check-zone says; its exit code is only that it found errors."""
+        return self.pdnsutil("check-zone", zone, allowed=(0, 1))
+
+    def pdnsutil(self, *words: str, allowed: tuple[int, ...] = (0,)) -> str:
+        """Output of pdnsutil, both streams; AssertionError for an exit code that is not allowed."""
+        self._write_config()
+        command = self.powerdns.command("pdnsutil", f"--config-dir={self._seen(self.directory)}", *words)
+        done = subprocess.run(
+            command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TOOL_SECONDS
+        )
+        if done.returncode not in allowed:
+            raise AssertionError(f"{' '.join(words)} ended with {done.returncode}: {done.stdout}")
+        return done.stdout
+
+    def load_zone(self, zone: str, text: str) -> None:
+        """Load a zone file."""
+        path = self.directory / "zonefile"
+        path.write_text(text)
+        self.pdnsutil("load-zone", zone.rstrip(".") or ".", self._seen(path))
+
+    @contextmanager
+    def server(self) -> Iterator[int]:
+        """A running pdns_server; yields its port on 127.0.0.1."""
+        port = _free_port()
+        self._write_config(
+            **{
+                "local-address": "127.0.0.1",
+                "local-port": port,
+                "socket-dir": self._seen(self.directory),
+                "daemon": "no",
+                "guardian": "no",
+                "zone-cache-refresh-interval": 0,
+                "receiver-threads": 1,
+                "distributor-threads": 1,
+                # Or names with bytes other than letters, digits and a few more are SERVFAIL.
+                "8bit-dns": "yes",
+                "max-tcp-connections": 100,
+                "security-poll-suffix": "",
+                "loglevel": 3,
+            }
+        )
+        log = self.directory / "server.log"
+        command = self.powerdns.command("pdns_server", f"--config-dir={self._seen(self.directory)}")
+        with log.open("wb") as out:
+            process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            _wait_for_port(port, process, log)
+            yield port
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(timeout=10)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_for_port(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"pdns_server did not start: {log.read_text(errors='replace')[-2000:]}")
+
+
+def native() -> PowerDNS:
+    """The machine's own PowerDNS; raises Unavailable."""
+    if shutil.which("pdns_server") is None or shutil.which("pdnsutil") is None:
+        raise Unavailable("pdns-server is not installed on this machine")
+    return PowerDNS(_version(PowerDNS("0", None)), None)
+
+
+def of_suite(suite: str) -> PowerDNS:
+    """PowerDNS of a Debian suite in a root under `var/roots`, made on first use; raises Unavailable."""
+    if os.geteuid() != 0:
+        raise Unavailable("only root may run a program in another root directory")
+    root = ROOTS / suite
+    if not root.is_dir():
+        _make_root(suite, root)
+    return PowerDNS(_version(PowerDNS("0", root)), root)
+
+
+def _make_root(suite: str, root: Path) -> None:
+    if shutil.which("debootstrap") is None:
+        raise Unavailable("debootstrap is not installed on this machine")
+    mirror = _debian_mirror()
+    partial = root.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", suite, str(partial), mirror]
+    try:
+        done = subprocess.run(
+            command,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=DEBOOTSTRAP_SECONDS,
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise Unavailable(f"debootstrap of {suite} took more than {DEBOOTSTRAP_SECONDS} s") from exc
+    if done.returncode != 0:
+        raise Unavailable(f"debootstrap of {suite} failed: {done.stdout.strip().splitlines()[-1:]}")
+    partial.rename(root)
+
+
+def _debian_mirror() -> str:
+    """Where this machine gets its Debian packages from."""
+    etc = Path("/etc/apt")
+    for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]:
+        text = path.read_text() if path.is_file() else ""
+        for pattern in (r"^URIs:\s*(\S+/debian/?)\s*$", r"^deb\s+(?:\[.*?\]\s*)?(\S+/debian/?)\s"):
+            match = re.search(pattern, text, re.MULTILINE)
+            if match:
+                return match[1]
+    raise Unavailable("the apt sources of this machine name no Debian mirror")
+
+
+def _version(powerdns: PowerDNS) -> str:
+    done = subprocess.run(
+        powerdns.command("pdnsutil", "--version"), check=False, capture_output=True, text=True, timeout=TOOL_SECONDS
+    )
+    match = re.search(r"pdnsutil (\d+\.\d+\.\d+)", done.stdout + done.stderr)
+    if match is None:
+        raise Unavailable(f"pdnsutil does not run: {(done.stdout + done.stderr).strip()[-200:]}")
+    return match[1]

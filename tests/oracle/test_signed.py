@@ -1,0 +1,122 @@
+"""Rows, metadata and keys of signed zones are what pdnsutil makes of them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from replication.codec import dnssec, values
+from replication.codec.dnssec import Nsec3
+from replication.codec.schema import Dbi, schema_for
+from replication.codec.values import StoredRecord
+from replication.compile import compile_zone
+from replication.rdtypes import NS
+from tests.oracle import lmdb_file
+from tests.oracle.corpus import rrsets_of, zone_texts
+from tests.oracle.lmdb_file import Contents, canonical_body, shown_key
+from tests.oracle.powerdns import Place, PowerDNS
+
+NSEC = "nsec.test."
+# Zone, its NSEC3PARAM metadata, what we are told.
+MODES: dict[str, tuple[str, Nsec3]] = {
+    "nsec3.test.": ("1 0 0 -", Nsec3()),
+    "salted.test.": ("1 0 2 abcd", Nsec3(iterations=2, salt=bytes.fromhex("abcd"))),
+    "optout.test.": ("1 1 0 -", Nsec3(opt_out=True)),
+    "narrow.test.": ("1 0 0 -", Nsec3(narrow=True)),
+}
+
+
+def text_for(zone: str) -> str:
+    """The zone with every kind of delegation under another name."""
+    return zone_texts()["cuts.test."].replace("cuts.test.", zone)
+
+
+@pytest.fixture(scope="module")
+def signed(installation: PowerDNS) -> Iterator[Place]:
+    """The zone in all modes, signed and rectified by pdnsutil."""
+    with installation.place("signed") as place:
+        for zone in (NSEC, *MODES):
+            place.load_zone(zone, text_for(zone))
+        # The mode before the keys: PowerDNS leaves flags and rows of the old mode behind when it changes.
+        for zone, (parameters, nsec3) in MODES.items():
+            place.pdnsutil("set-meta", zone.rstrip("."), "NSEC3PARAM", parameters)
+            if nsec3.narrow:
+                place.pdnsutil("set-meta", zone.rstrip("."), "NSEC3NARROW", "1")
+        for zone in (NSEC, *MODES):
+            place.pdnsutil("secure-zone", zone.rstrip("."))
+            place.pdnsutil("rectify-zone", zone.rstrip("."))
+        yield place
+
+
+@pytest.fixture(scope="module")
+def contents(signed: Place) -> Contents:
+    return lmdb_file.read(signed.database, signed.powerdns.schema)
+
+
+@pytest.mark.parametrize("zone", MODES)
+def test_nsec3_rows_are_equal_in_every_mode(contents: Contents, zone: str) -> None:
+    expected = {
+        shown_key(zone, rel, type): canonical_body(body, rel, type, zone)
+        for (rel, type), body in contents.rows_of(zone).items()
+    }
+    found = {
+        shown_key(zone, rel, type): body
+        for rel, type, body in compile_zone(zone, rrsets_of(zone, text_for(zone)), nsec3=MODES[zone][1])
+    }
+    assert found == expected
+
+
+def test_nsec_rows_are_equal_but_for_what_5_x_no_longer_writes(contents: Contents, installation: PowerDNS) -> None:
+    """Up to 4.9 PowerDNS sets a flag and writes a row per name in NSEC zones, which nothing reads."""
+    expected = {
+        shown_key(NSEC, rel, type): _without_flag(canonical_body(body, rel, type, NSEC), installation)
+        for (rel, type), body in contents.rows_of(NSEC).items()
+        if type != 50 or installation.schema >= 6
+    }
+    found = {shown_key(NSEC, rel, type): body for rel, type, body in compile_zone(NSEC, rrsets_of(NSEC, text_for(NSEC)))}
+    assert found == expected
+
+
+def _without_flag(body: bytes, installation: PowerDNS) -> bytes:
+    if installation.schema >= 6:
+        return body
+    records = values.decode_records(body)
+    return values.encode_records(StoredRecord(r.content, r.ttl, r.auth, r.disabled, False) for r in records)
+
+
+def test_metadata_and_keys_are_encoded_as_powerdns_encodes_them(signed: Place) -> None:
+    schema = schema_for(signed.powerdns.schema)
+    rows = lmdb_file.bodies(signed.database, schema.number)
+    metadata = [body for (dbi, _), body in rows.items() if dbi is Dbi.METADATA]
+    keydata = [body for (dbi, _), body in rows.items() if dbi is Dbi.KEYDATA]
+    assert len(metadata) >= len(MODES)
+    assert len(keydata) == len(MODES) + 1
+    for body in metadata:
+        assert dnssec.encode_metadata(dnssec.decode_metadata(body, schema.number), schema.number) == body
+    for body in keydata:
+        assert dnssec.encode_key(dnssec.decode_key(body, schema.number), schema.number) == body
+    kinds = {(obj.zone, obj.kind, obj.value) for obj in (dnssec.decode_metadata(b, schema.number) for b in metadata)}
+    assert ("salted.test.", "NSEC3PARAM", "1 0 2 abcd") in kinds
+    assert ("narrow.test.", "NSEC3NARROW", "1") in kinds
+
+
+def test_index_rows_lead_from_the_zone_to_its_objects(signed: Place) -> None:
+    schema = schema_for(signed.powerdns.schema)
+    rows = lmdb_file.bodies(signed.database, schema.number)
+    for (dbi, key), body in rows.items():
+        if dbi is Dbi.KEYDATA:
+            row_id = int.from_bytes(key, "big" if schema.has_header else "little")
+            index_key, index_body = schema.index_row(dnssec.decode_key(body, schema.number).zone, row_id)
+            assert rows[Dbi.KEYDATA_INDEX, index_key] == index_body
+
+
+def test_tsig_keys_are_encoded_as_powerdns_encodes_them(signed: Place) -> None:
+    signed.pdnsutil("import-tsig-key", "k2", "hmac-md5", "aGVsbG8=")
+    rows = lmdb_file.bodies(signed.database, signed.powerdns.schema)
+    (body,) = [body for (dbi, _), body in rows.items() if dbi is Dbi.TSIG]
+    assert dnssec.encode_tsig(dnssec.decode_tsig(body)) == body
+    assert dnssec.decode_tsig(body).name == "k2."
+
+
+def test_the_corpus_has_delegations_of_every_kind() -> None:
+    cuts = [rrset for rrset in rrsets_of(NSEC, text_for(NSEC)) if rrset.type == NS]
+    assert len(cuts) >= 8

@@ -1,0 +1,69 @@
+"""A node for every test that asks for one: pdns_server, agent, and a client with the panel's certificate."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from replication import verify
+from replication.push import NodeClient
+from tests.replication.agent.servers import (
+    PDNS_SERVER,
+    AgentFiles,
+    AgentProcess,
+    Authority,
+    Pdns,
+    client_for,
+    short_directory,
+)
+
+
+@dataclass
+class RunningNode:
+    """One node with both of its processes."""
+
+    pdns: Pdns
+    agent: AgentProcess
+    client: NodeClient
+    files: AgentFiles
+    authority: Authority
+
+    def answer(self, name: str, type: int = 1) -> list[str]:
+        """The rdata that PowerDNS answers now; the rcode instead when there is none."""
+        message = verify.ask("127.0.0.1", self.pdns.port, name, type, 2)
+        found = [item.to_text() for rrset in message.answer if rrset.rdtype == type for item in rrset]
+        return sorted(found) or [message.rcode().name]
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    with short_directory() as path:
+        yield path
+
+
+@pytest.fixture
+def authority(directory: Path) -> Authority:
+    return Authority(directory)
+
+
+@pytest.fixture
+def files(directory: Path, authority: Authority) -> AgentFiles:
+    if PDNS_SERVER is None:
+        pytest.skip("pdns_server is not installed")
+    return AgentFiles(directory, authority, Pdns(directory))
+
+
+@pytest.fixture
+def node(files: AgentFiles, authority: Authority) -> Iterator[RunningNode]:
+    """An agent that made the files, and a pdns_server that serves them."""
+    agent = AgentProcess(files)
+    client = client_for(files, authority.client_context())
+    try:
+        agent.start()
+        files.pdns.start()
+        yield RunningNode(files.pdns, agent, client, files, authority)
+    finally:
+        client.close()
+        agent.stop()
+        files.pdns.kill()

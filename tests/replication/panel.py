@@ -1,0 +1,130 @@
+"""The publishing half of a panel, without Django: zones in memory, segments out of a real store."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from uuid import UUID
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from replication import rdtypes, rrset
+from replication.codec import keys
+from replication.codec.schema import Dbi
+from replication.compile import compile_changes, compile_zone
+from replication.rrset import RRset
+from replication.segment import Kind, Op, ZoneMark, open_segment, seal
+from replication.store import Store
+
+CLUSTER = UUID("c1000000-0000-4000-8000-000000000001")
+EPOCH = UUID("e1000000-0000-4000-8000-000000000001")
+SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(b"segments of the tests, 32 bytes.")
+PUBLIC_KEYS = (SIGNING_KEY.public_key().public_bytes_raw(),)
+MAP_SIZE = 1 << 30
+TIME_NS = 1_795_000_000_000_000_000
+
+Key = tuple[str, int]
+
+
+def records(zone: str, name: str, type: str, ttl: int, *rdata: str) -> RRset:
+    """An RRset of a zone, as people write it."""
+    from replication.rdata import type_from_text
+
+    return rrset.make(name, type_from_text(type), ttl, list(rdata), origin=zone)
+
+
+def small_zone(zone: str, *more: RRset, serial: int = 1) -> list[RRset]:
+    """SOA, NS, a name server, `www`, and what else is given."""
+    return [
+        records(zone, "@", "SOA", 3600, f"ns1 hostmaster {serial} 10800 3600 604800 300"),
+        records(zone, "@", "NS", 3600, "ns1", "ns2.elsewhere.test."),
+        records(zone, "ns1", "A", 3600, "192.0.2.53"),
+        records(zone, "www", "A", 300, "192.0.2.1"),
+        *more,
+    ]
+
+
+class Panel:
+    """Publishes into its own store and hands out what it sealed."""
+
+    def __init__(self, directory: Path, schema: int = 4, *, cluster: UUID = CLUSTER, epoch: UUID = EPOCH) -> None:
+        self.schema, self.cluster, self.epoch = schema, cluster, epoch
+        self.store = Store.open(directory / "panel.lmdb", schema, MAP_SIZE, cluster=cluster, sync=False)
+        self.zones: dict[str, tuple[int, dict[Key, RRset]]] = {}
+        self.sequence = 0
+        self.segments: list[bytes] = []
+        self._next_id = 1
+
+    def close(self) -> None:
+        self.store.close()
+
+    def create(self, *zones: Sequence[RRset]) -> bytes:
+        """Publish new zones; each begins with its SOA."""
+        ops, marks = [], []
+        for rrsets in zones:
+            zone, zone_id = rrsets[0].name, self._next_id
+            self._next_id += 1
+            self.zones[zone] = (zone_id, {(item.name, item.type): item for item in rrsets})
+            ops += self.created_ops(zone_id, zone, rrsets)
+            marks.append(ZoneMark(zone_id, zone, self.serial(zone)))
+        return self.seal(ops, marks)
+
+    def created_ops(self, zone_id: int, zone: str, rrsets: Sequence[RRset]) -> list[Op]:
+        rows = compile_zone(zone, rrsets)
+        ops = [Op(Kind.PUT, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body) for rel, type, body in rows]
+        return ops + [Op(Kind.PUT, *row) for row in self.store.schema.zone_rows(zone_id, zone)]
+
+    def change(self, zone: str, *changes: RRset | Key) -> bytes:
+        """Publish RRsets put and (name, type) deleted in one zone; its serial goes up."""
+        return self.change_all({zone: changes})
+
+    def change_all(self, changes: Mapping[str, Sequence[RRset | Key]]) -> bytes:
+        """As `change`, over several zones in one segment."""
+        ops, marks = [], []
+        for zone, changed in changes.items():
+            zone_id, rrsets = self.zones[zone]
+            wanted = {(c.name, c.type): c for c in changed if isinstance(c, RRset)}
+            wanted |= {c: None for c in changed if not isinstance(c, RRset)}
+            wanted[zone, rdtypes.SOA] = self.soa(zone, self.serial(zone) + 1)
+            for (rel, type), body in compile_changes(zone, self.store.rows(zone_id), wanted).items():
+                kind = Kind.DELETE if body is None else Kind.PUT
+                ops.append(Op(kind, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body or b""))
+            for key, after in wanted.items():
+                if after is None:
+                    rrsets.pop(key, None)
+                else:
+                    rrsets[key] = after
+            marks.append(ZoneMark(zone_id, zone, self.serial(zone)))
+        return self.seal(ops, marks)
+
+    def delete(self, *zones: str) -> bytes:
+        """Publish the deletion of zones."""
+        ops, marks = [], []
+        for zone in zones:
+            zone_id, _ = self.zones.pop(zone)
+            ops += self.deleted_ops(zone_id, zone)
+            marks.append(ZoneMark(zone_id, zone, None))
+        return self.seal(ops, marks)
+
+    def deleted_ops(self, zone_id: int, zone: str) -> list[Op]:
+        prefix = Op(Kind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(zone_id))
+        dupsort = {dbi: self.store.schema.dbi(dbi).dupsort for dbi in Dbi}
+        rows = self.store.schema.zone_rows(zone_id, zone)
+        return [prefix, *(Op(Kind.DELETE, dbi, key, body if dupsort[dbi] else b"") for dbi, key, body in rows)]
+
+    def seal(self, ops: Sequence[Op], marks: Sequence[ZoneMark], *, sequences: int = 1) -> bytes:
+        """Seal the next sequences, apply them to the panel's own store, and return the segment."""
+        main, records_digest = self.store.digest_delta(ops)
+        sealed = seal(
+            schema=self.schema, cluster=self.cluster, epoch=self.epoch, first=self.sequence + 1,
+            last=self.sequence + sequences, time_ns=TIME_NS + self.sequence, digest_main=main,
+            digest_records=records_digest, marks=marks, ops=ops, key=SIGNING_KEY,
+        )  # fmt: skip
+        self.store.apply(open_segment(sealed, PUBLIC_KEYS))
+        self.sequence += sequences
+        self.segments.append(sealed)
+        return sealed
+
+    def serial(self, zone: str) -> int:
+        return int(self.zones[zone][1][zone, rdtypes.SOA].rdata[0].split()[2])
+
+    def soa(self, zone: str, serial: int) -> RRset:
+        return records(zone, "@", "SOA", 3600, f"ns1 hostmaster {serial} 10800 3600 604800 300")
