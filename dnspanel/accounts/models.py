@@ -2,6 +2,7 @@
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.db.models.functions import Lower
 
 
 class Role(models.TextChoices):
@@ -21,6 +22,8 @@ class User(AbstractUser):
     class Meta:
         constraints = [
             models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known"),
+            # People sign in without minding upper and lower case, so two names may not differ by it alone.
+            models.UniqueConstraint(Lower("username"), name="user_name_unique"),
         ]
 
 

@@ -1,0 +1,58 @@
+"""What may go wrong with people, as one tree.
+
+AccountError
+├── BadInvitation
+│   ├── InvitationUnknown
+│   ├── InvitationUsed
+│   └── InvitationExpired
+├── AccountRefused        a field of the new account is not acceptable
+└── LastAdministrator
+"""
+
+from datetime import datetime
+
+
+class AccountError(Exception):
+    """Something about an account that a person can read and mend."""
+
+
+class BadInvitation(AccountError):
+    """The link makes no account."""
+
+
+class InvitationUnknown(BadInvitation):
+    """No invitation has this secret."""
+
+    def __init__(self) -> None:
+        super().__init__("This link is not an invitation. Copy the whole link, or ask for a new one.")
+
+
+class InvitationUsed(BadInvitation):
+    """The invitation has made its one account."""
+
+    def __init__(self) -> None:
+        super().__init__("This invitation has been used. Sign in, or ask for a new one.")
+
+
+class InvitationExpired(BadInvitation):
+    """The invitation is too old."""
+
+    def __init__(self, expired_at: datetime) -> None:
+        self.expired_at = expired_at
+        super().__init__(f"This invitation expired on {expired_at:%Y-%m-%d at %H:%M} UTC. Ask for a new one.")
+
+
+class AccountRefused(AccountError):
+    """The account cannot be made like this; `fields` maps each field to what is wrong with it."""
+
+    def __init__(self, fields: dict[str, list[str]]) -> None:
+        self.fields = fields
+        super().__init__(" ".join(message for messages in fields.values() for message in messages))
+
+
+class LastAdministrator(AccountError):
+    """Without this person nobody could administer the panel."""
+
+    def __init__(self, username: str) -> None:
+        self.username = username
+        super().__init__(f"{username} is the last administrator. Make somebody else administrator first.")

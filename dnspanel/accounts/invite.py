@@ -1,0 +1,90 @@
+"""Invitations: one-time links that make one account each."""
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+
+from django.contrib.auth import password_validation
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts.errors import AccountRefused, InvitationExpired, InvitationUnknown, InvitationUsed
+from dnspanel.accounts.models import Invitation, Role, User
+
+LIFETIME = timedelta(hours=48)
+SECRET_BYTES = 32
+
+
+def make_invitation(*, role: str, by: User | None, now: datetime, lifetime: timedelta = LIFETIME) -> str:
+    """Store an invitation and return its secret, which is shown once and kept nowhere.
+
+    `by` is None when the invitation is made on the console.
+    """
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    Invitation.objects.create(
+        secret_sha256=_sha256(secret),
+        role=Role(role),
+        created_by=by,
+        created_at=now,
+        expires_at=now + lifetime,
+    )
+    return secret
+
+
+def open_invitation(secret: str, now: datetime) -> Invitation:
+    """The invitation that this secret opens now; raises BadInvitation when it opens none."""
+    invitation = Invitation.objects.filter(secret_sha256=_sha256(secret)).first()
+    if invitation is None:
+        raise InvitationUnknown
+    if invitation.used_at is not None:
+        raise InvitationUsed
+    if invitation.expires_at <= now:
+        raise InvitationExpired(invitation.expires_at)
+    return invitation
+
+
+def accept_invitation(*, secret: str, username: str, email: str, password: str, now: datetime) -> User:
+    """Make the account that the invitation promises, once.
+
+    Raises BadInvitation, or AccountRefused with the fields at fault; then the
+    invitation is still good. Two acceptances at once make one account: the
+    invitation is claimed by one conditional UPDATE.
+    """
+    invitation = open_invitation(secret, now)
+    user = User(username=username.strip(), email=email.strip().lower(), role=invitation.role, date_joined=now)
+    _refuse_bad_fields(user, password)
+    user.set_password(password)
+    try:
+        _claim(invitation, user, now)
+    except IntegrityError as exc:  # somebody took the name or the address since we looked
+        raise AccountRefused({"username": ["This name or email address has just been taken."]}) from exc
+    return user
+
+
+def _claim(invitation: Invitation, user: User, now: datetime) -> None:
+    with transaction.atomic(durable=True):
+        claimed = Invitation.objects.filter(pk=invitation.pk, used_at=None, expires_at__gt=now).update(used_at=now)
+        if not claimed:
+            raise InvitationUsed
+        user.save(force_insert=True)
+        Invitation.objects.filter(pk=invitation.pk).update(used_by=user)
+
+
+def _refuse_bad_fields(user: User, password: str) -> None:
+    faults: dict[str, list[str]] = {}
+    try:
+        user.full_clean(exclude={"password"}, validate_constraints=False)
+    except ValidationError as exc:
+        faults.update(exc.message_dict)
+    if "username" not in faults and User.objects.filter(username__iexact=user.username).exists():
+        faults["username"] = ["A user with that username already exists."]
+    try:
+        password_validation.validate_password(password, user)
+    except ValidationError as exc:
+        faults["password"] = list(exc.messages)
+    if faults:
+        raise AccountRefused(faults)
+
+
+def _sha256(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()

@@ -1,0 +1,100 @@
+"""Refuses to start on a wrong setting, and says how to mend it.
+
+E: the panel does not start. W: it starts, and the operator should know.
+Each id stays what it is for ever.
+"""
+
+import os
+from collections.abc import Sequence
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from cryptography.fernet import Fernet
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+from replication import names
+from replication.errors import BadName
+
+SECRET_KEY_CHARACTERS = 50
+
+
+@register(Tags.security)
+def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E001: private keys could not be encrypted."""
+    try:
+        Fernet(settings.MASTER_KEY)
+    except (ValueError, TypeError):
+        hint = 'Make one: python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
+        return [Error("PANEL_MASTER_KEY is not a Fernet key.", hint=hint, id="dnspanel.E001")]
+    return []
+
+
+@register(Tags.security)
+def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E002: sessions could be forged. E003: one leak would open both."""
+    found: list[CheckMessage] = []
+    if len(settings.SECRET_KEY) < SECRET_KEY_CHARACTERS:
+        message = f"PANEL_SECRET_KEY has fewer than {SECRET_KEY_CHARACTERS} characters."
+        hint = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(50))"'
+        found.append(Error(message, hint=hint, id="dnspanel.E002"))
+    if settings.SECRET_KEY == settings.MASTER_KEY:
+        hint = "Make another PANEL_SECRET_KEY; changing it signs everybody out and harms nothing else."
+        found.append(Error("PANEL_SECRET_KEY and PANEL_MASTER_KEY are the same.", hint=hint, id="dnspanel.E003"))
+    return found
+
+
+@register(Tags.urls)
+def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E004: links and agents could not reach the panel. W001: passwords would travel in the clear."""
+    url = urlsplit(settings.PANEL_URL)
+    if url.scheme not in {"http", "https"} or not url.hostname:
+        hint = "Give the address that browsers use, such as https://dns.example.net"
+        return [Error("PANEL_URL is not an http or https address.", hint=hint, id="dnspanel.E004")]
+    if url.scheme == "http" and not _is_loopback(url.hostname):
+        hint = "Put the panel behind TLS and give its https address."
+        message = "PANEL_URL is http: passwords and sessions can be read on the way."
+        return [Warning(message, hint=hint, id="dnspanel.W001")]
+    return []
+
+
+@register()
+def check_zone_defaults(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E005, E006: a new zone could not be made."""
+    found: list[CheckMessage] = []
+    if not settings.DEFAULT_NAMESERVERS or not all(map(_is_name, settings.DEFAULT_NAMESERVERS)):
+        hint = "Give names with commas between them, such as ns1.example.net.,ns2.example.net."
+        message = "PANEL_DEFAULT_NAMESERVERS is not a list of domain names."
+        found.append(Error(message, hint=hint, id="dnspanel.E005"))
+    if not _is_name(settings.DEFAULT_HOSTMASTER):
+        hint = "Write the mailbox as a name: hostmaster.example.net. for hostmaster@example.net"
+        found.append(Error("PANEL_DEFAULT_HOSTMASTER is not a domain name.", hint=hint, id="dnspanel.E006"))
+    return found
+
+
+@register(Tags.files)
+def check_directories(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E007: nothing could be encoded."""
+    directory = Path(settings.PUBLISHER_DIR)
+    there = next(path for path in (directory, *directory.parents) if path.exists())
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return []
+    hint = f"Make {there} a directory that the panel's user may write to, or set PANEL_VAR to another one."
+    return [Error(f"{directory} cannot be written.", hint=hint, id="dnspanel.E007")]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _is_name(text: str) -> bool:
+    try:
+        names.parse(text)
+    except BadName:
+        return False
+    return "@" not in text

@@ -1,0 +1,217 @@
+"""Zones come, go to the trash and come back; each act is a publication of its own."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import soa, store_rrsets
+from dnspanel.zones.errors import NameReserved, NameTaken, NotInTrash, RuleViolations, Unknown, ZoneError
+from dnspanel.zones.log import NewRevision, append_publication, publication_of_form
+from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
+from dnspanel.zones.rules import Severity, check_zone
+from replication import names, rdtypes
+from replication.errors import BadRRset
+from replication.rrset import RRset, make
+
+TRASH_DAYS = 30
+# Where each node keeps its position; PDNS-LMDB's sentinel zone.
+RESERVED = "position.dnspanel.invalid."
+
+
+@dataclass(frozen=True, slots=True)
+class NewZone:
+    """A zone to create: its canonical name, and its RRsets if it has more than the default SOA and NS."""
+
+    name: str
+    rrsets: Sequence[RRset] | None = None
+
+
+def create_zone(
+    *,
+    name: str,
+    author: User | None,
+    channel: str,
+    now: datetime,
+    rrsets: Sequence[RRset] | None = None,
+    nameservers: Sequence[str] | None = None,
+    hostmaster: str | None = None,
+    reason: str = "",
+    form_id: UUID | None = None,
+) -> Publication:
+    """The zone exists, is revision 1, and stands in the log.
+
+    `name` may be typed by a person: it becomes canonical here. A SOA or apex
+    NS that `rrsets` lacks is made from `nameservers` and `hostmaster`, whose
+    defaults are settings. Raises BadName, NameRefused (NameTaken) or
+    RuleViolations (errors only; warnings do not stop a new zone). The same
+    form sent twice returns the first publication.
+    """
+    zone_name = names.parse(name)
+    content = _completed(zone_name, rrsets or (), _servers(nameservers), hostmaster)
+    _refuse_errors(zone_name, content)
+    return _create([(zone_name, content)], author, channel, now, reason, form_id)
+
+
+def create_zones(
+    *,
+    zones: Sequence[NewZone],
+    author: User | None,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    form_id: UUID | None = None,
+) -> Publication:
+    """All these zones exist, in one publication; or none does, if one of the names is taken.
+
+    For bulk: RRsets must be such as `rrset.make` returns, inside their zone.
+    Only what the database itself refuses is refused here (duplicates, a CNAME
+    beside other data). Missing SOA and apex NS are made from the settings.
+    """
+    servers = _servers(None)
+    content = [(zone.name, _completed(zone.name, zone.rrsets or (), servers, None)) for zone in zones]
+    return _create(content, author, channel, now, reason, form_id)
+
+
+def delete_zone(
+    *, zone: Zone, author: User | None, channel: str, now: datetime, reason: str = "", form_id: UUID | None = None
+) -> Publication:
+    """The zone is in the trash and served no more; drafts forget their operations on it. Raises Unknown."""
+    try:
+        with transaction.atomic(durable=True):
+            there = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
+            if there is None:
+                raise Unknown(zone.name)
+            Operation.objects.filter(zone=there).delete()
+            Zone.objects.filter(pk=there.pk).update(deleted_at=now)
+            revision = _next_revision(there, RevisionKind.DELETE, there.serial)
+            return append_publication(
+                revisions=[revision], author=author, channel=channel, now=now, reason=reason, form_id=form_id
+            )
+    except (ZoneError, IntegrityError) as refusal:
+        return publication_of_form(form_id, otherwise=refusal)
+
+
+def restore_zone(
+    *, zone: Zone, author: User | None, channel: str, now: datetime, reason: str = "", form_id: UUID | None = None
+) -> Publication:
+    """The zone is back from the trash as it was, with a higher serial. Raises NotInTrash or NameTaken."""
+    try:
+        with transaction.atomic(durable=True):
+            trashed = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk).exclude(deleted_at=None).first()
+            if trashed is None:
+                raise NotInTrash(zone.name)
+            if Zone.objects.filter(name=trashed.name, deleted_at=None).exists():
+                raise NameTaken(trashed.name)
+            Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
+            serial = _raise_serial(trashed)
+            revision = _next_revision(trashed, RevisionKind.RESTORE, serial)
+            return append_publication(
+                revisions=[revision], author=author, channel=channel, now=now, reason=reason, form_id=form_id
+            )
+    except (ZoneError, IntegrityError) as refusal:
+        return publication_of_form(form_id, otherwise=refusal)
+
+
+def empty_trash(*, now: datetime) -> int:
+    """Zones that lay in the trash for longer than TRASH_DAYS are gone for good; returns how many."""
+    old = Zone.objects.filter(deleted_at__lt=now - timedelta(days=TRASH_DAYS))
+    _, by_model = old.delete()
+    return by_model.get("zones.Zone", 0)
+
+
+def _create(
+    zones: Sequence[tuple[str, Sequence[RRset]]],
+    author: User | None,
+    channel: str,
+    now: datetime,
+    reason: str,
+    form_id: UUID | None,
+) -> Publication:
+    for name, _ in zones:
+        if names.is_within(name, RESERVED):
+            raise NameReserved(name)
+    try:
+        with transaction.atomic(durable=True):
+            rows = Zone.objects.bulk_create(
+                Zone(name=name, serial=_serial_in(name, rrsets), created_at=now, changed_at=now)
+                for name, rrsets in zones
+            )
+            store_rrsets.copy_rrsets([(row.pk, name, rrsets) for row, (name, rrsets) in zip(rows, zones, strict=True)])
+            return append_publication(
+                revisions=[
+                    NewRevision(row.pk, RevisionKind.CREATE, 1, row.serial, len(rrsets), added=len(rrsets))
+                    for row, (_, rrsets) in zip(rows, zones, strict=True)
+                ],
+                author=author,
+                channel=channel,
+                now=now,
+                reason=reason,
+                form_id=form_id,
+            )
+    except IntegrityError as clash:
+        return publication_of_form(form_id, otherwise=_name_taken(zones) or clash)
+
+
+def _name_taken(zones: Iterable[tuple[str, object]]) -> NameTaken | None:
+    names_ = [name for name, _ in zones]
+    taken = Zone.objects.filter(name__in=names_, deleted_at=None).values_list("name", flat=True).first()
+    if taken is None:
+        taken = next((name for at, name in enumerate(names_) if name in names_[:at]), None)
+    return NameTaken(taken) if taken is not None else None
+
+
+def _servers(nameservers: Sequence[str] | None) -> list[str]:
+    return [names.parse(server) for server in nameservers or settings.DEFAULT_NAMESERVERS]
+
+
+def _completed(zone: str, rrsets: Sequence[RRset], servers: Sequence[str], hostmaster: str | None) -> list[RRset]:
+    """The RRsets with a SOA and apex NS, made where they lack."""
+    at_apex = {rrset.type for rrset in rrsets if rrset.name == zone}
+    content = list(rrsets)
+    if rdtypes.NS not in at_apex:
+        content.insert(0, make(zone, rdtypes.NS, soa.DEFAULT_TTL, servers))
+    if rdtypes.SOA not in at_apex:
+        content.insert(0, soa.default_soa(zone, servers[0], hostmaster or settings.DEFAULT_HOSTMASTER))
+    return content
+
+
+def _refuse_errors(zone: str, content: Sequence[RRset]) -> None:
+    by_key: dict[tuple[str, int], RRset] = {}
+    for rrset in content:
+        if by_key.setdefault((rrset.name, rrset.type), rrset) is not rrset:
+            raise BadRRset(name=rrset.name, type=rrset.type, reason=f"{rrset.name} is given twice with one type")
+    violations = check_zone(
+        zone, by_key, by_key.keys(), below=dict(_names_below(zone, content)), allow_lua=settings.ALLOW_LUA_RECORDS
+    )
+    errors = [violation for violation in violations if violation.severity == Severity.ERROR]
+    if errors:
+        raise RuleViolations(errors)
+
+
+def _names_below(zone: str, content: Sequence[RRset]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for dname in content:
+        if dname.type == rdtypes.DNAME:
+            below = (r.name for r in content if r.name != dname.name and names.is_within(r.name, dname.name))
+            yield dname.name, tuple(dict.fromkeys(below))[:3]
+
+
+def _serial_in(zone: str, rrsets: Iterable[RRset]) -> int:
+    return next(soa.serial_of(r).value for r in rrsets if r.type == rdtypes.SOA and r.name == zone)
+
+
+def _raise_serial(zone: Zone) -> int:
+    """The zone's SOA has the next serial, which is returned: secondaries must see that the zone is another one."""
+    at_apex = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
+    before = at_apex[zone.name, rdtypes.SOA]
+    serial = soa.serial_of(before).next
+    store_rrsets.replace_rrsets([(zone.pk, zone.name, soa.with_serial(before, serial))])
+    return serial.value
+
+
+def _next_revision(zone: Zone, kind: RevisionKind, serial: int) -> NewRevision:
+    return NewRevision(zone.pk, kind, zone.revision + 1, serial, zone.rrset_count)

@@ -1,0 +1,127 @@
+"""What may go wrong with zones, as one tree. Every message can be shown to the person who caused it.
+
+ZoneError
+├── Unknown               no such zone, as far as this person may know
+├── Forbidden             the person's role does not allow it
+├── NameRefused           a zone cannot have this name
+│   ├── NameTaken
+│   └── NameReserved
+├── PublishRefused        the draft is as it was; nothing was published
+│   ├── NothingToPublish
+│   ├── Conflicts         others published a change of the same RRset meanwhile
+│   ├── RuleViolations
+│   └── GuardHolds        a change so large that somebody must confirm it
+├── CannotResolve         a conflict cannot be settled in this way
+├── CannotUndo
+└── NotInTrash
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dnspanel.accounts.roles import Permission
+from replication import rdata
+
+if TYPE_CHECKING:
+    from dnspanel.zones.merge import Conflict
+    from dnspanel.zones.rules import Violation
+
+
+class ZoneError(Exception):
+    """Something about a zone that a person can read and mend."""
+
+
+class Unknown(ZoneError):
+    """No such zone, as far as this person may know."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"There is no zone {name}")
+
+
+class Forbidden(ZoneError):
+    """The person's role lacks a permission."""
+
+    def __init__(self, permission: Permission) -> None:
+        self.permission = permission
+        super().__init__(f"Your role does not allow you to {permission.value}.")
+
+
+class NameRefused(ZoneError):
+    """A zone cannot have this name."""
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        super().__init__(why)
+
+
+class NameTaken(NameRefused):
+    """A zone of this name exists."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, f"The zone {name} exists already.")
+
+
+class NameReserved(NameRefused):
+    """The panel needs this name for itself."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, f"The name {name} is reserved: the panel uses it to see how far a node is.")
+
+
+class PublishRefused(ZoneError):
+    """Nothing was published, and nothing of the draft is lost."""
+
+
+class NothingToPublish(PublishRefused):
+    """The draft holds no operation, or only such as others have published too."""
+
+    def __init__(self) -> None:
+        super().__init__("There is nothing to publish.")
+
+
+class Conflicts(PublishRefused):
+    """Others published changes of RRsets that this draft changes too."""
+
+    def __init__(self, conflicts: "Sequence[Conflict]") -> None:
+        self.conflicts = tuple(conflicts)
+        names = ", ".join(f"{c.name} {rdata.type_to_text(c.type)}" for c in self.conflicts[:5])
+        more = "" if len(self.conflicts) <= 5 else f" and {len(self.conflicts) - 5} more"
+        super().__init__(f"Changed by others meanwhile: {names}{more}.")
+
+
+class RuleViolations(PublishRefused):
+    """The resulting zone would break rules: errors, or warnings that nobody accepted."""
+
+    def __init__(self, violations: "Sequence[Violation]") -> None:
+        self.violations = tuple(violations)
+        super().__init__(" ".join(violation.message for violation in self.violations))
+
+
+class GuardHolds(PublishRefused):
+    """The change is so large that it waits until a person confirms it by the zone's name."""
+
+    def __init__(self, zone_name: str, reasons: Sequence[str]) -> None:
+        self.zone_name = zone_name
+        self.reasons = tuple(reasons)
+        super().__init__(f"{zone_name}: {' '.join(self.reasons)} Confirm it by typing the zone's name.")
+
+
+class CannotResolve(ZoneError):
+    """A conflict cannot be settled in this way."""
+
+
+class CannotUndo(ZoneError):
+    """The revision has no inverse that fits into a draft; `instead` names the act that does it."""
+
+    def __init__(self, why: str, *, instead: str = "") -> None:
+        self.instead = instead  # "delete", "restore" or nothing
+        super().__init__(why)
+
+
+class NotInTrash(ZoneError):
+    """The zone is not in the trash, or no longer."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name} is not in the trash.")

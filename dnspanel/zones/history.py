@@ -1,0 +1,157 @@
+"""What happened to a zone: its revisions, what each changed, and what the zone was at any of them."""
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from dnspanel.zones import soa
+from dnspanel.zones.models import Change, Revision, Zone
+from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.store_rrsets import rrset_of
+from replication.codec.keys import relative_key
+from replication.rrset import RRset
+
+Mark = Literal["added", "changed", "deleted"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDiff:
+    """One record of a diff: its sign ("+", "-" or " "), its rdata, and whether it is disabled."""
+
+    sign: Literal["+", "-", " "]
+    rdata: str
+    disabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RRsetDiff:
+    """How an RRset changed, record by record; None means absent."""
+
+    name: str
+    type: int
+    before: RRset | None
+    after: RRset | None
+    mark: Mark
+    records: tuple[RecordDiff, ...]
+    ttl_changed: bool
+    comment_changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """A revision in the history of its zone."""
+
+    revision_id: int
+    number: int
+    at: datetime
+    author: str  # username, or nothing
+    channel: str
+    kind: str
+    serial: int
+    added: int
+    changed: int
+    removed: int
+    reason: str
+    sequence: int
+
+
+def rrset_before(change: Change) -> RRset | None:
+    """The RRset that this change found; None if there was none."""
+    return RRset.from_json(change.name, change.type, change.before) if change.before else None
+
+
+def rrset_after(change: Change) -> RRset | None:
+    """The RRset that this change left; None if it deleted it."""
+    return RRset.from_json(change.name, change.type, change.after) if change.after else None
+
+
+def diff(before: RRset | None, after: RRset | None) -> RRsetDiff:
+    """How an RRset changes from `before` to `after`, at least one of which is there."""
+    one = after or before
+    assert one is not None
+    mark: Mark = "added" if before is None else "deleted" if after is None else "changed"
+    return RRsetDiff(
+        name=one.name,
+        type=one.type,
+        before=before,
+        after=after,
+        mark=mark,
+        records=tuple(_record_diffs(before, after)),
+        ttl_changed=before is not None and after is not None and before.ttl != after.ttl,
+        comment_changed=before is not None and after is not None and before.comment != after.comment,
+    )
+
+
+def _record_diffs(before: RRset | None, after: RRset | None) -> Iterator[RecordDiff]:
+    """What is gone or stays, then what is new; a record that was only switched off or on is both."""
+    was, will = _records(before), _records(after)
+    for text, disabled in was:
+        yield RecordDiff(" " if (text, disabled) in will else "-", text, disabled)
+    for text, disabled in will:
+        if (text, disabled) not in was:
+            yield RecordDiff("+", text, disabled)
+
+
+def _records(rrset: RRset | None) -> dict[tuple[str, bool], None]:
+    return {} if rrset is None else dict.fromkeys((text, text in rrset.disabled) for text in rrset.rdata)
+
+
+def revisions_below(zone: Zone, before: int | None, limit: int) -> list[HistoryRow]:
+    """The newest revisions with numbers below `before` (None: all)."""
+    revisions = Revision.objects.filter(zone=zone).select_related("publication__author").order_by("-number")
+    if before is not None:
+        revisions = revisions.filter(number__lt=before)
+    return [history_row(revision) for revision in revisions[:limit]]
+
+
+def revision_changes(*, revision: Revision) -> tuple[RRsetDiff, ...]:
+    """What the revision changed, in canonical order; the serial, which always moves, is left out."""
+    pairs = ((rrset_before(c), rrset_after(c)) for c in revision.changes.order_by("owner_key", "type"))
+    return tuple(diff(before, after) for before, after in pairs if not soa.same(before, after))
+
+
+def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple[tuple[HistoryRow, RRsetDiff], ...]:
+    """How one RRset came to be what it is, the newest change first."""
+    changes = Change.objects.filter(revision__zone=zone, owner_key=relative_key(name, zone.name), type=type)
+    newest = changes.select_related("revision__publication__author").order_by("-revision__number")[:limit]
+    return tuple((history_row(change.revision), diff(rrset_before(change), rrset_after(change))) for change in newest)
+
+
+def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:
+    """Every RRset of the zone as it was at this revision, in canonical order.
+
+    Today's RRsets, with the oldest `before` of whatever changed since in their place.
+    """
+    since = Change.objects.filter(revision__zone=zone, revision__number__gt=number)
+    oldest = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
+    then = {(bytes(change.owner_key), change.type): rrset_before(change) for change in oldest}
+    stored = StoredRRset.objects.filter(zone=zone).order_by("owner_key", "type").iterator()
+    unchanged = (
+        ((bytes(row.owner_key), row.type), rrset_of(row))
+        for row in stored
+        if (bytes(row.owner_key), row.type) not in then
+    )
+    changed = [(key, rrset) for key, rrset in sorted(then.items(), key=lambda item: item[0]) if rrset is not None]
+    for _, rrset in heapq.merge(unchanged, changed, key=lambda item: item[0]):
+        yield rrset
+
+
+def history_row(revision: Revision) -> HistoryRow:
+    """The revision as a list shows it; its publication and author must be loaded."""
+    publication = revision.publication
+    return HistoryRow(
+        revision_id=revision.pk,
+        number=revision.number,
+        at=publication.at,
+        author=publication.author.username if publication.author else "",
+        channel=publication.channel,
+        kind=revision.kind,
+        serial=revision.serial,
+        added=revision.added,
+        changed=revision.changed,
+        removed=revision.removed,
+        reason=publication.reason,
+        sequence=publication.sequence,
+    )

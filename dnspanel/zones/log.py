@@ -1,0 +1,144 @@
+"""The log: every publication gets the next sequence, without gaps, as the last step of its transaction."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import connection, transaction
+
+from dnspanel.accounts.models import User
+from dnspanel.zones.models import Publication
+from dnspanel.zones.signals import published
+from replication.codec.keys import relative_key
+from replication.rrset import RRset
+
+# One statement, so that the one row that all publishers queue for is locked for one round trip and the commit.
+_APPEND = """
+WITH head AS (
+    UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 RETURNING sequence, epoch
+), publication AS (
+    INSERT INTO zones_publication (sequence, epoch, at, author_id, channel, reason, form_id)
+    SELECT sequence, epoch, %(at)s, %(author)s, %(channel)s, %(reason)s, %(form_id)s::uuid FROM head
+    RETURNING sequence
+), moved AS (
+    SELECT * FROM jsonb_to_recordset(%(zones)s::jsonb) AS z (
+        zone_id int, kind text, serial bigint, number int, rrset_count int, added int, changed int, removed int)
+), zone AS (
+    UPDATE zones_zone z SET
+        serial = moved.serial, revision = moved.number, rrset_count = moved.rrset_count,
+        changed_at = %(at)s, changed_by_id = %(author)s, sequence = publication.sequence
+    FROM moved, publication WHERE z.id = moved.zone_id
+), revision AS (
+    INSERT INTO zones_revision (zone_id, number, publication_id, kind, serial, added, changed, removed)
+    SELECT zone_id, number, sequence, kind, serial, added, changed, removed FROM moved, publication
+    RETURNING id, zone_id
+), change AS (
+    INSERT INTO zones_change (revision_id, name, owner_key, type, before, after)
+    SELECT revision.id, name, decode(key, 'hex'), type, before, after
+    FROM jsonb_to_recordset(%(changes)s::jsonb) AS c (
+        zone_id int, name text, key text, type int, before jsonb, after jsonb)
+    JOIN revision USING (zone_id)
+)
+SELECT sequence, epoch FROM head
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NewRevision:
+    """What a publication does to one zone, as its revision records it."""
+
+    zone_id: int
+    kind: str
+    number: int
+    serial: int
+    rrset_count: int
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+
+
+_REVISION_FIELDS = tuple(field.name for field in fields(NewRevision))
+
+
+@dataclass(frozen=True, slots=True)
+class NewChange:
+    """One RRset before and after, with the zone whose revision changed it."""
+
+    zone_id: int
+    zone_name: str
+    name: str
+    type: int
+    before: RRset | None
+    after: RRset | None
+
+
+def append_publication(
+    *,
+    revisions: Sequence[NewRevision],
+    changes: Iterable[NewChange] = (),
+    author: User | None,
+    channel: str,
+    now: datetime,
+    reason: str,
+    form_id: UUID | None,
+) -> Publication:
+    """The log is one sequence longer, each zone has its new revision, and the bell rings on commit.
+
+    Must be the last step of a transaction: from here to the commit every
+    other publisher waits. Raises IntegrityError when `form_id` has published before.
+    """
+    facts = {
+        "at": now,
+        "author": author.pk if author else None,
+        "channel": channel,
+        "reason": reason,
+        "form_id": form_id,
+        "zones": json.dumps([{name: getattr(r, name) for name in _REVISION_FIELDS} for r in revisions]),
+        "changes": json.dumps([_row(change) for change in changes], ensure_ascii=False),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_APPEND, facts)
+        sequence, epoch = cursor.fetchone()
+    transaction.on_commit(lambda: _ring(sequence), robust=True)
+    return Publication(
+        sequence=sequence, epoch=epoch, at=now, author=author, channel=channel, reason=reason, form_id=form_id
+    )
+
+
+def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Publication:
+    """What this form published when it was sent first; raises `otherwise` if it did not.
+
+    Looked up only when something fails, since a form's second sending always
+    fails: whatever stands in its way, the answer is the first one's.
+    """
+    first = Publication.objects.filter(form_id=form_id).first() if form_id else None
+    if first is None:
+        raise otherwise
+    return first
+
+
+def open_log(**signal: Any) -> None:
+    """The log has its head; one that exists stays as it is. Runs after every `migrate`."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO zones_loghead (id, cluster, epoch, sequence) VALUES (1, %s, %s, 0) ON CONFLICT DO NOTHING",
+            [uuid4(), uuid4()],
+        )
+
+
+def _ring(sequence: int) -> None:
+    published.send(sender=Publication, sequence=sequence)
+
+
+def _row(change: NewChange) -> dict[str, Any]:
+    return {
+        "zone_id": change.zone_id,
+        "name": change.name,
+        "key": relative_key(change.name, change.zone_name).hex(),
+        "type": change.type,
+        "before": change.before.to_json() if change.before else None,
+        "after": change.after.to_json() if change.after else None,
+    }

@@ -1,0 +1,202 @@
+"""The plan of a publication: what it will change, what it breaks, and whether the guard holds it.
+
+Review shows the plan, publish carries out the same plan under a lock.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from dnspanel.zones import soa, store_rrsets
+from dnspanel.zones.merge import Conflict, Edit, Key, Merged, merge
+from dnspanel.zones.models import Zone
+from dnspanel.zones.rules import Severity, Violation, check_zone, names_to_know, targets_of
+from replication import names, rdtypes
+from replication.codec.keys import relative_key
+from replication.rrset import RRset
+
+# The guard: as octoDNS has it, for zones that are not tiny.
+GUARD_PERCENT = 30
+GUARD_MIN_RRSETS = 10
+GUARD_DELETIONS = 100
+
+_POINTERS_SEEN = 20  # of those that point at a name that loses its addresses
+_BELOW_SEEN = 3
+_CHAIN_STEPS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """One RRset before and after; None means absent."""
+
+    operation_id: int | None
+    name: str
+    type: int
+    before: RRset | None
+    after: RRset | None
+
+
+@dataclass(frozen=True, slots=True)
+class ZonePlan:
+    """What a publication will do to one zone."""
+
+    zone: Zone
+    soa_before: RRset | None
+    soa_after: RRset | None  # with the new serial
+    changes: tuple[PlannedChange, ...]  # in canonical order; the SOA is among them only if more than its serial changes
+    already_so: tuple[PlannedChange, ...]  # others published the same meanwhile
+    conflicts: tuple[Conflict, ...]
+    violations: tuple[Violation, ...]
+    guard: tuple[str, ...]  # why somebody must confirm it; empty in normal work
+
+    @property
+    def serial(self) -> int:
+        """The zone's serial after the publication."""
+        return soa.serial_of(self.soa_after).value if self.soa_after else self.zone.serial
+
+    @property
+    def errors(self) -> tuple[Violation, ...]:
+        return tuple(v for v in self.violations if v.severity == Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Violation, ...]:
+        return tuple(v for v in self.violations if v.severity == Severity.WARNING)
+
+    @property
+    def added(self) -> int:
+        return sum(change.before is None for change in self.changes)
+
+    @property
+    def removed(self) -> int:
+        return sum(change.after is None for change in self.changes)
+
+    @property
+    def changed(self) -> int:
+        return len(self.changes) - self.added - self.removed
+
+
+def plan_zones(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> tuple[ZonePlan, ...]:
+    """The plan of each zone, in the order given: {zone id: (zone, edits)}. Reads, and writes nothing."""
+    near = store_rrsets.rrsets_at_names(
+        {zone_id: (zone.name, _names_near(zone, of_zone)) for zone_id, (zone, of_zone) in edits.items()}
+    )
+    return tuple(_plan_zone(zone, of_zone, near[zone_id]) for zone_id, (zone, of_zone) in edits.items())
+
+
+def _names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
+    wanted = {edit.name for edit in edits if names.is_within(edit.name, zone.name)}
+    shapes = [edit.wanted or edit.base for edit in edits if edit.name in wanted]
+    return wanted | names_to_know(zone.name, [shape for shape in shapes if shape is not None])
+
+
+def _plan_zone(zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset]) -> ZonePlan:
+    merged = merge(zone.name, edits, near)
+    changes = sorted((_planned(edit, near) for edit in merged.apply), key=lambda c: _canonical(c, zone.name))
+    soa_before = near.get((zone.name, rdtypes.SOA))
+    wanted_soa = next((c.after for c in changes if (c.name, c.type) == (zone.name, rdtypes.SOA)), soa_before)
+    return ZonePlan(
+        zone=zone,
+        soa_before=soa_before,
+        soa_after=_next_soa(soa_before, wanted_soa),
+        changes=tuple(changes),
+        already_so=tuple(_planned(edit, near) for edit in merged.already_so),
+        conflicts=merged.conflicts,
+        violations=tuple(_violations(zone, merged, near)),
+        guard=tuple(_guard(zone, changes)),
+    )
+
+
+def _planned(edit: Edit, near: Mapping[Key, RRset]) -> PlannedChange:
+    return PlannedChange(edit.operation_id, edit.name, edit.type, near.get(edit.key), edit.wanted)
+
+
+def _canonical(change: PlannedChange, zone: str) -> tuple[bytes, int]:
+    inside = names.is_within(change.name, zone)
+    return (relative_key(change.name, zone) if inside else b"\xff", change.type)
+
+
+def _next_soa(before: RRset | None, wanted: RRset | None) -> RRset | None:
+    """The wanted SOA; its serial counts only if it is greater than the zone's, else the zone's next one does."""
+    if before is None or wanted is None:
+        return wanted
+    now, asked = soa.serial_of(before), soa.serial_of(wanted)
+    return wanted if now < asked else soa.with_serial(wanted, now.next)
+
+
+def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset]) -> Iterator[Violation]:
+    """What the changes break: all about the changed RRsets, and about their neighbours what was not so before."""
+    changed = {edit.key for edit in merged.apply}
+    if not changed:
+        return
+    before = near | _pointers(zone, merged, near)
+    after = {key: rrset for key, rrset in before.items() if key not in changed}
+    after |= {edit.key: edit.wanted for edit in merged.apply if edit.wanted is not None}
+    _follow_chains(zone, merged, before, after)
+    below = _names_below(zone, merged)
+    allow_lua = settings.ALLOW_LUA_RECORDS
+    old = {(v.code, v.name, v.type) for v in check_zone(zone.name, before, changed, allow_lua=allow_lua)}
+    for violation in check_zone(zone.name, after, changed, below=below, allow_lua=allow_lua):
+        about_change = (violation.name, violation.type) in changed
+        if about_change or (violation.code, violation.name, violation.type) not in old:
+            yield violation
+
+
+def _pointers(zone: Zone, merged: Merged, near: Mapping[Key, RRset]) -> dict[Key, RRset]:
+    """RRsets that point by their whole rdata at a name that loses an RRset or becomes a CNAME."""
+    names_at_risk = {
+        edit.name
+        for edit in merged.apply
+        if (edit.wanted is None and edit.name != zone.name) or (edit.type == rdtypes.CNAME and edit.key not in near)
+    }
+    if not names_at_risk:
+        return {}
+    found = store_rrsets.rrsets_with_rdata(zone.id, names_at_risk, _POINTERS_SEEN)
+    return {(rrset.name, rrset.type): rrset for rrset in found}
+
+
+def _follow_chains(zone: Zone, merged: Merged, before: dict[Key, RRset], after: dict[Key, RRset]) -> None:
+    """Load what changed CNAMEs lead to, step by step, while that is another CNAME of the zone."""
+    known = {name for name, _ in before} | {edit.name for edit in merged.apply}
+    ends = [edit.wanted for edit in merged.apply if edit.wanted is not None and edit.type == rdtypes.CNAME]
+    for _ in range(_CHAIN_STEPS):
+        reached = [after[t, rdtypes.CNAME] for end in ends for t in targets_of(end) if (t, rdtypes.CNAME) in after]
+        unknown = {t for alias in reached for t in targets_of(alias) if names.is_within(t, zone.name)} - known
+        if not unknown:
+            return
+        loaded = store_rrsets.rrsets_at_names({zone.id: (zone.name, unknown)})[zone.id]
+        before |= loaded
+        after |= loaded
+        known |= unknown
+        ends = reached
+
+
+def _names_below(zone: Zone, merged: Merged) -> dict[str, tuple[str, ...]]:
+    """The first names below each new delegation or DNAME, as they will be after the edits."""
+    found = {}
+    gone = {edit.key for edit in merged.apply if edit.wanted is None}
+    for edit in merged.apply:
+        is_new = edit.base is None and edit.wanted is not None
+        if is_new and (edit.type == rdtypes.DNAME or (edit.type == rdtypes.NS and edit.name != zone.name)):
+            limit = _BELOW_SEEN + len(gone)
+            stored = store_rrsets.rrsets_below(zone.id, zone.name, edit.name, limit)
+            stay = [rrset.name for rrset in stored if (rrset.name, rrset.type) not in gone]
+            found[edit.name] = tuple(dict.fromkeys(stay))[:_BELOW_SEEN]
+    return found
+
+
+def _guard(zone: Zone, changes: Sequence[PlannedChange]) -> Iterator[str]:
+    removed = sum(change.after is None for change in changes)
+    if removed > GUARD_DELETIONS:
+        yield f"This deletes {removed} RRsets."
+    elif zone.rrset_count >= GUARD_MIN_RRSETS and removed * 100 > GUARD_PERCENT * zone.rrset_count:
+        yield f"This deletes {removed} of {zone.rrset_count} RRsets."
+    for change in changes:
+        if change.before is None:
+            continue
+        kept = set(change.after.served) if change.after else set()
+        lost = [text for text in change.before.served if text not in kept]
+        if lost and change.type == rdtypes.NS and change.name == zone.name:
+            yield f"This removes the name server {', '.join(lost)} of the zone."
+        elif change.type == rdtypes.DS and change.after is None:
+            yield f"This removes the DS of {change.name}: the zone below will not be validated any more."

@@ -1,0 +1,306 @@
+"""Reads for the faces: lists, search, and the editor's view of a zone merged with a draft.
+
+Every list pages by keyset: a page says with which cursor the next one starts.
+What concerns the past is in `history`, and offered from here too.
+"""
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import ip_address
+from typing import Any, Generic, TypeVar
+
+from django.db.models import Count, F, Func, Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import soa
+from dnspanel.zones.access import Person, trash_visible_to, zones_visible_to
+from dnspanel.zones.draft import edit_of
+from dnspanel.zones.history import HistoryRow as HistoryRow
+from dnspanel.zones.history import Mark as Mark
+from dnspanel.zones.history import RecordDiff as RecordDiff
+from dnspanel.zones.history import RRsetDiff as RRsetDiff
+from dnspanel.zones.history import diff as diff
+from dnspanel.zones.history import revision_changes as revision_changes
+from dnspanel.zones.history import revisions_below
+from dnspanel.zones.history import rrset_history as rrset_history
+from dnspanel.zones.history import rrsets_at as rrsets_at
+from dnspanel.zones.merge import is_already_so
+from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.store_rrsets import rrset_of
+from replication import names
+from replication.codec.keys import relative_key
+from replication.errors import BadName
+from replication.rrset import RRset
+
+COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
+
+Row = TypeVar("Row")
+StoredKey = tuple[bytes, int]  # owner_key and type: the order of an editor
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Row]):
+    """Some rows of a list, and the cursor of the rows after them (empty: there are no more)."""
+
+    rows: tuple[Row, ...]
+    next_after: str
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneRow:
+    """A zone in a list."""
+
+    id: int
+    name: str
+    serial: int
+    revision: int
+    rrset_count: int
+    sequence: int
+    changed_at: datetime
+    changed_by: str  # username, or nothing
+    deleted_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class RRsetFilter:
+    """Which RRsets an editor shows: text in name, rdata or comment; types (none: all); only those in the draft."""
+
+    text: str = ""
+    types: frozenset[int] = frozenset()
+    in_draft: bool = False
+
+
+EVERYTHING = RRsetFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class RRsetRow:
+    """An RRset as published and as the author's draft wants it; `conflict`: published moved since the edit began."""
+
+    name: str
+    type: int
+    before: RRset | None  # published
+    now: RRset | None  # wanted; the published one where the draft says nothing
+    mark: Mark | None
+    conflict: bool
+    operation_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DraftCounts:
+    """What a draft holds for one zone."""
+
+    zone_id: int
+    zone_name: str
+    added: int
+    changed: int
+    deleted: int
+
+    @property
+    def total(self) -> int:
+        return self.added + self.changed + self.deleted
+
+
+def zone_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
+    """Zones by name. Words of `search` must all be in the name; `has:<rdata>` finds zones with such a record."""
+    zones = zones_visible_to(user).filter(name__gt=after)
+    for word in search.split():
+        zones = zones.filter(_zone_matches(word))
+    rows = [_zone_row(zone) for zone in zones.select_related("changed_by").order_by("name")[: limit + 1]]
+    return Page(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
+
+
+def trash_page(*, user: Person, after: str = "", limit: int = 100) -> Page[ZoneRow]:
+    """Deleted zones, the newest first."""
+    zones = trash_visible_to(user).select_related("changed_by").order_by("-deleted_at", "-pk")
+    at, _, pk = after.partition("~")
+    if pk.isdecimal():
+        try:
+            moment = datetime.fromisoformat(at)
+        except ValueError:
+            return Page((), "")
+        zones = zones.filter(Q(deleted_at__lt=moment) | Q(deleted_at=moment, pk__lt=int(pk)))
+    rows = [_zone_row(zone) for zone in zones[: limit + 1]]
+    last = rows[limit - 1] if len(rows) > limit else None
+    return Page(tuple(rows[:limit]), f"{last.deleted_at:%Y-%m-%dT%H:%M:%S.%f%z}~{last.id}" if last else "")
+
+
+def rrset_page(
+    *, zone: Zone, author: User, filters: RRsetFilter = EVERYTHING, after: str = "", limit: int = 100
+) -> Page[RRsetRow]:
+    """The zone's RRsets in canonical order, merged with the author's draft; in at most four queries.
+
+    An RRset is shown when the filter finds it as published or as wanted.
+    """
+    start = _cursor_key(after)
+    operations = {_key(o): o for o in _after(_filtered_operations(zone, author, filters), start, limit + 1)}
+    stored = {}
+    if not filters.in_draft:
+        stored = {_key(row): row for row in _after(_filtered_rrsets(zone, filters), start, limit + 1)}
+    keys = sorted(operations.keys() | stored.keys())
+    page = keys[:limit]
+    if filters.text:
+        rest = [key for key in page if key not in operations]
+        operations |= _at(Operation.objects.filter(draft__author=author, zone=zone), rest)
+    if filters.text or filters.in_draft:
+        stored |= _at(StoredRRset.objects.filter(zone=zone), [key for key in page if key not in stored])
+    rows = [_rrset_row(stored.get(key), operations.get(key)) for key in page]
+    shown = tuple(row for row in rows if row.before is not None or row.now is not None)
+    return Page(shown, f"{page[-1][0].hex()}-{page[-1][1]}" if len(keys) > limit else "")
+
+
+def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
+    """One RRset, published and in the author's draft; both sides None where there is none."""
+    key = {"owner_key": relative_key(name, zone.name), "type": type}
+    stored = StoredRRset.objects.filter(zone=zone, **key).first()
+    operation = Operation.objects.filter(draft__author=author, zone=zone, **key).first()
+    if stored is None and operation is None:
+        return RRsetRow(name, type, None, None, None, False, None)
+    return _rrset_row(stored, operation)
+
+
+def type_counts(*, zone: Zone) -> tuple[tuple[int, int], ...]:
+    """(type, RRsets of it) in the zone; empty for a zone too large to count."""
+    if zone.rrset_count > COUNTED_RRSETS:
+        return ()
+    counted = StoredRRset.objects.filter(zone=zone).values("type").annotate(n=Count("pk")).order_by("type")
+    return tuple((row["type"], row["n"]) for row in counted)
+
+
+def others_drafting(*, zone: Zone, author: User) -> tuple[tuple[str, int], ...]:
+    """(username, operations) of everybody else whose draft changes this zone."""
+    others = Operation.objects.filter(zone=zone).exclude(draft__author=author).values("draft__author__username")
+    counted = others.annotate(n=Count("pk")).order_by("draft__author__username")
+    return tuple((row["draft__author__username"], row["n"]) for row in counted)
+
+
+def draft_summary(*, author: User) -> tuple[DraftCounts, ...]:
+    """What the author's draft holds, per zone by name."""
+    counted = (
+        Operation.objects.filter(draft__author=author, zone__deleted_at=None)
+        .values("zone_id", "zone__name")
+        .annotate(
+            added=Count("pk", filter=Q(base__isnull=True)),
+            changed=Count("pk", filter=Q(base__isnull=False, wanted__isnull=False)),
+            deleted=Count("pk", filter=Q(base__isnull=False, wanted__isnull=True)),
+        )
+        .order_by("zone__name")
+    )
+    return tuple(
+        DraftCounts(row["zone_id"], row["zone__name"], row["added"], row["changed"], row["deleted"]) for row in counted
+    )
+
+
+def history_page(*, zone: Zone, before: int | None = None, limit: int = 50) -> Page[HistoryRow]:
+    """Revisions, the newest first; `before` is the number below which the page starts (the cursor as an int)."""
+    rows = revisions_below(zone, before, limit + 1)
+    return Page(tuple(rows[:limit]), str(rows[limit - 1].number) if len(rows) > limit else "")
+
+
+def _zone_matches(word: str) -> Q:
+    if word.lower().startswith("has:"):
+        value = word[4:]
+        return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=_rdata_spellings(value)).values("zone"))
+    text = word.lower()
+    if not text.isascii():
+        with suppress(BadName):  # then nothing has it, and the list says so
+            text = names.parse(text).removesuffix(".")
+    return Q(name__icontains=text)
+
+
+def _rdata_spellings(value: str) -> list[str]:
+    """How a value that a person typed may be stored: an address, a name with its final dot, a quoted string."""
+    spellings = {value, value.lower(), value.lower() + ".", json.dumps(value, ensure_ascii=False)}
+    with suppress(ValueError):  # not an address
+        spellings.add(str(ip_address(value)))
+    return sorted(spellings)
+
+
+def _zone_row(zone: Zone) -> ZoneRow:
+    return ZoneRow(
+        id=zone.pk,
+        name=zone.name,
+        serial=zone.serial,
+        revision=zone.revision,
+        rrset_count=zone.rrset_count,
+        sequence=zone.sequence,
+        changed_at=zone.changed_at,
+        changed_by=zone.changed_by.username if zone.changed_by else "",
+        deleted_at=zone.deleted_at,
+    )
+
+
+def _filtered_rrsets(zone: Zone, filters: RRsetFilter) -> QuerySet[StoredRRset]:
+    rrsets = StoredRRset.objects.filter(zone=zone)
+    if filters.types:
+        rrsets = rrsets.filter(type__in=filters.types)
+    if filters.text:
+        joined = Func(F("rdata"), Value("\n"), function="array_to_string", output_field=TextField())
+        by_text = Q(name__icontains=filters.text) | Q(joined__icontains=filters.text)
+        rrsets = rrsets.alias(joined=joined).filter(by_text | Q(comment__icontains=filters.text))
+    return rrsets
+
+
+def _filtered_operations(zone: Zone, author: User, filters: RRsetFilter) -> QuerySet[Operation]:
+    operations = Operation.objects.filter(draft__author=author, zone=zone)
+    if filters.types:
+        operations = operations.filter(type__in=filters.types)
+    if filters.text:
+        inside = json.dumps(filters.text, ensure_ascii=False)[1:-1]  # as the text stands inside of JSON
+        by_text = Q(name__icontains=filters.text) | Q(shown__icontains=inside)
+        operations = operations.alias(shown=_shown_text()).filter(by_text)
+    return operations
+
+
+def _shown_text() -> Cast:
+    """What a person reads of an operation: its rdata and comment, without the JSON's own words."""
+    values = Func(*(F("wanted__rdata"), F("wanted__comment")), function="jsonb_build_array", output_field=TextField())
+    return Cast(values, TextField())
+
+
+def _after(rows: QuerySet[Any], start: StoredKey, limit: int) -> Iterable[Any]:
+    owner_key, type_ = start
+    return (
+        rows.filter(owner_key__gte=owner_key)
+        .exclude(owner_key=owner_key, type__lte=type_)
+        .order_by("owner_key", "type")[:limit]
+    )
+
+
+def _at(rows: QuerySet[Any], keys: list[StoredKey]) -> dict[StoredKey, Any]:
+    if not keys:
+        return {}
+    wanted = set(keys)
+    found = rows.filter(owner_key__in={owner_key for owner_key, _ in keys})
+    return {_key(row): row for row in found if _key(row) in wanted}
+
+
+def _key(row: Any) -> StoredKey:
+    return bytes(row.owner_key), row.type
+
+
+def _cursor_key(after: str) -> StoredKey:
+    """The key in a cursor; anything else than a cursor of ours means the start."""
+    owner_key, _, type_ = after.partition("-")
+    try:
+        return bytes.fromhex(owner_key), int(type_)
+    except ValueError:
+        return b"", 0
+
+
+def _rrset_row(stored: StoredRRset | None, operation: Operation | None) -> RRsetRow:
+    before = rrset_of(stored) if stored is not None else None
+    if operation is None:
+        assert before is not None
+        return RRsetRow(before.name, before.type, before, before, None, False, None)
+    edit = edit_of(operation)
+    if is_already_so(before, edit.wanted):
+        return RRsetRow(edit.name, edit.type, before, before, None, False, operation.pk)
+    mark: Mark = "added" if before is None else "deleted" if edit.wanted is None else "changed"
+    conflict = not soa.same(edit.base, before)
+    return RRsetRow(edit.name, edit.type, before, edit.wanted, mark, conflict, operation.pk)

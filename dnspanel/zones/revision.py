@@ -1,0 +1,239 @@
+"""Publish: a draft becomes a revision of each zone and one sequence of the log."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import draft, soa, store_rrsets
+from dnspanel.zones.errors import (
+    CannotUndo,
+    Conflicts,
+    GuardHolds,
+    NothingToPublish,
+    PublishRefused,
+    RuleViolations,
+    Unknown,
+)
+from dnspanel.zones.history import rrset_after, rrset_before
+from dnspanel.zones.log import NewChange, NewRevision, append_publication, publication_of_form
+from dnspanel.zones.merge import Edit, Key
+from dnspanel.zones.models import Change, Draft, Operation, Publication, Revision, RevisionKind, Zone
+from dnspanel.zones.plan import PlannedChange, ZonePlan, plan_zones
+from dnspanel.zones.rules import Severity, Violation
+from replication import rdtypes
+from replication.rrset import RRset
+
+Accepted = bool | Collection[str]
+
+
+def preview(*, author: User, zones: Sequence[Zone] | None = None) -> tuple[ZonePlan, ...]:
+    """What `publish` would do now with the author's draft (of these zones): the same plan, not carried out."""
+    chosen = _operations(author, zones)
+    alive = Zone.objects.filter(pk__in=chosen.values("zone"), deleted_at=None).order_by("name")
+    return plan_zones(_edits_by_zone(alive, chosen))
+
+
+def publish(
+    *,
+    author: User,
+    channel: str,
+    now: datetime,
+    zones: Sequence[Zone] | None = None,
+    reason: str = "",
+    form_id: UUID | None = None,
+    accept_warnings: Accepted = False,
+    confirmed: bool = False,
+) -> Publication:
+    """The author's draft (of these zones) is published: saved, numbered and in the log; its operations are gone.
+
+    1. Lock the draft, then the zones in the order of their ids.
+    2. Plan: merge each RRset, check the rules, count what is removed.
+    3. Drop the operations, write the RRsets.
+    4. Append to the log, last, because all publishers queue for its head.
+
+    `accept_warnings` is True, or the codes of the warnings that the author
+    accepted. `confirmed` says that a person confirmed a change that the guard
+    would hold. Raises PublishRefused: Conflicts, RuleViolations or
+    GuardHolds, then the draft is as it was; or NothingToPublish, then
+    operations that others have published as well are gone. The same form
+    sent twice returns the first publication.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            Draft.objects.select_for_update(no_key=True).filter(author=author).first()
+            chosen = _operations(author, zones)
+            locked = _locked(chosen.values("zone"))
+            plans = plan_zones(_edits_by_zone(locked, chosen))
+            _refuse(plans, accept_warnings, confirmed)
+            Operation.objects.filter(draft__author=author, zone__in=[zone.pk for zone in locked]).delete()
+            publication = _carry_out(plans, author, channel, now, reason, form_id)
+        if publication is None:
+            raise NothingToPublish
+        return publication
+    except (PublishRefused, IntegrityError) as refusal:
+        return publication_of_form(form_id, otherwise=refusal)
+
+
+def change_rrsets(
+    *,
+    zone: Zone,
+    changes: Mapping[Key, RRset | None],
+    author: User | None,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    form_id: UUID | None = None,
+    accept_warnings: Accepted = True,
+    confirmed: bool = False,
+) -> Publication:
+    """These RRsets of the zone are published as given (None: gone), past any draft.
+
+    Raises as `publish` does, but never Conflicts; and Unknown when the zone is gone.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            locked = _locked([zone.pk])
+            if not locked:
+                raise Unknown(zone.name)
+            owners = {name for name, _ in changes}
+            now_there = store_rrsets.rrsets_at_names({zone.pk: (zone.name, owners)})[zone.pk]
+            edits = [Edit(None, *key, base=now_there.get(key), wanted=wanted) for key, wanted in changes.items()]
+            plans = plan_zones({zone.pk: (locked[0], edits)})
+            _refuse(plans, accept_warnings, confirmed)
+            publication = _carry_out(plans, author, channel, now, reason, form_id)
+        if publication is None:
+            raise NothingToPublish
+        return publication
+    except (PublishRefused, IntegrityError) as refusal:
+        return publication_of_form(form_id, otherwise=refusal)
+
+
+def undo_revision(*, revision: Revision, author: User, now: datetime) -> Draft:
+    """The author's draft holds the inverse of this revision; what others changed since will be a conflict.
+
+    Raises CannotUndo: for a revision that created, deleted or restored the
+    zone, and when the draft already changes one of the same RRsets.
+    """
+    if revision.kind != RevisionKind.CHANGE:
+        raise _not_by_draft(revision)
+    edits = []
+    for change in revision.changes.order_by("owner_key", "type"):
+        before, after = rrset_before(change), rrset_after(change)
+        if not soa.same(before, after):
+            edits.append(Edit(None, change.name, change.type, base=after, wanted=before))
+    return draft.hold_edits(author=author, zone=revision.zone, edits=edits, base_revision=revision.number, now=now)
+
+
+def restore_to(*, zone: Zone, number: int, author: User, now: datetime) -> Draft:
+    """The author's draft takes the zone back to this revision. Raises CannotUndo as `undo_revision` does."""
+    zone.refresh_from_db()
+    if not 0 < number <= zone.revision:
+        raise CannotUndo(f"{zone.name} has no revision {number}.")
+    since = Change.objects.filter(revision__zone=zone, revision__number__gt=number)
+    first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
+    then = {(change.name, change.type): rrset_before(change) for change in first}
+    at_now = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {name for name, _ in then})})[zone.pk]
+    edits = [
+        Edit(None, *key, base=at_now.get(key), wanted=wanted)
+        for key, wanted in then.items()
+        if not soa.same(at_now.get(key), wanted)
+    ]
+    return draft.hold_edits(author=author, zone=zone, edits=edits, base_revision=zone.revision, now=now)
+
+
+def _operations(author: User, zones: Sequence[Zone] | None) -> QuerySet[Operation]:
+    chosen = Operation.objects.filter(draft__author=author)
+    return chosen if zones is None else chosen.filter(zone__in=[zone.pk for zone in zones])
+
+
+def _locked(zone_ids: QuerySet[Operation, Any] | list[int]) -> list[Zone]:
+    """These zones, without deleted ones, locked in the order of their ids, so that no two publishers deadlock."""
+    alive = Zone.objects.filter(pk__in=zone_ids, deleted_at=None)
+    return list(alive.select_for_update(no_key=True).order_by("pk"))
+
+
+def _edits_by_zone(zones: Iterable[Zone], operations: Iterable[Operation]) -> dict[int, tuple[Zone, Sequence[Edit]]]:
+    edits: dict[int, tuple[Zone, list[Edit]]] = {zone.pk: (zone, []) for zone in zones}
+    for operation in operations:
+        if operation.zone_id in edits:
+            edits[operation.zone_id][1].append(draft.edit_of(operation))
+    return {zone_id: (zone, of_zone) for zone_id, (zone, of_zone) in edits.items()}
+
+
+def _refuse(plans: Sequence[ZonePlan], accept_warnings: Accepted, confirmed: bool) -> None:
+    """Nothing, or the PublishRefused that these plans deserve."""
+    conflicts = [conflict for plan in plans for conflict in plan.conflicts]
+    if conflicts:
+        raise Conflicts(conflicts)
+    blocking = [v for plan in plans for v in plan.violations if _blocks(v, accept_warnings)]
+    if blocking:
+        raise RuleViolations(blocking)
+    held = next((plan for plan in plans if plan.guard), None)
+    if held is not None and not confirmed:
+        raise GuardHolds(held.zone.name, held.guard)
+
+
+def _blocks(violation: Violation, accepted: Accepted) -> bool:
+    if violation.severity != Severity.WARNING:
+        return violation.severity == Severity.ERROR
+    return violation.code not in accepted if not isinstance(accepted, bool) else not accepted
+
+
+def _carry_out(
+    plans: Sequence[ZonePlan],
+    author: User | None,
+    channel: str,
+    now: datetime,
+    reason: str,
+    form_id: UUID | None,
+) -> Publication | None:
+    """Write what the plans say and append it to the log; None when they say nothing."""
+    moving = [plan for plan in plans if plan.changes]
+    if not moving:
+        return None
+    changes = [(plan.zone, change) for plan in moving for change in _with_soa(plan)]
+    gone = [(zone.pk, zone.name, change.name, change.type) for zone, change in changes if change.after is None]
+    store_rrsets.delete_rrsets(gone)  # before the rest, or a CNAME would meet what it replaces
+    store_rrsets.replace_rrsets([(zone.pk, zone.name, change.after) for zone, change in changes if change.after])
+    return append_publication(
+        revisions=[_new_revision(plan) for plan in moving],
+        changes=[NewChange(zone.pk, zone.name, c.name, c.type, c.before, c.after) for zone, c in changes],
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+    )
+
+
+def _with_soa(plan: ZonePlan) -> list[PlannedChange]:
+    """The plan's changes and the SOA with its new serial, which every revision writes."""
+    apex = plan.zone.name, rdtypes.SOA
+    others = [change for change in plan.changes if (change.name, change.type) != apex]
+    return [*others, PlannedChange(None, *apex, before=plan.soa_before, after=plan.soa_after)]
+
+
+def _new_revision(plan: ZonePlan) -> NewRevision:
+    return NewRevision(
+        zone_id=plan.zone.pk,
+        kind=RevisionKind.CHANGE,
+        number=plan.zone.revision + 1,
+        serial=plan.serial,
+        rrset_count=plan.zone.rrset_count + plan.added - plan.removed,
+        added=plan.added,
+        changed=plan.changed,
+        removed=plan.removed,
+    )
+
+
+def _not_by_draft(revision: Revision) -> CannotUndo:
+    if revision.kind != RevisionKind.DELETE:
+        return CannotUndo(f"Revision {revision.number} brought the zone; delete the zone instead.", instead="delete")
+    if revision.zone.deleted_at is not None:
+        return CannotUndo("The zone is in the trash; restore it from there.", instead="restore")
+    return CannotUndo("The zone has been restored already.")

@@ -1,0 +1,340 @@
+"""What a zone must keep to: pure checks over the RRsets near a change.
+
+`check_zone` sees a neighbourhood, not the zone: the RRsets at
+`names_to_know` and those that point at a changed name. What it cannot see it
+says nothing about.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from ipaddress import ip_address, ip_network
+
+from dnspanel.zones import mail_rules
+from replication import names, rdata, rdtypes
+from replication.rrset import MAX_TTL, RRset
+
+Key = tuple[str, int]
+
+LOW_TTL = 30
+MAX_CHAIN = 16
+_ADDRESSES = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.ALIAS))
+_HOST_TARGETS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
+_AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
+_PRIVATE = [
+    ip_network(network)
+    for network in (
+        *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
+        *("fc00::/7", "fe80::/10", "::1/128"),
+    )
+]
+
+
+class Severity(StrEnum):
+    """An error blocks, a warning must be accepted, a note is only said."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One rule that an RRset breaks; `code` is stable and names the rule."""
+
+    severity: Severity
+    code: str
+    name: str
+    type: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """The RRsets near a change, as they are or will be; `below` maps a cut or DNAME to names under it."""
+
+    zone: str
+    rrsets: Mapping[Key, RRset]
+    below: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def by_name(self) -> dict[str, dict[int, RRset]]:
+        found: dict[str, dict[int, RRset]] = {}
+        for (name, type_), rrset in self.rrsets.items():
+            found.setdefault(name, {})[type_] = rrset
+        return found
+
+    def at(self, name: str) -> dict[int, RRset]:
+        return self.by_name.get(name, {})
+
+    def shown(self, name: str) -> str:
+        return names.display(names.relative_text(name, self.zone)) if name != self.zone else self.zone
+
+    def ancestors(self, name: str) -> Iterator[str]:
+        """The names above this one inside the zone, the nearest first, the apex last."""
+        yield from ancestors_within(name, self.zone)
+
+    def cut_above(self, name: str) -> str | None:
+        """The delegation that this name lies under, if there is one."""
+        cuts = [a for a in self.ancestors(name) if a != self.zone and rdtypes.NS in self.at(a)]
+        return cuts[-1] if cuts else None
+
+    def answers_at(self, name: str) -> dict[int, RRset] | None:
+        """What this zone answers for a name of its own: its RRsets or a wildcard's; None where others answer."""
+        if self.at(name):
+            return None if name != self.zone and rdtypes.NS in self.at(name) else self.at(name)
+        if self.cut_above(name) or any(rdtypes.DNAME in self.at(a) for a in self.ancestors(name)):
+            return None
+        for ancestor in self.ancestors(name):
+            if wildcard := self.at("*." + ancestor):
+                return wildcard
+            if self.at(ancestor):
+                break
+        return {}
+
+
+def ancestors_within(name: str, zone: str) -> Iterator[str]:
+    """The names above `name` up to and with the apex."""
+    while name != zone:
+        above = names.parent(name)
+        if above is None:
+            return
+        name = above
+        yield name
+
+
+def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
+    """The owner names that `check_zone` has to see to judge these RRsets, apart from their own."""
+    wanted = {zone}
+    for rrset in rrsets:
+        wanted.update(ancestors_within(rrset.name, zone))
+        for target in targets_of(rrset):
+            if names.is_within(target, zone):
+                above = list(ancestors_within(target, zone))
+                wanted.update((target, *above, *("*." + a for a in above)))
+    return wanted
+
+
+def targets_of(rrset: RRset) -> set[str]:
+    """The names that the served records point at."""
+    found = {target for text in rrset.served for target in rdata.targets(rrset.type, text)}
+    return found - {names.ROOT}
+
+
+def check_zone(
+    zone: str,
+    rrsets: Mapping[Key, RRset],
+    changed: Collection[Key],
+    *,
+    below: Mapping[str, tuple[str, ...]] | None = None,
+    allow_lua: bool = False,
+) -> list[Violation]:
+    """Every rule that the changed RRsets break, or break for those that point at them; errors first."""
+    near = Neighbourhood(zone, rrsets, below or {})
+    changed_names = {name for name, _ in changed}
+    found = list(_apex(near)) if zone in changed_names else []
+    for key, rrset in rrsets.items():
+        if key in changed:
+            found.extend(_violations_of(near, rrset, allow_lua))
+        elif not changed_names.isdisjoint(targets_of(rrset)):
+            found.extend(_targets(near, rrset))
+    order = list(Severity)
+    return sorted(dict.fromkeys(found), key=lambda v: (order.index(v.severity), v.name, v.type, v.code))
+
+
+def _violations_of(near: Neighbourhood, rrset: RRset, allow_lua: bool) -> Iterator[Violation]:
+    if not names.is_within(rrset.name, near.zone):
+        message = f"{rrset.name} is not inside the zone {near.zone}"
+        yield Violation(Severity.ERROR, "not-in-zone", rrset.name, rrset.type, message)
+        return
+    if rrset.type == rdtypes.LUA and not allow_lua:
+        yield _error(rrset, "lua-refused", "LUA records run code on the name servers; a setting must allow them first")
+    for rule in _RULES:
+        yield from rule(near, rrset)
+
+
+def _apex(near: Neighbourhood) -> Iterator[Violation]:
+    at = near.at(near.zone)
+    if rdtypes.SOA not in at or not at[rdtypes.SOA].served:
+        message = f"{near.zone} needs its SOA record"
+        yield Violation(Severity.ERROR, "soa-missing", near.zone, rdtypes.SOA, message)
+    if rdtypes.NS not in at or not at[rdtypes.NS].served:
+        message = f"{near.zone} needs at least one NS record"
+        yield Violation(Severity.ERROR, "apex-ns-missing", near.zone, rdtypes.NS, message)
+    elif len(at[rdtypes.NS].served) == 1:
+        message = f"{near.zone} has only one name server; two are the least that keeps it alive when one is down"
+        yield Violation(Severity.WARNING, "ns-few", near.zone, rdtypes.NS, message)
+
+
+def _ttl(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    if not 0 <= rrset.ttl <= MAX_TTL:
+        yield _error(rrset, "ttl-range", f"the TTL {rrset.ttl} is out of range: 0 to {MAX_TTL} seconds")
+    elif rrset.ttl < LOW_TTL:
+        yield _warning(rrset, "ttl-low", f"{_what(near, rrset)}: resolvers ask again every {rrset.ttl} seconds")
+
+
+def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    if rrset.type in (rdtypes.SOA, rdtypes.CNAME, rdtypes.DNAME) and len(rrset.served) > 1:
+        code = f"{rdata.type_to_text(rrset.type).lower()}-single"
+        yield _error(rrset, code, f"{_what(near, rrset)} can have only one record")
+    if rrset.type == rdtypes.SOA and rrset.name != near.zone:
+        yield _error(rrset, "soa-not-apex", f"a SOA stands only at {near.zone}, not at {near.shown(rrset.name)}")
+
+
+def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    here = near.at(rrset.name)
+    if rrset.type == rdtypes.CNAME and rrset.name == near.zone:
+        message = f"a CNAME cannot stand at the top of the zone, {near.zone}; ALIAS does what is meant"
+        yield _error(rrset, "cname-at-apex", message)
+    elif rdtypes.CNAME in here and len(here) > 1:
+        others = ", ".join(sorted(rdata.type_to_text(t) for t in here if t != rdtypes.CNAME))
+        message = f"a CNAME must be alone at its name, and {near.shown(rrset.name)} also has {others}"
+        yield Violation(Severity.ERROR, "cname-alone", rrset.name, rdtypes.CNAME, message)
+    beside = {rdtypes.A, rdtypes.AAAA} & here.keys()
+    if rdtypes.ALIAS in here and beside and rrset.type in _ADDRESSES:
+        message = f"an ALIAS answers for A and AAAA, so {near.shown(rrset.name)} cannot have those as well"
+        yield Violation(Severity.ERROR, "alias-beside", rrset.name, rdtypes.ALIAS, message)
+
+
+def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    for ancestor in near.ancestors(rrset.name):
+        if rdtypes.DNAME in near.at(ancestor):
+            dname = near.shown(ancestor)
+            yield _error(rrset, "dname-below", f"{near.shown(rrset.name)} lies below the DNAME {dname}")
+            return
+    if rrset.type == rdtypes.DNAME and (under := near.below.get(rrset.name)):
+        listed = ", ".join(near.shown(name) for name in under)
+        yield _error(rrset, "dname-below", f"nothing may lie below the DNAME {near.shown(rrset.name)}: {listed}")
+    here = near.at(rrset.name)
+    if rdtypes.DNAME in here and rdtypes.NS in here and rrset.name != near.zone and rrset.type in (2, rdtypes.DNAME):
+        message = f"{near.shown(rrset.name)} cannot be both a DNAME and a delegation"
+        yield Violation(Severity.ERROR, "dname-beside-ns", rrset.name, rdtypes.DNAME, message)
+
+
+def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    cut = near.cut_above(rrset.name)
+    here = near.at(rrset.name)
+    if cut is None and rdtypes.NS in here and rrset.name != near.zone and rrset.type not in _AT_A_CUT:
+        cut = rrset.name
+    if cut is not None:
+        glue = rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name in targets_of(near.at(cut)[rdtypes.NS])
+        if not glue:
+            message = f"{_what(near, rrset)} is never answered: {near.shown(cut)} is delegated to other servers"
+            yield _warning(rrset, "occluded", message)
+        return
+    if rrset.type == rdtypes.NS and rrset.name != near.zone:
+        glued = targets_of(rrset)
+        hidden = [name for name in near.below.get(rrset.name, ()) if name not in glued]
+        if hidden:
+            listed = ", ".join(near.shown(name) for name in hidden)
+            message = f"delegating {near.shown(rrset.name)} hides what lies below it: {listed}"
+            yield _warning(rrset, "occludes", message)
+    if rrset.type == rdtypes.DS and rrset.name == near.zone:
+        message = f"a DS of {near.zone} belongs into its parent zone"
+        yield _warning(rrset, "ds-at-apex", message)
+    elif rrset.type == rdtypes.DS and rdtypes.NS not in here:
+        yield _warning(rrset, "ds-without-ns", f"{_what(near, rrset)} does nothing without NS records at its name")
+
+
+def _targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    if near.cut_above(rrset.name):
+        return
+    for target in sorted(targets_of(rrset)):
+        if rrset.type == rdtypes.CNAME and target == rrset.name:
+            yield _error(rrset, "cname-loop", f"the CNAME {near.shown(rrset.name)} points at itself")
+        elif names.is_within(target, near.zone) and rrset.type != rdtypes.DNAME:
+            yield from _target_within(near, rrset, target)
+        doubled = near.zone != names.ROOT and target.endswith(f".{near.zone}{near.zone}")
+        if doubled:
+            yield _warning(rrset, "doubled-name", f"{target} ends in the zone's name twice: is a final dot missing?")
+
+
+def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[Violation]:
+    if rrset.type == rdtypes.NS and rrset.name != near.zone and names.is_within(target, rrset.name):
+        if not {rdtypes.A, rdtypes.AAAA} & near.at(target).keys():
+            message = f"the delegation {near.shown(rrset.name)} needs the address of {target} as glue"
+            yield _warning(rrset, "glue-missing", message)
+        return
+    answers = near.answers_at(target)
+    if answers is None:
+        return
+    if rrset.type in _HOST_TARGETS and rdtypes.CNAME in answers:
+        message = f"{_what(near, rrset)} points at {target}, which is a CNAME; it must be a host with addresses"
+        yield _warning(rrset, "target-is-cname", message)
+    elif rrset.type in _HOST_TARGETS and not _has_address(answers):
+        yield _warning(rrset, "target-missing", f"{_what(near, rrset)} points at {target}, which has no address")
+    elif not answers:
+        yield _warning(rrset, "target-missing", f"{_what(near, rrset)} points at {target}, which does not exist")
+    elif rrset.type == rdtypes.CNAME and _loops(near, rrset.name, target):
+        yield _warning(rrset, "cname-loop", f"the CNAME {near.shown(rrset.name)} leads back to itself")
+
+
+def _has_address(answers: Mapping[int, RRset]) -> bool:
+    # A LUA record may make addresses; only its code knows.
+    return not (_ADDRESSES | {rdtypes.LUA}).isdisjoint(answers.keys())
+
+
+def _loops(near: Neighbourhood, start: str, target: str) -> bool:
+    for _ in range(MAX_CHAIN):
+        if target == start:
+            return True
+        alias = near.at(target).get(rdtypes.CNAME)
+        following = targets_of(alias) if alias else set()
+        if not following:
+            return False
+        target = following.pop()
+    return False
+
+
+def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    if near.zone != names.ROOT and rrset.name.endswith(f".{near.zone}{near.zone}"):
+        message = f"{rrset.name} ends in the zone's name twice: was a final dot missing?"
+        yield _warning(rrset, "doubled-name", message)
+    if rrset.name.startswith("*."):
+        if rrset.type == rdtypes.NS:
+            yield _warning(rrset, "wildcard-ns", "resolvers disagree about NS records at a wildcard (RFC 4592)")
+        else:
+            message = f"{near.shown(rrset.name)} answers for every name below it that does not exist otherwise"
+            yield _note(rrset, "wildcard", message)
+    elif rrset.type in (rdtypes.A, rdtypes.AAAA) and names.relative_text(rrset.name, near.zone).startswith("_"):
+        yield _note(rrset, "underscore-host", f"{near.shown(rrset.name)} is not a host name: it has an underscore")
+
+
+def _mail(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    if rrset.type == rdtypes.TXT:
+        for severity, code, message in mail_rules.check_txt(rrset):
+            yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
+
+
+def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    if rrset.type in (rdtypes.A, rdtypes.AAAA):
+        private = [text for text in rrset.served if _is_private(text)]
+        if private:
+            message = f"{', '.join(private)} is not reachable from the Internet"
+            yield _note(rrset, "private-address", message)
+
+
+def _is_private(text: str) -> bool:
+    address = ip_address(text)
+    return any(address in network for network in _PRIVATE)
+
+
+Rule = Callable[[Neighbourhood, RRset], Iterator[Violation]]
+_RULES: tuple[Rule, ...] = (_ttl, _single, _alone, _dname, _delegation, _targets, _owner, _mail, _addresses)
+
+
+def _what(near: Neighbourhood, rrset: RRset) -> str:
+    return f"{rdata.type_to_text(rrset.type)} {near.shown(rrset.name)}"
+
+
+def _error(rrset: RRset, code: str, message: str) -> Violation:
+    return Violation(Severity.ERROR, code, rrset.name, rrset.type, message)
+
+
+def _warning(rrset: RRset, code: str, message: str) -> Violation:
+    return Violation(Severity.WARNING, code, rrset.name, rrset.type, message)
+
+
+def _note(rrset: RRset, code: str, message: str) -> Violation:
+    return Violation(Severity.NOTE, code, rrset.name, rrset.type, message)

@@ -1,0 +1,30 @@
+"""What each role may do."""
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+
+from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.roles import PERMISSIONS, Permission, can
+
+
+@pytest.mark.parametrize(
+    ("role", "allowed"),
+    [
+        (Role.READER, {Permission.READ}),
+        (Role.EDITOR, {Permission.READ, Permission.EDIT}),
+        (Role.ADMINISTRATOR, {Permission.READ, Permission.EDIT, Permission.NODES, Permission.PEOPLE}),
+    ],
+)
+def test_each_role_includes_the_ones_below_it(role: Role, allowed: set[Permission]) -> None:
+    user = User(username="x", role=role)
+    assert {permission for permission in Permission if can(user, permission)} == allowed
+
+
+def test_every_role_is_decided_about() -> None:
+    assert set(PERMISSIONS) == set(Role.values)
+
+
+def test_nobody_without_an_active_account_may_do_anything() -> None:
+    inactive = User(username="x", role=Role.ADMINISTRATOR, is_active=False)
+    for person in (AnonymousUser(), inactive):
+        assert not any(can(person, permission) for permission in Permission)

@@ -1,0 +1,35 @@
+"""Three-way merge."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnspanel.zones.merge import Edit, is_already_so, merge
+from replication.rrset import RRset
+from tests.dnspanel.zones.conftest import ZONE, rr
+
+NAME, A = "www." + ZONE, 1
+states = st.sampled_from([None, *(RRset(NAME, A, ttl, ("192.0.2.1",)) for ttl in (60, 300, 3600))])
+
+
+@given(base=states, now=states, wanted=states)
+def test_each_edit_applies_is_already_so_or_clashes(
+    base: RRset | None, now: RRset | None, wanted: RRset | None
+) -> None:
+    edit = Edit(7, NAME, A, base, wanted)
+    merged = merge(ZONE, [edit], {(NAME, A): now} if now else {})
+    assert len(merged.apply) + len(merged.already_so) + len(merged.conflicts) == 1
+    assert bool(merged.already_so) == (now == wanted)
+    assert bool(merged.apply) == (now != wanted and base == now)
+    for conflict in merged.conflicts:
+        assert (conflict.base, conflict.theirs, conflict.mine, conflict.operation_id) == (base, now, wanted, 7)
+
+
+def test_a_soa_that_others_only_renumbered_is_no_conflict() -> None:
+    def soa(serial: int, refresh: int) -> RRset:
+        return rr(f"@ 3600 SOA ns1.example.net. h.example.net. {serial} {refresh} 3600 604800 60")
+
+    key = (ZONE, 6)
+    edit = Edit(1, *key, base=soa(1, 7200), wanted=soa(1, 3600))
+    assert merge(ZONE, [edit], {key: soa(5, 7200)}).apply == (edit,)
+    assert is_already_so(soa(5, 7200), soa(4, 7200))
+    assert not is_already_so(soa(5, 7200), soa(6, 7200))

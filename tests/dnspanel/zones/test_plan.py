@@ -1,0 +1,111 @@
+"""The plan: what review shows and publish carries out."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import draft, revision
+from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.plan import ZonePlan
+from replication import rdata, rdtypes
+from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
+from tests.people import NOW
+
+
+def plan(author: User, zone: Zone, *lines: str, gone: tuple[str, ...] = ()) -> ZonePlan:
+    """The plan of a draft that wants these lines, and these `name TYPE` gone."""
+    for line in lines:
+        draft.replace_rrset(author=author, zone=zone, rrset=rr(line), now=NOW)
+    for text in gone:
+        name, type_ = text.split()
+        key = {"name": ZONE if name == "@" else f"{name}.{ZONE}", "type": rdata.type_from_text(type_)}
+        draft.delete_rrset(author=author, zone=zone, now=NOW, **key)  # type: ignore[arg-type]
+    (planned,) = revision.preview(author=author)
+    return planned
+
+
+def codes(planned: ZonePlan) -> set[str]:
+    return {violation.code for violation in planned.violations}
+
+
+def test_a_plan_says_what_changes_and_the_serial_and_writes_nothing(bob: User, zone: Zone) -> None:
+    planned = plan(bob, zone, "zz 300 A 192.0.2.3", "aa 300 A 192.0.2.3", "www 60 A 192.0.2.1", gone=("shop CNAME",))
+    assert [change.name.removesuffix("." + ZONE) for change in planned.changes] == ["aa", "shop", "www", "zz"]
+    assert (planned.added, planned.changed, planned.removed, planned.serial) == (2, 1, 1, 2)
+    assert planned.violations == ()
+    assert planned.guard == ()
+    zone.refresh_from_db()
+    assert zone.revision == 1
+    assert Operation.objects.count() == 4
+
+
+def test_a_plan_of_one_edit_takes_three_queries(bob: User, zone: Zone) -> None:
+    plan(bob, zone, "www 60 A 192.0.2.1")
+    with CaptureQueriesContext(connection) as queries:
+        revision.preview(author=bob)
+    assert len(queries) == 3
+
+
+def test_deleting_what_a_cname_or_the_apex_points_at_is_warned_of(bob: User, zone: Zone) -> None:
+    planned = plan(bob, zone, gone=("www A", "mail A"))
+    assert {(v.code, v.name, v.type) for v in planned.violations} == {
+        ("target-missing", "shop." + ZONE, rdtypes.CNAME),
+        ("target-missing", ZONE, rdtypes.MX),
+    }
+    assert len(planned.warnings) == 2
+    assert planned.errors == ()
+
+
+def test_deleting_both_ends_is_not(bob: User, zone: Zone) -> None:
+    assert codes(plan(bob, zone, gone=("www A", "shop CNAME"))) == set()
+
+
+def test_a_target_added_in_the_same_draft_is_there(bob: User, zone: Zone) -> None:
+    assert codes(plan(bob, zone, "a 300 CNAME b", "b 300 A 192.0.2.1")) == set()
+
+
+def test_what_was_wrong_before_and_is_not_touched_is_not_brought_up(bob: User, make_zone: MakeZone) -> None:
+    zone = make_zone("@ 300 MX 10 gone", "@ 3600 NS ns1.example.net.")
+    assert codes(plan(bob, zone, "www 300 A 192.0.2.1", "@ 300 TXT text")) == set()
+    assert codes(plan(bob, zone, "@ 60 MX 10 gone")) == {"target-missing"}
+
+
+def test_a_loop_over_three_cnames_is_seen_by_following_them(bob: User, make_zone: MakeZone) -> None:
+    zone = make_zone("b 300 CNAME c", "c 300 CNAME d", "d 300 CNAME a.example.test.")
+    assert "cname-loop" in codes(plan(bob, zone, "a 300 CNAME b"))
+
+
+def test_a_dname_over_names_is_an_error_unless_they_go_too(bob: User, make_zone: MakeZone) -> None:
+    zone = make_zone("a.old 300 A 192.0.2.1", "b.old 300 A 192.0.2.1")
+    assert "dname-below" in codes(plan(bob, zone, "old 300 DNAME new.example.net.", gone=("a.old A",)))
+    assert codes(plan(bob, zone, gone=("b.old A",))) == set()
+
+
+def test_a_delegation_over_names_is_a_warning(bob: User, make_zone: MakeZone) -> None:
+    zone = make_zone("a.sub 300 A 192.0.2.1", "ns.sub 300 A 192.0.2.1")
+    assert codes(plan(bob, zone, "sub 300 NS ns.sub")) == {"occludes"}
+
+
+def test_removing_glue_is_warned_of(bob: User, make_zone: MakeZone) -> None:
+    zone = make_zone("sub 300 NS ns.sub", "ns.sub 300 A 192.0.2.1")
+    assert codes(plan(bob, zone, gone=("ns.sub A",))) == {"glue-missing"}
+
+
+def test_deleting_the_soa_is_an_error(bob: User, zone: Zone) -> None:
+    assert codes(plan(bob, zone, gone=("@ SOA",))) == {"soa-missing"}
+
+
+@pytest.mark.parametrize(("count", "gone", "holds"), [(18, 6, False), (18, 7, True), (4, 3, False), (400, 101, True)])
+def test_the_guard_counts_deletions_against_the_zone(
+    bob: User, make_zone: MakeZone, count: int, gone: int, holds: bool
+) -> None:
+    zone = make_zone(*(f"h{i} 300 A 192.0.2.1" for i in range(count)))  # and SOA and NS
+    edits = [revision.Edit(None, f"h{i}.{ZONE}", 1, rr(f"h{i} 300 A 192.0.2.1"), None) for i in range(gone)]
+    draft.hold_edits(author=bob, zone=zone, edits=edits, base_revision=1, now=NOW)
+    assert bool(revision.preview(author=bob)[0].guard) == holds
+
+
+def test_the_guard_holds_the_removal_of_a_ds(bob: User, make_zone: MakeZone) -> None:
+    zone = make_zone("sub 300 NS ns.example.net.", "sub 300 DS 1 13 2 " + "ab" * 32)
+    assert "DS" in plan(bob, zone, gone=("sub DS",)).guard[0]

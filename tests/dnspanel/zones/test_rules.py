@@ -1,0 +1,146 @@
+"""Every rule: what breaks it, and what looks alike and does not."""
+
+import pytest
+
+from dnspanel.zones.rules import Severity, check_zone, names_to_know
+from replication.rrset import RRset
+from tests.dnspanel.zones.conftest import ZONE, rr
+
+APEX = (
+    "@ 3600 SOA ns1.example.net. hostmaster.example.net. 1 7200 3600 604800 60",
+    "@ 3600 NS ns1.example.net. | ns2.example.net.",
+)
+
+
+def codes(*lines: str, around: tuple[str, ...] = (), below: dict[str, tuple[str, ...]] | None = None) -> set[str]:
+    """Codes of what the changed `lines` break, beside a sound apex and the RRsets `around`."""
+    changed = [rr(line) for line in lines]
+    everything = {(r.name, r.type): r for r in (*map(rr, APEX), *map(rr, around), *changed)}
+    return {v.code for v in check_zone(ZONE, everything, {(r.name, r.type) for r in changed}, below=below)}
+
+
+@pytest.mark.parametrize(
+    ("lines", "around"),
+    [
+        (["www 300 A 192.0.2.1"], ()),
+        (["www 300 A 192.0.2.1", "www 300 AAAA 2001:db8::1", "www 300 TXT text"], ()),
+        (["shop 300 CNAME www"], ("www 300 A 192.0.2.1",)),
+        (["shop 300 CNAME elsewhere.example.net."], ()),
+        (["@ 300 MX 10 mail"], ("mail 300 A 192.0.2.1",)),
+        (["@ 300 MX 10 mx.example.net."], ()),
+        (["@ 300 MX 0 ."], ()),
+        (["@ 300 MX 10 mail"], ("mail 300 ALIAS host.example.net.",)),
+        (["@ 300 MX 10 mail"], ("* 300 A 192.0.2.1",)),
+        (["@ 300 MX 10 mail.sub"], ("sub 300 NS ns.example.net.",)),
+        (["_sip._tcp 300 SRV 0 5 5060 sip"], ("sip 300 A 192.0.2.1",)),
+        (["_sip._tcp 300 SRV 0 0 0 ."], ()),
+        (["sub 300 NS ns1.example.net. | ns2.example.net."], ()),
+        (["sub 300 NS ns.sub"], ("ns.sub 300 A 192.0.2.1",)),
+        (["ns.sub 300 A 192.0.2.1"], ("sub 300 NS ns.sub",)),
+        (["sub 300 DS 1 13 2 " + "ab" * 32], ("sub 300 NS ns.example.net.",)),
+        (["@ 300 ALIAS host.example.net.", "@ 300 MX 10 mx.example.net."], ()),
+        (["old 300 DNAME new.example.net.", "old 300 TXT moved"], ()),
+        (['@ 300 TXT "v=spf1 -all" | "v=spf10 is something else" | "text"'], ()),
+        (['_dmarc 300 TXT "v=DMARC1; p=none; rua=mailto:a@example.test"'], ()),
+        (["_acme-challenge 60 TXT token"], ()),
+        (["_dmarc 300 CNAME _dmarc.example.net."], ()),
+        (["www.example.test.example 300 A 192.0.2.1"], ()),
+    ],
+    ids=lambda value: " + ".join(value) if isinstance(value, list) else None,
+)
+def test_what_is_right_is_not_complained_about(lines: list[str], around: tuple[str, ...]) -> None:
+    assert codes(*lines, around=around) == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "lines", "around"),
+    [
+        ("cname-alone", ["www 300 CNAME x.example.net."], ("www 300 A 192.0.2.1",)),
+        ("cname-alone", ["www 300 A 192.0.2.1"], ("www 300 CNAME x.example.net.",)),
+        ("cname-at-apex", ["@ 300 CNAME x.example.net."], ()),
+        ("soa-not-apex", ["www 300 SOA ns. host. 1 2 3 4 5"], ()),
+        ("alias-beside", ["@ 300 ALIAS x.example.net."], ("@ 300 A 192.0.2.1",)),
+        ("alias-beside", ["@ 300 AAAA 2001:db8::1"], ("@ 300 ALIAS x.example.net.",)),
+        ("dname-below", ["a.old 300 A 192.0.2.1"], ("old 300 DNAME x.example.net.",)),
+        ("dname-beside-ns", ["sub 300 DNAME x.example.net."], ("sub 300 NS ns.example.net.",)),
+        ("lua-refused", ['www 300 LUA A "createReverse()"'], ()),
+        ("cname-loop", ["a 300 CNAME a"], ()),
+        ("cname-loop", ["a 300 CNAME b"], ("b 300 CNAME c", "c 300 CNAME a")),
+        ("ttl-low", ["www 29 A 192.0.2.1"], ()),
+        ("target-is-cname", ["@ 300 MX 10 mail"], ("mail 300 CNAME x.example.net.",)),
+        ("target-is-cname", ["@ 300 NS ns1 | ns2.example.net."], ("ns1 300 CNAME x.example.net.",)),
+        ("target-missing", ["@ 300 MX 10 mail"], ()),
+        ("target-missing", ["@ 300 MX 10 mail"], ("mail 300 TXT text",)),
+        ("target-missing", ["shop 300 CNAME gone"], ()),
+        ("target-missing", ["_sip._tcp 300 SRV 0 5 5060 sip"], ()),
+        ("glue-missing", ["sub 300 NS ns.sub"], ()),
+        ("ns-few", ["@ 300 NS ns1.example.net."], ()),
+        ("occluded", ["a.sub 300 A 192.0.2.1"], ("sub 300 NS ns.example.net.",)),
+        ("occluded", ["sub 300 TXT text"], ("sub 300 NS ns.example.net.",)),
+        ("ds-at-apex", ["@ 300 DS 1 13 2 " + "ab" * 32], ()),
+        ("ds-without-ns", ["sub 300 DS 1 13 2 " + "ab" * 32], ()),
+        ("doubled-name", ["www.example.test.example.test. 300 A 192.0.2.1"], ()),
+        ("doubled-name", ["@ 300 MX 10 mail.example.test.example.test."], ()),
+        ("wildcard", ["* 300 A 192.0.2.1"], ()),
+        ("wildcard-ns", ["*.sub 300 NS ns.example.net."], ()),
+        ("underscore-host", ["_x 300 A 192.0.2.1"], ()),
+        ("private-address", ["www 300 A 192.168.1.1"], ()),
+        ("private-address", ["www 300 AAAA fd00::1"], ()),
+        ("spf-duplicate", ['@ 300 TXT "v=spf1 -all" | "v=spf1 mx -all"'], ()),
+        ("dmarc-policy", ['_dmarc 300 TXT "v=DMARC1; rua=mailto:a@example.test"'], ()),
+    ],
+)
+def test_what_breaks_a_rule_is_named(code: str, lines: list[str], around: tuple[str, ...]) -> None:
+    assert code in codes(*lines, around=around)
+
+
+def test_a_dname_over_existing_names_is_refused_and_a_delegation_over_them_warned_of() -> None:
+    assert "dname-below" in codes("old 300 DNAME x.example.net.", below={"old." + ZONE: ("a.old." + ZONE,)})
+    hidden = {"sub." + ZONE: ("a.sub." + ZONE, "ns.sub." + ZONE)}
+    assert "occludes" in codes("sub 300 NS ns.example.net.", below=hidden)
+    glue = {"sub." + ZONE: ("ns.sub." + ZONE,)}
+    assert "occludes" not in codes("sub 300 NS ns.sub", around=("ns.sub 300 A 192.0.2.1",), below=glue)
+
+
+def test_a_zone_needs_its_soa_and_ns() -> None:
+    soa, ns = map(rr, APEX)
+    without_soa = check_zone(ZONE, {(ns.name, ns.type): ns}, {(soa.name, soa.type)})
+    without_ns = check_zone(ZONE, {(soa.name, soa.type): soa}, {(ns.name, ns.type)})
+    assert [v.code for v in without_soa] == ["soa-missing"]
+    assert [v.code for v in without_ns] == ["apex-ns-missing"]
+
+
+def test_a_name_outside_of_the_zone_is_refused() -> None:
+    stray = RRset("www.other.test.", 1, 300, ("192.0.2.1",))
+    assert [v.code for v in check_zone(ZONE, {(stray.name, 1): stray}, {(stray.name, 1)})] == ["not-in-zone"]
+
+
+def test_lua_is_allowed_where_a_setting_says_so() -> None:
+    lua = rr('www 300 LUA A "createReverse()"')
+    key = (lua.name, lua.type)
+    assert check_zone(ZONE, {key: lua}, {key}, allow_lua=True) == []
+
+
+def test_who_points_at_a_changed_name_is_judged_again() -> None:
+    mx, alias = rr("@ 300 MX 10 mail"), rr("mail 300 CNAME x.example.net.")
+    everything = {(r.name, r.type): r for r in (*map(rr, APEX), mx, alias)}
+    (found,) = check_zone(ZONE, everything, {(alias.name, alias.type)})
+    assert (found.code, found.name, found.type) == ("target-is-cname", ZONE, mx.type)
+
+
+def test_errors_come_first() -> None:
+    changed = [rr("www 5 A 10.0.0.1"), rr("www 300 CNAME www")]
+    everything = {(r.name, r.type): r for r in (*map(rr, APEX), *changed)}
+    found = [v.severity for v in check_zone(ZONE, everything, {(r.name, r.type) for r in changed})]
+    assert found == sorted(found, key=list(Severity).index)
+
+
+def test_the_names_to_know_are_ancestors_targets_and_wildcards() -> None:
+    assert names_to_know(ZONE, [rr("a.b 300 CNAME c.d")]) == {
+        ZONE,
+        "b." + ZONE,
+        "c.d." + ZONE,
+        "d." + ZONE,
+        "*.d." + ZONE,
+        "*." + ZONE,
+    }

@@ -1,0 +1,16 @@
+"""What beat does for zones."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import edit
+from dnspanel.zones.models import Zone
+from dnspanel.zones.tasks import empty_trash
+
+
+def test_the_trash_is_emptied_and_the_task_says_so(bob: User, zone: Zone) -> None:
+    edit.delete_zone(zone=zone, author=bob, channel="web", now=timezone.now() - timedelta(days=31))
+    assert empty_trash() == "emptied trash zones=1"
+    assert empty_trash() == "emptied trash zones=0"
