@@ -1,5 +1,7 @@
 """URLs that agents call; people's pages are in `dnspanel.web`."""
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from dnspanel.fleet import views
+
+urlpatterns = [path("enroll/", views.enroll_agent, name="enroll-agent")]

@@ -30,3 +30,14 @@ class Segment(models.Model):
             models.UniqueConstraint(fields=["schema", "epoch", "last"], name="segment_last_unique"),
             models.CheckConstraint(condition=models.Q(last__gte=models.F("first")), name="segment_order"),
         ]
+
+
+class Stall(models.Model):
+    """Why publishing stands still for a schema, in words; there is no row while it does not."""
+
+    schema = models.SmallIntegerField(unique=True)
+    sequence = models.BigIntegerField()  # the first one that could not be encoded
+    zone_name = models.TextField(blank=True, default="")  # empty when no single zone is to blame
+    message = models.TextField()
+    since = models.DateTimeField()
+    tried_at = models.DateTimeField()

@@ -1,0 +1,59 @@
+"""What nodes said: how far they are, why they refuse, and when they were last heard. Verbs."""
+
+import logging
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+
+from dnspanel.fleet.models import Ack, Node
+from replication import protocol
+
+logger = logging.getLogger(__name__)
+
+
+def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> bool:
+    """The node has proved this position; whatever it refused before is over.
+
+    One conditional UPDATE, so a late ack moves no node backwards; False then.
+    An ack of another epoch than the node's changes nothing either.
+    """
+    position = ack.position
+    ahead = Q(epoch=None) | Q(epoch=position.epoch, acked__lt=position.sequence)
+    with transaction.atomic():
+        moved = Node.objects.filter(ahead, pk=node_id).update(
+            epoch=position.epoch,
+            acked=position.sequence,
+            acked_at=now,
+            contact_at=now,
+            digest=ack.digest_main + ack.digest_records,
+            refusal="",
+            refused_at=None,
+        )
+        if moved:
+            proved = Ack(node_id=node_id, epoch=position.epoch, sequence=position.sequence, at=now)
+            Ack.objects.bulk_create([proved], ignore_conflicts=True)
+    if not moved:
+        clear_refusal(node_id=node_id)
+    return bool(moved)
+
+
+def record_refusal(*, node_id: int, message: str, now: datetime) -> None:
+    """The node, or the panel on its behalf, refuses what it should apply; logged when the reason is a new one."""
+    repeated = Node.objects.filter(pk=node_id, refusal=message).update(refused_at=now)
+    if not repeated:
+        Node.objects.filter(pk=node_id).update(refusal=message, refused_at=now)
+        logger.error("node refuses node_id=%s: %s", node_id, message)
+
+
+def clear_refusal(*, node_id: int) -> None:
+    """Nothing is wrong with the node's content any more. Writes only where there was a refusal."""
+    Node.objects.filter(pk=node_id).exclude(refusal="").update(refusal="", refused_at=None)
+
+
+def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:
+    """These agents answered just now; `versions` holds only those that are new."""
+    Node.objects.filter(pk__in=node_ids).filter(Q(contact_at=None) | Q(contact_at__lt=now)).update(contact_at=now)
+    for node_id, found in versions.items():
+        Node.objects.filter(pk=node_id).update(versions=dict(found))

@@ -1,0 +1,179 @@
+"""The panel's own certificate authority: who may be a node, and who may push to one.
+
+Both sides of the push channel prove themselves with a certificate of this
+authority. Private keys are stored encrypted with PANEL_MASTER_KEY; a node's
+private key never leaves the node.
+"""
+
+import hashlib
+import ipaddress
+import os
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import cache
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from django.db import connection, transaction
+
+from dnspanel.fleet.models import Authority
+from dnspanel.publish.vault import decrypt_secret, encrypt_secret
+
+AUTHORITY_LIFETIME = timedelta(days=3652)
+NODE_LIFETIME = timedelta(days=366)
+# A node whose clock is behind must not find its new certificate "not yet valid".
+CLOCK_TOLERANCE = timedelta(hours=1)
+PANEL_NAME = "panel"
+
+_AUTHORITY_LOCK = (3, 0)
+
+PrivateKey = ec.EllipticCurvePrivateKey
+
+
+def ensure_authority(*, now: datetime) -> Authority:
+    """Return the authority with the panel's client certificate; make them, once. Idempotent."""
+    if authority := Authority.objects.first():
+        return authority
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", _AUTHORITY_LOCK)
+        if authority := Authority.objects.first():
+            return authority
+        ca_key = ec.generate_private_key(ec.SECP256R1())
+        ca = _authority_certificate(ca_key, now)
+        client_key = ec.generate_private_key(ec.SECP256R1())
+        client = _panel_certificate(ca, ca_key, client_key.public_key(), now)
+        return Authority.objects.create(
+            ca_pem=_pem(ca),
+            ca_key_encrypted=encrypt_secret(_key_pem(ca_key)),
+            client_pem=_pem(client),
+            client_key_encrypted=encrypt_secret(_key_pem(client_key)),
+            created_at=now,
+        )
+
+
+def fingerprint(authority: Authority) -> str:
+    """Return the SHA-256 of the authority's certificate in hex: the part of a code by which an agent knows us."""
+    der = x509.load_pem_x509_certificate(authority.ca_pem.encode()).public_bytes(serialization.Encoding.DER)
+    return hashlib.sha256(der).hexdigest()
+
+
+def sign_node_certificate(
+    *, authority: Authority, public_key: ec.EllipticCurvePublicKey, node_name: str, agent_host: str, now: datetime
+) -> x509.Certificate:
+    """Return a server certificate for one node, valid for the address by which the panel calls its agent."""
+    ca = x509.load_pem_x509_certificate(authority.ca_pem.encode())
+    ca_key = serialization.load_pem_private_key(decrypt_secret(authority.ca_key_encrypted), None)
+    if not isinstance(ca_key, PrivateKey):
+        raise TypeError("the authority's key is not an elliptic curve key")
+    builder = _builder(ca.subject, node_name, public_key, now, now + NODE_LIFETIME)
+    builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(agent_host)]), critical=False)
+    return _sign_leaf(builder, ca_key, ExtendedKeyUsageOID.SERVER_AUTH)
+
+
+def client_ssl_context(authority: Authority) -> ssl.SSLContext:
+    """Return the context with which the panel calls agents: its own certificate, and no authority but ours.
+
+    One context per process and authority: sessions and parsed certificates are shared by all connections.
+    """
+    return _client_ssl_context(authority.ca_pem, authority.client_pem, bytes(authority.client_key_encrypted))
+
+
+@cache
+def _client_ssl_context(ca_pem: str, client_pem: str, client_key_encrypted: bytes) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_verify_locations(cadata=ca_pem)
+    with _file_in_memory(client_pem.encode() + decrypt_secret(client_key_encrypted)) as path:
+        context.load_cert_chain(path)
+    return context
+
+
+@contextmanager
+def _file_in_memory(content: bytes) -> Iterator[str]:
+    """Yield a path that reads as `content`: `ssl` takes a key only from a file, and ours never touches a disk."""
+    descriptor = os.memfd_create("panel-client", os.MFD_CLOEXEC)
+    try:
+        os.write(descriptor, content)
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+
+
+def _authority_certificate(key: PrivateKey, now: datetime) -> x509.Certificate:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dnspanel authority")])
+    usage = _key_usage(digital_signature=False, key_cert_sign=True)
+    return (
+        _builder(name, "dnspanel authority", key.public_key(), now, now + AUTHORITY_LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+
+
+def _panel_certificate(
+    ca: x509.Certificate, ca_key: PrivateKey, public_key: ec.EllipticCurvePublicKey, now: datetime
+) -> x509.Certificate:
+    builder = _builder(ca.subject, PANEL_NAME, public_key, now, ca.not_valid_after_utc)
+    return _sign_leaf(builder, ca_key, ExtendedKeyUsageOID.CLIENT_AUTH)
+
+
+def _builder(
+    issuer: x509.Name, common_name: str, public_key: ec.EllipticCurvePublicKey, now: datetime, until: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .issuer_name(issuer)
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)]))
+        .public_key(public_key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - CLOCK_TOLERANCE)
+        .not_valid_after(until)
+    )
+
+
+def _sign_leaf(builder: x509.CertificateBuilder, ca_key: PrivateKey, usage: x509.ObjectIdentifier) -> x509.Certificate:
+    issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
+    return (
+        builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(digital_signature=True, key_cert_sign=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        .add_extension(issuer_key, critical=False)
+        .sign(ca_key, hashes.SHA256())
+    )
+
+
+def _key_usage(*, digital_signature: bool, key_cert_sign: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=digital_signature,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=key_cert_sign,
+        crl_sign=key_cert_sign,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _pem(certificate: x509.Certificate) -> str:
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _key_pem(key: PrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

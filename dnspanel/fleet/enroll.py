@@ -1,0 +1,298 @@
+"""How a server becomes a node, pauses and leaves: the verbs over `Node` and `EnrolmentCode`.
+
+1. A person creates the node and gets a code: 15 minutes, one use.
+2. The agent makes its key, and sends a signing request with the code.
+3. A person compares the request's fingerprint with what the agent printed,
+   and approves: the panel signs the certificate.
+4. The agent, asking again with the same code and request, receives it.
+"""
+
+import base64
+import hashlib
+import ipaddress
+import logging
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.authority import ensure_authority, fingerprint, sign_node_certificate
+from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, UnknownNode, WrongState
+from dnspanel.fleet.models import Authority, EnrolmentCode, Node, NodeState
+from dnspanel.publish.signing import ensure_signing_key, public_keys
+from dnspanel.zones import access
+from dnspanel.zones.models import LogHead
+
+CODE_LIFETIME = timedelta(minutes=15)
+# How much of the authority's SHA-256 a code carries: by it the agent knows that it speaks to our panel.
+CODE_FINGERPRINT_LENGTH = 32
+
+_NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.IGNORECASE)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The request is stored; a person has yet to approve it."""
+
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolled:
+    """All that an agent needs to be a node."""
+
+    node: str
+    schema: int
+    cluster: UUID
+    certificate: str
+    ca: str
+    signing_keys: tuple[str, ...]  # Base64 of the raw Ed25519 public keys
+
+
+def create_node(
+    *,
+    name: str,
+    dns_address: str,
+    dns_port: int,
+    agent_host: str,
+    agent_port: int,
+    schema: int,
+    now: datetime,
+    by: User | None,
+) -> Node:
+    """Make a node that waits for its agent. Raises BadNode, NameTaken, Forbidden.
+
+    `by` is None on the command line of the panel's own machine.
+    """
+    _require_nodes_permission(by)
+    _check_node(name, dns_address, dns_port, agent_host, agent_port, schema)
+    try:
+        with transaction.atomic():
+            node = Node.objects.create(
+                name=name,
+                dns_address=dns_address,
+                dns_port=dns_port,
+                agent_host=agent_host,
+                agent_port=agent_port,
+                schema=schema,
+                created_at=now,
+            )
+    except IntegrityError as exc:
+        raise NameTaken(name) from exc
+    logger.info("created node=%s by=%s", name, by or "command line")
+    return node
+
+
+def make_code(*, node: Node, now: datetime, by: User | None) -> str:
+    """Return a new one-time code for this node; older unused codes of it no longer work.
+
+    Raises WrongState for a node that is not waiting for approval, and Forbidden.
+    """
+    _require_nodes_permission(by)
+    if node.state != NodeState.AWAITING_APPROVAL:
+        raise WrongState(node.name, "is enrolled already")
+    authority = ensure_authority(now=now)
+    secret = secrets.token_urlsafe(24)
+    with transaction.atomic():
+        EnrolmentCode.objects.filter(node=node).delete()
+        EnrolmentCode.objects.create(
+            node=node, secret_sha256=_sha256(secret), created_at=now, expires_at=now + CODE_LIFETIME
+        )
+    return f"{secret}.{fingerprint(authority)[:CODE_FINGERPRINT_LENGTH]}"
+
+
+def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrolled:
+    """Take an agent's signing request; asked again with the same request, say how it stands.
+
+    Raises CodeRefused, BadRequest. The code is claimed by one conditional
+    UPDATE, so of two requests that share a code one is refused.
+    """
+    request = _checked_request(csr_pem)
+    secret_sha256 = _sha256(code.partition(".")[0])
+    request_sha256 = request_fingerprint(request)
+    claimed = EnrolmentCode.objects.filter(
+        secret_sha256=secret_sha256, used_at=None, expires_at__gt=now, node__state=NodeState.AWAITING_APPROVAL
+    ).update(used_at=now, csr_pem=csr_pem, csr_sha256=request_sha256)
+    used = EnrolmentCode.objects.select_related("node").filter(secret_sha256=secret_sha256, csr_sha256=request_sha256)
+    enrolment = used.first()
+    if enrolment is None:
+        raise CodeRefused
+    node = enrolment.node
+    if claimed:
+        logger.info("signing request received node=%s fingerprint=%s", node.name, request_sha256)
+    if node.state == NodeState.AWAITING_APPROVAL:
+        return Waiting(fingerprint=request_sha256)
+    if node.state == NodeState.RETIRED or not node.certificate_pem:
+        raise CodeRefused
+    return _enrolled(node, ensure_authority(now=now), now)
+
+
+def request_of(node: Node) -> EnrolmentCode | None:
+    """Return the code with the signing request that waits for approval, if there is one."""
+    return node.codes.exclude(used_at=None).order_by("-used_at").first()
+
+
+def approve(*, node: Node, now: datetime, by: User | None) -> Node:
+    """Sign the waiting request and make the node active. Raises WrongState, Forbidden."""
+    _require_nodes_permission(by)
+    waiting = request_of(node)
+    if waiting is None:
+        raise WrongState(node.name, "has not asked for a certificate yet")
+    certificate = sign_node_certificate(
+        authority=ensure_authority(now=now),
+        public_key=_public_key(_checked_request(waiting.csr_pem)),
+        node_name=node.name,
+        agent_host=node.agent_host,
+        now=now,
+    )
+    _move(
+        node,
+        to=NodeState.ACTIVE,
+        expected=(NodeState.AWAITING_APPROVAL,),
+        refused="is not waiting for approval",
+        certificate_pem=certificate.public_bytes(serialization.Encoding.PEM).decode(),
+        certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),
+        certificate_expires_at=certificate.not_valid_after_utc,
+    )
+    logger.info("approved node=%s by=%s", node.name, by or "command line")
+    return node
+
+
+def decline(*, node: Node, now: datetime, by: User | None) -> Node:
+    """Refuse the waiting request; the node then waits for a new code. Raises WrongState, Forbidden."""
+    _require_nodes_permission(by)
+    if node.state != NodeState.AWAITING_APPROVAL:
+        raise WrongState(node.name, "is not waiting for approval")
+    EnrolmentCode.objects.filter(node=node).delete()
+    logger.info("declined node=%s by=%s at=%s", node.name, by or "command line", now.isoformat())
+    return node
+
+
+def drain(*, node: Node, now: datetime, by: User | None) -> Node:
+    """Push nothing more to the node; it keeps serving what it has. Raises WrongState, Forbidden."""
+    _require_nodes_permission(by)
+    _move(node, to=NodeState.DRAINED, expected=(NodeState.ACTIVE,), refused="is not active")
+    logger.info("drained node=%s by=%s at=%s", node.name, by or "command line", now.isoformat())
+    return node
+
+
+def resume(*, node: Node, now: datetime, by: User | None) -> Node:
+    """Push to a drained node again, beginning with what it missed. Raises WrongState, Forbidden."""
+    _require_nodes_permission(by)
+    _move(node, to=NodeState.ACTIVE, expected=(NodeState.DRAINED,), refused="is not drained")
+    logger.info("resumed node=%s by=%s at=%s", node.name, by or "command line", now.isoformat())
+    return node
+
+
+def retire(*, node: Node, now: datetime, by: User | None) -> Node:
+    """Let the node go for good: it counts nowhere any more and its codes are void. Raises WrongState, Forbidden."""
+    _require_nodes_permission(by)
+    _move(
+        node,
+        to=NodeState.RETIRED,
+        expected=(NodeState.AWAITING_APPROVAL, NodeState.ACTIVE, NodeState.DRAINED),
+        refused="is retired already",
+    )
+    EnrolmentCode.objects.filter(node=node).delete()
+    logger.info("retired node=%s by=%s at=%s", node.name, by or "command line", now.isoformat())
+    return node
+
+
+def node_by_name(name: str) -> Node:
+    """Return the node of this name; raises UnknownNode."""
+    node = Node.objects.filter(name=name).first()
+    if node is None:
+        raise UnknownNode(name)
+    return node
+
+
+def request_fingerprint(request: x509.CertificateSigningRequest) -> str:
+    """Return the SHA-256 of the request's DER in hex: what a person compares before approving."""
+    return hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
+
+
+def _move(
+    node: Node, *, to: NodeState, expected: tuple[NodeState, ...], refused: str, **fields: str | datetime
+) -> None:
+    """Change the state by one conditional UPDATE; raise WrongState when the node was in none of the expected ones."""
+    moved = Node.objects.filter(pk=node.pk, state__in=expected).update(state=to, **fields)
+    if not moved:
+        raise WrongState(node.name, refused)
+    node.refresh_from_db()
+
+
+def _enrolled(node: Node, authority: Authority, now: datetime) -> Enrolled:
+    ensure_signing_key(now=now)
+    return Enrolled(
+        node=node.name,
+        schema=node.schema,
+        cluster=LogHead.objects.get().cluster,
+        certificate=node.certificate_pem,
+        ca=authority.ca_pem,
+        signing_keys=tuple(base64.b64encode(public).decode() for public in public_keys()),
+    )
+
+
+def _checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
+    """Return the request when its sender proves to hold an acceptable key; names in it are ignored, ours count."""
+    try:
+        request = x509.load_pem_x509_csr(csr_pem.encode())
+        signed = request.is_signature_valid
+    except (ValueError, TypeError, InvalidSignature) as exc:
+        raise BadRequest("it is not a PEM signing request") from exc
+    if not signed:
+        raise BadRequest("its signature is wrong")
+    _public_key(request)
+    return request
+
+
+def _public_key(request: x509.CertificateSigningRequest) -> ec.EllipticCurvePublicKey:
+    key = request.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise BadRequest("its key is not an EC key on P-256")
+    return key
+
+
+def _check_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> None:
+    if not _NODE_NAME.fullmatch(name):
+        raise BadNode("name", "A node's name has 1 to 63 lower-case letters, digits and hyphens, such as ns1.")
+    if not (_is_address(agent_host) or _HOST_NAME.fullmatch(agent_host)):
+        raise BadNode("agent_host", "The agent's host is a host name or an IP address.")
+    if not _is_address(dns_address):
+        raise BadNode("dns_address", "The DNS address is an IPv4 or IPv6 address.")
+    for field, port in (("dns_port", dns_port), ("agent_port", agent_port)):
+        if not 0 < port < 65536:
+            raise BadNode(field, "A port is a number from 1 to 65535.")
+    if schema not in settings.SCHEMAS:
+        known = ", ".join(str(number) for number in settings.SCHEMAS)
+        raise BadNode("schema", f"This panel publishes PowerDNS schema {known}; PANEL_SCHEMAS adds others.")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _sha256(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _require_nodes_permission(by: User | None) -> None:
+    if by is not None:
+        access.require(by, Permission.NODES)

@@ -1,0 +1,56 @@
+"""What may go wrong with nodes, as one tree. Every message can be shown to the person or agent who caused it.
+
+FleetError
+├── UnknownNode             no node of this name
+├── NameTaken               a node of this name exists
+├── BadNode                 a value from which no node can be made
+├── WrongState              the node's state does not allow this act
+├── CodeRefused             no such code, expired, or used by another request
+└── BadRequest              not a signing request we would sign
+"""
+
+
+class FleetError(Exception):
+    """Something about a node that a person can read and mend."""
+
+
+class UnknownNode(FleetError):
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"There is no node {name}.")
+
+
+class NameTaken(FleetError):
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"A node named {name} exists already.")
+
+
+class BadNode(FleetError):
+    """`field` names the value that is wrong."""
+
+    def __init__(self, field: str, why: str) -> None:
+        self.field = field
+        super().__init__(why)
+
+
+class WrongState(FleetError):
+    """The node's state does not allow this act; somebody else may have been first."""
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        super().__init__(f"{name} {why}.")
+
+
+class CodeRefused(FleetError):
+    """One answer for unknown, expired and used codes: a stranger learns nothing from it."""
+
+    def __init__(self) -> None:
+        super().__init__("This code is unknown, has expired, or was used. Make a new one on the node's page.")
+
+
+class BadRequest(FleetError):
+    """Not a certificate signing request that we would sign."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The signing request cannot be used: {why}.")

@@ -1,0 +1,73 @@
+"""The lines to the agents that one push worker holds: one kept connection per node, used by one push at a time."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from dnspanel.fleet.authority import client_ssl_context, ensure_authority
+from replication.push import NodeClient
+
+
+class Line:
+    """The way to one node. Its client is made by the first push and kept."""
+
+    def __init__(self) -> None:
+        self._free = threading.Lock()
+        self._rung = False
+        self._client: NodeClient | None = None
+        self._address: tuple[str, int] | None = None
+        # Whether the last attempt got through: only a change of this is worth a line in the log.
+        self.reachable = True
+
+    def push(self, attempt: Callable[["Line"], str]) -> str:
+        """Run `attempt`, or leave it to the push that is under way; no bell is ever lost.
+
+        `_rung` is set before the lock is tried, and read after it was let go:
+        who cannot get the lock knows that its holder will look once more.
+        """
+        self._rung = True
+        outcome = "left to the push under way"
+        while self._rung and self._free.acquire(blocking=False):
+            try:
+                self._rung = False
+                outcome = attempt(self)
+            finally:
+                self._free.release()
+        return outcome
+
+    def client(self, host: str, port: int) -> NodeClient:
+        """Return the kept client; a new one when the agent's address has changed."""
+        if self._client is None or self._address != (host, port):
+            self.close()
+            context = client_ssl_context(ensure_authority(now=timezone.now()))
+            self._client, self._address = NodeClient(host, port, context), (host, port)
+        return self._client
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+        self._client = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of this process, by node id."""
+
+    _lines: dict[int, Line]
+    _lock: threading.Lock
+
+    def __getitem__(self, node_id: int) -> Line:
+        with self._lock:
+            return self._lines.setdefault(node_id, Line())
+
+    def close(self) -> None:
+        """Close every connection and forget them; nobody may be pushing."""
+        with self._lock:
+            for line in self._lines.values():
+                line.close()
+            self._lines.clear()
+
+
+lines = Lines({}, threading.Lock())

@@ -1,0 +1,43 @@
+"""Make a node and print the code with which its agent enrols."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from dnspanel.fleet import enroll
+from dnspanel.fleet.errors import FleetError
+
+
+class Command(BaseCommand):
+    help = "Makes a node and prints its one-time enrolment code; with --code-only for a node that still waits."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--dns-address", default="127.0.0.1")
+        parser.add_argument("--dns-port", type=int, default=53)
+        parser.add_argument("--agent-host", default="127.0.0.1")
+        parser.add_argument("--agent-port", type=int, default=8533)
+        parser.add_argument("--schema", type=int, default=4)
+        parser.add_argument("--code-only", action="store_true", help="the node exists: only make a new code")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        now = timezone.now()
+        try:
+            if options["code_only"]:
+                node = enroll.node_by_name(options["name"])
+            else:
+                node = enroll.create_node(
+                    name=options["name"],
+                    dns_address=options["dns_address"],
+                    dns_port=options["dns_port"],
+                    agent_host=options["agent_host"],
+                    agent_port=options["agent_port"],
+                    schema=options["schema"],
+                    now=now,
+                    by=None,
+                )
+            self.stdout.write(enroll.make_code(node=node, now=now, by=None))
+        except FleetError as exc:
+            raise CommandError(str(exc)) from exc

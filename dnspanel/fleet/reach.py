@@ -1,0 +1,47 @@
+"""How far one publication has come: which nodes answer with it, and after how long."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import OuterRef, Subquery
+
+from dnspanel.fleet.health import Word
+from dnspanel.fleet.models import Ack, Node, NodeState
+from dnspanel.fleet.queries import node_standings
+from dnspanel.zones.models import Publication
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReach:
+    """One node and one publication. Pending while `reached_at` is None; `sentence` then says why."""
+
+    node: Node
+    reached_at: datetime | None
+    ms: float | None  # from the publication to the proof, by the panel's clock
+    word: Word
+    sentence: str
+
+
+def reach(publication: Publication, *, now: datetime) -> list[NodeReach]:
+    """Return every node that takes pushes, by name, with when it first proved this publication.
+
+    A node whose epoch is another one has not reached it, whatever it proved
+    before. Four queries, however many nodes.
+    """
+    proofs = Ack.objects.filter(
+        node=OuterRef("pk"), epoch=publication.epoch, sequence__gte=publication.sequence
+    ).order_by("sequence")
+    active = Node.objects.filter(state=NodeState.ACTIVE)
+    proved = dict(active.annotate(proved_at=Subquery(proofs.values("at")[:1])).values_list("pk", "proved_at"))
+    return [
+        _reach(standing.node, proved.get(standing.node.pk), publication, standing.health.word, standing.health.sentence)
+        for standing in node_standings(now=now)
+        if standing.node.state == NodeState.ACTIVE
+    ]
+
+
+def _reach(node: Node, at: datetime | None, publication: Publication, word: Word, sentence: str) -> NodeReach:
+    if at is None:
+        return NodeReach(node, None, None, word, sentence)
+    ms = max(0.0, (at - publication.at).total_seconds() * 1000)
+    return NodeReach(node, at, ms, word, "")

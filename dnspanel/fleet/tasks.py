@@ -1,0 +1,119 @@
+"""Push: `celery worker -Q push --pool=threads`.
+
+Tasks carry a node's id and close whatever difference they find; beat rings
+every node that is behind, in case a bell was lost.
+"""
+
+import logging
+import time
+from datetime import timedelta
+from typing import Any
+
+from celery import shared_task
+from django.db import close_old_connections
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from dnspanel.fleet import acks
+from dnspanel.fleet.lines import Line, lines
+from dnspanel.fleet.log import DatabaseChangeLog
+from dnspanel.fleet.models import Node, NodeState
+from replication.errors import Busy, NodeUnreachable, ReplicationError
+from replication.position import Position
+from replication.push import NodeClient, bring_to_head
+
+# A bell that waited longer is worth nothing: beat has rung since.
+BELL_LIFETIME = 10
+# How often the progress of a node far behind is recorded.
+PROGRESS_SECONDS = 1.0
+# A node that refuses is tried again this often, and at every new segment.
+REFUSAL_PAUSE = timedelta(seconds=10)
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task(ignore_result=True)
+def push_node(node_id: int) -> str:
+    """Bring one node to the head of its schema. Twice, late or never does no harm."""
+    close_old_connections()
+    return lines[node_id].push(lambda line: _push(node_id, line))
+
+
+@shared_task(ignore_result=True)
+def push_late_nodes() -> str:
+    """Ring every active node that is not at the head of its schema."""
+    close_old_connections()
+    late = late_nodes()
+    _ring(late)
+    return f"rang {len(late)} nodes"
+
+
+def late_nodes() -> list[int]:
+    """Return the active nodes that are behind, without those that refused just now."""
+    nodes = Node.objects.filter(state=NodeState.ACTIVE).values_list(
+        "pk", "schema", "epoch", "acked", "refusal", "refused_at"
+    )
+    patience = timezone.now() - REFUSAL_PAUSE
+    heads: dict[int, Position | None] = {}
+    late = []
+    for node_id, schema, epoch, acked, refusal, refused_at in nodes:
+        if schema not in heads:
+            heads[schema] = DatabaseChangeLog(schema).head()
+        head = heads[schema]
+        waits = refused_at is not None and refused_at > patience
+        if head and not waits and ((epoch, acked) != (head.epoch, head.sequence) or refusal):
+            late.append(node_id)
+    return late
+
+
+def ring_nodes(*, schema: int, **_: Any) -> None:
+    """Wake the push of every active node of this schema. A dead broker costs two seconds, never a change."""
+    _ring(list(Node.objects.filter(state=NodeState.ACTIVE, schema=schema).values_list("pk", flat=True)))
+
+
+def _ring(node_ids: list[int]) -> None:
+    try:
+        for node_id in node_ids:
+            push_node.apply_async((node_id,), expires=BELL_LIFETIME, retry=False)
+    except (OperationalError, OSError) as exc:
+        logger.warning("no bell for the nodes, beat will find the work: %s", exc)
+
+
+def _push(node_id: int, line: Line) -> str:
+    """Close the difference for one node and say in one sentence what was done."""
+    node = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE).first()
+    if node is None:
+        return "not active"
+    try:
+        outcome = _bring_to_head(node, line.client(node.agent_host, node.agent_port))
+    except (NodeUnreachable, Busy) as exc:
+        if line.reachable:
+            logger.warning("cannot push node=%s: %s", node.name, exc)
+        line.reachable = False
+        return str(exc)
+    except ReplicationError as exc:
+        acks.record_refusal(node_id=node_id, message=str(exc), now=timezone.now())
+        return str(exc)
+    line.reachable = True
+    return outcome
+
+
+def _bring_to_head(node: Node, client: NodeClient) -> str:
+    """Push until the node is at the head, recording how far it is at least every PROGRESS_SECONDS."""
+    started, sent = time.monotonic(), client.bytes_sent
+    log = DatabaseChangeLog(node.schema)
+    begin = have = Position(node.epoch, node.acked) if node.epoch else None
+    while ack := bring_to_head(client, log, have, until=time.monotonic() + PROGRESS_SECONDS):
+        log.check(ack)
+        acks.record_ack(node_id=node.pk, ack=ack, now=timezone.now())
+        have = ack.position
+    if have is begin:
+        if node.refusal:
+            acks.clear_refusal(node_id=node.pk)
+        return "at the head"
+    ms = (time.monotonic() - started) * 1000
+    logger.info(
+        "pushed node=%s from=%s to=%s bytes=%s ms=%.1f",
+        node.name, begin.sequence if begin else 0, have.sequence if have else 0, client.bytes_sent - sent, ms,
+    )  # fmt: skip
+    return f"pushed up to {have}"

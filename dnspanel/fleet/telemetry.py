@@ -1,0 +1,179 @@
+"""Live numbers of the nodes: one capped Redis stream per node, an entry per second.
+
+    live:<node id>   entry id: unix time of the panel in ms; field `s`: a `protocol.Sample` as JSON
+
+Redis is the only place of these numbers. The agents keep an hour of them, so
+a lost Redis is filled again by the collector. What was not sampled is a gap,
+never a zero and never a spike: agents send differences, not totals.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.utils import timezone
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError, ResponseError
+from redis.retry import Retry
+
+from replication.protocol import Sample
+
+STREAM_LENGTH = 3600
+MINUTE = 60
+# Numbers older than this are not "now" any more.
+FRESH_SECONDS = 5
+
+_RCODES = {"NOERROR": "noerror", "NXDOMAIN": "nxdomain", "SERVFAIL": "servfail"}
+
+
+class Point(NamedTuple):
+    """One second of a node; everything but the time is None in a gap."""
+
+    at: int
+    qps: float | None
+    noerror: float | None
+    nxdomain: float | None
+    servfail: float | None
+    other: float | None
+    latency_ms: float | None
+    cache_hit: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveNow:
+    """The newest second of a node and its last minute (None: a gap). Rates are per second."""
+
+    at: int
+    qps: float | None
+    qps_minute: tuple[float | None, ...]
+    rcodes: Mapping[str, float]  # noerror, nxdomain, servfail, other
+    latency_ms: float | None
+    cache_hit: float | None
+
+
+@cache
+def connection(url: str) -> Any:
+    """Return this process's connection pool for live numbers; a dead Redis answers at once, not after retries.
+
+    Untyped, because what redis-py states as its answers fits no answer in particular.
+    """
+    return Redis.from_url(
+        url, socket_connect_timeout=1, socket_timeout=2, retry=Retry(NoBackoff(), 1), decode_responses=True
+    )
+
+
+def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> None:
+    """Add samples, oldest first, to the node's stream; those it has already are skipped. Raises RedisError."""
+    pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
+    for sample in samples:
+        entry = {"s": json.dumps(sample.to_json(), separators=(",", ":"))}
+        pipe.xadd(_key(node_id), entry, id=f"{sample.at * 1000}-0", maxlen=STREAM_LENGTH, approximate=True)
+    for answer in pipe.execute(raise_on_error=False):
+        # The stream refuses an id that is not above its last one: that second is there already.
+        if isinstance(answer, RedisError) and not isinstance(answer, ResponseError):
+            raise answer
+
+
+def newest_at(*, node_id: int) -> int:
+    """Return the time of the newest sample kept, 0 without any. Raises RedisError."""
+    newest = connection(settings.REDIS_URL).xrevrange(_key(node_id), count=1)
+    return _sample(newest[0]).at if newest else 0
+
+
+def live_now(node_ids: Sequence[int]) -> dict[int, LiveNow]:
+    """Return the live numbers of those nodes that have any, in one round trip; of none while Redis is away."""
+    pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
+    for node_id in node_ids:
+        pipe.xrevrange(_key(node_id), count=MINUTE)
+    try:
+        streams = pipe.execute() if node_ids else []
+    except RedisError:
+        return {}
+    now = int(timezone.now().timestamp())
+    found = zip(node_ids, streams, strict=True)
+    return {node_id: _live_now([_sample(entry) for entry in entries], now) for node_id, entries in found if entries}
+
+
+def points(node_id: int, *, after: float = 0.0, seconds: int = STREAM_LENGTH) -> list[Point]:
+    """Return the node's points after a unix time, at most of the last `seconds`, oldest first, gaps marked."""
+    start = max(int(after), int(timezone.now().timestamp()) - seconds)
+    try:
+        entries = connection(settings.REDIS_URL).xrange(_key(node_id), min=f"({start * 1000}-0")
+    except RedisError:
+        return []
+    found: list[Point] = []
+    last: int | None = start if after >= start else None
+    for sample in map(_sample, entries):
+        if last is not None and _begins(sample) > last + 1:
+            found.append(_gap(last + 1))
+        found.append(point(sample))
+        last = sample.at
+    return found
+
+
+def point(sample: Sample) -> Point:
+    """Return one second for a chart."""
+    qps = sample.qps
+    if qps is None:
+        return _gap(sample.at)
+    rates = _rates(sample)
+    hit = sample.cache_hit_rate
+    return Point(
+        sample.at, _rounded(qps), rates["noerror"], rates["nxdomain"], rates["servfail"], rates["other"],
+        sample.latency_us / 1000, None if hit is None else round(hit, 4),
+    )  # fmt: skip
+
+
+def _live_now(newest_first: Sequence[Sample], now: int) -> LiveNow:
+    newest = newest_first[0]
+    fresh = newest if now - newest.at <= FRESH_SECONDS and newest.qps is not None else None
+    return LiveNow(
+        at=newest.at,
+        qps=fresh.qps if fresh else None,
+        qps_minute=_minute(newest_first, newest.at if now - newest.at <= FRESH_SECONDS else now),
+        rcodes=_rates(fresh) if fresh else {},
+        latency_ms=fresh.latency_us / 1000 if fresh else None,
+        cache_hit=fresh.cache_hit_rate if fresh else None,
+    )
+
+
+def _minute(samples: Iterable[Sample], end: int) -> tuple[float | None, ...]:
+    """Return the rate of each of the sixty seconds up to `end`; a sample counts for all seconds that it spans."""
+    slots: list[float | None] = [None] * MINUTE
+    for sample in samples:
+        for at in range(_begins(sample) + 1, sample.at + 1):
+            if 0 <= (slot := at - end + MINUTE - 1) < MINUTE:
+                slots[slot] = sample.qps
+    return tuple(slots)
+
+
+def _begins(sample: Sample) -> int:
+    """Return the second behind which the sample counts; at least the one before it."""
+    return sample.at - max(1, round(sample.seconds))
+
+
+def _rates(sample: Sample) -> dict[str, float]:
+    rates = dict.fromkeys((*_RCODES.values(), "other"), 0.0)
+    for rcode, answers in sample.rcodes.items():
+        rates[_RCODES.get(rcode, "other")] += answers
+    return {rcode: _rounded(answers / sample.seconds) for rcode, answers in rates.items()}
+
+
+def _gap(at: int) -> Point:
+    return Point(at, None, None, None, None, None, None, None)
+
+
+def _rounded(rate: float) -> float:
+    return round(rate, 2)
+
+
+def _key(node_id: int) -> str:
+    return f"live:{node_id}"
+
+
+def _sample(entry: tuple[str, Mapping[str, str]]) -> Sample:
+    return Sample.from_json(json.loads(entry[1]["s"]))

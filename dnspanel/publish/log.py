@@ -1,0 +1,231 @@
+"""The log of publications, as the publisher reads it.
+
+The log alone says what a range of sequences does: revisions name the zones,
+changes hold each RRset afterwards. Only a zone that came into being inside
+the range is read whole: today's RRsets with later changes undone. So what is
+encoded for a sequence is exact and depends on nothing but that sequence,
+whatever was published since.
+
+SQL is written out here: these queries run for every single edit.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+from uuid import UUID
+
+from dnspanel.publish.session import Connection
+from dnspanel.zones import soa
+from dnspanel.zones.models import RevisionKind
+from replication import rdtypes
+from replication.errors import WrongEpoch
+from replication.position import Position
+from replication.rrset import RRset, Serial
+
+# A batch ends with the publication that reaches this many RRsets; one publication is never cut.
+BATCH_RRSETS = 20_000
+_BATCH_PUBLICATIONS = 1_000
+_CURSOR_ROWS = 2_000
+
+Changes = dict[tuple[str, int], RRset | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest position of the log."""
+
+    cluster: UUID
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Up to where segments of a schema exist, the digests (main, records) after the last, and whether it stalls."""
+
+    sequence: int
+    digests: tuple[bytes, bytes] | None
+    stalled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The sequences first..last; `at` is when the last of them was published."""
+
+    first: int
+    last: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneStep:
+    """What a range does to one zone. `serial` is None for a zone that is not served at the end of the range."""
+
+    zone_id: int
+    name: str
+    serial: int | None
+    served_before: bool
+    whole: bool  # it came into being inside the range: read all of it
+
+    @property
+    def changed(self) -> bool:
+        """True for a zone that was served before and still is, all the time."""
+        return self.serial is not None and not self.whole
+
+    @property
+    def leaves_no_trace(self) -> bool:
+        """True for a zone that came and went inside the range."""
+        return self.serial is None and not self.served_before
+
+
+_HEAD = "SELECT cluster, epoch, sequence FROM zones_loghead"
+
+_ENCODED = """
+    SELECT last, digest FROM publish_segment
+    WHERE schema = %s AND epoch = %s ORDER BY last DESC LIMIT 1"""
+
+_STALLED = "SELECT EXISTS (SELECT FROM publish_stall WHERE schema = %s)"
+
+_OBJECTS = """
+    SELECT object_name FROM publish_segment
+    WHERE schema = %s AND epoch = %s AND last > %s ORDER BY last"""
+
+_OTHER_EPOCH = "SELECT epoch FROM publish_segment WHERE schema = %s AND epoch <> %s LIMIT 1"
+
+_PUBLICATIONS = """
+    SELECT p.sequence, p.at, coalesce(sum(v.added + v.changed + v.removed), 0)::bigint
+    FROM zones_publication p LEFT JOIN zones_revision v ON v.publication_id = p.sequence
+    WHERE p.sequence > %s AND p.sequence <= %s
+    GROUP BY p.sequence ORDER BY p.sequence LIMIT %s"""
+
+_REVISIONS = """
+    SELECT v.zone_id, z.name, v.kind, v.serial
+    FROM zones_revision v JOIN zones_zone z ON z.id = v.zone_id
+    WHERE v.publication_id BETWEEN %s AND %s ORDER BY v.zone_id, v.number"""
+
+_SERVED = """
+    SELECT DISTINCT ON (v.zone_id) v.zone_id, z.name, v.kind, v.serial
+    FROM zones_revision v JOIN zones_zone z ON z.id = v.zone_id
+    WHERE v.publication_id <= %s ORDER BY v.zone_id, v.number DESC"""
+
+_CHANGES = """
+    SELECT DISTINCT ON (v.zone_id, c.owner_key, c.type) v.zone_id, c.name, c.type, c.after
+    FROM zones_change c JOIN zones_revision v ON v.id = c.revision_id
+    WHERE v.publication_id BETWEEN %s AND %s AND v.zone_id = ANY(%s)
+    ORDER BY v.zone_id, c.owner_key, c.type, v.number DESC"""
+
+_LATER = """
+    SELECT DISTINCT ON (v.zone_id, c.owner_key, c.type) v.zone_id, c.name, c.type, c.before
+    FROM zones_change c JOIN zones_revision v ON v.id = c.revision_id
+    WHERE v.publication_id > %s AND v.zone_id = ANY(%s)
+    ORDER BY v.zone_id, c.owner_key, c.type, v.number"""
+
+_RRSETS = """
+    SELECT zone_id, name, type, ttl, rdata, disabled FROM zones_rrset
+    WHERE zone_id = ANY(%s) ORDER BY zone_id, owner_key, type"""
+
+
+def read_head(conn: Connection) -> Head | None:
+    """Return the head, or None while there is no log yet."""
+    row = conn.execute(_HEAD).fetchone()
+    return Head(row[0], Position(row[1], row[2])) if row else None
+
+
+def read_encoded(conn: Connection, schema: int, epoch: UUID) -> Encoded:
+    """Return up to where segments exist. Raises WrongEpoch when they exist for another epoch only."""
+    stalled = bool((conn.execute(_STALLED, (schema,)).fetchone() or (False,))[0])
+    row = conn.execute(_ENCODED, (schema, epoch)).fetchone()
+    if row is not None:
+        return Encoded(row[0], (bytes(row[1][:16]), bytes(row[1][16:])), stalled)
+    if other := conn.execute(_OTHER_EPOCH, (schema, epoch)).fetchone():
+        raise WrongEpoch(ours=other[0], theirs=epoch)
+    return Encoded(0, None, stalled)
+
+
+def segment_objects(conn: Connection, schema: int, epoch: UUID, *, after: int) -> list[str]:
+    """Return the names of the objects that lead on from a sequence, in order."""
+    return [row[0] for row in conn.execute(_OBJECTS, (schema, epoch, after))]
+
+
+def next_range(conn: Connection, *, after: int, head: int) -> Range | None:
+    """Return the sequences to encode next: up to the head, or up to where they reach BATCH_RRSETS."""
+    size = 0
+    last: tuple[int, datetime] | None = None
+    for sequence, at, rrsets in conn.execute(_PUBLICATIONS, (after, head, _BATCH_PUBLICATIONS)):
+        if last is not None and size + rrsets > BATCH_RRSETS:
+            break
+        size += rrsets
+        last = sequence, at
+    return Range(after + 1, last[0], last[1]) if last else None
+
+
+def zone_steps(conn: Connection, range: Range) -> list[ZoneStep]:
+    """Return what the range does to each zone that it touches, by zone id."""
+    rows = conn.execute(_REVISIONS, (range.first, range.last)).fetchall()
+    return [_zone_step(list(revisions)) for _, revisions in groupby(rows, key=itemgetter(0))]
+
+
+def _zone_step(revisions: Sequence[tuple[int, str, str, int]]) -> ZoneStep:
+    kinds = [kind for _, _, kind, _ in revisions]
+    zone_id, name, last_kind, serial = revisions[-1]
+    served = last_kind != RevisionKind.DELETE
+    return ZoneStep(
+        zone_id=zone_id,
+        name=name,
+        serial=serial if served else None,
+        served_before=kinds[0] in (RevisionKind.CHANGE, RevisionKind.DELETE),
+        whole=served and (RevisionKind.CREATE in kinds or RevisionKind.RESTORE in kinds),
+    )
+
+
+def zones_served_at(conn: Connection, sequence: int) -> list[ZoneStep]:
+    """Return every zone that is served at this sequence, as if it had just been created; by zone id."""
+    rows = conn.execute(_SERVED, (sequence,)).fetchall()
+    return [
+        ZoneStep(zone_id, name, serial, served_before=False, whole=True)
+        for zone_id, name, kind, serial in rows
+        if kind != RevisionKind.DELETE
+    ]
+
+
+def changes_in(conn: Connection, range: Range, zone_ids: Sequence[int]) -> dict[int, Changes]:
+    """Return, per zone, the RRsets that the range changed as they are at its end (None: gone)."""
+    found: dict[int, Changes] = {zone_id: {} for zone_id in zone_ids}
+    if zone_ids:
+        for zone_id, name, type, after in conn.execute(_CHANGES, (range.first, range.last, list(zone_ids))):
+            found[zone_id][name, type] = RRset.from_json(name, type, after) if after else None
+    return found
+
+
+def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> Iterator[tuple[int, list[RRset]]]:
+    """Yield (zone id, all its RRsets at this sequence) for the zones of `serials`, by zone id, one in memory at a time.
+
+    Needs a snapshot: today's RRsets and the changes to undo must be of one moment.
+    """
+    if not serials:
+        return
+    undo: dict[int, Changes] = {}
+    for zone_id, name, type, before in conn.execute(_LATER, (sequence, list(serials))):
+        undo.setdefault(zone_id, {})[name, type] = RRset.from_json(name, type, before) if before else None
+    with conn.cursor(name="rrsets") as cursor:
+        cursor.itersize = _CURSOR_ROWS
+        cursor.execute(_RRSETS, (list(serials),))
+        for zone_id, rows in groupby(cursor, key=itemgetter(0)):
+            yield zone_id, _undone(rows, undo.get(zone_id, {}), serials[zone_id])
+
+
+def _undone(rows: Iterator[tuple[Any, ...]], undo: Changes, serial: int) -> list[RRset]:
+    """Return a zone's RRsets with later changes undone and the serial that the zone had then."""
+    rrsets = {
+        (name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))
+        for _, name, type, ttl, rdata, disabled in rows
+    }
+    for key, before in undo.items():
+        if before is None:
+            rrsets.pop(key, None)
+        else:
+            rrsets[key] = before
+    # A serial that a restore moved stands in no change, so undoing does not bring back the one before it.
+    return [soa.with_serial(rrset, Serial(serial)) if rrset.type == rdtypes.SOA else rrset for rrset in rrsets.values()]

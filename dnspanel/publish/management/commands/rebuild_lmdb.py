@@ -1,0 +1,28 @@
+"""Write the panel's LMDB anew from PostgreSQL."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from dnspanel.publish.rebuild import rebuild_store
+from replication.errors import ReplicationError
+
+
+class Command(BaseCommand):
+    help = "Writes the panel's own LMDB anew from PostgreSQL and proves it equal to the last segment."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--schema", type=int, help="only this PowerDNS schema; default: all in use")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for schema in [options["schema"]] if options["schema"] else settings.SCHEMAS:
+            try:
+                position = rebuild_store(schema=schema, now=timezone.now())
+            except ReplicationError as exc:
+                raise CommandError(f"schema {schema}: {exc}") from exc
+            self.stdout.write(
+                f"schema {schema}: " + (f"rebuilt at {position}" if position else "nothing published yet")
+            )

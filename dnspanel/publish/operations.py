@@ -1,0 +1,88 @@
+"""What a range of the log puts into PowerDNS's files and deletes from them. Pure."""
+
+from collections.abc import Iterable, Iterator
+
+from dnspanel.publish.errors import ZoneNotEncoded
+from dnspanel.publish.log import Changes, ZoneStep
+from replication.codec import keys
+from replication.codec.schema import Dbi, Schema
+from replication.compile import Row, Rows, compile_changes, compile_zone
+from replication.errors import ReplicationError
+from replication.rrset import RRset
+from replication.segment import Kind, Op, ZoneMark
+
+
+def mark_of(step: ZoneStep) -> ZoneMark:
+    return ZoneMark(step.zone_id, step.name, step.serial)
+
+
+def zone_list_operations(steps: Iterable[ZoneStep], schema: Schema) -> Iterator[Op]:
+    """Yield what makes removed zones unknown, then what makes new ones known.
+
+    In this order, because a zone may be deleted and another of the same name
+    created in one range.
+    """
+    coming = []
+    for step in steps:
+        if step.serial is None:
+            for dbi, key, body in schema.zone_rows(step.zone_id, step.name):
+                yield Op(Kind.DELETE, dbi, key, body if schema.dbi(dbi).dupsort else b"")
+        elif not step.served_before:
+            coming.append(step)
+    for step in coming:
+        for dbi, key, body in schema.zone_rows(step.zone_id, step.name):
+            yield Op(Kind.PUT, dbi, key, body)
+
+
+def removed_zone_operations(step: ZoneStep) -> Iterator[Op]:
+    """Yield what removes all records of a zone."""
+    yield Op(Kind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(step.zone_id))
+
+
+def changed_zone_operations(step: ZoneStep, rows: Rows, changes: Changes) -> Iterator[Op]:
+    """Yield what these changed RRsets do to a zone's rows. Costs what changed, not what the zone has."""
+    try:
+        compiled = compile_changes(step.name, rows, changes)
+    except ReplicationError as exc:
+        raise ZoneNotEncoded(zone_name=step.name, reason=str(exc)) from exc
+    for (relative, type), body in compiled.items():
+        yield _record_operation(step.zone_id, relative, type, body)
+
+
+def new_zone_operations(step: ZoneStep, rrsets: Iterable[RRset]) -> Iterator[Op]:
+    """Yield what writes all records of a zone that has none yet."""
+    for relative, type, body in _compiled(step, rrsets):
+        yield _record_operation(step.zone_id, relative, type, body)
+
+
+def restored_zone_operations(step: ZoneStep, rows: Rows, rrsets: Iterable[RRset]) -> Iterator[Op]:
+    """Yield what makes the zone's rows those of `rrsets`, whatever they are now.
+
+    For a zone deleted and restored within a range: only the difference is
+    written, so its names never vanish in between.
+    """
+    old = dict(_rows_of(rows))
+    for relative, type, body in _compiled(step, rrsets):
+        if old.pop((relative, type), None) != body:
+            yield _record_operation(step.zone_id, relative, type, body)
+    for relative, type in old:
+        yield _record_operation(step.zone_id, relative, type, None)
+
+
+def _compiled(step: ZoneStep, rrsets: Iterable[RRset]) -> list[Row]:
+    try:
+        return compile_zone(step.name, rrsets)
+    except ReplicationError as exc:
+        raise ZoneNotEncoded(zone_name=step.name, reason=str(exc)) from exc
+
+
+def _rows_of(rows: Rows) -> Iterator[tuple[tuple[bytes, int], bytes]]:
+    for type, body in rows.at(keys.APEX):
+        yield (keys.APEX, type), body
+    for relative, type, body in rows.below(keys.APEX):
+        yield (relative, type), body
+
+
+def _record_operation(zone_id: int, relative: bytes, type: int, body: bytes | None) -> Op:
+    key = keys.record_key(zone_id, relative, type)
+    return Op(Kind.DELETE, Dbi.RECORDS, key) if body is None else Op(Kind.PUT, Dbi.RECORDS, key, body)

@@ -1,0 +1,87 @@
+"""The publisher's own connection to PostgreSQL: one writer at a time, and one view of the log per step.
+
+It lies outside Django's connections, which Celery may close around a task:
+the advisory lock must live exactly as long as the connection that inserts
+segments. A publisher that lost its lock has lost that connection too, so it
+can insert nothing any more.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from django.db import connection
+
+# Advisory locks of this project are (class, number) pairs; see `signing.py` for the others.
+_PUBLISHER_LOCK = (1, 0)
+# A publisher's machine that vanished must not hold the lock for the two hours that TCP would wait.
+_KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class Session:
+    """A PostgreSQL connection in autocommit, opened when needed and again when it broke."""
+
+    def __init__(self) -> None:
+        self._connection: Connection | None = None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    @contextmanager
+    def publishing(self, *, wait_seconds: float = 0.0) -> Iterator[Connection | None]:
+        """Yield the connection while nobody else publishes, or None when somebody else does.
+
+        Any error of PostgreSQL closes the connection, and with it the lock.
+        """
+        try:
+            conn = self._open()
+            if not _lock(conn, wait_seconds):
+                yield None
+                return
+            try:
+                yield conn
+            finally:
+                if not conn.broken:
+                    conn.execute("SELECT pg_advisory_unlock(%s, %s)", _PUBLISHER_LOCK)
+        except psycopg.Error:
+            self.close()
+            raise
+
+    def _open(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            params = connection.get_connection_params()
+            for of_django in ("cursor_factory", "context", "prepare_threshold"):
+                params.pop(of_django, None)
+            params |= _KEEPALIVE | {"application_name": "dnspanel publisher"}
+            self._connection = psycopg.connect(**params, autocommit=True)
+        return self._connection
+
+
+@contextmanager
+def snapshot(conn: Connection) -> Iterator[None]:
+    """All reads inside see the database as it was at the first of them."""
+    conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    try:
+        yield
+    finally:
+        if not conn.broken:
+            conn.execute("ROLLBACK")
+
+
+def _lock(conn: Connection, wait_seconds: float) -> bool:
+    if wait_seconds <= 0:
+        row = conn.execute("SELECT pg_try_advisory_lock(%s, %s)", _PUBLISHER_LOCK).fetchone()
+        return bool(row and row[0])
+    with conn.transaction():
+        conn.execute("SELECT set_config('lock_timeout', %s, true)", (f"{int(wait_seconds * 1000)}ms",))
+        try:
+            with conn.transaction():
+                conn.execute("SELECT pg_advisory_lock(%s, %s)", _PUBLISHER_LOCK)
+        except psycopg.errors.LockNotAvailable:
+            return False
+    return True

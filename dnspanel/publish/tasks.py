@@ -1,0 +1,39 @@
+"""The publish worker: one process, one thread (`celery worker -Q publish --pool=solo`).
+
+`encode_log` carries nothing: it closes the difference between the log and its
+segments. Run twice, late or never, it does no harm; beat runs it every two
+seconds in case a bell was lost.
+"""
+
+import logging
+from typing import Any
+
+from celery import shared_task
+from django.db import close_old_connections
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from dnspanel.publish.encode import encode_step
+
+# A bell that waited longer is worth nothing: beat has rung since.
+BELL_LIFETIME = 10
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task(ignore_result=True)
+def encode_log() -> str:
+    """Encode until the head of the log is reached."""
+    close_old_connections()
+    position = None
+    while reached := encode_step(now=timezone.now()):
+        position = reached
+    return f"encoded up to {position}" if position else "nothing to encode"
+
+
+def ring_publisher(**_: Any) -> None:
+    """Wake the publisher. A dead broker costs two seconds, never an edit."""
+    try:
+        encode_log.apply_async(expires=BELL_LIFETIME, retry=False)
+    except (OperationalError, OSError) as exc:
+        logger.warning("no bell for the publisher, beat will find the work: %s", exc)

@@ -1,0 +1,109 @@
+"""The collector against agents over real TLS, Redis and PostgreSQL."""
+
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from dnspanel.fleet import enroll, telemetry
+from dnspanel.fleet.collect import RECORD_SECONDS, Collector
+from dnspanel.fleet.models import Node
+from tests.dnspanel.fleet.conftest import NOW, Served
+from tests.dnspanel.fleet.test_telemetry import sample
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("live_redis")]
+
+Serve = Callable[..., Served]
+
+
+ticks = count(step=RECORD_SECONDS)
+
+
+def seconds_of(collector: Collector, number: int = 1) -> None:
+    """Let this many ticks pass, each so late that PostgreSQL is told."""
+    for _ in range(number):
+        collector.tick(next(ticks))
+        collector.settle()
+
+
+@pytest.fixture
+def collector() -> Any:
+    collector = Collector()
+    yield collector
+    collector.close()
+
+
+def test_samples_contact_and_versions_are_kept(served: Serve, collector: Collector) -> None:
+    made = served()
+    now = int(time.time())
+    made.agent.samples = [sample(now - 1), sample(now, 20)]
+    seconds_of(collector, 2)
+    assert telemetry.live_now([made.node.pk])[made.node.pk].qps == 20
+    made.node.refresh_from_db()
+    assert made.node.contact_at is not None
+    assert made.node.versions == {"agent": "1", "powerdns": "4.7.3"}
+
+
+def test_only_new_samples_are_asked_for(served: Serve, collector: Collector) -> None:
+    made = served()
+    now = int(time.time())
+    made.agent.samples = [sample(now - 2)]
+    seconds_of(collector)
+    made.agent.samples.append(sample(now - 1))
+    seconds_of(collector)
+    assert [point.at for point in telemetry.points(made.node.pk)] == [now - 2, now - 1]
+
+
+def test_a_restarted_collector_fills_in_what_it_missed(served: Serve, collector: Collector) -> None:
+    made = served()
+    now = int(time.time())
+    made.agent.samples = [sample(now - 9)]
+    seconds_of(collector)
+    made.agent.samples += [sample(now - n) for n in range(8, 0, -1)]
+    again = Collector()
+    seconds_of(again)
+    again.close()
+    assert [point.at for point in telemetry.points(made.node.pk)] == list(range(now - 9, now))
+
+
+def test_a_dead_node_does_not_stop_the_others(served: Serve, collector: Collector) -> None:
+    dead, alive = served("ns1"), served("ns2")
+    alive.agent.samples = [sample(int(time.time()))]
+    dead.agent.stop()
+    seconds_of(collector, 2)
+    assert set(telemetry.live_now([dead.node.pk, alive.node.pk])) == {alive.node.pk}
+    assert Node.objects.get(name="ns1").contact_at is None
+    assert Node.objects.get(name="ns2").contact_at is not None
+
+
+def test_without_redis_it_goes_on_and_later_fills_in(served: Serve, collector: Collector, settings: Any) -> None:
+    made = served()
+    now = int(time.time())
+    made.agent.samples = [sample(now - 2), sample(now - 1)]
+    url, settings.REDIS_URL = settings.REDIS_URL, "redis://127.0.0.1:1/0"
+    seconds_of(collector, 2)
+    assert Node.objects.get().contact_at is not None
+    settings.REDIS_URL = url
+    seconds_of(collector)
+    assert len(telemetry.points(made.node.pk)) == 2
+
+
+def test_a_node_that_left_is_asked_no_more(served: Serve, collector: Collector) -> None:
+    made = served()
+    seconds_of(collector)
+    enroll.retire(node=made.node, now=NOW, by=None)
+    seconds_of(collector)
+    made.agent.samples = [sample(int(time.time()))]
+    seconds_of(collector)
+    assert telemetry.points(made.node.pk) == []
+
+
+def test_a_node_whose_clock_is_wrong_is_drawn_at_the_panels_time(served: Serve, collector: Collector) -> None:
+    made = served()
+    now = int(time.time())
+    made.agent.clock_offset = -3600.0
+    made.agent.samples = [sample(now - 3600 - n) for n in (2, 1)]
+    seconds_of(collector, 2)
+    assert [round(now - point.at) for point in telemetry.points(made.node.pk)] in ([2, 1], [1, 0], [3, 2])

@@ -1,0 +1,55 @@
+"""One connection per node, one push at a time."""
+
+import threading
+
+import pytest
+
+from dnspanel.fleet.lines import Line, lines
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_client_is_kept_until_the_address_changes() -> None:
+    line = Line()
+    first = line.client("127.0.0.1", 8533)
+    assert line.client("127.0.0.1", 8533) is first
+    assert line.client("127.0.0.1", 8534) is not first
+    line.close()
+
+
+def test_each_node_has_its_own_line() -> None:
+    assert lines[1] is lines[1]
+    assert lines[1] is not lines[2]
+    lines.close()
+
+
+def test_two_pushes_of_one_node_never_run_at_once() -> None:
+    line, running, worst = Line(), [0], [0]
+    guard = threading.Lock()
+
+    def attempt(_: Line) -> str:
+        with guard:
+            running[0] += 1
+            worst[0] = max(worst[0], running[0])
+        threading.Event().wait(0.002)
+        with guard:
+            running[0] -= 1
+        return "done"
+
+    threads = [threading.Thread(target=lambda: [line.push(attempt) for _ in range(20)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert worst == [1]
+
+
+def test_a_push_that_fails_frees_the_line() -> None:
+    line = Line()
+
+    def fail(_: Line) -> str:
+        raise RuntimeError("a bug")
+
+    with pytest.raises(RuntimeError):
+        line.push(fail)
+    assert line.push(lambda _: "done") == "done"

@@ -1,0 +1,194 @@
+"""Push over real TLS to agents with a real LMDB."""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.fleet import enroll, tasks
+from dnspanel.fleet.lines import Line
+from dnspanel.fleet.models import Ack, Node
+from dnspanel.fleet.tasks import late_nodes, push_node
+from dnspanel.publish.encode import encode_step
+from dnspanel.publish.models import Segment
+from dnspanel.zones import edit
+from dnspanel.zones.models import LogHead
+from replication.errors import DiskFull, MapFull
+from tests.dnspanel.fleet.conftest import Served
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Serve = Callable[..., Served]
+
+
+def publish(name: str) -> None:
+    edit.create_zone(name=name, author=None, channel="system", now=timezone.now())
+    assert encode_step(now=timezone.now()) is not None
+
+
+def node(name: str = "ns1") -> Node:
+    return Node.objects.get(name=name)
+
+
+def test_a_push_brings_the_node_to_the_head_and_records_the_proof(served: Serve) -> None:
+    made = served()
+    publish("one.test.")
+    publish("two.test.")
+    push_node(made.node.pk)
+    head = LogHead.objects.get()
+    assert (node().epoch, node().acked, node().refusal) == (head.epoch, 2, "")
+    assert bytes(node().digest or b"") == bytes(Segment.objects.get(last=2).digest)
+    assert Ack.objects.get().sequence == 2
+    assert made.agent.store.position() is not None
+
+
+def test_a_push_without_work_sends_nothing(served: Serve) -> None:
+    made = served()
+    publish("one.test.")
+    push_node(made.node.pk)
+    asked = made.agent.requests
+    push_node(made.node.pk)
+    assert made.agent.requests == asked
+
+
+def test_a_node_that_lost_its_files_is_filled_again_and_never_counted_backwards(served: Serve, tmp_path: Any) -> None:
+    from tests.dnspanel.fleet.agents import open_store
+
+    made = served()
+    for number in range(3):
+        publish(f"z{number}.test.")
+        push_node(made.node.pk)
+    made.agent.store.close()
+    made.agent.store = open_store(tmp_path / "new disk", LogHead.objects.get().cluster)
+    publish("last.test.")
+    push_node(made.node.pk)
+    assert node().acked == 4
+    assert made.agent.store.zone_id("z0.test.") is not None
+
+
+def test_a_dead_node_is_no_refusal_and_delays_nobody(served: Serve) -> None:
+    made, other = served("ns1"), served("ns2")
+    publish("one.test.")
+    made.agent.stop()
+    push_node(made.node.pk)
+    push_node(other.node.pk)
+    assert (node("ns1").acked, node("ns1").refusal, node("ns2").acked) == (0, "", 1)
+
+
+def test_a_refusal_is_shown_in_words_and_gone_after_the_next_success(served: Serve) -> None:
+    made = served()
+    publish("one.test.")
+    made.agent.refuse_with = MapFull(path="pdns.lmdb", map_size=1 << 20)
+    push_node(made.node.pk)
+    assert "map size" in node().refusal
+    assert node().refused_at is not None
+    made.agent.refuse_with = None
+    push_node(made.node.pk)
+    assert (node().acked, node().refusal, node().refused_at) == (1, "", None)
+
+
+def test_a_node_whose_disk_is_full_says_so_too(served: Serve) -> None:
+    made = served()
+    publish("one.test.")
+    made.agent.refuse_with = DiskFull(path="pdns.lmdb", reason="no space left")
+    push_node(made.node.pk)
+    assert "pdns.lmdb" in node().refusal
+
+
+def test_other_digests_than_the_panels_are_no_proof(served: Serve) -> None:
+    made = served()
+    publish("one.test.")
+    made.agent.lie = True
+    push_node(made.node.pk)
+    assert node().acked == 0
+    assert "digest" in node().refusal
+
+
+def test_a_node_ahead_of_the_panel_gets_nothing_more(served: Serve) -> None:
+    made = served()
+    publish("one.test.")
+    publish("two.test.")
+    push_node(made.node.pk)
+    # PostgreSQL comes back from a backup taken before the second publication.
+    Segment.objects.filter(last=2).delete()
+    LogHead.objects.update(sequence=1)
+    asked = made.agent.requests
+    push_node(made.node.pk)
+    assert made.agent.requests == asked
+    assert "sequence 2" in node().refusal
+
+
+def test_a_node_of_another_epoch_gets_nothing_more(served: Serve) -> None:
+    from uuid import uuid4
+
+    made = served()
+    publish("one.test.")
+    push_node(made.node.pk)
+    Node.objects.update(epoch=uuid4())
+    push_node(made.node.pk)
+    assert "epoch" in node().refusal
+
+
+def test_a_drained_node_gets_nothing_until_it_is_resumed(served: Serve) -> None:
+    made = served()
+    publish("one.test.")
+    enroll.drain(node=made.node, now=timezone.now(), by=None)
+    push_node(made.node.pk)
+    assert (node().acked, late_nodes()) == (0, [])
+    enroll.resume(node=made.node, now=timezone.now(), by=None)
+    push_node(made.node.pk)
+    assert node().acked == 1
+
+
+def test_beat_finds_the_late_nodes_and_lets_refusing_ones_rest(served: Serve) -> None:
+    first, second = served("ns1"), served("ns2")
+    assert late_nodes() == []
+    publish("one.test.")
+    assert set(late_nodes()) == {first.node.pk, second.node.pk}
+    push_node(first.node.pk)
+    assert late_nodes() == [second.node.pk]
+    Node.objects.filter(pk=second.node.pk).update(refusal="disk full", refused_at=timezone.now())
+    assert late_nodes() == []
+    Node.objects.filter(pk=second.node.pk).update(refused_at=timezone.now() - timedelta(minutes=1))
+    assert late_nodes() == [second.node.pk]
+
+
+def test_a_sealed_segment_rings_every_active_node(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    rung: list[Any] = []
+    monkeypatch.setattr(tasks.push_node, "apply_async", lambda args, **_: rung.extend(args))
+    first, second = served("ns1"), served("ns2")
+    enroll.drain(node=second.node, now=timezone.now(), by=None)
+    publish("one.test.")
+    assert rung == [first.node.pk]
+
+
+def test_a_dead_broker_loses_a_bell_and_nothing_else(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kombu.exceptions import OperationalError
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(tasks.push_node, "apply_async", refuse)
+    served()
+    publish("one.test.")
+    assert late_nodes() != []
+
+
+def test_a_bell_during_a_push_makes_it_look_once_more() -> None:
+    line = Line()
+    looked: list[int] = []
+
+    def attempt(_: Line) -> str:
+        looked.append(len(looked))
+        if len(looked) == 1:
+            # The bell rings in another thread, which finds the line taken and leaves at once.
+            other = threading.Thread(target=lambda: line.push(attempt))
+            other.start()
+            other.join(5)
+        return "done"
+
+    assert line.push(attempt) == "done"
+    assert looked == [0, 1]

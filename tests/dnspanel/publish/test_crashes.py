@@ -1,0 +1,91 @@
+"""A publisher that is killed, at each step of `encode`'s list, in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from dnspanel.publish.encode import encode_step
+from dnspanel.publish.models import Segment
+from dnspanel.publish.rebuild import audit_store
+from dnspanel.zones import edit
+from replication import rdtypes
+from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# Wraps one function so that the process kills itself before or after it, then encodes.
+CHILD = """
+import os, signal, sys
+import django
+from django.conf import settings
+django.setup()
+settings.PUBLISHER_DIR = os.environ["TEST_DIRECTORY"] + "/publisher"
+settings.STORAGES["segments"]["OPTIONS"]["location"] = os.environ["TEST_DIRECTORY"] + "/segments"
+from django.utils import timezone
+from dnspanel.publish import encode, signals
+from replication.store import Store
+
+def die(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def then_die(function):
+    return lambda *args, **kwargs: die(function(*args, **kwargs))
+
+point = sys.argv[1]
+if point == "before the object": encode.put_object = die
+if point == "after the object": encode.put_object = then_die(encode.put_object)
+if point == "after the row": signals.segment_sealed.send_robust = die
+if point == "before apply": Store.apply = die
+if point == "after apply": Store.apply = then_die(Store.apply)
+encode.encode_step(now=timezone.now())
+print("not killed")
+"""
+
+
+def encode_and_die(directory: Path, point: str) -> None:
+    database = connection.settings_dict
+    address = f"postgresql://{database['USER']}@{database['HOST']}:{database['PORT']}/{database['NAME']}"
+    environment = os.environ | {"PANEL_DATABASE": address, "TEST_DIRECTORY": str(directory)}
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, point], cwd=settings.BASE_DIR, env=environment, timeout=60, check=False,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert child.returncode == -signal.SIGKILL, child.stderr
+
+
+@pytest.mark.parametrize(
+    "point", ["before the object", "after the object", "after the row", "before apply", "after apply"]
+)
+def test_after_a_kill_the_next_publisher_goes_on_without_gap_or_duplicate(
+    publisher_directory: Path, point: str
+) -> None:
+    zone = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
+    gone = create("gone.test.")
+    encode_all()
+    change(zone, rrset("www.example.test.", rdtypes.A, "192.0.2.2"))
+    edit.delete_zone(zone=gone, author=None, channel="system", now=timezone.now())
+    encode_and_die(publisher_directory, point)
+    change(zone, rrset("new.example.test.", rdtypes.A, "192.0.2.3"))
+    encode_all()
+    ranges = list(Segment.objects.order_by("first").values_list("first", "last"))
+    assert ranges[0][0] == 1
+    assert ranges[-1][1] == 5
+    assert all(before[1] + 1 == after[0] for before, after in zip(ranges, ranges[1:], strict=False))
+    audit = audit_store(schema=4)
+    assert audit is not None
+    assert audit.equal
+    assert encode_step(now=timezone.now()) is None
+
+
+def test_the_same_range_sealed_again_is_the_same_object(publisher_directory: Path) -> None:
+    create("example.test.")
+    encode_and_die(publisher_directory, "after the object")
+    encode_all()
+    assert len([path for path in (publisher_directory / "segments").rglob("*") if path.is_file()]) == 1
