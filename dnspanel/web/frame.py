@@ -1,7 +1,144 @@
-"""What the frame around every page shows."""
+"""The frame around every page: navigation, the two pills of the top bar, and what an answer says beside its body."""
 
-from django.http import HttpRequest
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+from django_htmx.middleware import HtmxDetails
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission, can
+from dnspanel.fleet.queries import FleetSummary, fleet_summary
+from dnspanel.zones import queries
+
+
+class PanelRequest(HttpRequest):
+    """A request of somebody who is signed in; `SignedInMiddleware` lets no other through."""
+
+    user: User
+    htmx: HtmxDetails
+
+
+@dataclass(frozen=True, slots=True)
+class NavEntry:
+    """One entry of the navigation; `key` goes there after `g`."""
+
+    text: str
+    icon: str
+    url: str
+    key: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DraftSummary:
+    """What the draft pill says."""
+
+    changes: int
+    zones: int
+
+
+# Text, icon, view, key, permission that shows it, and the first word of the views it contains.
+_NAV = (
+    ("Zones", "zones", "zone-list", "z", Permission.READ, {"zone"}),
+    ("Changes", "changes", "changes", "c", Permission.EDIT, {"changes", "publication"}),
+    ("Nodes", "nodes", "node-list", "n", Permission.READ, {"node"}),
+    ("People", "people", "people", "p", Permission.PEOPLE, {"people", "person"}),
+)
+
+
+class Frame:
+    """What `base.html` shows; each part is read only when a template asks for it."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+
+    @cached_property
+    def nav(self) -> tuple[NavEntry, ...]:
+        match = self._request.resolver_match
+        here = (match.view_name or "").partition("-")[0] if match else ""
+        return tuple(
+            NavEntry(text, icon, reverse(view), key, current=here in groups)
+            for text, icon, view, key, permission, groups in _NAV
+            if can(self._request.user, permission)
+        )
+
+    @cached_property
+    def draft(self) -> DraftSummary | None:
+        """None for a person who cannot edit."""
+        return draft_of(self._request.user) if can(self._request.user, Permission.EDIT) else None
+
+    @cached_property
+    def fleet(self) -> FleetSummary:
+        return fleet_summary()
+
+    @cached_property
+    def may(self) -> dict[str, bool]:
+        """`frame.may.edit`, `frame.may.nodes`, `frame.may.people`."""
+        return {permission.name.lower(): can(self._request.user, permission) for permission in Permission}
 
 
 def frame(request: HttpRequest) -> dict[str, object]:
-    return {}
+    """Context processor."""
+    return {"frame": Frame(request)}
+
+
+def draft_of(author: object) -> DraftSummary:
+    """What the draft pill says to this person."""
+    assert isinstance(author, User)
+    counts = queries.draft_summary(author=author)
+    return DraftSummary(changes=sum(zone.total for zone in counts), zones=len(counts))
+
+
+@require_safe
+def draft_pill(request: PanelRequest) -> HttpResponse:
+    """The pill alone; it fetches itself after `draft-changed`."""
+    return render(request, "zones/_draft_pill.html", {"summary": Frame(request).draft})
+
+
+@require_safe
+def fleet_pill(request: PanelRequest) -> HttpResponse:
+    """The pill alone, or 204 when it would say what the page says already."""
+    summary = fleet_summary()
+    if request.GET.get("seen") == summary.sentence:
+        return HttpResponse(status=204)
+    return render(request, "fleet/_pill.html", {"fleet": summary})
+
+
+def say(
+    response: HttpResponse,
+    *,
+    toast: str = "",
+    kind: str = "ok",
+    speak: str = "",
+    focus: str = "",
+    draft_changed: bool = False,
+) -> HttpResponse:
+    """Add to an htmx answer what `panel.js` shows, speaks and focuses; `kind` is ok, warn or bad."""
+    events: dict[str, object] = json.loads(response.get("HX-Trigger", "{}"))
+    if toast:
+        events["toast"] = {"kind": kind, "text": toast}
+    if speak:
+        events["speak"] = speak
+    if focus:
+        events["focus-on"] = focus
+    if draft_changed:
+        events["draft-changed"] = ""
+    response["HX-Trigger"] = json.dumps(events)
+    return response
+
+
+def no_store(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """For pages that show a secret once: no cache keeps a copy."""
+
+    def with_no_store(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        response = view(request, *args, **kwargs)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    return with_no_store

@@ -1,13 +1,57 @@
-"""Deny by default: without a session, only the views named here answer."""
+"""Deny by default: without a session, only the views named here answer. Refusals by the doors become pages."""
 
 from collections.abc import Callable
 
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
+
+from dnspanel.accounts.models import Role
+from dnspanel.accounts.roles import PERMISSIONS, Permission
+from dnspanel.fleet.errors import UnknownNode
+from dnspanel.zones import access
+
+# Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation.
+OPEN_VIEWS = frozenset({"account_login", "account_inactive", "welcome", "enroll-agent", "healthz"})
+
+View = Callable[..., HttpResponse]
 
 
 class SignedInMiddleware:
+    """Nobody without a session passes, and what a person may not know or do is said in one way."""
+
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
+        response = self.get_response(request)
+        # One URL gives a page or a fragment; a cache must not take one for the other.
+        patch_vary_headers(response, ["HX-Request"])
+        return response
+
+    def process_view(
+        self, request: HttpRequest, view: View, args: list[object], kwargs: dict[str, object]
+    ) -> HttpResponse | None:
+        match = request.resolver_match
+        if request.user.is_authenticated or (match is not None and match.view_name in OPEN_VIEWS):
+            return None
+        wants_json = request.get_preferred_type(["text/html", "application/json"]) == "application/json"
+        if request.headers.get("HX-Request") or wants_json:
+            # Never a form to sign in inside a table: `panel.js` opens a dialog on top, and asks again afterwards.
+            return HttpResponse("Sign in first.", status=401, headers={"HX-Trigger": "sign-in-needed"})
+        return redirect_to_login(request.get_full_path(), reverse("account_login"))
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, access.Unknown | UnknownNode):
+            return render(request, "404.html", {"what": str(exception)}, status=404)
+        if isinstance(exception, access.Forbidden):
+            return forbidden(request, exception.permission)
+        return None
+
+
+def forbidden(request: HttpRequest, permission: Permission) -> HttpResponse:
+    """The 403 page: which permission is missing, which roles have it, and who can give one."""
+    roles = [Role(role).label for role, allowed in PERMISSIONS.items() if permission in allowed]
+    return render(request, "403.html", {"permission": permission.value, "roles": roles}, status=403)

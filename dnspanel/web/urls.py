@@ -1,5 +1,38 @@
-"""URLs of the web face."""
+"""URLs of the web face. The first word of a name says which entry of the navigation it belongs to."""
 
-from django.urls import URLPattern
+from allauth.account import views as allauth
+from django.urls import include, path, register_converter
+from django.views.generic import RedirectView
 
-urlpatterns: list[URLPattern] = []
+from dnspanel.web import account, frame, nodes, people, zones
+from dnspanel.web.converters import ZoneNameConverter
+
+register_converter(ZoneNameConverter, "zone")
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="zone-list"), name="home"),
+    path("healthz", account.healthz, name="healthz"),
+    path("sign-in/", allauth.login, name="account_login"),
+    path("sign-out/", allauth.logout, name="account_logout"),
+    path("account/inactive/", allauth.account_inactive, name="account_inactive"),
+    path("account/password/", account.change_password, name="account_change_password"),
+    path("welcome/<str:secret>/", account.welcome, name="welcome"),
+    path("frame/draft/", frame.draft_pill, name="draft-pill"),
+    path("frame/fleet/", frame.fleet_pill, name="fleet-pill"),
+    path("zones/", zones.zone_list, name="zone-list"),
+    path("zones/new/", zones.zone_new, name="zone-new"),
+    path("zones/trash/", zones.zone_trash, name="zone-trash"),
+    path("zones/trash/<int:zone_id>/restore/", zones.zone_restore, name="zone-restore"),
+    path("zones/<zone:zone_name>/delete/", zones.zone_delete, name="zone-delete"),
+    path("nodes/", nodes.node_list, name="node-list"),
+    path("add-node/", nodes.node_new, name="node-new"),
+    path("nodes/<slug:name>/", nodes.node_detail, name="node-detail"),
+    path("nodes/<slug:name>/points/", nodes.node_points, name="node-points"),
+    path("nodes/<slug:name>/enrolment/", nodes.node_enrolment, name="node-enrolment"),
+    path("nodes/<slug:name>/<str:act>/", nodes.node_act, name="node-act"),
+    path("people/", people.people_list, name="people"),
+    path("people/invite/", people.invite, name="people-invite"),
+    path("people/<int:person_id>/role/", people.change_role, name="person-role"),
+    path("people/<int:person_id>/active/", people.change_active, name="person-active"),
+    path("", include("dnspanel.web.editor_urls")),
+]

@@ -1,0 +1,90 @@
+"""Getting in: invitations and passwords; and whether the panel itself is well. Signing in is django-allauth's."""
+
+from typing import Any
+
+import redis
+from allauth.account.views import PasswordChangeView
+from django.conf import settings
+from django.contrib.auth import login
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dnspanel.accounts import invite
+from dnspanel.accounts.errors import AccountRefused, BadInvitation
+from dnspanel.accounts.models import Role
+from dnspanel.web.forms import WelcomeForm
+from dnspanel.web.frame import no_store
+
+REDIS_SECONDS = 1
+
+
+@no_store
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def welcome(request: HttpRequest, secret: str) -> HttpResponse:
+    """Make the account that an invitation promises, once, and sign its owner in."""
+    now = timezone.now()
+    form = WelcomeForm(request.POST or None)
+    try:
+        role = Role(invite.open_invitation(secret, now).role)
+        if form.is_valid():
+            user = invite.accept_invitation(secret=secret, now=now, **form.cleaned_data)
+            login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+            return redirect("zone-list")
+    except BadInvitation as exc:
+        return render(request, "account/welcome_refused.html", {"refusal": str(exc)}, status=410)
+    except AccountRefused as exc:
+        for field, messages in exc.fields.items():
+            for message in messages:
+                form.refuse(field, message)
+    context = {"form": form, "role": role.label.lower(), "article": "a" if role == Role.READER else "an"}
+    return render(request, "account/welcome.html", context, status=422 if form.is_bound else 200)
+
+
+class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is untyped
+    success_url = reverse_lazy("zone-list")
+
+    def get_form(self, *args: Any, **kwargs: Any) -> Any:
+        form = super().get_form(*args, **kwargs)
+        for field in form.fields.values():
+            field.widget.attrs = {"class": "input", "autocomplete": field.widget.attrs.get("autocomplete", "")}
+        form.fields["oldpassword"].label = "Present password"
+        form.fields["password2"].label = "New password again"
+        form.fields["password1"].help_text = "At least 10 characters."
+        return form
+
+
+change_password = _ChangePassword.as_view()
+
+
+@require_safe
+def healthz(request: HttpRequest) -> JsonResponse:
+    """200 when PostgreSQL and Redis answer, else 503; names what does not, and nothing more."""
+    faults = [name for name, answers in (("postgresql", _database_answers), ("redis", _redis_answers)) if not answers()]
+    return JsonResponse({"ok": not faults, "faults": faults}, status=503 if faults else 200)
+
+
+def _database_answers() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return False
+    return True
+
+
+def _redis_answers() -> bool:
+    client = redis.Redis.from_url(
+        settings.REDIS_URL, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
+    )
+    try:
+        return bool(client.ping())
+    except redis.RedisError:
+        return False
+    finally:
+        client.close()

@@ -1,0 +1,40 @@
+"""Owner names in URLs, written as PowerDNS writes its zone ids.
+
+A browser rewrites `/./` and splits at `/`, and names may hold any byte; so
+every character but letters, digits, `.`, `_` and `-` becomes `=HH` (hex of
+its UTF-8 bytes), and the root zone is `=2E`.
+"""
+
+import re
+
+from replication import names
+from replication.errors import BadName
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+_ESCAPED = re.compile(r"=([0-9A-Fa-f]{2})")
+
+
+class ZoneNameConverter:
+    """`<zone:zone_name>`: gives the view a canonical absolute name; what is no name does not match (404)."""
+
+    regex = r"[^/]+"
+
+    def to_python(self, value: str) -> str:
+        try:
+            return names.parse(_unescape(value))
+        except BadName as exc:
+            raise ValueError(str(exc)) from exc
+
+    def to_url(self, value: str) -> str:
+        return "=2E" if value == "." else _UNSAFE.sub(_escape, value)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return "".join(f"={byte:02X}" for byte in match.group().encode())
+
+
+def _unescape(text: str) -> str:
+    """Undo `to_url`; raises ValueError for escapes that are no UTF-8."""
+    if "=" not in text:
+        return text
+    return _ESCAPED.sub(lambda match: chr(int(match.group(1), 16)), text).encode("latin-1").decode()

@@ -1,0 +1,157 @@
+"""Text cut into fields as a zone file does it, each with the column it starts in."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dns.exception import DNSException
+from dns.tokenizer import QUOTED_STRING
+from dns.tokenizer import Token as DNSToken
+
+LONGEST_STRING = 255
+
+# A bare field may hold a quoted part, as in `alpn="h2,h3"`.
+_FIELD = re.compile(r'"(?:[^"\\]|\\.)*"|(?:[^\s"();\\]|\\.)(?:[^\s"();\\]|\\.|"(?:[^"\\]|\\.)*")*', re.DOTALL)
+_TEXT_FIELD = re.compile(r'"(?:[^"\\]|\\.)*"|(?:[^\s"\\]|\\.)+', re.DOTALL)
+_WORD = re.compile(r"\s*((?:\\.|\S)+)")
+
+
+class Unreadable(Exception):
+    """The text cannot be read: why, and in which column (from 1) of the line."""
+
+    def __init__(self, message: str, column: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.column = column
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One field of a line, as written, and the column it starts in."""
+
+    text: str
+    column: int
+
+    @property
+    def quoted(self) -> bool:
+        return self.text.startswith('"')
+
+
+def word_at(text: str, position: int) -> tuple[Token, int] | None:
+    """Return the next word of the text and where it ends; None at the end of the text."""
+    match = _WORD.match(text, position)
+    return None if match is None else (Token(match.group(1), match.start(1) + 1), match.end())
+
+
+def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[list[Token], str]:
+    """Cut a line into fields as a zone file does; return them and the comment after `;`."""
+    found: list[Token] = []
+    position, depth = start, 0
+    while position < len(text):
+        char = text[position]
+        if char.isspace():
+            position += 1
+        elif char in "()":
+            depth += 1 if char == "(" else -1
+            if depth < 0:
+                raise Unreadable("This parenthesis closes nothing.", position + 1)
+            position += 1
+        elif char == ";" and comments:
+            end = text.find("\n", position)
+            if depth == 0 or end == -1:
+                return found, text[position + 1 :].strip()
+            position = end
+        else:
+            field_ = _FIELD.match(text, position)
+            if field_ is None:
+                raise Unreadable(_what_is_open(char), position + 1)
+            found.append(Token(field_.group(), position + 1))
+            position = field_.end()
+    if depth:
+        raise Unreadable("A parenthesis is not closed.", len(text))
+    return found, ""
+
+
+def split_text(text: str, start: int = 0) -> list[Token]:
+    """Cut the rdata of a TXT, where `;` and parentheses outside quotes are text."""
+    found: list[Token] = []
+    position = start
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
+            continue
+        field_ = _TEXT_FIELD.match(text, position)
+        if field_ is None:
+            raise Unreadable(_what_is_open(text[position]), position + 1)
+        found.append(Token(field_.group(), position + 1))
+        position = field_.end()
+    return found
+
+
+def _what_is_open(char: str) -> str:
+    if char == '"':
+        return "This quote is not closed."
+    if char == "\\":
+        return "A backslash at the end escapes nothing."
+    return f"{char!r} cannot stand here without quotes."
+
+
+def part_comment(text: str) -> tuple[str, str]:
+    """Part a TXT line from a comment: `;` after a blank and outside quotes, as nobody writes `k=rsa ;p=`."""
+    quoted, escaped = False, False
+    for position, char in enumerate(text):
+        if escaped:
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char == '"':
+            quoted = not quoted
+        elif char == ";" and not quoted and position and text[position - 1].isspace():
+            return text[:position], text[position + 1 :].strip()
+    return text, ""
+
+
+def logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (number, line), joining lines while a parenthesis is open; skip empty lines and comments."""
+    held: list[str] = []
+    started = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if not held and (not line.strip() or line.lstrip().startswith(";")):
+            continue
+        if not held:
+            started = number
+        held.append(line)
+        if _open_parentheses("\n".join(held)) <= 0:
+            yield started, "\n".join(held)
+            held = []
+    if held:
+        yield started, "\n".join(held)
+
+
+def _open_parentheses(text: str) -> int:
+    depth = 0
+    bare = re.sub(r'\\.|"(?:[^"\\]|\\.)*"|;[^\n]*', "", text, flags=re.DOTALL)
+    for char in bare:
+        depth += {"(": 1, ")": -1}.get(char, 0)
+    return depth
+
+
+def string_bytes(token: Token) -> bytes:
+    inner = token.text[1:-1] if token.quoted else token.text
+    try:
+        value = DNSToken(QUOTED_STRING, inner).unescape_to_bytes().value
+    except DNSException as exc:
+        raise Unreadable(
+            "A backslash is followed by one character or by three digits up to 255.", token.column
+        ) from exc
+    assert isinstance(value, bytes)
+    return value
+
+
+def quote(raw: bytes) -> str:
+    def escaped(byte: int) -> str:
+        if byte in b'"\\':
+            return "\\" + chr(byte)
+        return chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03d}"
+
+    return '"' + "".join(escaped(byte) for byte in raw) + '"'

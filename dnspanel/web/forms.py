@@ -1,0 +1,230 @@
+"""Forms of zones, nodes and people: they check shape and make values canonical; they never save."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID, uuid4
+
+from django import forms
+from django.conf import settings
+
+from dnspanel.accounts.models import Role
+from dnspanel.zones import rules
+from dnspanel.zones.edit import NewZone
+from dnspanel.zones.soa import default_soa
+from replication import names, rdtypes, rrset
+from replication.errors import BadName, ReplicationError
+from replication.rrset import RRset
+
+MOST_ZONES_AT_ONCE = 1000
+NS_TTL = 3600
+
+
+class PanelForm(forms.Form):
+    """A form whose widgets carry the design system's classes and say themselves that they are wrong."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("label_suffix", "")
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs.setdefault("class", _class_of(field.widget))
+
+    def refuse(self, field: str | None, message: str) -> None:
+        """Add what a verb refused; an unknown field becomes a message of the whole form."""
+        self.add_error(field if field in self.fields else None, message)
+
+
+def _class_of(widget: forms.Widget) -> str:
+    if isinstance(widget, forms.Select):
+        return "select"
+    return "textarea" if isinstance(widget, forms.Textarea) else "input"
+
+
+class PublishingForm(PanelForm):
+    """A form that publishes: sent twice, it publishes once."""
+
+    form_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+
+    @property
+    def id(self) -> UUID:
+        form_id = self.cleaned_data["form_id"]
+        assert isinstance(form_id, UUID)
+        return form_id
+
+
+class NewZoneForm(PublishingForm):
+    """The names of new zones, one per line, and the name servers they begin with."""
+
+    names = forms.CharField(
+        widget=forms.Textarea(
+            attrs={"rows": 3, "class": "textarea input-mono", "autofocus": True, "spellcheck": "false"}
+        ),
+        label="Name",
+        help_text="One per line makes several zones. Unicode names are welcome.",
+        max_length=300 * MOST_ZONES_AT_ONCE,
+    )
+    nameservers = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
+        label="Name servers",
+        help_text="One per line; the first one is also the primary in the SOA.",
+        max_length=4000,
+    )
+    hostmaster = forms.CharField(
+        widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
+        label="Hostmaster",
+        help_text="The mail address for the SOA, as an address or as a name.",
+        max_length=300,
+    )
+    reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
+
+    @staticmethod
+    def defaults() -> dict[str, str]:
+        """What an untouched form holds."""
+        return {
+            "nameservers": "\n".join(settings.DEFAULT_NAMESERVERS),
+            "hostmaster": str(settings.DEFAULT_HOSTMASTER),
+        }
+
+    def clean_names(self) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(_names_by_line(self.cleaned_data["names"])))
+        if len(found) > MOST_ZONES_AT_ONCE:
+            raise forms.ValidationError(f"At most {MOST_ZONES_AT_ONCE:,} zones at once; these are {len(found):,}.")
+        return found
+
+    def clean_nameservers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(_names_by_line(self.cleaned_data["nameservers"])))
+
+    def clean_hostmaster(self) -> str:
+        text = self.cleaned_data["hostmaster"]
+        local, at, domain = text.partition("@")
+        try:
+            return names.parse(local.replace(".", "\\.") + "." + domain if at else text)
+        except BadName as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    def clean(self) -> dict[str, Any]:
+        """Each zone as it would begin; what the rules of zones say against it stands at the name servers."""
+        cleaned = self.cleaned_data
+        cleaned["zones"] = []
+        if not {"names", "nameservers", "hostmaster"} <= cleaned.keys():
+            return cleaned
+        try:
+            cleaned["zones"] = [NewZone(name=name, rrsets=self._apex(name)) for name in cleaned["names"]]
+        except ReplicationError as exc:
+            self.refuse("nameservers", str(exc))
+        for message in dict.fromkeys(_errors_of(cleaned["zones"])):
+            self.refuse("nameservers", message)
+        return cleaned
+
+    def _apex(self, zone_name: str) -> tuple[RRset, ...]:
+        servers = self.cleaned_data["nameservers"]
+        soa = default_soa(zone_name, servers[0], self.cleaned_data["hostmaster"])
+        return soa, rrset.make(zone_name, rdtypes.NS, NS_TTL, servers)
+
+
+def _errors_of(zones: list[NewZone]) -> Iterator[str]:
+    """What blocks these zones, in words."""
+    for zone in zones:
+        by_key = {(found.name, found.type): found for found in zone.rrsets or ()}
+        for violation in rules.check_zone(zone.name, by_key, by_key.keys()):
+            if violation.severity == rules.Severity.ERROR:
+                yield violation.message
+
+
+def _names_by_line(text: str) -> list[str]:
+    """The names on the lines of a text; raises ValidationError that says which lines are none."""
+    found, wrong = [], []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(names.parse(line))
+        except ReplicationError as exc:
+            wrong.append(f"Line {number}: {exc}")
+    if wrong:
+        raise forms.ValidationError(wrong[:10])
+    if not found:
+        raise forms.ValidationError("Give at least one name.")
+    return found
+
+
+class DeleteZoneForm(PublishingForm):
+    """The name of the zone, typed: the zone and all its RRsets go."""
+
+    typed = forms.CharField(
+        label="Type the zone's name to delete it",
+        max_length=1100,
+        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
+
+    def __init__(self, *args: Any, zone_name: str, **kwargs: Any) -> None:
+        self.zone_name = zone_name
+        super().__init__(*args, **kwargs)
+
+    def clean_typed(self) -> str:
+        try:
+            typed = names.parse(self.cleaned_data["typed"])
+        except BadName:
+            typed = ""
+        if typed != self.zone_name:
+            raise forms.ValidationError(f"This is not {self.zone_name}")
+        return typed
+
+
+class NewNodeForm(PanelForm):
+    """A server that is to become a node."""
+
+    name = forms.CharField(
+        max_length=63,
+        help_text="Short and lasting, such as ns3.",
+        widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
+    )
+    dns_address = forms.GenericIPAddressField(label="DNS address", help_text="Where PowerDNS answers.")
+    dns_port = forms.IntegerField(label="DNS port", min_value=1, max_value=65535, initial=53)
+    agent_host = forms.CharField(
+        label="Agent host", max_length=253, help_text="Where this panel reaches the agent; a name or an address."
+    )
+    agent_port = forms.IntegerField(label="Agent port", min_value=1, max_value=65535, initial=8853)
+    schema = forms.TypedChoiceField(label="PowerDNS", coerce=int)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        schema = self.fields["schema"]
+        assert isinstance(schema, forms.TypedChoiceField)
+        schema.choices = [(number, SCHEMA_WORDS.get(number, f"schema {number}")) for number in settings.SCHEMAS]
+
+
+SCHEMA_WORDS = {
+    4: "4.7 (schema 4)",
+    5: "4.8 or 4.9 (schema 5)",
+    6: "5.0 or 5.1 (schema 6)",
+}
+
+
+class InviteForm(PanelForm):
+    """Which role the person invited will have."""
+
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.EDITOR)
+
+
+class RoleForm(PanelForm):
+    """Another role for a person."""
+
+    role = forms.ChoiceField(choices=Role.choices)
+
+
+class WelcomeForm(PanelForm):
+    """The account that an invitation makes."""
+
+    username = forms.CharField(
+        label="Name",
+        max_length=150,
+        widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "username", "spellcheck": "false"}),
+    )
+    email = forms.EmailField(label="Mail address", widget=forms.EmailInput(attrs={"autocomplete": "email"}))
+    password = forms.CharField(
+        strip=False,
+        max_length=200,
+        help_text="At least 10 characters.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )

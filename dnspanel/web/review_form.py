@@ -1,0 +1,72 @@
+"""The form that publishes a draft: reason, accepted warnings, and the zone's name where the guard asks for it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+
+from dnspanel.web.forms import PublishingForm
+from dnspanel.zones.models import Zone
+from dnspanel.zones.plan import ZonePlan
+from replication import names
+from replication.errors import BadName
+
+
+class PublishForm(PublishingForm):
+    """`accept` holds codes of warnings; `confirm-<zone id>` the typed name of a zone that the guard holds."""
+
+    reason = forms.CharField(
+        max_length=500,
+        required=False,
+        help_text="Kept in the history: why, or a ticket.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def __init__(self, *args: Any, plans: Sequence[ZonePlan], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.plans = plans
+        self.guarded = [plan for plan in plans if plan.guard]
+        for zone in self.guarded_zones:
+            self.fields[f"confirm-{zone.pk}"] = forms.CharField(
+                label=f"Type {zone.name} to confirm",
+                max_length=1100,
+                widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+            )
+
+    @property
+    def guarded_zones(self) -> list[Zone]:
+        return [plan.zone for plan in self.guarded]
+
+    @property
+    def confirmations(self) -> list[tuple[forms.BoundField, tuple[str, ...]]]:
+        """A field for each zone that the guard holds, and why it does."""
+        return [(self[f"confirm-{plan.zone.pk}"], plan.guard) for plan in self.guarded]
+
+    @property
+    def accepted(self) -> frozenset[str]:
+        """Codes of the warnings that were ticked."""
+        return frozenset(self.data.getlist("accept")) if self.is_bound else frozenset()
+
+    @property
+    def is_confirmed(self) -> bool:
+        return bool(self.guarded) and self.is_valid()
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = self.cleaned_data
+        for zone in self.guarded_zones:
+            field = f"confirm-{zone.pk}"
+            if field in data and not _is_name(data[field], zone.name):
+                self.add_error(field, f"This is not {zone.name}")
+        warnings = {violation.code for plan in self.plans for violation in plan.warnings}
+        if warnings - self.accepted:
+            self.add_error(None, "Tick each warning that you accept, or change what it warns of.")
+        if (warnings or self.guarded) and not data.get("reason", "").strip():
+            self.add_error("reason", "Say why: this publication goes over a warning.")
+        return data
+
+
+def _is_name(typed: str, name: str) -> bool:
+    try:
+        return names.parse(typed) == name
+    except BadName:
+        return False

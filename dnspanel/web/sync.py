@@ -1,0 +1,47 @@
+"""On how many nodes a publication has arrived, in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dnspanel.fleet.health import Health, Word
+from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.queries import Standing
+from dnspanel.web.templatetags.panel import duration
+
+# Words that mean a fault rather than a change on its way.
+_FAULTS = frozenset({Word.OFFLINE, Word.REJECTING, Word.STALE})
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """How a zone's newest revision stands on the nodes that take pushes; `tone` is ok, warn, bad or quiet."""
+
+    tone: str
+    reached: int
+    total: int
+    behind: str  # "ns3 late 40 s", or nothing
+
+
+def sync_of(sequence: int, standings: Sequence[Standing]) -> Sync:
+    """How many active nodes have proved to answer with this sequence, and what the others do."""
+    active = [standing for standing in standings if standing.node.state == NodeState.ACTIVE]
+    late = [standing for standing in active if not has_reached(standing, sequence)]
+    if not active:
+        return Sync("quiet", 0, 0, "no active node")
+    if not late:
+        return Sync("ok", len(active), len(active), "")
+    named = [f"{standing.node.name} {_spoken(standing.health)}" for standing in late[:_MOST_NAMED]]
+    if len(late) > _MOST_NAMED:
+        named.append(f"{len(late) - _MOST_NAMED} more")
+    fault = any(standing.health.word in _FAULTS for standing in late)
+    return Sync("bad" if fault else "warn", len(active) - len(late), len(active), ", ".join(named))
+
+
+def has_reached(standing: Standing, sequence: int) -> bool:
+    """Whether the node has proved that it answers with this sequence of the present log."""
+    return standing.node.epoch == standing.head_epoch and standing.node.acked >= sequence
+
+
+def _spoken(health: Health) -> str:
+    return f"{health.word} {duration(health.lag_seconds)}" if health.lag_seconds >= 1 else str(health.word)

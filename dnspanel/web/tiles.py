@@ -1,0 +1,166 @@
+"""A node as a tile of the fleet page: numbers made readable, and the geometry of its two small drawings. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dnspanel.fleet.health import Word
+from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.queries import Standing
+from dnspanel.fleet.telemetry import LiveNow
+from dnspanel.web.templatetags.panel import duration
+from replication.position import Position
+
+SPARK_WIDTH, SPARK_HEIGHT = 120, 28
+_NO_NUMBER = "–"
+_TONES = {
+    Word.LIVE: ("ok", "check"),
+    Word.CATCHING_UP: ("info", "sync"),
+    Word.LATE: ("warn", "clock"),
+    Word.STALE: ("bad", "alert"),
+    Word.OFFLINE: ("bad", "offline"),
+    Word.REJECTING: ("bad", "error"),
+    Word.DRAINED: ("quiet", "pause"),
+    Word.WAITING: ("info", "key"),
+    Word.RETIRED: ("quiet", "minus"),
+}
+RCODES = (("noerror", "NOERROR"), ("nxdomain", "NXDOMAIN"), ("servfail", "SERVFAIL"), ("other", "other"))
+
+
+@dataclass(frozen=True, slots=True)
+class BarPart:
+    """One part of the bar of answers by rcode, in percent of its width."""
+
+    rcode: str
+    text: str
+    x: str
+    width: str
+    share: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """What a tile shows of one node."""
+
+    standing: Standing
+    tone: str
+    icon: str
+    qps: str
+    spark: tuple[str, ...]  # one polyline per stretch without a gap
+    spark_top: str
+    bar: tuple[BarPart, ...]
+    position: str
+    behind: str  # "current", "−3", or why there is none
+    lag: str  # "3 · 40 s" or "none"
+    latency: str
+    cache_hit: str
+    powerdns: str
+    agent: str
+    epoch: str  # its first eight digits, or nothing
+    digest: str  # its first sixteen digits, or nothing
+
+
+@dataclass(frozen=True, slots=True)
+class FleetLine:
+    """The line above the tiles."""
+
+    live: int
+    total: int
+    qps: str
+    head: str
+    lag: str
+
+
+def tile_of(standing: Standing, now: LiveNow | None, head: Position) -> Tile:
+    """The tile of a node; `now` is None while there are no live numbers of it."""
+    tone, icon = _TONES[standing.health.word]
+    minute = now.qps_minute if now else ()
+    return Tile(
+        standing=standing,
+        tone=tone,
+        icon=icon,
+        qps=rate(now.qps if now else None),
+        spark=sparkline(minute),
+        spark_top=rate(max((point for point in minute if point is not None), default=None)),
+        bar=rcode_bar(now.rcodes if now else {}),
+        position=f"{standing.node.acked:,}" if standing.node.epoch else "nothing yet",
+        behind=_behind(standing, head),
+        lag=_lag(standing),
+        latency=milliseconds(now.latency_ms if now else None),
+        cache_hit=percent(now.cache_hit if now else None),
+        powerdns=str(standing.node.versions.get("powerdns", "")) or _NO_NUMBER,
+        agent=str(standing.node.versions.get("agent", "")) or _NO_NUMBER,
+        epoch=str(standing.node.epoch)[:8] if standing.node.epoch else "",
+        digest=bytes(standing.node.digest).hex()[:16] if standing.node.digest else "",
+    )
+
+
+def fleet_line(standings: Sequence[Standing], live: Mapping[int, LiveNow], head: Position) -> FleetLine:
+    """Totals; only nodes that take pushes count as live or late."""
+    active = [standing for standing in standings if standing.node.state == NodeState.ACTIVE]
+    rates = [now.qps for now in live.values() if now.qps is not None]
+    lags = [standing.health.lag_seconds for standing in active if standing.health.lag]
+    return FleetLine(
+        live=sum(standing.health.word == Word.LIVE for standing in active),
+        total=len(active),
+        qps=rate(sum(rates) if rates else None),
+        head=f"{head.sequence:,}",
+        lag=duration(max(lags)) if lags else "none",
+    )
+
+
+def _behind(standing: Standing, head: Position) -> str:
+    if standing.node.epoch is None:
+        return ""
+    if standing.node.epoch != head.epoch:
+        return "of another history"
+    return f"−{standing.health.lag:,}" if standing.health.lag else "current"
+
+
+def _lag(standing: Standing) -> str:
+    health = standing.health
+    if health.word == Word.WAITING:
+        return _NO_NUMBER
+    return f"{health.lag:,} · {duration(health.lag_seconds)}" if health.lag else "none"
+
+
+def rate(per_second: float | None) -> str:
+    """12.4 below a hundred, above it whole numbers."""
+    if per_second is None:
+        return _NO_NUMBER
+    return f"{per_second:,.0f}" if per_second >= 99.95 or per_second == int(per_second) else f"{per_second:.1f}"
+
+
+def milliseconds(value: float | None) -> str:
+    if value is None:
+        return _NO_NUMBER
+    return f"{value:.0f} ms" if value >= 10 else f"{value:.2f} ms"
+
+
+def percent(share: float | None) -> str:
+    return _NO_NUMBER if share is None else f"{100 * share:.0f} %"
+
+
+def sparkline(values: Sequence[float | None]) -> tuple[str, ...]:
+    """Points for `<polyline>`, oldest left, zero at the foot; a gap in the numbers is a gap in the line."""
+    top = max((value for value in values if value is not None), default=0) or 1
+    step = SPARK_WIDTH / max(1, len(values) - 1)
+    lines: list[list[str]] = [[]]
+    for at, value in enumerate(values):
+        if value is None:
+            lines.append([])
+        else:
+            lines[-1].append(f"{at * step:.1f},{SPARK_HEIGHT - 1.5 - (SPARK_HEIGHT - 3) * value / top:.1f}")
+    return tuple(" ".join(line) for line in lines if len(line) > 1)
+
+
+def rcode_bar(rates: Mapping[str, float]) -> tuple[BarPart, ...]:
+    """The parts of the bar; none while nothing is answered."""
+    total = sum(rates.values())
+    parts: list[BarPart] = []
+    x = 0.0
+    for rcode, text in RCODES:
+        width = 100 * rates.get(rcode, 0) / total if total else 0
+        if width:
+            parts.append(BarPart(rcode, text, f"{x:.2f}", f"{width:.2f}", f"{width:.0f} %" if width >= 1 else "< 1 %"))
+        x += width
+    return tuple(parts)

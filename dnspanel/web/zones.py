@@ -1,0 +1,167 @@
+"""Pages of zones as a whole: the list, new ones, deletion, the trash. The editor is in `editor`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.queries import Standing, node_standings
+from dnspanel.web.forms import DeleteZoneForm, NewZoneForm
+from dnspanel.web.frame import PanelRequest
+from dnspanel.web.sync import Sync, sync_of
+from dnspanel.zones import access, edit, queries
+from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash
+from dnspanel.zones.models import Channel, Publication
+
+LONGEST_SEARCH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ListedZone:
+    """A zone in the list and where it stands on the nodes."""
+
+    zone: queries.ZoneRow
+    sync: Sync
+
+
+@require_safe
+def zone_list(request: PanelRequest) -> HttpResponse:
+    """All zones, or those a search finds; whole page, the list alone, or only its next rows."""
+    search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    page = queries.zone_page(user=request.user, search=search, after=request.GET.get("after", ""))
+    context = {
+        "zones": _with_sync(page.rows, node_standings(now=timezone.now())),
+        "next_after": page.next_after,
+        "search_text": search,
+        "terms": search.split(),
+    }
+    fragments = {"zone-more": "zones/_zone_rows.html", "zone-list": "zones/_zone_list.html"}
+    target = request.htmx.target if request.htmx else None
+    return render(request, fragments.get(target or "", "zones/list.html"), context)
+
+
+def _with_sync(rows: Sequence[queries.ZoneRow], standings: Sequence[Standing]) -> list[ListedZone]:
+    """Zones published together stand alike, so each sequence is worked out once."""
+    syncs = {sequence: sync_of(sequence, standings) for sequence in {row.sequence for row in rows}}
+    return [ListedZone(row, syncs[row.sequence]) for row in rows]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_new(request: PanelRequest) -> HttpResponse:
+    """Make zones of the names typed; with htmx, a GET shows what they would begin with."""
+    access.require(request.user, Permission.EDIT)
+    if request.method != "POST":
+        if request.htmx:
+            return _new_zone_preview(request)
+        return _new_zone_page(request, NewZoneForm(initial=NewZoneForm.defaults()))
+    form = NewZoneForm(request.POST)
+    publication = _create(form, request) if form.is_valid() else None
+    if publication is None:
+        return _new_zone_page(request, form, status=422)
+    names = form.cleaned_data["names"]
+    if len(names) > 1:
+        messages.success(request, f"{len(names):,} zones created.")
+        return redirect("publication", publication.sequence)
+    messages.success(request, f"{names[0]} created; on its way to the nodes.")
+    return redirect("zone-detail", names[0])
+
+
+def _create(form: NewZoneForm, request: PanelRequest) -> Publication | None:
+    """The publication, or None after the form was told why there is none."""
+    try:
+        return edit.create_zones(
+            zones=form.cleaned_data["zones"],
+            author=request.user,
+            channel=Channel.WEB,
+            now=timezone.now(),
+            reason=form.cleaned_data["reason"],
+            form_id=form.id,
+        )
+    except NameRefused as exc:
+        form.refuse("names", str(exc))
+        return None
+
+
+def _new_zone_page(request: PanelRequest, form: NewZoneForm, status: int = 200) -> HttpResponse:
+    preview = _preview(NewZoneForm(form.data or form.initial))
+    return render(request, "zones/new.html", {"form": form, **preview}, status=status)
+
+
+def _new_zone_preview(request: PanelRequest) -> HttpResponse:
+    return render(request, "zones/_new_preview.html", _preview(NewZoneForm(request.GET)))
+
+
+def _preview(form: NewZoneForm) -> dict[str, object]:
+    return {"apex": _apex(form), "days": edit.TRASH_DAYS}
+
+
+def _apex(form: NewZoneForm) -> dict[str, object]:
+    """What the first of the named zones would begin with; empty while that cannot be said."""
+    form.is_valid()
+    zones = form.cleaned_data["zones"]
+    return {"name": zones[0].name, "rrsets": zones[0].rrsets, "others": len(zones) - 1} if zones else {}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Ask for the zone's name, then put the zone into the trash."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
+    if not form.is_valid():
+        nodes = sync_of(zone.sequence, node_standings(now=timezone.now()))
+        context = {"zone": zone, "form": form, "nodes": nodes, "days": edit.TRASH_DAYS}
+        return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
+    publication = edit.delete_zone(
+        zone=zone,
+        author=request.user,
+        channel=Channel.WEB,
+        now=timezone.now(),
+        reason=form.cleaned_data["reason"],
+        form_id=form.id,
+    )
+    messages.success(request, f"{zone.name} is in the trash for {edit.TRASH_DAYS} days.")
+    return redirect("publication", publication.sequence)
+
+
+@dataclass(frozen=True, slots=True)
+class TrashedZone:
+    """A deleted zone and how long it can still be restored."""
+
+    zone: queries.ZoneRow
+    days_left: int
+
+
+@require_safe
+def zone_trash(request: PanelRequest) -> HttpResponse:
+    """Deleted zones, the newest first."""
+    now = timezone.now()
+    page = queries.trash_page(user=request.user, after=request.GET.get("after", ""))
+    zones = [TrashedZone(row, _days_left(row.deleted_at, now)) for row in page.rows]
+    context = {"zones": zones, "next_after": page.next_after, "days": edit.TRASH_DAYS}
+    return render(request, "zones/trash.html", context)
+
+
+def _days_left(deleted_at: datetime | None, now: datetime) -> int:
+    return max(0, edit.TRASH_DAYS - (now - deleted_at).days) if deleted_at else 0
+
+
+@require_POST
+def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
+    """Bring a zone back from the trash."""
+    zone = access.trashed_zone_for_restoring(request.user, zone_id)
+    try:
+        edit.restore_zone(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now())
+    except NotInTrash:
+        messages.success(request, f"{zone.name} is back already.")
+    except NameTaken:
+        messages.error(request, f"{zone.name} cannot come back: a zone of this name exists. Nothing was changed.")
+        return redirect("zone-trash")
+    else:
+        messages.success(request, f"{zone.name} is back as it was, with a higher serial.")
+    return redirect("zone-detail", zone.name)

@@ -1,0 +1,175 @@
+// The zone editor on top of its plain pages: rows that open where they are clicked, keys, quick add, rows that
+// arrive in their place. Nothing here knows DNS; the server says what a row is and where it sorts.
+const byId = (id) => document.getElementById(id);
+// A field that somebody made larger carries a style, which the policy of the page forbids to copy.
+htmx.config.attributesToSettle = ["class"];
+const rows = () => [...document.querySelectorAll("#rrsets > tbody[data-order]")].filter((row) => row.dataset.order);
+
+// ── Rows open where they are clicked ──────────────────────────────────────────────────────────────────────────
+
+function openRow(row, field) {
+  const link = row?.querySelector("[data-edit]");
+  if (!link) return false;
+  const address = `${link.getAttribute("href")}&focus=${field}`;
+  htmx.ajax("GET", address, { source: link, target: row, swap: "outerHTML" });
+  return true;
+}
+
+document.addEventListener("click", (event) => {
+  const cell = event.target.closest("#rrsets td[data-field]");
+  if (!cell || event.target.closest("a, button, input, textarea, label, summary")) return;
+  if (String(getSelection()).trim()) return; // somebody marks text to copy it
+  openRow(cell.closest("tbody"), cell.dataset.field);
+});
+
+document.addEventListener("click", (event) => {
+  const target = event.target.closest("[data-close], [data-close-panel]");
+  if (!target) return;
+  event.preventDefault();
+  if ("closePanel" in target.dataset) {
+    byId("paste-panel")?.replaceChildren();
+    byId("quick-line")?.focus();
+    return;
+  }
+  const row = target.closest("tbody");
+  row.replaceChildren();
+  row.className = "";
+  row.hidden = true;
+  row.removeAttribute("data-row");
+  byId("quick-line")?.focus();
+});
+
+// ── Keys ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const FIELD_OF_KEY = { e: "values", t: "ttl", c: "comment" };
+const BUTTON_OF_KEY = { d: "[data-delete]", u: "[data-undo]", h: "[data-history]" };
+
+document.addEventListener("panel:key", (event) => {
+  const { key, row } = event.detail;
+  if (!row?.closest("#rrsets")) return;
+  const button = BUTTON_OF_KEY[key] && row.querySelector(BUTTON_OF_KEY[key]);
+  if (button) button.click();
+  if (button || (FIELD_OF_KEY[key] && openRow(row, FIELD_OF_KEY[key]))) event.preventDefault();
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.isComposing) return;
+  const row = event.target.closest?.("tbody.is-editing");
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    if (row) row.querySelector("[data-row-form]").requestSubmit();
+    else document.querySelector("[data-ctrl-enter]:not(:disabled)")?.click();
+  } else if (event.key === "Enter" && !event.shiftKey && row && event.target.matches("textarea")) {
+    event.preventDefault();
+    row.querySelector("[data-row-form]").requestSubmit();
+  } else if (event.key === "Escape" && row) {
+    event.preventDefault();
+    row.querySelector("[data-cancel]").click();
+  } else if (event.key === "Escape" && event.target.id === "quick-line") {
+    event.target.blur();
+  } else if (event.key === "ArrowDown" && event.target.id === "quick-line") {
+    const first = document.querySelector("#rrsets .row-link");
+    if (first) event.preventDefault();
+    first?.focus();
+  }
+});
+
+// ── Quick add: the field stays, so that the next line can be typed while the last one travels ─────────────────
+
+let sentLine = null;
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (event.detail.elt.id === "quick") sentLine = byId("quick-line").value;
+});
+
+document.addEventListener("htmx:afterRequest", (event) => {
+  const field = byId("quick-line");
+  if (event.detail.elt.id !== "quick" || !field) return;
+  const { status } = event.detail.xhr;
+  if (status === 422) field.setAttribute("aria-invalid", "true");
+  if (status === 200 && sentLine !== null && field.value.startsWith(sentLine)) {
+    field.value = field.value.slice(sentLine.length);
+  }
+  sentLine = null;
+});
+
+document.addEventListener("input", (event) => {
+  if (event.target.id === "quick-line") event.target.removeAttribute("aria-invalid");
+});
+
+document.addEventListener("paste", (event) => {
+  const address = event.target.dataset?.paste;
+  const text = event.clipboardData?.getData("text/plain") ?? "";
+  if (!address || !text.trim().includes("\n")) return;
+  event.preventDefault();
+  htmx.ajax("POST", address, { target: "#paste-panel", swap: "innerHTML", values: { text } });
+});
+
+// ── Rows that come out of band go to the place that their order says ──────────────────────────────────────────
+
+let openRows = [];
+
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  if (event.detail.target?.id !== "rrsets") return;
+  for (const row of event.detail.fragment.querySelectorAll("tbody[id]")) {
+    const there = byId(row.id);
+    if (there?.classList.contains("is-editing")) row.remove(); // what is being typed there stays
+    else there?.remove();
+    row.classList.add("is-new");
+  }
+});
+
+document.addEventListener("htmx:oobAfterSwap", (event) => {
+  if (event.detail.target?.id !== "rrsets") return;
+  byId("no-rows")?.remove();
+  document.querySelectorAll("#rrsets > tbody.is-new").forEach(place);
+  groupNames();
+});
+
+function place(row) {
+  const next = rows().find((other) => other !== row && other.dataset.order > row.dataset.order) ?? byId("more-rows");
+  if (next) next.before(row);
+  setTimeout(() => row.classList.remove("is-new"), 1600);
+}
+
+function groupNames() {
+  let above = null;
+  for (const row of rows()) {
+    row.classList.toggle("repeats-name", row.dataset.name !== undefined && row.dataset.name === above);
+    above = row.dataset.name ?? null;
+  }
+}
+
+// Filtering and refreshing replace the table; rows that are being edited survive it with what was typed.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const target = event.detail.target;
+  if (target?.id === "rrset-table") openRows = [...target.querySelectorAll("tbody.is-editing")];
+  // A row that goes away hands the focus to its neighbour.
+  if (target?.matches?.("#rrsets > tbody") && !event.detail.serverResponse.trimStart().startsWith("<tbody")) {
+    const all = rows();
+    const at = all.indexOf(target);
+    const neighbour = all[at + 1] ?? all[at - 1];
+    setTimeout(() => neighbour?.querySelector(".row-link")?.focus());
+  }
+});
+
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (!openRows.length || !byId("rrsets")) return;
+  for (const row of openRows) {
+    const there = byId(row.id);
+    if (there && there !== row) there.replaceWith(row);
+    else if (!there) { byId("rrsets").append(row); place(row); }
+  }
+  openRows = [];
+  groupNames();
+});
+
+// An empty filter needs no place in the address.
+document.addEventListener("htmx:configRequest", (event) => {
+  // After Enter, what was just typed is asked about no more.
+  const isAnswered = event.detail.elt.id === "quick-line" && document.querySelector("#quick-below .is-ok");
+  if (isAnswered && !event.detail.elt.value.trim()) event.preventDefault();
+  if (!event.detail.elt.matches(".editor-filter")) return;
+  const { parameters } = event.detail;
+  for (const name of ["q", "type", "in"]) if (parameters[name] === "") delete parameters[name];
+});

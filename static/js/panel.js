@@ -1,0 +1,264 @@
+// What every page needs: htmx's settings, sign-in again, toasts, focus after a swap, theme, menus, keys.
+// Scripts of single pages listen to `panel:key` (detail: key, row) and may preventDefault() it.
+const byId = (id) => document.getElementById(id);
+const cookie = (name) => document.cookie.split("; ").find((part) => part.startsWith(`${name}=`))?.slice(name.length + 1);
+
+// ── htmx ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// A refused form (422) and a conflict (409) come back as the fragment to show; other errors are not swapped.
+const SHOWN_ERRORS = new Set([422, 409]);
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (SHOWN_ERRORS.has(event.detail.xhr.status)) {
+    event.detail.shouldSwap = true;
+    event.detail.isError = false;
+  }
+});
+
+// Signing in again changes the CSRF token; the cookie always holds the one that counts.
+document.addEventListener("htmx:configRequest", (event) => {
+  const token = cookie("csrftoken");
+  if (!token) return;
+  event.detail.headers["X-CSRFToken"] = token;
+  if ("csrfmiddlewaretoken" in event.detail.parameters) event.detail.parameters.csrfmiddlewaretoken = token;
+});
+
+let requestsUnderWay = 0;
+const isQuiet = (element) => element.closest?.("[data-live], [data-quiet]");
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (isQuiet(event.detail.elt)) return;
+  requestsUnderWay += 1;
+  document.documentElement.classList.add("is-busy");
+  event.detail.target?.setAttribute("aria-busy", "true");
+});
+
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (isQuiet(event.detail.elt)) return;
+  requestsUnderWay = Math.max(0, requestsUnderWay - 1);
+  if (!requestsUnderWay) document.documentElement.classList.remove("is-busy");
+  event.detail.target?.removeAttribute("aria-busy");
+});
+
+document.addEventListener("htmx:responseError", (event) => {
+  const { status } = event.detail.xhr;
+  if (status === 401) return askToSignIn(event.detail.requestConfig);
+  if (isQuiet(event.detail.elt)) return;
+  if (status === 403) return toast("bad", "You may not do that. Nothing was changed.");
+  toast("bad", `The server answered ${status}. Nothing was changed; try again.`);
+});
+
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (isQuiet(event.detail.elt) && !event.detail.elt.matches("form")) return;
+  const within = document.contains(event.detail.target) ? event.detail.target : document;
+  const next = within.querySelector('[aria-invalid="true"], [data-focus]');
+  next?.focus();
+});
+
+document.querySelector('main [aria-invalid="true"]')?.focus();
+
+// ── Events the server sends by HX-Trigger ─────────────────────────────────────────────────────────────────────
+
+function speak(text) {
+  const region = byId("live-region");
+  region.textContent = "";
+  requestAnimationFrame(() => { region.textContent = text; });
+}
+
+function toast(kind, text) {
+  const element = byId("toast-template").content.firstElementChild.cloneNode(true);
+  element.classList.add(`is-${kind}`);
+  element.querySelector("p").textContent = text;
+  const use = element.querySelector(".icon use");
+  const icon = { warn: "alert", bad: "error" }[kind];
+  if (icon) use.setAttribute("href", use.getAttribute("href").replace(/#.*/, `#${icon}`));
+  byId("toasts").append(element);
+  speak(text);
+  fade(element, kind === "bad" ? 12000 : 5000);
+}
+
+function fade(element, milliseconds) {
+  setTimeout(() => (element.matches(":hover, :focus-within") ? fade(element, 2000) : element.remove()), milliseconds);
+}
+
+document.addEventListener("toast", (event) => toast(event.detail.kind ?? "ok", event.detail.text));
+document.addEventListener("speak", (event) => speak(event.detail.value ?? event.detail.text));
+document.addEventListener("focus-on", (event) => document.querySelector(event.detail.value)?.focus());
+document.querySelectorAll("[data-toast]").forEach((element) => fade(element, 8000));
+
+// ── Sign in again, on top of the page, then repeat what was asked ─────────────────────────────────────────────
+
+const signInDialog = byId("sign-in-dialog");
+let refused = [];
+
+function askToSignIn(request) {
+  if (!signInDialog) return location.reload();
+  if (request && !refused.some((other) => other.elt === request.elt && other.path === request.path)) refused.push(request);
+  if (!signInDialog.open) signInDialog.showModal();
+}
+
+async function signInAgain(form) {
+  const body = new FormData(form);
+  const token = cookie("csrftoken");
+  if (token) body.set("csrfmiddlewaretoken", token);
+  const answer = await fetch(form.action, { method: "POST", body, headers: { "X-Requested-With": "XMLHttpRequest", Accept: "application/json" } });
+  if (answer.ok) return null;
+  const problem = await answer.json().catch(() => null);
+  const fields = problem?.form;
+  const errors = [...(fields?.errors ?? []), ...Object.values(fields?.fields ?? {}).flatMap((field) => field.errors)];
+  return errors[0] ?? `The server answered ${answer.status}. Try again.`;
+}
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.matches("[data-sign-in]")) return;
+  event.preventDefault();
+  const error = await signInAgain(form).catch(() => "Not connected. Try again.");
+  const line = form.querySelector("[data-sign-in-error]");
+  line.textContent = error ?? "";
+  line.hidden = !error;
+  form.querySelector('[type="password"]').value = "";
+  if (error) return form.querySelector('[type="password"]').focus();
+  const token = cookie("csrftoken");
+  document.querySelectorAll('input[name="csrfmiddlewaretoken"]').forEach((input) => { input.value = token; });
+  signInDialog.close();
+  const again = refused;
+  refused = [];
+  for (const request of again) {
+    if (document.contains(request.elt)) htmx.ajax(request.verb, request.path, { source: request.elt, values: request.parameters });
+  }
+});
+
+signInDialog?.addEventListener("cancel", (event) => event.preventDefault());
+
+// ── Theme ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function showTheme() {
+  const chosen = document.documentElement.dataset.theme ?? "";
+  for (const button of document.querySelectorAll("[data-theme-choice]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.themeChoice === chosen));
+  }
+}
+
+function chooseTheme(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+  try {
+    if (theme) localStorage.setItem("theme", theme);
+    else localStorage.removeItem("theme");
+  } catch {
+    // Storage may be refused; the choice then lasts as long as the page.
+  }
+  showTheme();
+  document.dispatchEvent(new CustomEvent("panel:theme"));
+}
+
+document.querySelectorAll("[data-themes]").forEach((element) => { element.hidden = false; });
+showTheme();
+
+// ── Menus, dialogs, copying ───────────────────────────────────────────────────────────────────────────────────
+
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details[data-menu][open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+  const target = event.target.closest("[data-opens], [data-dismiss], [data-theme-choice], [data-copy]");
+  if (!target) return;
+  if (target.dataset.opens) byId(target.dataset.opens)?.showModal();
+  if ("dismiss" in target.dataset) target.closest("[data-toast]").remove();
+  if ("themeChoice" in target.dataset) chooseTheme(target.dataset.themeChoice);
+  if ("copy" in target.dataset) copy(byId(target.dataset.copy));
+});
+
+async function copy(source) {
+  const text = source.value ?? source.textContent.trim();
+  try {
+    await navigator.clipboard.writeText(text);
+    toast("ok", "Copied.");
+  } catch {
+    getSelection().selectAllChildren(source);
+    toast("warn", "The browser did not allow copying; the text is selected.");
+  }
+}
+
+// A second click while the first is on its way does not send the form twice; going back makes it usable again.
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || event.target.method === "dialog" || event.target.matches("[hx-get], [hx-post]")) return;
+  if (event.target.dataset.sent) return event.preventDefault();
+  if (event.target.method === "post") event.target.dataset.sent = "yes";
+});
+addEventListener("pageshow", () => {
+  document.querySelectorAll("form[data-sent]").forEach((form) => { delete form.dataset.sent; });
+});
+
+// ── Keys ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const isTyping = (element) => element.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+const isShown = (element) => element.getClientRects().length > 0;
+let goPressedAt = 0;
+
+function currentRow() {
+  return document.activeElement?.closest?.("[data-row]") ?? null;
+}
+
+function moveRow(step) {
+  const rows = [...document.querySelectorAll("[data-row]")].filter(isShown);
+  if (!rows.length) return;
+  const at = rows.indexOf(currentRow());
+  const next = rows[at < 0 ? (step > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + step))];
+  (next.querySelector(".row-link") ?? next.querySelector("a, button") ?? next).focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+function pressFor(key) {
+  const element = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].find(isShown);
+  if (!element) return false;
+  if (element.matches("input, textarea, select")) {
+    element.focus();
+    element.select?.();
+  } else {
+    element.click();
+  }
+  return true;
+}
+
+function panelKey(key) {
+  if (key === "g") {
+    goPressedAt = Date.now();
+    return true;
+  }
+  if (Date.now() - goPressedAt < 1200) {
+    goPressedAt = 0;
+    const link = document.querySelector(`[data-go="${CSS.escape(key)}"]`);
+    link?.click();
+    return Boolean(link);
+  }
+  const event = new CustomEvent("panel:key", { detail: { key, row: currentRow() }, cancelable: true });
+  if (!document.dispatchEvent(event)) return true;
+  if (key === "j" || key === "k") {
+    moveRow(key === "j" ? 1 : -1);
+    return true;
+  }
+  if (key === "?") {
+    byId("keys-dialog")?.showModal();
+    return true;
+  }
+  return pressFor(key);
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.key === "Escape") {
+    document.querySelectorAll("details[data-menu][open]").forEach((menu) => {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    });
+    if (event.target.id === "top-search") event.target.blur();
+    return;
+  }
+  if (event.key.length !== 1 || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+  if (panelKey(event.key)) event.preventDefault();
+});
+
+const pageKeys = byId("page-keys");
+if (pageKeys) byId("keys-list")?.append(pageKeys.content.cloneNode(true));

@@ -1,0 +1,36 @@
+"""Fixtures of the tests of pages: the cast, each with a browser of their own."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.test import Client
+
+from dnspanel.accounts.models import User
+from tests.dnspanel.fleet.conftest import active_node as active_node
+from tests.dnspanel.fleet.conftest import live_redis as live_redis
+from tests.dnspanel.fleet.conftest import waiting_node as waiting_node
+from tests.dnspanel.zones.conftest import MakeZone
+from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.people import alice as alice
+from tests.people import bob as bob
+from tests.people import charlie as charlie
+from tests.people import dora as dora
+
+Browser = Callable[..., Client]
+HTMX = {"HX-Request": "true"}
+
+__all__ = ["HTMX", "Browser", "MakeZone"]
+
+
+@pytest.fixture
+def browser() -> Browser:
+    """Makes a client in which this person is signed in (nobody: Dora); it minds CSRF only when asked to."""
+
+    def make(user: User | AnonymousUser | None = None, *, csrf: bool = False) -> Client:
+        client = Client(enforce_csrf_checks=csrf)
+        if isinstance(user, User):
+            client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    return make

@@ -1,0 +1,57 @@
+"""What templates say in one word."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.web.templatetags import panel
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 s"),
+        (59.9, "59 s"),
+        (60, "1 min"),
+        (3599, "59 min"),
+        (7200, "2 h"),
+        (86_400, "1 day"),
+        (59 * 86_400, "59 days"),
+        (90 * 86_400, "3 months"),
+        (800 * 86_400, "2 years"),
+    ],
+)
+def test_a_duration_is_said_in_the_largest_unit_that_fits(seconds: float, words: str) -> None:
+    assert panel.duration(seconds) == words
+
+
+def test_an_age_carries_its_exact_moment() -> None:
+    at = timezone.now() - timedelta(minutes=3)
+    shown = panel.ago(at)
+    assert f'title="{at:%Y-%m-%d %H:%M:%S} UTC"' in shown
+    assert ">3 min ago</time>" in shown
+    assert panel.ago(None) == "never"
+    assert "just now" in panel.ago(timezone.now() + timedelta(seconds=2))
+
+
+def test_a_name_is_shown_in_unicode_only_where_that_differs() -> None:
+    assert panel.idn("xn--mnchen-3ya.test.") == "münchen.test."
+    assert panel.idn("example.test.") == ""
+
+
+def test_parameters_that_are_empty_do_not_stand_in_the_query_string() -> None:
+    assert panel.querystring_of(q="", after="a b") == "after=a+b"
+
+
+def test_icons_say_nothing_to_a_screen_reader() -> None:
+    shown = panel.icon("zones")
+    assert 'aria-hidden="true"' in shown
+    assert "img/icons.svg#zones" in shown
+    assert panel.message_icon("error") == "error"
+    assert panel.message_icon("success") == "check"
+
+
+def test_counts_and_types_are_readable() -> None:
+    assert panel.count(1234567) == "1,234,567"
+    assert panel.rrtype(65401) == "ALIAS"

@@ -1,0 +1,193 @@
+"""Every URL as every role, against one reviewed table.
+
+A URL or a method that is not in the table fails the test: whoever adds one
+says here who may use it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission, can
+from dnspanel.fleet.models import Node
+from dnspanel.zones.models import Publication, Zone
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+
+READ, EDIT, NODES, PEOPLE = Permission.READ, Permission.EDIT, Permission.NODES, Permission.PEOPLE
+EVERYBODY = None
+ZONE = {"zone_name": "example.test."}
+REVISION = {**ZONE, "number": 1}
+RRSET = {"name": "www.example.test.", "type": "A"}
+NODE = {"name": "ns1"}
+ENROLLING = {"name": "ns2"}
+
+
+@dataclass(frozen=True)
+class Door:
+    """One URL with one method: which permission opens it, and with what it is tried."""
+
+    name: str
+    method: str
+    permission: Permission | None
+    args: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.name}"
+
+
+DOORS = [
+    Door("account_login", "GET", EVERYBODY),
+    Door("account_login", "POST", EVERYBODY),
+    Door("account_inactive", "GET", EVERYBODY),
+    Door("welcome", "GET", EVERYBODY, {"secret": "nonsense"}),
+    Door("welcome", "POST", EVERYBODY, {"secret": "nonsense"}),
+    Door("enroll-agent", "POST", EVERYBODY),
+    Door("healthz", "GET", EVERYBODY),
+    Door("home", "GET", READ),
+    Door("account_logout", "GET", READ),
+    Door("account_logout", "POST", READ),
+    Door("account_change_password", "GET", READ),
+    Door("account_change_password", "POST", READ),
+    Door("draft-pill", "GET", READ),
+    Door("fleet-pill", "GET", READ),
+    # Zones
+    Door("zone-list", "GET", READ),
+    Door("zone-trash", "GET", READ),
+    Door("zone-new", "GET", EDIT),
+    Door("zone-new", "POST", EDIT),
+    Door("zone-delete", "GET", EDIT, ZONE),
+    Door("zone-delete", "POST", EDIT, ZONE),
+    Door("zone-restore", "POST", EDIT, {"zone_id": 0}),
+    # The editor
+    Door("zone-detail", "GET", READ, ZONE),
+    Door("zone-news", "GET", READ, ZONE, {"revision": "1"}),
+    Door("zone-sync", "GET", READ, ZONE),
+    Door("zone-quick", "GET", EDIT, ZONE),
+    Door("zone-quick", "POST", EDIT, ZONE),
+    Door("zone-paste", "GET", EDIT, ZONE),
+    Door("zone-paste", "POST", EDIT, ZONE),
+    Door("zone-rrset", "GET", EDIT, ZONE, RRSET),
+    Door("zone-rrset", "POST", EDIT, ZONE, RRSET),
+    Door("zone-rrset-row", "GET", READ, ZONE, RRSET),
+    Door("zone-rrset-delete", "POST", EDIT, ZONE, RRSET),
+    Door("zone-rrset-undo", "POST", EDIT, ZONE, RRSET),
+    Door("zone-discard", "POST", EDIT, ZONE),
+    # Review and publication
+    Door("zone-review", "GET", EDIT, ZONE),
+    Door("zone-review", "POST", EDIT, ZONE),
+    Door("changes", "GET", EDIT),
+    Door("changes", "POST", EDIT),
+    Door("changes-discard", "POST", EDIT),
+    Door("changes-resolve", "POST", EDIT, {"operation_id": 1}, {"zone": "example.test.", "choice": "mine"}),
+    Door("publication", "GET", READ, {"sequence": 0}),
+    Door("publication-undo", "POST", EDIT, {"sequence": 0}),
+    # History
+    Door("zone-history", "GET", READ, ZONE),
+    Door("zone-compare", "GET", READ, ZONE),
+    Door("zone-record-history", "GET", READ, ZONE, RRSET),
+    Door("zone-revision", "GET", READ, REVISION),
+    Door("zone-revision-undo", "POST", EDIT, REVISION),
+    Door("zone-return", "POST", EDIT, REVISION),
+    # Nodes
+    Door("node-list", "GET", READ),
+    Door("node-new", "GET", NODES),
+    Door("node-new", "POST", NODES),
+    Door("node-detail", "GET", READ, NODE),
+    Door("node-points", "GET", READ, NODE),
+    Door("node-enrolment", "GET", READ, ENROLLING),
+    Door("node-enrolment", "POST", NODES, ENROLLING),
+    Door("node-act", "POST", NODES, {**NODE, "act": "drain"}),
+    # People
+    Door("people", "GET", PEOPLE),
+    Door("people-invite", "POST", PEOPLE, {}, {"role": "reader"}),
+    Door("person-role", "POST", PEOPLE, {"person_id": 0}, {"role": "reader"}),
+    Door("person-active", "POST", PEOPLE, {"person_id": 0}, {"active": "yes"}),
+]
+
+
+@pytest.fixture
+def address_of(make_zone: MakeZone, active_node: Any, waiting_node: Any, charlie: User) -> Callable[[Door], str]:
+    """The path of a door, whose objects exist."""
+    zone = make_zone("www 300 A 192.0.2.1")
+    node: Node = active_node("ns1")
+    waiting_node("ns2")
+    gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
+    Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
+    here = {"zone_id": gone.pk, "person_id": charlie.pk, "sequence": Publication.objects.earliest("sequence").sequence}
+    assert zone.name == ZONE["zone_name"]
+    assert node.name == NODE["name"]
+
+    def address(door: Door) -> str:
+        return reverse(door.name, kwargs={name: here.get(name, value) for name, value in door.args.items()})
+
+    return address
+
+
+def all_names(resolver: URLResolver) -> Iterator[str]:
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from all_names(pattern)
+        elif isinstance(pattern, URLPattern):
+            yield str(pattern.name)
+
+
+def call(client: Client, door: Door, path: str, method: str = "", **extra: Any) -> Any:
+    return getattr(client, (method or door.method).lower())(path, door.data, **extra)
+
+
+def test_every_url_stands_in_the_table() -> None:
+    assert set(all_names(get_resolver())) == {door.name for door in DOORS}
+
+
+@pytest.mark.parametrize("door", DOORS, ids=str)
+def test_who_may_open_it(
+    door: Door, address_of: Any, browser: Browser, alice: User, bob: User, charlie: User, dora: AnonymousUser
+) -> None:
+    path = address_of(door)
+    for person in (dora, charlie, bob, alice):
+        response = call(browser(person), door, path)
+        if door.permission is EVERYBODY or can(person, door.permission):
+            assert response.status_code not in {401, 403, 405, 500}, f"{person} was refused"
+            assert not response.headers.get("Location", "").startswith("/sign-in/")
+        elif isinstance(person, AnonymousUser):
+            assert response.status_code == 302
+            assert response["Location"].startswith("/sign-in/?next=")
+        else:
+            assert response.status_code == 403, f"{person} was let in"
+            assert b"Not allowed" in response.content
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if door.permission], ids=str)
+def test_htmx_without_a_session_gets_no_form_to_swap_in(door: Door, address_of: Any, browser: Browser) -> None:
+    response = call(browser(), door, address_of(door), headers=HTMX)
+    assert response.status_code == 401
+    assert response["HX-Trigger"] == "sign-in-needed"
+    assert b"<form" not in response.content
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if door.method == "POST"], ids=str)
+def test_a_post_without_a_csrf_token_is_refused(door: Door, address_of: Any, browser: Browser, alice: User) -> None:
+    if door.name == "enroll-agent":
+        pytest.skip("agents have no session that another site could ride on")
+    response = call(browser(alice, csrf=True), door, address_of(door))
+    assert response.status_code == 403
+    assert b"This form has expired" in response.content
+
+
+@pytest.mark.parametrize("name", sorted({door.name for door in DOORS if not door.name.startswith("account_")}))
+def test_a_method_that_is_not_in_the_table_is_not_answered(
+    name: str, address_of: Any, browser: Browser, alice: User
+) -> None:
+    known = {door.method for door in DOORS if door.name == name}
+    door = next(door for door in DOORS if door.name == name)
+    if name == "home":
+        pytest.skip("redirects whatever the method, and does nothing")
+    for method in {"GET", "POST", "PUT", "DELETE"} - known:
+        assert call(browser(alice), door, address_of(door), method).status_code == 405
