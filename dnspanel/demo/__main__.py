@@ -1,0 +1,130 @@
+"""Starts stacks, for the script `dev`.
+
+python -m dnspanel.demo run                       the demo, until Ctrl-C
+python -m dnspanel.demo exec COMMAND ...          in the environment of the demo
+python -m dnspanel.demo stores DIRECTORY COMMAND ...
+                                                  with a PostgreSQL and a Redis that live as long as the command
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from dnspanel.demo import unprivileged
+from dnspanel.demo.ports import PortTaken
+from dnspanel.demo.stack import Stack, StackError
+from dnspanel.demo.stores import StoreNotReady
+from dnspanel.demo.supervision import NotStarted
+
+DEMO_DIRECTORY = unprivileged.CHECKOUT / "var"
+WEB_PORT = 8000
+# Taken where they can be had: pleasant to type after `dig -p`, and none that another stack would choose.
+PORTS = {
+    **{"ns1-dns": 5301, "ns2-dns": 5302, "ns3-dns": 5303},
+    **{"ns1-agent": 5311, "ns2-agent": 5312, "ns3-agent": 5313},
+    **{"ns1-statistics": 5321, "ns2-statistics": 5322, "ns3-statistics": 5323},
+    **{"postgres": 5331, "redis": 5332},
+}
+
+
+class Stopped(BaseException):
+    """The person, or the system, asked us to stop."""
+
+
+def stop(number: int, frame: FrameType | None) -> None:
+    """A second Ctrl-C must not interrupt the orderly stop that the first one began."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
+    raise Stopped
+
+
+def run() -> int:
+    """Start the demo, say where it is, and keep it until it is asked to stop."""
+    stack = Stack(DEMO_DIRECTORY, wanted_ports=wanted_ports(), say=say)
+    try:
+        with stack:
+            say(welcome(stack))
+            while stack.supervisor.is_running:
+                threading.Event().wait(0.5)
+            say("The process supervisor is gone; stopping.")
+            return 1
+    except Stopped:
+        say("Stopped; `./dev run` starts it again with everything it holds.")
+        return 0
+
+
+def wanted_ports() -> dict[str, int]:
+    """PANEL_PORT if it is set; else the port of the last start; else 8000. Raises StackError."""
+    wanted = dict(PORTS)
+    chosen = os.environ.get("PANEL_PORT")
+    if chosen is not None:
+        if not (chosen.isdecimal() and 0 < int(chosen) < 65536):
+            raise StackError(f"PANEL_PORT must be a port number from 1 to 65535, not {chosen!r}.")
+        wanted["web"] = int(chosen)
+    elif not (DEMO_DIRECTORY / "stack.json").exists():
+        wanted["web"] = WEB_PORT
+    return wanted
+
+
+def welcome(stack: Stack) -> str:
+    """Where everything is, in a box."""
+    link = stack.manage("demo_welcome").strip()
+    dig = [f"dig @127.0.0.1 -p {node.dns_port} www.example.com" for node in stack.nodes]
+    lines = [f"The panel:   {stack.url}"]
+    if link:
+        lines += ["", "Open this link once to become the first administrator:", link]
+    lines += ["", "Ask the three name servers:", *dig, "", f"Logs: {stack.supervisor.logs}   Stop: Ctrl-C"]
+    width = max(map(len, lines))
+    body = [f"│ {line:<{width}} │" for line in lines]
+    return "\n".join([f"╭{'─' * (width + 2)}╮", *body, f"╰{'─' * (width + 2)}╯"])
+
+
+def execute(command: Sequence[str]) -> int:
+    """Run the command as the demo's user, in its environment; return its status."""
+    env = Stack(DEMO_DIRECTORY).env
+    return subprocess.run([*unprivileged.prefix(), *command], env=env, cwd=unprivileged.CHECKOUT).returncode
+
+
+def with_stores(directory: Path, command: Sequence[str]) -> int:
+    """Run the command beside a PostgreSQL and a Redis of its own; return its status."""
+    with Stack(directory, stores_only=True, durable=False) as stack:
+        env = {**stack.env, "HOME": os.environ.get("HOME", "/")}
+        return subprocess.run(command, env=env, cwd=unprivileged.CHECKOUT).returncode
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="dnspanel.demo", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("run")
+    verbs.add_parser("exec").add_argument("command", nargs=argparse.REMAINDER)
+    stores = verbs.add_parser("stores")
+    stores.add_argument("directory", type=Path)
+    stores.add_argument("command", nargs=argparse.REMAINDER)
+    chosen = parser.parse_args(arguments)
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, stop)
+    try:
+        if chosen.verb == "run":
+            return run()
+        if chosen.verb == "exec":
+            return execute(chosen.command)
+        return with_stores(chosen.directory, chosen.command)
+    except (StackError, StoreNotReady, NotStarted, PortTaken, unprivileged.NoWayIn) as exc:
+        print(exc, file=sys.stderr)
+        return 1
+    except Stopped:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

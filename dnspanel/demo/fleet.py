@@ -1,0 +1,100 @@
+"""The demo's nodes enrol by the way that every node takes: a one-time code, a signing request, an approval."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from dnspanel.demo import unprivileged
+from dnspanel.demo.nodes import SCHEMA, DemoNode
+from dnspanel.demo.ports import LOOPBACK
+from dnspanel.fleet import enroll
+from dnspanel.fleet.models import Node, NodeState
+
+ENROLMENT_SECONDS = 30
+POLL_SECONDS = 0.05
+
+
+class NotEnrolled(Exception):
+    """An agent did not become a node in time."""
+
+    def __init__(self, name: str, *, said: str) -> None:
+        super().__init__(f"{name} did not enrol within {ENROLMENT_SECONDS} s; its agent said: {said or 'nothing'}")
+
+
+def enrol_nodes(nodes: Sequence[DemoNode], *, panel: str, now: datetime) -> list[Node]:
+    """Every one of these servers is a node of the panel; returns those that were not before. Raises NotEnrolled.
+
+    Interrupted anywhere, the next call goes on: a code is kept beside the
+    node until its agent has its certificate.
+    """
+    deadline = time.monotonic() + ENROLMENT_SECONDS
+    agents = [(node, _ask_to_enrol(node, panel=panel, now=now)) for node in nodes if not _has_identity(node)]
+    try:
+        for node, agent in agents:
+            _wait(node, agent, partial(_approve_if_asked, node, now=now), deadline=deadline)
+        for node, agent in agents:
+            _wait(node, agent, partial(_has_identity, node), deadline=deadline)
+            _code_file(node).unlink()
+    finally:
+        for _, agent in agents:
+            agent.kill()
+            agent.wait()
+    return [enroll.node_by_name(node.name) for node, _ in agents]
+
+
+def _ask_to_enrol(node: DemoNode, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
+    """Start the agent's enrolment with the code that the node has, or with a new one."""
+    known = Node.objects.filter(name=node.name).first() or enroll.create_node(
+        name=node.name,
+        dns_address=LOOPBACK,
+        dns_port=node.dns_port,
+        agent_host=LOOPBACK,
+        agent_port=node.agent_port,
+        schema=SCHEMA,
+        now=now,
+        by=None,
+    )
+    code = _code_file(node)
+    if known.state == NodeState.AWAITING_APPROVAL:
+        unprivileged.write(code, enroll.make_code(node=known, now=now, by=None))
+    arguments = ["--panel", panel, "--code", code.read_text(), "--dir", str(node.identity)]
+    command = [sys.executable, "-m", "replication.agent", "enroll", *arguments]
+    with _log(node).open("w") as log:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+
+
+def _wait(node: DemoNode, agent: subprocess.Popen[bytes], condition: Callable[[], bool], *, deadline: float) -> None:
+    """Return when the condition holds. Raises NotEnrolled if the agent ended before, or time is up."""
+    ended = False
+    while not condition():
+        if ended or time.monotonic() > deadline:
+            raise NotEnrolled(node.name, said=_log(node).read_text().strip())
+        ended = agent.poll() is not None
+        time.sleep(POLL_SECONDS)
+
+
+def _approve_if_asked(node: DemoNode, *, now: datetime) -> bool:
+    """Approve the node's request if there is one; True if the node is approved now, or was before."""
+    known = enroll.node_by_name(node.name)
+    if known.state != NodeState.AWAITING_APPROVAL:
+        return True
+    if enroll.request_of(known) is None:
+        return False
+    enroll.approve(node=known, now=now, by=None)
+    return True
+
+
+def _has_identity(node: DemoNode) -> bool:
+    return (node.identity / "identity.json").exists()
+
+
+def _code_file(node: DemoNode) -> Path:
+    return node.directory / "enrolment-code"
+
+
+def _log(node: DemoNode) -> Path:
+    return node.directory / "enrolment.log"

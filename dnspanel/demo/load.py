@@ -1,0 +1,24 @@
+"""The sample zones, published once into an empty panel."""
+
+import logging
+from datetime import datetime
+
+from dnspanel.demo.sample import sample_zones
+from dnspanel.zones.edit import NewZone, create_zones
+from dnspanel.zones.models import Channel, Publication
+
+logger = logging.getLogger(__name__)
+
+
+def load_sample_zones(*, now: datetime) -> Publication | None:
+    """The panel holds the sample zones, as one publication.
+
+    Returns None, and changes nothing, where anything was ever published: what
+    a person deleted or changed is not brought back by the next start.
+    """
+    if Publication.objects.exists():
+        return None
+    zones = [NewZone(name=zone.name, rrsets=zone.rrsets) for zone in sample_zones()]
+    publication = create_zones(zones=zones, author=None, channel=Channel.SYSTEM, now=now, reason="Sample zones")
+    logger.info("loaded sample zones=%d sequence=%d", len(zones), publication.sequence)
+    return publication

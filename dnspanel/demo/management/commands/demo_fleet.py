@@ -1,0 +1,28 @@
+"""Enrol the nodes of a stack."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from dnspanel.demo.fleet import NotEnrolled, enrol_nodes
+from dnspanel.demo.stack import Stack
+from dnspanel.fleet.errors import FleetError
+
+
+class Command(BaseCommand):
+    help = "Enrol the three nodes of the stack in this directory with the running panel."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("directory", type=Path)
+
+    def handle(self, *args: Any, directory: Path, **options: Any) -> None:
+        stack = Stack(directory)
+        try:
+            new = enrol_nodes(stack.nodes, panel=stack.url, now=timezone.now())
+        except (FleetError, NotEnrolled) as exc:
+            raise CommandError(str(exc)) from exc
+        names = ", ".join(node.name for node in new)
+        self.stdout.write(f"Enrolled {names}." if new else "The nodes are enrolled.")

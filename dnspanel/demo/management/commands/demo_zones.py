@@ -1,0 +1,16 @@
+"""Load the sample zones into an empty panel."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from dnspanel.demo.load import load_sample_zones
+
+
+class Command(BaseCommand):
+    help = "Publish the sample zones, if nothing was ever published."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        publication = load_sample_zones(now=timezone.now())
+        self.stdout.write("Sample zones loaded." if publication else "The panel has its own zones; nothing loaded.")

@@ -1,0 +1,55 @@
+"""TCP and UDP ports of a stack: chosen once, then kept in its stack.json."""
+
+import contextlib
+import random
+import socket
+import time
+
+LOOPBACK = "127.0.0.1"
+# Below Linux's ephemeral range, so that no outgoing connection takes one between two starts.
+RANGE = range(20000, 32000)
+# Not the seeded generator: two test runs at once would want the same ports.
+CHANCE = random.SystemRandom()
+
+
+class PortTaken(Exception):
+    """Another program listens on a port that the stack needs."""
+
+    def __init__(self, port: int, purpose: str, *, instead: str) -> None:
+        self.port = port
+        super().__init__(f"Port {port} ({purpose}) is taken by another program; {instead}.")
+
+
+def is_free(port: int) -> bool:
+    """True if TCP and UDP of the port can be had on loopback just now."""
+    with contextlib.ExitStack() as sockets:
+        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+            sock = sockets.enter_context(socket.socket(socket.AF_INET, kind))
+            if kind == socket.SOCK_STREAM:
+                # A connection in TIME_WAIT is no listener, and the servers themselves bind with this option.
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                sock.bind((LOOPBACK, port))
+            except OSError:
+                return False
+    return True
+
+
+def choose(*, taken: set[int], preferred: int | None = None) -> int:
+    """A port that is free and not in `taken`: the preferred one if it can be had."""
+    if preferred is not None and preferred not in taken and is_free(preferred):
+        return preferred
+    while True:
+        port = CHANCE.choice(RANGE)
+        if port not in taken and is_free(port):
+            return port
+
+
+def wait_until_free(port: int, *, seconds: float) -> bool:
+    """True as soon as the port is free; False if it is not within the time."""
+    deadline = time.monotonic() + seconds
+    while not is_free(port):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True

@@ -1,0 +1,299 @@
+"""A whole stack in one directory: PostgreSQL, Redis, the panel's processes and a fleet of real nodes.
+
+`./dev run`, the tests and the benchmarks start this same thing, each in its
+own directory. A second start finds everything that the first one made.
+
+    stack.json        the ports, chosen once
+    secrets/          generated; only the stack's user can read them
+    postgres/ redis/  the stores
+    panel/            PANEL_VAR: the publisher's LMDB, segments, static files
+    nodes/ns1/ ...    a node each
+    log/              one file per process
+"""
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Self
+
+from cryptography.fernet import Fernet
+
+from dnspanel.demo import ports, unprivileged
+from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.ports import LOOPBACK
+from dnspanel.demo.stores import Stores, keep_secret, postgres_programs
+from dnspanel.demo.supervision import STORES, Supervisor, procfile
+
+NODE_NAMES = ("ns1", "ns2", "ns3")
+NODE_PORTS = ("dns", "agent", "statistics")
+# A UNIX socket's path has at most 107 bytes; the longest of ours adds 30 to the directory's.
+LONGEST_SOCKET_DIRECTORY = 76
+
+
+class StackError(Exception):
+    """The stack cannot start; the message is for the person who started it."""
+
+
+class Stack:
+    """The stack in `directory`; a context manager that starts and stops it.
+
+    `durable=False` lets PostgreSQL skip waiting for the disk; `stores_only`
+    starts PostgreSQL and Redis and nothing else. Of `wanted_ports`, the web
+    port is insisted on; the others are used where they can be had.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        sample_zones: bool = True,
+        traffic: bool = True,
+        durable: bool = True,
+        stores_only: bool = False,
+        wanted_ports: Mapping[str, int] = MappingProxyType({}),
+        say: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
+        self.directory = directory.resolve()
+        self.sample_zones = sample_zones
+        self.traffic = traffic
+        self.stores_only = stores_only
+        self._durable = durable
+        self._wanted_ports = wanted_ports
+        self._say = say
+        self._ports: dict[str, int] = {}
+        self._lock: IO[str] | None = None
+
+    # What it is made of
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        return () if self.stores_only else NODE_NAMES
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Port by name: web, postgres, redis, ns1-dns, ns1-agent, ns1-statistics, ..."""
+        if not self._ports:
+            self._ports = self._stored_ports()
+        return self._ports
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.ports['web']}"
+
+    @functools.cached_property
+    def run_directory(self) -> Path:
+        """Where the sockets are: in the stack's directory, or below /tmp when that path is too long for a socket."""
+        inside = self.directory / "run"
+        if len(str(inside)) <= LONGEST_SOCKET_DIRECTORY:
+            return inside
+        return Path("/tmp") / f"dnspanel-{hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]}"
+
+    @property
+    def stores(self) -> Stores:
+        return Stores(
+            directory=self.directory,
+            postgres_port=self.ports["postgres"],
+            redis_port=self.ports["redis"],
+            durable=self._durable,
+        )
+
+    @functools.cached_property
+    def supervisor(self) -> Supervisor:
+        wanted = {name: command for name, command in procfile().items() if self._has_process(name)}
+        return Supervisor(self.directory, run=self.run_directory, commands=wanted)
+
+    @property
+    def nodes(self) -> list[DemoNode]:
+        return [
+            DemoNode(
+                name=name,
+                directory=self.directory / "nodes" / name,
+                socket_directory=self.run_directory / name,
+                dns_port=self.ports[f"{name}-dns"],
+                agent_port=self.ports[f"{name}-agent"],
+                statistics_port=self.ports[f"{name}-statistics"],
+            )
+            for name in self.node_names
+        ]
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of every process of the stack; secrets are in files that it names."""
+        programs = [str(Path(sys.executable).parent), str(postgres_programs()), os.environ.get("PATH", "")]
+        files = {
+            f"PANEL_{name.upper().replace('-', '_')}_FILE": str(self.directory / "secrets" / name)
+            for name in ("secret-key", "master-key", "database", "redis-url")
+        }
+        return {
+            **os.environ,
+            **files,
+            "DJANGO_SETTINGS_MODULE": "dnspanel.settings",
+            "HOME": str(self.directory),
+            "LANG": "C.UTF-8",
+            "PATH": ":".join([*programs, "/usr/sbin", "/sbin"]),
+            "PANEL_PORT": str(self.ports["web"]),
+            "PANEL_URL": self.url,
+            "PANEL_VAR": str(self.directory / "panel"),
+            "PYTHONPATH": str(unprivileged.CHECKOUT),
+            "PYTHONUNBUFFERED": "1",
+            "STACK_DIR": str(self.directory),
+        }
+
+    # Start and stop
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Everything runs and answers. Raises StackError, or what else went wrong; then nothing is left running."""
+        try:
+            self._prepare()
+            self._start_stores()
+            if not self.stores_only:
+                self._start_panel()
+                self._start_nodes()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Nothing of the stack runs any more; what it holds is kept."""
+        self.supervisor.close()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _prepare(self) -> None:
+        unprivileged.make_directory(self.directory)
+        self._lock = self._locked()
+        for path in (self.run_directory, self.directory / "panel"):
+            unprivileged.make_directory(path)
+        self._choose_ports()
+        self.stores.prepare()
+        secret_files = self.directory / "secrets"
+        keep_secret(secret_files / "secret-key", lambda: secrets.token_urlsafe(64))
+        keep_secret(secret_files / "master-key", lambda: Fernet.generate_key().decode())
+        unprivileged.write(secret_files / "database", self.stores.database_url)
+        unprivileged.write(secret_files / "redis-url", self.stores.redis_url)
+
+    def _start_stores(self) -> None:
+        self.supervisor.open(env=self.env)
+        self.supervisor.start(STORES)
+        self.stores.wait(seconds=30, logs=self.supervisor.logs)
+        self._say("PostgreSQL and Redis are up.")
+
+    def _start_panel(self) -> None:
+        with ThreadPoolExecutor() as pool:
+            steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
+            list(pool.map(lambda step: self.manage(*step), steps))
+        self.supervisor.start(["web", "publish", "push", "beat", "collector"])
+        self._wait("web", self.ports["web"])
+        if self.sample_zones:
+            self._say(self.manage("demo_zones").strip())
+
+    def _start_nodes(self) -> None:
+        """Every node is enrolled, runs, and answers DNS and the panel."""
+        for node in self.nodes:
+            node.configure()
+        self._say(self.manage("demo_fleet", str(self.directory)).strip())
+        agent = [sys.executable, "-m", "replication.agent"]
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda node: self.run([*agent, "prepare", "--config", str(node.agent_toml)]), self.nodes))
+        self.supervisor.start(self.supervisor.commands)
+        for node in self.nodes:
+            self._wait(f"{node.name}-pdns", node.dns_port)
+            self._wait(f"{node.name}-agent", node.agent_port)
+        self._say(f"{len(self.nodes)} name servers are up.")
+
+    def _wait(self, name: str, port: int, *, seconds: float = 30) -> None:
+        """The process listens on its TCP port. Raises StackError."""
+        deadline = time.monotonic() + seconds
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, port), timeout=1):
+                return
+            if time.monotonic() > deadline:
+                raise StackError(f"{name} does not listen on port {port}; {self.supervisor.logs}/{name}.log says why.")
+            time.sleep(0.05)
+
+    # Commands in its environment
+
+    def run(self, command: Sequence[str], *, input: str | None = None) -> str:
+        """Run a command as the stack's user, in its environment; return what it printed. Raises StackError."""
+        done = subprocess.run(
+            [*unprivileged.prefix(), *command],
+            env=self.env,
+            cwd=unprivileged.CHECKOUT,
+            input=input,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip().splitlines()
+            raise StackError("\n".join([f"{' '.join(command[:6])} ended with status {done.returncode}:", *said[-12:]]))
+        return done.stdout
+
+    def manage(self, *args: str) -> str:
+        """Run a management command; return what it printed. Raises StackError."""
+        return self.run([sys.executable, "manage.py", *args])
+
+    # Ports and lock
+
+    def _has_process(self, name: str) -> bool:
+        if self.stores_only:
+            return name in STORES
+        return self.traffic or name != "traffic"
+
+    def _stored_ports(self) -> dict[str, int]:
+        try:
+            stored: dict[str, int] = json.loads((self.directory / "stack.json").read_text())["ports"]
+        except FileNotFoundError:
+            raise StackError(f"There is no stack in {self.directory} yet; ./dev run makes it.") from None
+        return stored
+
+    def _choose_ports(self) -> None:
+        """Keep the ports of the last start where that is possible, and write them down. Raises PortTaken."""
+        path = self.directory / "stack.json"
+        chosen: dict[str, int] = json.loads(path.read_text())["ports"] if path.exists() else {}
+        # Processes of a stack that was killed a moment ago may still be on their way out.
+        patience = 5 if chosen else 0
+        if "web" in self._wanted_ports:
+            chosen["web"] = self._wanted_ports["web"]
+        for name in ("web", *STORES, *(f"{name}-{kind}" for name in self.node_names for kind in NODE_PORTS)):
+            if name in chosen and not ports.wait_until_free(chosen[name], seconds=patience):
+                if name == "web":
+                    raise ports.PortTaken(chosen[name], "the web page", instead="set PANEL_PORT to another port")
+                if name.endswith(("-dns", "-agent")):  # the panel knows the node by them
+                    raise ports.PortTaken(chosen[name], name.replace("-", "'s ", 1), instead="stop that program")
+                del chosen[name]
+            if name not in chosen:
+                chosen[name] = ports.choose(taken=set(chosen.values()), preferred=self._wanted_ports.get(name))
+        unprivileged.write(path, json.dumps({"ports": chosen}, indent=1) + "\n")
+        self._ports = chosen
+
+    def _locked(self) -> IO[str]:
+        """Hold the directory for ourselves until the file is closed. Raises StackError."""
+        path = self.directory / "stack.lock"
+        lock = path.open("a")
+        unprivileged.give(path)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            raise StackError(f"The stack in {self.directory} runs already; stop that one first.") from None
+        return lock

@@ -1,0 +1,155 @@
+"""The private PostgreSQL cluster and Redis of a stack: loopback only, with generated passwords, under its directory."""
+
+import contextlib
+import secrets
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import redis
+
+from dnspanel.demo import unprivileged
+from dnspanel.demo.ports import LOOPBACK
+
+POSTGRES_PROGRAMS = Path("/usr/lib/postgresql")
+DATABASE = USER = "panel"
+
+# `durable` decides whether a commit waits for the disk: yes wherever somebody's edits are kept.
+POSTGRES_CONF = """\
+# Written at each start.
+listen_addresses = '{host}'
+port = {port}
+unix_socket_directories = ''
+password_encryption = scram-sha-256
+max_connections = 100
+shared_buffers = 256MB
+work_mem = 16MB
+maintenance_work_mem = 256MB
+max_wal_size = 4GB
+random_page_cost = 1.1
+jit = off
+fsync = {durable}
+synchronous_commit = {durable}
+full_page_writes = {durable}
+log_timezone = UTC
+timezone = UTC
+"""
+
+# Everything in Redis may be lost (hints and the last hour's numbers), so it is saved now and then, not at each write.
+REDIS_CONF = """\
+# Written at each start.
+bind {host}
+port {port}
+requirepass {password}
+dir {directory}
+daemonize no
+save 300 1
+appendonly no
+maxmemory 256mb
+maxmemory-policy volatile-lru
+"""
+
+
+class StoreNotReady(Exception):
+    """PostgreSQL or Redis did not answer in time."""
+
+    def __init__(self, *, name: str, log: Path, cause: str) -> None:
+        super().__init__(f"{name} does not answer ({cause}); {log} says why.")
+
+
+def postgres_programs() -> Path:
+    """The directory of the newest installed PostgreSQL's programs."""
+    found = sorted(POSTGRES_PROGRAMS.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if not found:
+        raise FileNotFoundError(f"PostgreSQL is not installed: {POSTGRES_PROGRAMS}/*/bin/initdb is missing.")
+    return found[-1].parent
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Where a stack keeps its PostgreSQL and Redis, and how they are reached."""
+
+    directory: Path
+    postgres_port: int
+    redis_port: int
+    durable: bool
+
+    @property
+    def database_url(self) -> str:
+        return f"postgresql://{USER}:{self._secret('postgres-password')}@{LOOPBACK}:{self.postgres_port}/{DATABASE}"
+
+    @property
+    def redis_url(self) -> str:
+        return f"redis://:{self._secret('redis-password')}@{LOOPBACK}:{self.redis_port}/0"
+
+    def prepare(self) -> None:
+        """Make the cluster if there is none yet, and write both configurations."""
+        for name in ("postgres-password", "redis-password"):
+            keep_secret(self._secret_file(name), lambda: secrets.token_urlsafe(32))
+        cluster = self.directory / "postgres"
+        if not (cluster / "PG_VERSION").exists():
+            self._init_cluster(cluster)
+        conf = POSTGRES_CONF.format(host=LOOPBACK, port=self.postgres_port, durable="on" if self.durable else "off")
+        unprivileged.write(cluster / "stack.conf", conf)
+        redis_directory = self.directory / "redis"
+        unprivileged.make_directory(redis_directory)
+        conf = REDIS_CONF.format(
+            host=LOOPBACK, port=self.redis_port, password=self._secret("redis-password"), directory=redis_directory
+        )
+        unprivileged.write(redis_directory / "redis.conf", conf)
+
+    def wait(self, *, seconds: float, logs: Path) -> None:
+        """Both answer, and the database exists. Raises StoreNotReady."""
+        deadline = time.monotonic() + seconds
+        _until_no_error("PostgreSQL", self._ensure_database, psycopg.Error, deadline, logs / "postgres.log")
+        _until_no_error("Redis", self._ping_redis, redis.RedisError, deadline, logs / "redis.log")
+
+    def _init_cluster(self, cluster: Path) -> None:
+        """An initdb that was interrupted left no PG_VERSION or a half cluster; it is made under another name first."""
+        half = cluster.with_name("postgres.new")
+        subprocess.run([*unprivileged.prefix(), "rm", "-rf", str(half)], check=True)
+        initdb = [str(postgres_programs() / "initdb"), "--pgdata", str(half), "--no-sync"]
+        owner = ["--username", USER, "--pwfile", str(self._secret_file("postgres-password"))]
+        rules = ["--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C.UTF-8"]
+        command = [*unprivileged.prefix(), *initdb, *owner, *rules]
+        subprocess.run(command, check=True, capture_output=True, cwd=self.directory)
+        with (half / "postgresql.conf").open("a") as conf:
+            conf.write("\ninclude 'stack.conf'\n")
+        half.rename(cluster)
+
+    def _ensure_database(self) -> None:
+        server = self.database_url.rpartition("/")[0] + "/postgres"
+        with psycopg.connect(server, autocommit=True, connect_timeout=2) as connection:
+            known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
+            if known is None:
+                connection.execute(f"CREATE DATABASE {DATABASE}")
+
+    def _ping_redis(self) -> None:
+        with contextlib.closing(redis.Redis.from_url(self.redis_url, socket_timeout=2)) as client:
+            client.ping()
+
+    def _secret_file(self, name: str) -> Path:
+        return self.directory / "secrets" / name
+
+    def _secret(self, name: str) -> str:
+        return self._secret_file(name).read_text()
+
+
+def keep_secret(path: Path, make: Callable[[], str]) -> None:
+    """Write the secret if there is none yet; only the stack's user can read it."""
+    if not path.exists():
+        unprivileged.make_directory(path.parent)
+        unprivileged.write(path, make())
+
+
+def _until_no_error(name: str, step: Callable[[], None], error: type[Exception], deadline: float, log: Path) -> None:
+    while True:
+        try:
+            return step()
+        except error as exc:
+            if time.monotonic() > deadline:
+                raise StoreNotReady(name=name, log=log, cause=str(exc).strip()) from exc
+            time.sleep(0.1)

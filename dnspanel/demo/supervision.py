@@ -1,0 +1,201 @@
+"""The processes of the Procfile under supervisord: a process that dies is back within a second or two.
+
+honcho reads the Procfile (`honcho start` runs the same one); supervisord
+starts, restarts and stops, and is spoken to over its XML-RPC socket. Every
+process gets a signal from the kernel when its parent dies, so that not even
+a killed supervisor leaves orphans.
+"""
+
+import configparser
+import contextlib
+import io
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import xmlrpc.client
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from honcho.environ import parse_procfile
+from supervisor.xmlrpc import Faults, SupervisorTransport
+
+from dnspanel.demo import unprivileged
+
+PROCFILE = unprivileged.CHECKOUT / "Procfile"
+
+# What the rest needs: started first, stopped last.
+STORES = ("postgres", "redis")
+# PostgreSQL's fast shutdown; its TERM waits for clients to leave.
+STOP_SIGNALS = {"postgres": "INT"}
+
+
+class NotStarted(Exception):
+    """The supervisor did not come up, or went away."""
+
+    def __init__(self, *, log: Path) -> None:
+        super().__init__(f"The process supervisor stopped; {log} says why.")
+
+
+def procfile() -> dict[str, str]:
+    """Process name → command, in the order of the Procfile."""
+    return dict(parse_procfile(PROCFILE.read_text()).processes)
+
+
+class Supervisor:
+    """supervisord over one set of processes, with its files in `directory` and its socket in `run`."""
+
+    def __init__(self, directory: Path, *, run: Path, commands: Mapping[str, str]) -> None:
+        self.commands = dict(commands)
+        self.logs = directory / "log"
+        self._config = directory / "supervisord.conf"
+        self._socket = run / "supervisor.sock"
+        self._log = self.logs / "supervisord.log"
+        self._pidfile = run / "supervisord.pid"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def open(self, *, env: Mapping[str, str]) -> None:
+        """Run supervisord, with no process started yet. Raises NotStarted."""
+        unprivileged.make_directory(self.logs)
+        unprivileged.write(self._config, self._rendered())
+        self._socket.unlink(missing_ok=True)
+        with self._log.open("ab") as out:
+            unprivileged.give(self._log)
+            supervisord = [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(self._config)]
+            self._process = subprocess.Popen(
+                [*unprivileged.prefix(), "setpriv", "--pdeathsig=TERM", "--", *supervisord],
+                env=dict(env),
+                cwd=unprivileged.CHECKOUT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=out,
+                # Ctrl-C is for the one who started us; we stop the processes in order.
+                start_new_session=True,
+            )
+        self._wait_for_socket()
+
+    def close(self) -> None:
+        """Stop every process, stores last, and supervisord itself."""
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            self._process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self, names: Iterable[str]) -> None:
+        """Start these processes; the ones that run already are left alone."""
+        for name in names:
+            self._call("startProcess", _full_name(name), False, harmless=Faults.ALREADY_STARTED)
+
+    def stop(self, names: Iterable[str]) -> None:
+        """Stop these processes, and wait until they are gone; they are not started again."""
+        for name in names:
+            self._call("stopProcess", _full_name(name), True, harmless=Faults.NOT_RUNNING)
+
+    def pid(self, name: str) -> int | None:
+        """The process's id, or None while it is not running."""
+        return int(self._call("getProcessInfo", _full_name(name))["pid"]) or None
+
+    def states(self) -> dict[str, str]:
+        """Process name → RUNNING, STOPPED, EXITED, ..."""
+        return {info["name"]: info["statename"] for info in self._call("getAllProcessInfo")}
+
+    def kill(self, name: str, sig: int = signal.SIGKILL) -> int:
+        """Send the signal to the process; return the id it had. It will be started again."""
+        pid = self.pid(name)
+        if pid is None:
+            raise ProcessLookupError(name)
+        os.kill(pid, sig)
+        return pid
+
+    def wait_for_another(self, name: str, *, than: int, seconds: float = 10) -> int:
+        """The id of the process that took the place of a killed one. Raises TimeoutError."""
+        deadline = time.monotonic() + seconds
+        while (pid := self.pid(name)) in (None, than):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{name} is not back after {seconds:.0f} s")
+            time.sleep(0.05)
+        assert pid is not None
+        return pid
+
+    def _call(self, method: str, *args: str | bool, harmless: int | None = None) -> Any:
+        """Call supervisord on a connection of its own; return None where it answers with the harmless fault."""
+        with contextlib.closing(SupervisorTransport(None, None, f"unix://{self._socket}")) as transport:
+            proxy = xmlrpc.client.ServerProxy("http://supervisor", transport=transport)
+            try:
+                return getattr(proxy.supervisor, method)(*args)
+            except xmlrpc.client.Fault as exc:
+                if exc.faultCode != harmless:
+                    raise
+                return None
+
+    def _wait_for_socket(self) -> None:
+        deadline = time.monotonic() + 10
+        while self.is_running and time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                self._call("getState")
+                return
+            time.sleep(0.05)
+        self.close()
+        raise NotStarted(log=self._log)
+
+    def _rendered(self) -> str:
+        """The text of supervisord.conf."""
+        config = configparser.RawConfigParser()
+        config["unix_http_server"] = {"file": str(self._socket), "chmod": "0700"}
+        config["rpcinterface:supervisor"] = {
+            "supervisor.rpcinterface_factory": "supervisor.rpcinterface:make_main_rpcinterface"
+        }
+        config["supervisord"] = {
+            "pidfile": str(self._pidfile),
+            "logfile": str(self._log),
+            "logfile_maxbytes": "2MB",
+            "logfile_backups": "1",
+        }
+        for name, command in self.commands.items():
+            config[f"program:{name}"] = self._program(name, command)
+        for priority, group in enumerate(("stores", "processes")):
+            members = [name for name in self.commands if _group(name) == group]
+            if members:
+                config[f"group:{group}"] = {"programs": ",".join(members), "priority": str(priority)}
+        text = io.StringIO()
+        config.write(text)
+        return text.getvalue().replace("%", "%%")
+
+    def _program(self, name: str, command: str) -> dict[str, str]:
+        stop_signal = STOP_SIGNALS.get(name, "TERM")
+        return {
+            "command": f"setpriv --pdeathsig={stop_signal} -- sh -c {shlex.quote(f'exec {command}')}",
+            "directory": str(unprivileged.CHECKOUT),
+            "autostart": "false",
+            "autorestart": "true",
+            # 0 means: running as soon as started, so it is started again for ever and never given up.
+            "startsecs": "0",
+            "stopsignal": stop_signal,
+            "stopwaitsecs": "10",
+            "killasgroup": "true",
+            "redirect_stderr": "true",
+            "stdout_logfile": str(self.logs / f"{name}.log"),
+            "stdout_logfile_maxbytes": "5MB",
+            "stdout_logfile_backups": "1",
+        }
+
+
+def _group(name: str) -> str:
+    return "stores" if name in STORES else "processes"
+
+
+def _full_name(name: str) -> str:
+    return f"{_group(name)}:{name}"

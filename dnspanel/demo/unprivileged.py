@@ -1,0 +1,85 @@
+"""The user that a stack runs as: never root, because PostgreSQL refuses root and nothing here needs it.
+
+Started by an ordinary user, everything runs as that user. Started by root,
+everything runs as the system user `dnspanel`, which is made when missing and
+owns nothing but the stack's own directories.
+"""
+
+import os
+import pwd
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+USER = "dnspanel"
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+
+# Tried in this order. The second and third are for a checkout below a directory that other users may not
+# enter, such as /root: the user keeps the one capability to read there. Containers often lack the second.
+CAPABILITIES = ("", "dac_read_search", "dac_override")
+
+
+class NoWayIn(Exception):
+    """No unprivileged user can read the checkout."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"The user {USER} may not enter {CHECKOUT}; move the checkout to where all users may read, such as /srv."
+        )
+
+
+@cache
+def account() -> pwd.struct_passwd | None:
+    """The user to run as, made if missing; None when we are not root and run as ourselves."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam(USER)
+    except KeyError:
+        without_login = ["--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"]
+        subprocess.run(["/usr/sbin/useradd", "--system", "--user-group", *without_login, USER], check=True)
+        return pwd.getpwnam(USER)
+
+
+@cache
+def prefix() -> tuple[str, ...]:
+    """The words to put before a command so that it runs unprivileged; none when we are not root.
+
+    Raises NoWayIn.
+    """
+    user = account()
+    if user is None:
+        return ()
+    drop = ("setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups")
+    for capability in CAPABILITIES:
+        keep = (f"--inh-caps=-all,+{capability}", f"--ambient-caps=+{capability}") if capability else ()
+        words = (*drop, *keep, "--")
+        # Through a shell: the program that drops root's power still has it when it executes the next one.
+        probe = [*words, "sh", "-c", '"$0" -c "import dnspanel"', sys.executable]
+        if subprocess.run(probe, cwd=CHECKOUT, capture_output=True).returncode == 0:
+            return words
+    raise NoWayIn
+
+
+def make_directory(path: Path) -> None:
+    """Make the directory, with its parents, private to the user."""
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    give(path)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that only the user can read; a reader sees the old text or the whole new one."""
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    new.touch(mode=0o600)
+    new.write_text(text)
+    give(new)
+    new.rename(path)
+
+
+def give(path: Path) -> None:
+    """Make the user the owner of the path; nothing to do when we are that user."""
+    user = account()
+    if user is not None:
+        os.chown(path, user.pw_uid, user.pw_gid)

@@ -1,0 +1,69 @@
+"""The demo's nodes enrol with real agents at a real panel, and go on after an interruption."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.demo import fleet
+from dnspanel.demo.nodes import DemoNode
+from dnspanel.fleet import enroll
+from dnspanel.fleet.models import Node, NodeState
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> list[DemoNode]:
+    made = [
+        DemoNode(
+            name=f"ns{number}",
+            directory=tmp_path / f"ns{number}",
+            socket_directory=tmp_path,
+            dns_port=5300 + number,
+            agent_port=8530 + number,
+            statistics_port=8080 + number,
+        )
+        for number in (1, 2)
+    ]
+    for node in made:
+        node.directory.mkdir()
+    return made
+
+
+def enrol(nodes: list[DemoNode], live_server: Any) -> list[Node]:
+    return fleet.enrol_nodes(nodes, panel=live_server.url, now=timezone.now())
+
+
+def test_each_server_becomes_an_active_node_once(nodes: list[DemoNode], live_server: Any) -> None:
+    assert [node.name for node in enrol(nodes, live_server)] == ["ns1", "ns2"]
+    assert set(Node.objects.values_list("state", flat=True)) == {NodeState.ACTIVE}
+    assert all((node.identity / "identity.json").exists() for node in nodes)
+    assert enrol(nodes, live_server) == []
+
+
+def test_no_code_is_left_behind(nodes: list[DemoNode], live_server: Any) -> None:
+    enrol(nodes, live_server)
+    assert [path for node in nodes for path in node.directory.glob("*code*")] == []
+
+
+def test_a_node_that_was_approved_but_never_heard_of_it_goes_on(nodes: list[DemoNode], live_server: Any) -> None:
+    one = nodes[:1]
+    agent = fleet._ask_to_enrol(one[0], panel=live_server.url, now=timezone.now())
+    known = enroll.node_by_name("ns1")
+    while enroll.request_of(known) is None:
+        assert agent.poll() is None
+    agent.kill()
+    agent.wait()
+    enroll.approve(node=known, now=timezone.now(), by=None)
+    assert [node.name for node in enrol(one, live_server)] == ["ns1"]
+    assert Node.objects.count() == 1
+
+
+def test_a_panel_that_refuses_is_quoted(
+    nodes: list[DemoNode], live_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enroll, "make_code", lambda **_: "wrong." + "0" * 32)
+    with pytest.raises(fleet.NotEnrolled, match=r"ns1 did not enrol .* said: .*refused"):
+        enrol(nodes[:1], live_server)

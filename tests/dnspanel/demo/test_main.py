@@ -1,0 +1,61 @@
+"""What `./dev` starts: its ports, its complaints, and a command beside its own stores."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dnspanel.demo import __main__ as main
+from dnspanel.demo import unprivileged
+from dnspanel.demo.stack import StackError
+
+ASK_STORES = """
+import os, sys, psycopg, redis
+from pathlib import Path
+psycopg.connect(Path(os.environ["PANEL_DATABASE_FILE"]).read_text()).close()
+redis.Redis.from_url(Path(os.environ["PANEL_REDIS_URL_FILE"]).read_text()).close()
+sys.exit(7)
+"""
+
+
+@pytest.fixture(autouse=True)
+def demo_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(main, "DEMO_DIRECTORY", tmp_path)
+    monkeypatch.delenv("PANEL_PORT", raising=False)
+    return tmp_path
+
+
+def test_the_first_start_wants_port_8000() -> None:
+    assert main.wanted_ports()["web"] == 8000
+
+
+def test_a_later_start_keeps_the_port_it_had(demo_directory: Path) -> None:
+    (demo_directory / "stack.json").write_text('{"ports": {"web": 8123}}')
+    assert "web" not in main.wanted_ports()
+
+
+def test_panel_port_decides(demo_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (demo_directory / "stack.json").write_text('{"ports": {"web": 8123}}')
+    monkeypatch.setenv("PANEL_PORT", "9000")
+    assert main.wanted_ports()["web"] == 9000
+
+
+@pytest.mark.parametrize("text", ["", "0", "65536", "eighty", "-1"])
+def test_a_panel_port_that_is_no_port_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PANEL_PORT", text)
+    with pytest.raises(StackError, match=f"PANEL_PORT must be a port number from 1 to 65535, not '{text}'"):
+        main.wanted_ports()
+
+
+def test_a_complaint_is_one_sentence_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["exec", "true"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("There is no stack in ")
+    assert captured.err.count("\n") == 1
+
+
+def test_a_command_beside_its_stores_gets_them_and_gives_its_status(directory: Path) -> None:
+    command = [sys.executable, "-m", "dnspanel.demo", "stores", str(directory), sys.executable, "-c", ASK_STORES]
+    done = subprocess.run(command, cwd=unprivileged.CHECKOUT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (7, "")
