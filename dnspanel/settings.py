@@ -156,6 +156,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 300,
     "socket_connect_timeout": 1,
     "socket_timeout": 5,
+    # Else a bell to a dead Redis is tried again for six seconds, whatever the task says.
+    "max_retries": 0,
 }
 # Without these, publishing a bell to a dead Redis would hang the web request that rang it.
 CELERY_TASK_PUBLISH_RETRY = False
@@ -164,6 +166,8 @@ CELERY_TASK_ROUTES = {
     "dnspanel.publish.*": {"queue": "publish"},
     "dnspanel.fleet.*": {"queue": "push"},
 }
+# Celery would close the database connection around every task; our tasks keep it, as long as CONN_MAX_AGE allows.
+CELERY_DB_REUSE_MAX = 2**31
 CELERY_BEAT_SCHEDULE = {
     "encode-log": {"task": "dnspanel.publish.tasks.encode_log", "schedule": 2.0, "options": {"expires": 5}},
     "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
@@ -174,11 +178,13 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
     "segments": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "BACKEND": "dnspanel.publish.objects.DurableDirectory",
         "OPTIONS": {"location": str(VAR_DIR / "segments")},
     },
 }
 PUBLISHER_DIR = VAR_DIR / "publisher"
+# PowerDNS LMDB schemas in use by the fleet: 4 for 4.7, 5 for 4.8 and 4.9, 6 for 5.x.
+SCHEMAS = [int(number) for number in envlist("PANEL_SCHEMAS", "4")]
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = [

@@ -1,0 +1,100 @@
+"""Ask several nodes for one A record, over and over, until each gives the wanted address.
+
+One thread, one socket per node, hand-made queries: the watcher must cost the
+two cores of the machine as little as possible, since it runs beside what it
+measures.
+"""
+
+import random
+import selectors
+import socket
+import struct
+import time
+from collections.abc import Sequence
+
+from replication import names
+
+POLL_SECONDS = 0.001
+Address = tuple[str, int]
+
+
+def query(name: str, *, edns: bool = False, do: bool = False) -> bytes:
+    """A query for A records with a random id; with EDNS, and with its DO bit, if wanted."""
+    header = struct.pack(">HHHHHH", random.randrange(65536), 0, 1, 0, 0, 1 if edns else 0)
+    opt = struct.pack(">BHHIH", 0, 41, 1232, 0x8000 if do else 0, 0) if edns else b""
+    return header + names.to_wire(name) + struct.pack(">HH", 1, 1) + opt
+
+
+def addresses_in(reply: bytes) -> set[bytes]:
+    """The A records of a reply whose answer section holds nothing else but CNAMEs and As."""
+    _, _, questions, answers, _, _ = struct.unpack_from(">HHHHHH", reply)
+    offset = 12
+    for _ in range(questions):
+        offset = _skip_name(reply, offset) + 4
+    found = set()
+    for _ in range(answers):
+        offset = _skip_name(reply, offset)
+        rtype, _, _, length = struct.unpack_from(">HHIH", reply, offset)
+        offset += 10
+        if rtype == 1:
+            found.add(reply[offset : offset + length])
+        offset += length
+    return found
+
+
+def _skip_name(reply: bytes, offset: int) -> int:
+    while True:
+        length = reply[offset]
+        if length == 0:
+            return offset + 1
+        if length >= 0xC0:
+            return offset + 2
+        offset += length + 1
+
+
+def ask(node: Address, wire: bytes, timeout: float = 2.0) -> set[bytes]:
+    """The A records that the node answers to this query."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(timeout)
+        sock.connect(node)
+        sock.send(wire)
+        return addresses_in(sock.recv(4096))
+
+
+def wait_for(nodes: Sequence[Address], name: str, address: str, *, timeout: float = 10.0) -> list[float]:
+    """Seconds of the monotonic clock at which each node first answered exactly `address`.
+
+    Raises TimeoutError, naming the nodes that did not.
+    """
+    wanted = {socket.inet_aton(address)}
+    seen: dict[int, float] = {}
+    deadline = time.monotonic() + timeout
+    with selectors.DefaultSelector() as selector:
+        for index, node in enumerate(nodes):
+            sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            sock.setblocking(False)
+            sock.connect(node)
+            selector.register(sock, selectors.EVENT_READ, index)
+        try:
+            while len(seen) < len(nodes):
+                if time.monotonic() > deadline:
+                    late = [f"{host}:{port}" for i, (host, port) in enumerate(nodes) if i not in seen]
+                    raise TimeoutError(f"{name} is not {address} at {', '.join(late)} after {timeout:.0f} s")
+                _poll(selector, query(name), wanted, seen)
+        finally:
+            for key in list(selector.get_map().values()):
+                key.fileobj.close()  # type: ignore[union-attr]
+    return [seen[index] for index in range(len(nodes))]
+
+
+def _poll(selector: selectors.BaseSelector, wire: bytes, wanted: set[bytes], seen: dict[int, float]) -> None:
+    """Send to every node that has not answered yet, and read what comes within one interval."""
+    for key in selector.get_map().values():
+        if key.data not in seen:
+            key.fileobj.send(wire)  # type: ignore[union-attr]
+    end = time.monotonic() + POLL_SECONDS
+    while (left := end - time.monotonic()) > 0:
+        for key, _ in selector.select(left):
+            reply = key.fileobj.recv(4096)  # type: ignore[union-attr]
+            if key.data not in seen and addresses_in(reply) == wanted:
+                seen[key.data] = time.monotonic()

@@ -1,0 +1,93 @@
+"""Publish → the last of three nodes answers over DNS, in milliseconds; at 1,000 zones and at a provider's whole estate.
+
+The clock starts before `publish()` is called (so the PostgreSQL transaction is
+inside) and stops when the last of three real `pdns_server` nodes gave the new
+address to a poll over UDP. 300 single edits, one after another, of random
+zones. The two sizes run on the same stack, one after the other: `large` is
+`small` plus 262,238 more zones. Filling PostgreSQL and the first push of the
+estate are not measured.
+
+Printed besides: bytes sent per node and edit (on the TCP connection: HTTP
+headers and TLS included), the largest resident memory of the three agents
+during the edits, and the longest LMDB write transaction of any agent during
+the edits.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import time
+from typing import Any
+
+from tests.benchmarks import answers, estate, stacks
+
+EDITS = 300
+SMALL = 1_000
+LARGE = 263_238
+LARGE_RECORDS = 2_798_571
+
+
+def measure(stack: stacks.BenchStack, *, edits: int, seed: int) -> dict[str, float]:
+    """Make the edits one after another; return the figures that the issue names."""
+    chosen = random.Random(seed)
+    targets = estate.address_names(count=edits, seed=seed)
+    milliseconds: list[float] = []
+    before = stack.bytes_pushed()
+    rss_mb = 0.0
+    for number, (zone_id, name) in enumerate(targets):
+        address = f"198.51.{number // 250}.{number % 250 + 1}"
+        start = time.monotonic()
+        estate.publish_address(zone_id=zone_id, name=name, address=address)
+        answered = answers.wait_for(stack.dns_addresses, name, address)
+        milliseconds.append((max(answered) - start) * 1000)
+        if number % 20 == 0:
+            rss_mb = max([rss_mb, *stack.agent_rss_mb()])
+        time.sleep(chosen.uniform(0.0, 0.05))
+    stack.wait_until_in_sync()
+    sent = [(b - a) / edits for a, b in zip(before, stack.bytes_pushed(), strict=True)]
+    status = stack.status()
+    milliseconds.sort()
+    return {
+        "p50_ms": round(statistics.median(milliseconds), 1),
+        "p99_ms": round(milliseconds[max(0, int(len(milliseconds) * 0.99) - 1)], 1),
+        "bytes_per_node": round(max(sent)),
+        "agent_rss_mb": round(max([rss_mb, *stack.agent_rss_mb()]), 1),
+        "write_lock_ms_max": round(max(one.write_lock_ms_max for one in status), 1),
+    }
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--edits", type=int, default=EDITS)
+    parser.add_argument("--large", type=int, default=LARGE, help="zones of the large size")
+    args = parser.parse_args()
+    result: dict[str, Any] = {"bench": "push"}
+    with stacks.bench_stack("push") as stack:
+        made = 0
+        for label, zones in (("small", SMALL), ("large", args.large)):
+            began = time.monotonic()
+            records = estate.fill(
+                first=made, zones=zones, of=args.large, records=round(LARGE_RECORDS * args.large / LARGE), say=say
+            )
+            stack.wait_until_in_sync(timeout=1800)
+            made = zones
+            say(f"{label}: {zones:,} zones, {records:,} records at all nodes after {time.monotonic() - began:.0f} s")
+            stack.restart_agents()
+            measure(stack, edits=20, seed=1)  # warm: connections, imports, caches
+            result[label] = measure(stack, edits=args.edits, seed=zones)
+            for key, value in result[label].items():
+                say(f"  {key:>18} {value}")
+    ratio = result["large"]["p50_ms"] / result["small"]["p50_ms"]
+    say(f"large/small p50 ratio {ratio:.2f} (target ≤ 1.3)")
+    say(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

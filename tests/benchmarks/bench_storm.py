@@ -1,0 +1,130 @@
+"""Stale answers after "in sync": 10,000 changes under query load. The right number is zero.
+
+Again and again: ask every node for a record, so that its caches hold the old
+value; publish a change of that record; wait until the panel says that all
+nodes are in sync; ask every node again, in four ways: plain, with EDNS, with
+EDNS and DO, and through a CNAME. Meanwhile one dnsperf per node asks for the
+same names, as fast as `--qps` allows, so that threads of the server are
+always between reading the LMDB and filling a cache.
+
+An answer counts as stale when it is anything but the value just published.
+"""
+
+import argparse
+import contextlib
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.benchmarks import estate, stacks
+
+UPDATES = 10_000
+NAMES = 200
+SECONDS_PER_UPDATE = 1.0  # upper bound that ends dnsperf by itself should this process die
+
+
+def owner(number: int) -> str:
+    return f"n{number % NAMES}.{estate.STORM_ZONE}"
+
+
+def alias(number: int) -> str:
+    return f"c{number % NAMES}.{estate.STORM_ZONE}"
+
+
+def address(update: int) -> str:
+    return f"198.18.{update // 250 % 250}.{update % 250 + 1}"
+
+
+def dnsperf(host: str, port: int, queries: Path, *, seconds: int, qps: int, options: list[str]) -> list[str]:
+    """The command; it ends by itself after `seconds`."""
+    target = ["-s", host, "-p", str(port), "-d", str(queries)]
+    return ["dnsperf", *target, "-l", str(seconds), "-Q", str(qps), "-c", "4", "-q", "20", *options]
+
+
+@contextlib.contextmanager
+def load(stack: stacks.BenchStack, *, qps: int, seconds: int) -> Iterator[list[subprocess.Popen[str]]]:
+    """One dnsperf per node over the storm's names, with and without EDNS; stopped at the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        queries = Path(folder) / "queries"
+        queries.write_text("".join(f"{owner(n)} A\n{alias(n)} A\n" for n in range(NAMES)))
+        running = [
+            subprocess.Popen(
+                dnsperf(host, port, queries, seconds=seconds, qps=qps // 2, options=options),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            for host, port in stack.dns_addresses
+            for options in ([], ["-e"])
+        ]
+        try:
+            yield running
+        finally:
+            for process in running:
+                process.send_signal(signal.SIGINT)  # dnsperf then prints what it measured
+                process.wait(10)
+
+
+def queries_per_second(process: subprocess.Popen[str]) -> float:
+    """What an ended dnsperf printed as its rate."""
+    output = process.stdout.read() if process.stdout else ""
+    found = re.search(r"Queries per second:\s+([\d.]+)", output)
+    return float(found.group(1)) if found else 0.0
+
+
+def run_storm(stack: stacks.BenchStack, *, updates: int, qps: int) -> dict[str, float]:
+    """Make the updates one after another; return updates, stale answers, milliseconds and load."""
+    zone_id = estate.fill_storm_zone(names=NAMES)
+    stack.wait_until_in_sync()
+    stale = 0
+    waited: list[float] = []
+    with load(stack, qps=qps, seconds=int(updates * SECONDS_PER_UPDATE) + 60) as running:
+        time.sleep(1)
+        for update in range(1, updates + 1):
+            name, value = owner(update), address(update)
+            stack.ask_every_way(name, alias(update))
+            start = time.monotonic()
+            sequence = estate.publish_address(zone_id=zone_id, name=name, address=value)
+            stack.wait_until_in_sync(sequence=sequence)
+            waited.append((time.monotonic() - start) * 1000)
+            found = stack.ask_every_way(name, alias(update))
+            wrong = [one for one in found if one.addresses != {value}]
+            stale += len(wrong)
+            for one in wrong:
+                say(f"STALE update {update}: {one}, published {value}")
+            if update % 500 == 0:
+                say(f"{update:,} of {updates:,} updates, {stale} stale")
+    waited.sort()
+    return {
+        "updates": updates,
+        "stale": stale,
+        "qps": round(sum(queries_per_second(process) for process in running)),
+        "in_sync_p50_ms": round(waited[len(waited) // 2], 1),
+        "in_sync_p99_ms": round(waited[int(len(waited) * 0.99) - 1], 1),
+    }
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--updates", type=int, default=UPDATES)
+    parser.add_argument("--qps", type=int, default=3000, help="queries per second at each node, at most")
+    args = parser.parse_args()
+    with stacks.bench_stack("storm") as stack:
+        figures = run_storm(stack, updates=args.updates, qps=args.qps)
+    say(f"in sync after p50 {figures['in_sync_p50_ms']} ms, p99 {figures['in_sync_p99_ms']} ms")
+    say(json.dumps({"bench": "storm", **figures}))
+
+
+if __name__ == "__main__":
+    main()

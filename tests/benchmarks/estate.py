@@ -1,0 +1,95 @@
+"""The estate that benchmarks publish into PostgreSQL, and the single edits they make in it."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from tests import zonegen
+
+BATCH_ZONES = 2_000
+STORM_ZONE = "storm.test."
+TTL = 300
+A = 1
+
+
+def fill(*, first: int, zones: int, of: int, records: int, say: Callable[[str], None]) -> int:
+    """Create zones number `first` to `zones` of a seeded estate of `of` zones; return how many records they have."""
+    from django.utils import timezone
+
+    from dnspanel.zones import edit
+    from dnspanel.zones.models import Channel
+
+    made = 0
+    estate = islice(zonegen.estate(of, records), first, zones)
+    done = first
+    while batch := list(islice(estate, BATCH_ZONES)):
+        edit.create_zones(
+            zones=[edit.NewZone(name=name, rrsets=rrsets) for name, rrsets in batch],
+            author=None,
+            channel=Channel.IMPORT,
+            now=timezone.now(),
+            reason="benchmark",
+        )
+        made += sum(zonegen.count_records(rrsets) for _, rrsets in batch)
+        done += len(batch)
+        if done % 20_000 < BATCH_ZONES:
+            say(f"  {done:,} zones in PostgreSQL")
+    return made
+
+
+def address_names(*, count: int, seed: int) -> list[tuple[int, str]]:
+    """Zone id and owner name of `count` different A RRsets of random zones."""
+    from dnspanel.zones.models import RRset, Zone
+
+    zone_ids = list(Zone.objects.filter(deleted_at=None).order_by("id").values_list("id", flat=True))
+    chosen = random.Random(seed).sample(zone_ids, count)
+    found = RRset.objects.filter(zone_id__in=chosen, type=A, name__startswith="www.").values_list("zone_id", "name")
+    by_zone = dict(found)
+    return [(zone_id, by_zone[zone_id]) for zone_id in chosen]
+
+
+def publish_address(*, zone_id: int, name: str, address: str) -> int:
+    """Publish one A RRset; return its sequence."""
+    from django.utils import timezone
+
+    from dnspanel.zones import revision
+    from dnspanel.zones.models import Channel, Zone
+    from replication.rrset import RRset
+
+    publication = revision.change_rrsets(
+        zone=Zone.objects.get(pk=zone_id),
+        changes={(name, A): RRset(name, A, TTL, (address,))},
+        author=None,
+        channel=Channel.SYSTEM,
+        now=timezone.now(),
+    )
+    return publication.sequence
+
+
+def fill_storm_zone(*, names: int) -> int:
+    """Create the storm's zone: `n<i>` with an address, and `c<i>` as a CNAME to it; return its id."""
+    from django.utils import timezone
+
+    from dnspanel.zones import edit
+    from dnspanel.zones.models import Channel, Zone
+
+    edit.create_zones(
+        zones=[edit.NewZone(name=STORM_ZONE, rrsets=list(_storm_rrsets(names)))],
+        author=None,
+        channel=Channel.IMPORT,
+        now=timezone.now(),
+    )
+    return Zone.objects.get(name=STORM_ZONE, deleted_at=None).pk
+
+
+def _storm_rrsets(names: int) -> Iterator["object"]:
+    from replication import rrset
+
+    def one(owner: str, rtype: int, ttl: int, texts: Sequence[str]) -> rrset.RRset:
+        return rrset.make(owner, rtype, ttl, texts)
+
+    yield one(STORM_ZONE, 6, 3600, [f"ns1.{STORM_ZONE} hostmaster.{STORM_ZONE} 1 10800 3600 604800 300"])
+    yield one(STORM_ZONE, 2, 3600, ["ns1.example.net.", "ns2.example.net."])
+    for number in range(names):
+        yield one(f"n{number}.{STORM_ZONE}", A, TTL, ["198.51.100.1"])
+        yield one(f"c{number}.{STORM_ZONE}", 5, TTL, [f"n{number}.{STORM_ZONE}"])

@@ -1,0 +1,124 @@
+"""A stack of its own for a benchmark: fresh, durable, without sample zones or traffic, removed at the end."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from dnspanel.demo.stack import Stack
+from replication.protocol import Status
+from tests.benchmarks import answers
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SYNC_POLL_SECONDS = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one node answered for a name's A records, asked in one way."""
+
+    node: tuple[str, int]
+    way: str
+    addresses: frozenset[str]
+
+
+class BenchStack:
+    """The running stack as a benchmark sees it; this process is set up as one of its panel processes."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+        self.dns_addresses = [("127.0.0.1", node.dns_port) for node in stack.nodes]
+
+    def wait_until_in_sync(self, *, sequence: int | None = None, timeout: float = 60) -> None:
+        """Return when the panel says that every node proved `sequence`, or else the head of the log."""
+        from dnspanel.fleet.models import Node
+        from dnspanel.zones.models import LogHead
+
+        wanted = LogHead.objects.get().sequence if sequence is None else sequence
+        deadline = time.monotonic() + timeout
+        while Node.objects.filter(acked__lt=wanted).exists():
+            if time.monotonic() > deadline:
+                late = Node.objects.filter(acked__lt=wanted).values_list("name", "acked", "refusal")
+                raise TimeoutError(f"not in sync with {wanted} after {timeout:.0f} s: {list(late)}")
+            time.sleep(SYNC_POLL_SECONDS)
+
+    def agent_rss_mb(self) -> list[float]:
+        """Resident memory of each agent now, in MiB, mapped pages of the LMDB included."""
+        pids = [self.stack.supervisor.pid(f"{name}-agent") for name in self.stack.node_names]
+        return [psutil.Process(pid).memory_info().rss / 2**20 for pid in pids if pid]
+
+    def restart_agents(self) -> None:
+        """Every agent is a new process, so that what it reports as its largest belongs to what follows."""
+        for name in self.stack.node_names:
+            killed = self.stack.supervisor.kill(f"{name}-agent", signal.SIGTERM)
+            self.stack.supervisor.wait_for_another(f"{name}-agent", than=killed)
+
+    def status(self) -> list[Status]:
+        """What each agent says of itself now."""
+        from dnspanel.fleet.authority import client_ssl_context
+        from dnspanel.fleet.models import Authority, Node
+        from replication.push import NodeClient
+
+        context = client_ssl_context(Authority.objects.get())
+        found = []
+        for node in Node.objects.order_by("name"):
+            client = NodeClient(node.agent_host, node.agent_port, context)
+            found.append(client.status())
+            client.close()
+        return found
+
+    def bytes_pushed(self) -> list[int]:
+        """Bytes that the push worker sent to each agent over TCP on its open connections, TLS included."""
+        pid = self.stack.supervisor.pid("push")
+        return [self._bytes_sent(pid, node.agent_port) for node in self.stack.nodes]
+
+    @staticmethod
+    def _bytes_sent(pid: int | None, port: int) -> int:
+        listing = subprocess.run(
+            ["ss", "-H", "-O", "-tinp", "dst", f"127.0.0.1:{port}"], check=True, capture_output=True, text=True
+        ).stdout
+        mine = [line for line in listing.splitlines() if f"pid={pid}," in line]
+        return sum(int(found.group(1)) for line in mine if (found := re.search(r"bytes_sent:(\d+)", line)))
+
+    def ask_every_way(self, name: str, alias: str) -> list[Answer]:
+        """Ask every node for `name` plainly, with EDNS, with EDNS and DO, and through the CNAME `alias`."""
+        found = []
+        for node in self.dns_addresses:
+            for way, wire in (
+                ("plain", answers.query(name)),
+                ("edns", answers.query(name, edns=True)),
+                ("do", answers.query(name, edns=True, do=True)),
+                ("cname", answers.query(alias)),
+            ):
+                addresses = answers.ask(node, wire)
+                found.append(Answer(node, way, frozenset(socket.inet_ntoa(one) for one in addresses)))
+        return found
+
+
+@contextlib.contextmanager
+def bench_stack(name: str) -> Iterator[BenchStack]:
+    """A fresh stack under var/bench, with Django of this process set up in its environment."""
+    directory = ROOT / "var" / "bench" / name
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    with Stack(directory, sample_zones=False, traffic=False) as stack:
+        os.environ.update(stack.env)
+        import django
+
+        django.setup()
+        try:
+            yield BenchStack(stack)
+        finally:
+            from django.db import connections
+
+            connections.close_all()
+    shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,63 @@
+"""The panel refuses to start on a wrong setting, and says how to mend it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dnspanel import checks
+
+EVERY_CHECK = (
+    checks.check_master_key,
+    checks.check_secret_key,
+    checks.check_panel_url,
+    checks.check_zone_defaults,
+    checks.check_directories,
+)
+
+
+def found() -> list[str]:
+    messages = [message for check in EVERY_CHECK for message in check(None)]
+    assert all(message.hint for message in messages)
+    return [str(message.id) for message in messages]
+
+
+@pytest.fixture(autouse=True)
+def right_settings(settings: Any, tmp_path: Path) -> None:
+    settings.SECRET_KEY = "s" * 50
+    settings.MASTER_KEY = "q2Vt8r1Yb9gGm3wq0sUu7Zr3t5yXv1KcN8dPfEhJlAo="
+    settings.PANEL_URL = "https://panel.test"
+    settings.PUBLISHER_DIR = tmp_path / "var" / "publisher"
+
+
+def test_right_settings_are_passed_over() -> None:
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "ids"),
+    [
+        ("MASTER_KEY", "not a key", ["dnspanel.E001"]),
+        ("SECRET_KEY", "s" * 49, ["dnspanel.E002"]),
+        ("SECRET_KEY", "q2Vt8r1Yb9gGm3wq0sUu7Zr3t5yXv1KcN8dPfEhJlAo=", ["dnspanel.E002", "dnspanel.E003"]),
+        ("PANEL_URL", "panel.test", ["dnspanel.E004"]),
+        ("PANEL_URL", "ftp://panel.test", ["dnspanel.E004"]),
+        ("PANEL_URL", "http://panel.test", ["dnspanel.W001"]),
+        ("PANEL_URL", "http://192.0.2.1:8000", ["dnspanel.W001"]),
+        ("PANEL_URL", "http://127.0.0.1:8000", []),
+        ("PANEL_URL", "http://[::1]:8000", []),
+        ("PANEL_URL", "http://localhost:8000", []),
+        ("DEFAULT_NAMESERVERS", [], ["dnspanel.E005"]),
+        ("DEFAULT_NAMESERVERS", ["ns1..test"], ["dnspanel.E005"]),
+        ("DEFAULT_HOSTMASTER", "hostmaster@panel.test", ["dnspanel.E006"]),
+    ],
+)
+def test_a_wrong_setting_is_named(settings: Any, name: str, value: Any, ids: list[str]) -> None:
+    setattr(settings, name, value)
+    assert found() == ids
+
+
+def test_a_publisher_directory_that_is_a_file_is_refused(settings: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    settings.PUBLISHER_DIR = tmp_path / "file" / "publisher"
+    assert found() == ["dnspanel.E007"]

@@ -1,0 +1,29 @@
+"""A short storm of changes under query load: no answer is stale once the panel says "in sync"."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dnspanel.demo import unprivileged
+
+pytestmark = pytest.mark.faults
+
+UPDATES = 300
+
+
+def test_no_answer_is_stale_after_in_sync() -> None:
+    """The shortened form of `./dev bench storm`, which the benchmark itself runs on a stack of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks.bench_storm", "--updates", str(UPDATES)],
+        cwd=unprivileged.CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["updates"] == UPDATES
+    assert figures["stale"] == 0, done.stdout
+    assert figures["qps"] > 100

@@ -1,0 +1,147 @@
+"""The rules of the house that a program can check."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("dnspanel", "replication")
+BANNED_FILE_NAMES = {"utils.py", "helpers.py", "services.py", "managers.py", "common.py", "misc.py"}
+
+# Modules whose functions are verbs: only these write to the database.
+VERB_MODULES = {
+    "dnspanel/accounts/invite.py",
+    "dnspanel/accounts/people.py",
+    "dnspanel/fleet/authority.py",
+    "dnspanel/fleet/enroll.py",
+    "dnspanel/publish/encode.py",
+    "dnspanel/publish/signing.py",
+    "dnspanel/publish/stall.py",
+    "dnspanel/zones/draft.py",
+    "dnspanel/zones/edit.py",
+    "dnspanel/zones/revision.py",
+    "dnspanel/zones/store_rrsets.py",
+}
+WRITING_METHODS = {
+    "acreate",
+    "bulk_create",
+    "bulk_update",
+    "create_user",
+    "get_or_create",
+    "update_or_create",
+}
+
+# Started by a process manager or by Django itself; exercised by the flow tests.
+WITHOUT_OWN_TEST = {
+    "dnspanel/settings.py",
+    "dnspanel/urls.py",
+    "dnspanel/asgi.py",
+    "dnspanel/celery.py",
+}
+
+
+def modules() -> list[Path]:
+    found: list[Path] = []
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            relative = path.relative_to(ROOT)
+            if "migrations" in relative.parts or path.name in {"__init__.py", "apps.py"}:
+                continue
+            found.append(relative)
+    return found
+
+
+def tracked_files() -> list[str]:
+    out = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return out.split("\n")[:-1]
+
+
+def test_no_file_has_a_name_that_says_nothing() -> None:
+    assert [str(path) for path in modules() if path.name in BANNED_FILE_NAMES] == []
+
+
+def test_every_module_has_its_test_file() -> None:
+    tests = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
+    missing = []
+    for path in modules():
+        name = str(path)
+        if name in WITHOUT_OWN_TEST or "management/commands" in name:
+            continue
+        stem = "main" if path.stem == "__main__" else path.stem
+        if f"tests/{path.parent}/test_{stem}.py" not in tests:
+            missing.append(name)
+    assert missing == []
+
+
+def test_only_verb_modules_write_to_the_database() -> None:
+    writers = []
+    for path in modules():
+        if not str(path).startswith("dnspanel/") or str(path) in VERB_MODULES or "demo/" in str(path):
+            continue
+        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _writes(node):
+                writers.append(f"{path}:{node.lineno} .{node.func.attr}()")
+    assert writers == []
+
+
+def _writes(call: ast.Call) -> bool:
+    """True for calls that can only be writes of the ORM."""
+    assert isinstance(call.func, ast.Attribute)
+    name = call.func.attr
+    if name in WRITING_METHODS:
+        return True
+    if name == "save":
+        return not any(isinstance(a, ast.Name) and a.id == "commit" for a in call.args)
+    on = call.func.value
+    if name in {"create", "update", "delete"}:
+        # `Model.objects…create()`, `queryset.filter(…).update()`
+        text = ast.unparse(on)
+        return ".objects" in text or ".filter(" in text
+    return False
+
+
+def test_every_environment_variable_is_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    named = set(re.findall(r"PANEL_[A-Z_]+", (ROOT / "dnspanel/settings.py").read_text()))
+    assert sorted(name for name in named if name not in readme) == []
+
+
+@pytest.mark.parametrize("path", ["requirements"], ids=str)
+def test_no_lock_file_names_a_registry(path: str) -> None:
+    named = [
+        f"{file}:{number}"
+        for file in sorted((ROOT / path).glob("*.txt"))
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if "://" in line or "--index-url" in line
+    ]
+    assert named == []
+
+
+def test_vendored_files_match_their_recorded_checksums() -> None:
+    import hashlib
+
+    sources = (ROOT / "static/vendor/SOURCES.md").read_text()
+    unrecorded = []
+    for file in sorted((ROOT / "static/vendor").rglob("*")):
+        if not file.is_file() or file.name == "SOURCES.md":
+            continue
+        if hashlib.sha256(file.read_bytes()).hexdigest() not in sources:
+            unrecorded.append(str(file.relative_to(ROOT)))
+    assert unrecorded == []
+
+
+def test_no_file_holds_unfinished_work_or_a_path_of_one_machine() -> None:
+    pattern = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b|(?<![\w.-])/(wo" + r"rk|fa" + r"rm)/")
+    found = []
+    for name in tracked_files():
+        if not name.endswith((".py", ".md", ".html", ".css", ".js", ".toml", ".yml", ".txt", "dev", "Procfile")):
+            continue
+        if name.startswith("static/vendor/") or not (ROOT / name).exists():
+            continue
+        for number, line in enumerate((ROOT / name).read_text(errors="replace").splitlines(), 1):
+            if pattern.search(line):
+                found.append(f"{name}:{number}")
+    assert found == []
