@@ -170,6 +170,7 @@ CELERY_TASK_ROUTES = {
 CELERY_DB_REUSE_MAX = 2**31
 CELERY_BEAT_SCHEDULE = {
     "encode-log": {"task": "dnspanel.publish.tasks.encode_log", "schedule": 2.0, "options": {"expires": 5}},
+    "empty-trash": {"task": "dnspanel.zones.tasks.empty_trash", "schedule": 86_400.0, "options": {"queue": "push"}},
     "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
 }
 
@@ -244,5 +245,12 @@ LOGGING = {
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {"dnspanel": {"level": "INFO"}, "replication": {"level": "INFO"}, "django.request": {"level": "ERROR"}},
+    "loggers": {
+        "dnspanel": {"level": "INFO"},
+        "replication": {"level": "INFO"},
+        "django.request": {"level": "ERROR"},
+        # Each of our steps logs its own line; "received" and "succeeded" around it would only cost time.
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
+    },
 }

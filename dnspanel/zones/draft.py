@@ -1,7 +1,7 @@
 """A person's draft: unpublished operations on RRsets, over any number of zones.
 
-Each verb locks the draft, so that one person's tabs take turns, and so that
-publishing never drops an operation that it has not read.
+A verb that writes an operation locks the draft, so that one person's tabs take
+turns, and so that publishing never drops an operation that it has not read.
 """
 
 from collections.abc import Mapping, Sequence

@@ -11,12 +11,12 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts.models import User
 from dnspanel.zones import soa, store_rrsets
 from dnspanel.zones.errors import NameReserved, NameTaken, NotInTrash, RuleViolations, Unknown, ZoneError
-from dnspanel.zones.log import NewRevision, append_publication, publication_of_form
+from dnspanel.zones.log import NewChange, NewRevision, append_publication, publication_of_form
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
 from dnspanel.zones.rules import Severity, check_zone
 from replication import names, rdtypes
 from replication.errors import BadRRset
-from replication.rrset import RRset, make
+from replication.rrset import RRset, Serial, make
 
 TRASH_DAYS = 30
 # Where each node keeps its position; PDNS-LMDB's sentinel zone.
@@ -68,12 +68,16 @@ def create_zones(
 ) -> Publication:
     """All these zones exist, in one publication; or none does, if one of the names is taken.
 
-    For bulk: RRsets must be such as `rrset.make` returns, inside their zone.
-    Only what the database itself refuses is refused here (duplicates, a CNAME
-    beside other data). Missing SOA and apex NS are made from the settings.
+    For bulk: RRsets must be such as `rrset.make` returns. Refused is only what
+    the database refuses (duplicates, a CNAME beside other data), names outside
+    of the zone and, without the setting, LUA. Missing SOA and apex NS are made
+    from the settings.
     """
     servers = _servers(None)
     content = [(zone.name, _completed(zone.name, zone.rrsets or (), servers, None)) for zone in zones]
+    for name, rrsets in content:
+        if any(rrset.type == rdtypes.LUA or not rrset.name.endswith(name) for rrset in rrsets):
+            _refuse_errors(name, rrsets)
     return _create(content, author, channel, now, reason, form_id)
 
 
@@ -108,10 +112,16 @@ def restore_zone(
             if Zone.objects.filter(name=trashed.name, deleted_at=None).exists():
                 raise NameTaken(trashed.name)
             Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
-            serial = _raise_serial(trashed)
-            revision = _next_revision(trashed, RevisionKind.RESTORE, serial)
+            change, serial = _raise_serial(trashed)
+            revision = _next_revision(trashed, RevisionKind.RESTORE, serial.value)
             return append_publication(
-                revisions=[revision], author=author, channel=channel, now=now, reason=reason, form_id=form_id
+                revisions=[revision],
+                changes=[change],
+                author=author,
+                channel=channel,
+                now=now,
+                reason=reason,
+                form_id=form_id,
             )
     except (ZoneError, IntegrityError) as refusal:
         return publication_of_form(form_id, otherwise=refusal)
@@ -204,13 +214,14 @@ def _serial_in(zone: str, rrsets: Iterable[RRset]) -> int:
     return next(soa.serial_of(r).value for r in rrsets if r.type == rdtypes.SOA and r.name == zone)
 
 
-def _raise_serial(zone: Zone) -> int:
-    """The zone's SOA has the next serial, which is returned: secondaries must see that the zone is another one."""
+def _raise_serial(zone: Zone) -> tuple[NewChange, Serial]:
+    """The zone's SOA has the next serial: secondaries must see that the zone moved on."""
     at_apex = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
     before = at_apex[zone.name, rdtypes.SOA]
     serial = soa.serial_of(before).next
-    store_rrsets.replace_rrsets([(zone.pk, zone.name, soa.with_serial(before, serial))])
-    return serial.value
+    after = soa.with_serial(before, serial)
+    store_rrsets.replace_rrsets([(zone.pk, zone.name, after)])
+    return NewChange(zone.pk, zone.name, zone.name, rdtypes.SOA, before, after), serial
 
 
 def _next_revision(zone: Zone, kind: RevisionKind, serial: int) -> NewRevision:

@@ -140,7 +140,8 @@ class Change(models.Model):
 
     The values are `{"ttl", "rdata", "disabled", "comment"}`. A revision that
     creates or deletes a zone stores no changes: today's state with later
-    changes undone says the same.
+    changes undone says the same. Every other one lists the SOA, because its
+    serial moves each time.
     """
 
     revision = models.ForeignKey(Revision, on_delete=models.CASCADE, related_name="changes")

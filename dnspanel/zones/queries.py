@@ -7,8 +7,8 @@ What concerns the past is in `history`, and offered from here too.
 import json
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Any, Generic, TypeVar
 
@@ -108,8 +108,8 @@ class DraftCounts:
 
 def zone_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
     """Zones by name. Words of `search` must all be in the name; `has:<rdata>` finds zones with such a record."""
-    zones = zones_visible_to(user).filter(name__gt=after)
-    for word in search.split():
+    zones = zones_visible_to(user).filter(name__gt=_storable(after))
+    for word in _storable(search).split():
         zones = zones.filter(_zone_matches(word))
     rows = [_zone_row(zone) for zone in zones.select_related("changed_by").order_by("name")[: limit + 1]]
     return Page(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
@@ -127,7 +127,7 @@ def trash_page(*, user: Person, after: str = "", limit: int = 100) -> Page[ZoneR
         zones = zones.filter(Q(deleted_at__lt=moment) | Q(deleted_at=moment, pk__lt=int(pk)))
     rows = [_zone_row(zone) for zone in zones[: limit + 1]]
     last = rows[limit - 1] if len(rows) > limit else None
-    return Page(tuple(rows[:limit]), f"{last.deleted_at:%Y-%m-%dT%H:%M:%S.%f%z}~{last.id}" if last else "")
+    return Page(tuple(rows[:limit]), _trash_cursor(last) if last else "")
 
 
 def rrset_page(
@@ -137,6 +137,7 @@ def rrset_page(
 
     An RRset is shown when the filter finds it as published or as wanted.
     """
+    filters = replace(filters, text=_storable(filters.text))
     start = _cursor_key(after)
     operations = {_key(o): o for o in _after(_filtered_operations(zone, author, filters), start, limit + 1)}
     stored = {}
@@ -219,6 +220,16 @@ def _rdata_spellings(value: str) -> list[str]:
     with suppress(ValueError):  # not an address
         spellings.add(str(ip_address(value)))
     return sorted(spellings)
+
+
+def _storable(text: str) -> str:
+    """Typed text without the one character that PostgreSQL has no place for."""
+    return text.replace("\0", " ")
+
+
+def _trash_cursor(row: ZoneRow) -> str:
+    assert row.deleted_at is not None
+    return f"{row.deleted_at.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}~{row.id}"
 
 
 def _zone_row(zone: Zone) -> ZoneRow:

@@ -17,7 +17,7 @@ import redis
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.stack import Stack
-from tests.stack import ask, until
+from tests.stack import ask, until, wait_until_in_sync
 
 pytestmark = pytest.mark.faults
 
@@ -56,7 +56,7 @@ class Watch:
 
 
 class Edits:
-    """A run of random edits in a process of its own, with its record."""
+    """A run of random edits in a process of its own, with its record; ended with the block at the latest."""
 
     def __init__(self, stack: Stack, *, seed: int, edits: int = EDITS) -> None:
         self.stack = stack
@@ -71,15 +71,19 @@ class Edits:
             text=True,
         )
 
+    def __enter__(self) -> "Edits":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
     def until_made(self, number: int) -> None:
         """Wait until this many edits were acknowledged."""
-        until(lambda: self.made() >= number or self.ended(), seconds=60, what=f"{number} edits")
+        until(lambda: self.made() >= number or self._process.poll() is not None, seconds=60, what=f"{number} edits")
 
     def made(self) -> int:
         return len(self.record.read_text().splitlines())
-
-    def ended(self) -> bool:
-        return self._process.poll() is not None
 
     def finish(self) -> None:
         """Wait for the last edit; every single one must have been accepted."""
@@ -127,6 +131,11 @@ OUTAGES: list[Callable[[Stack], None]] = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _in_sync(stack: Stack) -> None:
+    wait_until_in_sync(stack)
+
+
 @pytest.fixture(scope="module")
 def seeds() -> Iterator[int]:
     """A new seed for each run of edits, so that their zones do not meet."""
@@ -135,8 +144,7 @@ def seeds() -> Iterator[int]:
 
 @pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: outage.__name__)
 def test_everything_converges_after(outage: Callable[[Stack], None], stack: Stack, seeds: Iterator[int]) -> None:
-    with Watch(stack) as watch:
-        edits = Edits(stack, seed=next(seeds))
+    with Watch(stack) as watch, Edits(stack, seed=next(seeds)) as edits:
         for made in (15, 30, 45):
             edits.until_made(made)
             outage(stack)
@@ -150,8 +158,8 @@ def test_edits_are_saved_with_everything_else_dead(stack: Stack, seeds: Iterator
     dead = ["redis", "publish", "push", "beat", "collector", *(f"{name}-agent" for name in stack.node_names)]
     stack.supervisor.stop(dead)
     try:
-        edits = Edits(stack, seed=next(seeds), edits=20)
-        edits.finish()
+        with Edits(stack, seed=next(seeds), edits=20) as edits:
+            edits.finish()
         answers = [ask(node, f"www.{STEADY}") for node in stack.nodes]
     finally:
         stack.supervisor.start(dead)

@@ -113,6 +113,15 @@ def test_of_many_zones_none_is_made_when_one_name_is_taken_or_given_twice(bob: U
     assert Zone.objects.count() == 1
 
 
+def test_bulk_refuses_lua_and_names_outside_of_the_zone(bob: User, settings: Any) -> None:
+    stray, lua = rr("www.other.test. 300 A 192.0.2.1"), rr('www 300 LUA A "createReverse()"')
+    for wrong in (stray, lua):
+        with pytest.raises(RuleViolations):
+            edit.create_zones(zones=[edit.NewZone(ZONE, [wrong])], author=bob, channel="import", now=NOW)
+    settings.ALLOW_LUA_RECORDS = True
+    edit.create_zones(zones=[edit.NewZone(ZONE, [lua])], author=bob, channel="import", now=NOW)
+
+
 def test_a_deleted_zone_lies_in_the_trash_with_everything_and_drafts_forget_it(bob: User, zone: Zone) -> None:
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.8"), now=NOW)
     publication = edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW, reason="moved away")
@@ -142,6 +151,8 @@ def test_a_restored_zone_is_as_it_was_with_a_higher_serial(bob: User, zone: Zone
     zone.refresh_from_db()
     assert (zone.deleted_at, zone.revision, zone.serial) == (None, 3, 2)
     assert {line for line in lines(zone) if line[1] != 6} == {line for line in before if line[1] != 6}
+    old_soa = next(r for r in history.rrsets_at(zone=zone, number=1) if r.type == 6)
+    assert (ZONE, 6, old_soa.rdata) in before
     with pytest.raises(NotInTrash):
         edit.restore_zone(zone=zone, author=bob, channel="web", now=NOW)
 

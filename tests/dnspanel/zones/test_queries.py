@@ -85,6 +85,10 @@ class TestZonePage:
         assert found(bob, f"has:{value}") == [zone]
         assert found(bob, f"has:{value} nothing") == []
 
+    def test_a_zero_byte_in_the_address_bar_finds_nothing(self, bob: User) -> None:
+        assert found(bob, "shop\0zzz") == []
+        assert queries.zone_page(user=bob, after="my\0").rows != ()
+
     def test_a_stranger_sees_none(self, dora: AnonymousUser) -> None:
         assert queries.zone_page(user=dora).rows == ()
 
