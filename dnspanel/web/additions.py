@@ -49,7 +49,10 @@ def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: boo
     if entry.type in ONE_VALUE and kept and entry.rdata not in kept:
         assert now is not None
         raise Occupied(now)
-    ttl = entry.ttl if entry.ttl is not None else now.ttl if now else default_ttl
+    if entry.ttl is not None:
+        ttl = entry.ttl
+    else:
+        ttl = now.ttl if now else default_ttl if entry.default_ttl is None else entry.default_ttl
     disabled = tuple(text for text in (now.disabled if now else ()) if text in kept and text != entry.rdata)
     comment = entry.comment or (now.comment if now else "")
     rrset = make(entry.name, entry.type, ttl, (*kept, entry.rdata), disabled, comment)
@@ -80,4 +83,8 @@ def _about_the_rrset(entry: Entry, now: RRset | None, rrset: RRset, replace: boo
     else:
         yield f"Joins {others} value{'s' if others != 1 else ''} of {what}."
     if rrset.ttl != now.ttl:
-        yield f"The TTL belongs to all values of an RRset: it changes from {now.ttl} to {rrset.ttl} for the others too."
+        yield about_the_ttl(now, rrset)
+
+
+def about_the_ttl(now: RRset, rrset: RRset) -> str:
+    return f"The TTL belongs to all values of an RRset: it changes from {now.ttl} to {rrset.ttl} for the others too."

@@ -57,6 +57,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
         "may_change": can(request.user, Permission.NODES),
         "drained": standing.node.state == NodeState.DRAINED,
         "active": standing.node.state == NodeState.ACTIVE,
+        "retired": standing.node.state == NodeState.RETIRED,
     }
     if standing.node.state == NodeState.AWAITING_APPROVAL:
         return redirect("node-enrolment", name)
@@ -141,7 +142,9 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
         messages.error(request, f"{refusal} Nothing was changed.")
     else:
         messages.success(request, sentence.format(node.name))
-    return redirect("node-list") if act == "retire" and not refusal else redirect("node-detail", node.name)
+    if act == "retire" and not refusal:
+        return redirect("node-list")
+    return redirect("node-enrolment" if act in {"approve", "decline"} else "node-detail", node.name)
 
 
 def _refusal(request: PanelRequest, node: Node, act: str) -> str:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
-from dnspanel.web.additions import Addition, Occupied, add_entries
+from dnspanel.web.additions import Addition, Occupied, about_the_ttl, add_entries
 from dnspanel.web.editor import default_ttl
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.quickadd import Means, PastedLine, read_lines
@@ -30,8 +30,8 @@ class CheckedLine:
     """A line of the paste as the panel shows it."""
 
     line: PastedLine
-    zone: str
     error: str
+    note: str
     ticked: bool
 
     @property
@@ -61,11 +61,16 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
         return _show(request, zone, text, [], error=error, status=422)
     ticked = set(request.POST.getlist("line")) if "checked" in request.POST else None
     chosen = [line for line in lines if line.entry and (ticked is None or str(line.number) in ticked)]
-    additions, refused = _additions(request, zone, chosen)
+    additions, refused, notes = _additions(request, zone, chosen)
     if request.POST.get("act") == "add" and additions:
         return _add(request, zone, additions, added=len(chosen) - len(refused), of=len(lines))
     checked = [
-        CheckedLine(line, zone.name, refused.get(line.number, line.error), ticked is None or str(line.number) in ticked)
+        CheckedLine(
+            line,
+            refused.get(line.number, line.error),
+            notes.get(line.number, ""),
+            ticked is None or str(line.number) in ticked,
+        )
         for line in lines
     ]
     return _show(request, zone, text, checked, means=means)
@@ -73,10 +78,11 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 def _additions(
     request: PanelRequest, zone: Zone, lines: Iterable[PastedLine]
-) -> tuple[list[Addition], dict[int, str]]:
-    """The RRsets that these lines make, and why some lines cannot join theirs."""
+) -> tuple[list[Addition], dict[int, str], dict[int, str]]:
+    """The RRsets that these lines make; why some lines cannot join theirs; what to say about others."""
     by_rrset: dict[tuple[str, int], list[PastedLine]] = {}
     refused: dict[int, str] = {}
+    notes: dict[int, str] = {}
     for line in lines:
         assert line.entry is not None
         if line.entry.type == rdtypes.SOA:
@@ -88,12 +94,15 @@ def _additions(
     for (name, type_), members in by_rrset.items():
         now = queries.rrset_row(zone=zone, author=request.user, name=name, type=type_).now
         try:
-            additions.append(add_entries([line.entry for line in members if line.entry], now, ttl))
+            addition = add_entries([line.entry for line in members if line.entry], now, ttl)
+            additions.append(addition)
+            if now is not None and now.ttl != addition.rrset.ttl:
+                notes[members[-1].number] = about_the_ttl(now, addition.rrset)
         except Occupied as exc:
             refused |= {line.number: exc.message for line in members}
         except ReplicationError as exc:
             refused |= {line.number: str(exc) for line in members}
-    return additions, refused
+    return additions, refused, notes
 
 
 def _add(request: PanelRequest, zone: Zone, additions: list[Addition], *, added: int, of: int) -> HttpResponse:

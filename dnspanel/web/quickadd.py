@@ -61,7 +61,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One value for one RRset; `ttl` is None when the line leaves it to the RRset or the zone."""
+    """One value for one RRset; `ttl` is None when the line leaves it to the RRset, to `default_ttl` or the zone."""
 
     name: str
     type: int
@@ -69,6 +69,7 @@ class Entry:
     rdata: str
     comment: str = ""
     notes: tuple[str, ...] = ()
+    default_ttl: int | None = None  # what `$TTL` above the line says, for a new RRset
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,8 +329,7 @@ def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[Past
             found.append(replace(shown, error=question, column=line.find(exc.typed) + 1, doubled=True))
         else:
             last_owner = entry.name
-            entry = replace(entry, ttl=ttl if entry.ttl is None else entry.ttl)
-            found.append(replace(shown, entry=entry))
+            found.append(replace(shown, entry=replace(entry, default_ttl=ttl)))
     return found
 
 

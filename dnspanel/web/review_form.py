@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 
 from dnspanel.web.forms import PublishingForm
 from dnspanel.zones.models import Zone
@@ -30,7 +31,9 @@ class PublishForm(PublishingForm):
             self.fields[f"confirm-{zone.pk}"] = forms.CharField(
                 label=f"Type {zone.name} to confirm",
                 max_length=1100,
-                widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+                widget=forms.TextInput(
+                    attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
+                ),
             )
 
     @property
@@ -45,7 +48,7 @@ class PublishForm(PublishingForm):
     @property
     def accepted(self) -> frozenset[str]:
         """Codes of the warnings that were ticked."""
-        return frozenset(self.data.getlist("accept")) if self.is_bound else frozenset()
+        return frozenset(self.data.getlist("accept")) if isinstance(self.data, QueryDict) else frozenset()
 
     @property
     def is_confirmed(self) -> bool:

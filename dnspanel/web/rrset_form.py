@@ -9,13 +9,15 @@ from django import forms
 from dnspanel.web.fields import Unreadable
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.quickadd import Doubled, Means, read_owner, read_rdata, read_ttl
-from dnspanel.web.rows import row_id, row_order, sentence
+from dnspanel.web.rows import owner_text, row_id, row_order, sentence
 from dnspanel.zones import soa
 from replication import names, rdata, rdtypes, rrset
 from replication.errors import ReplicationError
 from replication.rrset import RRset
 
 LONGEST_VALUES = 400_000  # every byte of the largest RRset written as \DDD, and room to spare
+NAME_MISSING = "Write a name, or @ for the zone itself."
+VALUES_MISSING = "Write at least one value, or delete the row."
 OFF = ";"  # a line that starts with it is kept and not served, as in a zone file
 
 
@@ -26,10 +28,12 @@ class RRsetForm(PanelForm):
     is a digest of what it showed, `base_revision` the revision it came from.
     """
 
-    name = forms.CharField(max_length=1100, strip=True)
-    type = forms.CharField(max_length=20)
+    name = forms.CharField(max_length=1100, error_messages={"required": NAME_MISSING})
+    type = forms.CharField(max_length=20, error_messages={"required": "Write a type, such as A."})
     ttl = forms.CharField(max_length=20, required=False)
-    values = forms.CharField(max_length=LONGEST_VALUES, widget=forms.Textarea, strip=False)
+    values = forms.CharField(
+        max_length=LONGEST_VALUES, widget=forms.Textarea, strip=False, error_messages={"required": VALUES_MISSING}
+    )
     comment = forms.CharField(max_length=2000, required=False)
     means = forms.ChoiceField(choices=[("", "")] + [(value, value) for value in Means], required=False)
     base_revision = forms.IntegerField(required=False, min_value=0)
@@ -50,7 +54,7 @@ class RRsetForm(PanelForm):
         lines = (f"{OFF} {text}" if text in shown.disabled else text for text in shown.rdata)
         type_text = rdata.type_to_text(shown.type)
         return {
-            "name": names.display(names.relative_text(shown.name, zone_name)),
+            "name": owner_text(shown.name, zone_name),
             "type": type_text,
             "ttl": shown.ttl,
             "values": "\n".join(lines),
@@ -154,7 +158,7 @@ class RRsetForm(PanelForm):
                 raise Unreadable(where + exc.message, exc.column) from exc
             (off if is_off else served).append(value)
         if not served and not off:
-            raise Unreadable("Write at least one value, or delete the row.")
+            raise Unreadable(VALUES_MISSING)
         return served, [value for value in off if value not in served]
 
 

@@ -3,7 +3,7 @@
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -13,7 +13,7 @@ from dnspanel.accounts.roles import Permission, can
 from dnspanel.web.additions import FALLBACK_TTL
 from dnspanel.web.editor import TYPE_NAMES, default_ttl, table_rows
 from dnspanel.web.frame import PanelRequest
-from dnspanel.web.rows import ShownRow, row_id
+from dnspanel.web.rows import ShownRow, owner_text, row_id
 from dnspanel.web.rrset_form import RRsetForm, digest_of
 from dnspanel.web.zone_head import focus_after, is_fragment, render_zone, with_draft_state
 from dnspanel.zones import access, draft, queries
@@ -51,6 +51,13 @@ def require_rrset(request: HttpRequest, zone: Zone) -> Key:
 
 def _back(zone: Zone, key: Key) -> HttpResponse:
     return redirect(f"{reverse('zone-detail', args=[zone.name])}#{row_id(*key)}")
+
+
+def _way_back(zone: Zone, came_from: str) -> str:
+    """The review page that a person came from; empty for the editor."""
+    if came_from == "changes":
+        return reverse("changes")
+    return reverse("zone-review", args=[zone.name]) if came_from == "review" else ""
 
 
 # Showing a row
@@ -102,10 +109,14 @@ def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 def _show_form(request: PanelRequest, zone: Zone, form: RRsetForm, status: int = 200) -> HttpResponse:
     values = str(form["values"].value() or "")
+    came_from = (request.POST if request.method == "POST" else request.GET).get("from", "")
     context: dict[str, object] = {
         "form": form,
         "all_types": TYPE_NAMES,
         "row_id": form.row_id,
+        "in_place": is_fragment(request),
+        "came_from": came_from,
+        "back": _way_back(zone, came_from) or f"{reverse('zone-detail', args=[zone.name])}#{form.row_id}",
         "lines": min(max(values.count("\n") + 1 + len(values) // 90, 2), 16),
         "old_query": urlencode({"name": form["old_name"].value() or "", "type": form["old_type"].value() or ""}),
     }
@@ -154,8 +165,7 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
     shown = row.now or row.before
     if digest_of(shown) == form.cleaned_data["seen"]:
         return False
-    form.data = form.data.copy()
-    form.data["seen"] = digest_of(shown)
+    form.data = {**form.data.dict(), "seen": digest_of(shown)} if isinstance(form.data, QueryDict) else form.data
     now_words = "It is deleted" if row.now is None else f"It now holds {', '.join(row.now.rdata[:5])}"
     form.add_error("values", f"This row changed in the meantime. {now_words}. Save again to use what you typed.")
     return True
@@ -163,15 +173,16 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
 
 def _saved(request: PanelRequest, zone: Zone, rrset: RRset, replaces: Key | None) -> HttpResponse:
     key = (rrset.name, rrset.type)
-    said = f"{names.display(names.relative_text(rrset.name, zone.name))} {rdata.type_to_text(rrset.type)} in draft"
+    said = f"{owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)} in draft"
     if not is_fragment(request):
         messages.success(request, f"{said}.")
-        return _back(zone, key)
+        to = _way_back(zone, request.POST.get("from", ""))
+        return redirect(to) if to else _back(zone, key)
     if replaces == key:
         response = _show_row(request, zone, ShownRow(zone.name, _row(request, zone, key)))
     else:
         # The row that was edited shows what became of the old RRset; the new one comes beside it.
-        response = HttpResponse()
+        response = HttpResponse('<tbody id="rr-new" hidden></tbody>')
         if replaces:
             response = _show_row(request, zone, ShownRow(zone.name, _row(request, zone, replaces)))
         response.write(table_rows(request, zone, [key]))
@@ -197,15 +208,12 @@ def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_editing(request.user, zone_name)
     key = require_rrset(request, zone)
     draft.drop_operation(author=request.user, zone=zone, name=key[0], type=key[1])
-    if request.POST.get("from") == "changes":
-        return redirect("changes")
-    if request.POST.get("from") == "review":
-        return redirect("zone-review", zone.name)
-    return _after_act(request, zone, key, "as published again")
+    to = _way_back(zone, request.POST.get("from", ""))
+    return redirect(to) if to else _after_act(request, zone, key, "as published again")
 
 
 def _after_act(request: PanelRequest, zone: Zone, key: Key, words: str) -> HttpResponse:
-    said = f"{names.display(names.relative_text(key[0], zone.name))} {rdata.type_to_text(key[1])} {words}"
+    said = f"{owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])} {words}"
     if not is_fragment(request):
         messages.success(request, f"{said}.")
         return _back(zone, key)

@@ -1,6 +1,7 @@
 """Deny by default: without a session, only the views named here answer. Refusals by the doors become pages."""
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
@@ -41,7 +42,7 @@ class SignedInMiddleware:
         if request.headers.get("HX-Request") or wants_json:
             # Never a form to sign in inside a table: `panel.js` opens a dialog on top, and asks again afterwards.
             return HttpResponse("Sign in first.", status=401, headers={"HX-Trigger": "sign-in-needed"})
-        return redirect_to_login(request.get_full_path(), reverse("account_login"))
+        return redirect_to_login(_page_of(request), reverse("account_login"))
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if isinstance(exception, access.Unknown | UnknownNode):
@@ -49,6 +50,13 @@ class SignedInMiddleware:
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)
         return None
+
+
+def _page_of(request: HttpRequest) -> str:
+    """Where to go after signing in: the page asked for, or the one that holds the form that was sent."""
+    if request.method in {"GET", "HEAD"}:
+        return request.get_full_path()
+    return urlsplit(request.headers.get("Referer", "")).path or reverse("home")
 
 
 def forbidden(request: HttpRequest, permission: Permission) -> HttpResponse:

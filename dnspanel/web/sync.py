@@ -10,7 +10,7 @@ from dnspanel.web.templatetags.panel import duration
 
 # Words that mean a fault rather than a change on its way.
 _FAULTS = frozenset({Word.OFFLINE, Word.REJECTING, Word.STALE})
-_MOST_NAMED = 3
+_MOST_NAMED = 1
 
 
 @dataclass(frozen=True, slots=True)

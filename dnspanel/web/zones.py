@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.queries import Standing, node_standings
 from dnspanel.web.forms import DeleteZoneForm, NewZoneForm
-from dnspanel.web.frame import PanelRequest
+from dnspanel.web.frame import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, edit, queries
 from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash
@@ -41,9 +41,20 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "search_text": search,
         "terms": search.split(),
     }
-    fragments = {"zone-more": "zones/_zone_rows.html", "zone-list": "zones/_zone_list.html"}
     target = request.htmx.target if request.htmx else None
-    return render(request, fragments.get(target or "", "zones/list.html"), context)
+    if target == "zone-more":
+        return render(request, "zones/_zone_rows.html", context)
+    if target == "zone-list":
+        return say(render(request, "zones/_zone_list.html", context), speak=_spoken(page))
+    return render(request, "zones/list.html", context)
+
+
+def _spoken(page: queries.Page[queries.ZoneRow]) -> str:
+    """What a search found, for those who do not see it."""
+    found = len(page.rows)
+    if page.next_after:
+        return f"The first {found} zones are shown"
+    return f"{found} zone{'' if found == 1 else 's'} found"
 
 
 def _with_sync(rows: Sequence[queries.ZoneRow], standings: Sequence[Standing]) -> list[ListedZone]:

@@ -39,6 +39,14 @@ document.addEventListener("click", (event) => {
   byId("quick-line")?.focus();
 });
 
+// The field that the server names gets the focus (panel.js); what it holds is ready to be replaced or continued.
+document.addEventListener("focus-on", () => {
+  const field = document.activeElement;
+  if (!field?.closest(".is-editing")) return;
+  if (field.matches("input")) field.select();
+  else if (field.matches("textarea")) field.setSelectionRange(field.value.length, field.value.length);
+});
+
 // ── Keys ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const FIELD_OF_KEY = { e: "values", t: "ttl", c: "comment" };
@@ -149,7 +157,9 @@ document.addEventListener("htmx:beforeSwap", (event) => {
     const all = rows();
     const at = all.indexOf(target);
     const neighbour = all[at + 1] ?? all[at - 1];
-    setTimeout(() => neighbour?.querySelector(".row-link")?.focus());
+    setTimeout(() => {
+      if (document.activeElement === document.body) neighbour?.querySelector(".row-link")?.focus();
+    }, 20);
   }
 });
 

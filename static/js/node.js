@@ -88,7 +88,7 @@ function draw(chart) {
   if (!points.length) {
     const empty = document.createElement("p");
     empty.className = "chart-empty";
-    empty.textContent = "Waiting for the first numbers; gaps stay gaps.";
+    empty.textContent = "No numbers yet";
     place.append(empty);
   }
   return { chart, plot, place };

@@ -153,7 +153,6 @@ function chooseTheme(theme) {
   document.dispatchEvent(new CustomEvent("panel:theme"));
 }
 
-document.querySelectorAll("[data-themes]").forEach((element) => { element.hidden = false; });
 showTheme();
 
 // ── Menus, dialogs, copying ───────────────────────────────────────────────────────────────────────────────────

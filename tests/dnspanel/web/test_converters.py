@@ -37,7 +37,7 @@ def test_a_person_may_type_a_name_as_it_comes() -> None:
 
 @pytest.mark.parametrize("path", ["a..b", "=FF=FE", ".."])
 def test_what_is_no_name_does_not_match(path: str) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         converter.to_python(path)
 
 

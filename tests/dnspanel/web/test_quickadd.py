@@ -194,8 +194,8 @@ def test_a_paste_is_read_line_by_line() -> None:
     assert entries[0] is not None
     assert entries[0].rdata == "ns1.example.test. hostmaster.example.test. 7 86400 7200 2419200 300"
     assert entries[2:4] == [
-        Entry("www.example.test.", A, 300, "192.0.2.1"),
-        Entry("www.example.test.", A, 3600, "192.0.2.2", "second"),
+        Entry("www.example.test.", A, 300, "192.0.2.1", default_ttl=3600),
+        Entry("www.example.test.", A, None, "192.0.2.2", "second", default_ttl=3600),
     ]
     assert lines[4].doubled
     assert lines[4].column == 15

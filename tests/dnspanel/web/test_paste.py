@@ -1,0 +1,88 @@
+"""Pasting many lines: each is checked, the good ones go into the draft."""
+
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import queries
+from dnspanel.zones.models import Operation, Zone
+from replication.rrset import RRset
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.dnspanel.zones.conftest import rr
+
+PASTE = "/zones/example.test./paste/"
+TEXT = """\
+$TTL 600
+one  A 192.0.2.1
+     A 192.0.2.2
+two  A 192.0.2.300
+three.example.test A 192.0.2.3
+@ SOA a. b. 1 2 3 4 5
+t TXT "<script>alert(1)</script>"
+www A 192.0.2.9
+"""
+
+
+@pytest.fixture
+def zone(make_zone: MakeZone) -> Zone:
+    return make_zone("www 300 A 192.0.2.1", "shop 300 CNAME www")
+
+
+def wanted(bob: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
+    return queries.rrset_row(zone=zone, author=bob, name=name, type=type).now
+
+
+def test_each_line_says_what_it_is_or_what_is_wrong(zone: Zone, browser: Browser, bob: User) -> None:
+    panel = browser(bob).post(PASTE, {"text": TEXT}, headers=HTMX).content.decode()
+    assert "Add 4 of 7 lines" in panel
+    assert "column 8" in panel
+    assert "three.example.test has no final dot" in panel
+    assert "The zone keeps its own SOA" in panel
+    assert "&lt;script&gt;" in panel
+    assert "<script>" not in panel
+    assert Operation.objects.count() == 0
+
+
+def test_the_good_lines_go_into_the_draft_and_the_page_shows_them(zone: Zone, browser: Browser, bob: User) -> None:
+    response = browser(bob).post(PASTE, {"text": TEXT, "act": "add"}, follow=True)
+    assert response.redirect_chain[0][0] == "/zones/example.test./?in=draft"
+    assert "4 of 7 lines added to draft." in response.content.decode()
+    assert wanted(bob, zone, "one.example.test.") == rr("one 600 A 192.0.2.1 | 192.0.2.2")
+    # $TTL is for new RRsets; www keeps the TTL it has.
+    assert wanted(bob, zone, "www.example.test.") == rr("www 300 A 192.0.2.1 | 192.0.2.9")
+
+
+def test_only_ticked_lines_are_added(zone: Zone, browser: Browser, bob: User) -> None:
+    data = {"text": TEXT, "act": "add", "checked": "yes", "line": ["2"]}
+    assert browser(bob).post(PASTE, data, headers=HTMX)["HX-Redirect"] == "/zones/example.test./?in=draft"
+    assert wanted(bob, zone, "one.example.test.") == rr("one 600 A 192.0.2.1")
+    assert Operation.objects.count() == 1
+
+
+def test_doubled_names_are_left_out_until_the_question_is_answered(zone: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    client.post(PASTE, {"text": TEXT, "act": "add", "means": "absolute"})
+    assert wanted(bob, zone, "three.example.test.") is not None
+    assert wanted(bob, zone, "three.example.test.example.test.") is None
+
+
+def test_a_second_cname_is_a_fault_of_its_line(zone: Zone, browser: Browser, bob: User) -> None:
+    panel = browser(bob).post(PASTE, {"text": "shop CNAME mail"}, headers=HTMX).content.decode()
+    assert "There is a CNAME here already" in panel
+
+
+def test_a_stated_ttl_that_moves_an_rrset_says_so(zone: Zone, browser: Browser, bob: User) -> None:
+    panel = browser(bob).post(PASTE, {"text": "www 60 A 192.0.2.9"}, headers=HTMX).content.decode()
+    assert "from 300 to 60" in panel
+
+
+def test_too_many_lines_are_refused_and_kept(zone: Zone, browser: Browser, bob: User) -> None:
+    text = "\n".join(f"h{number} A 192.0.2.1" for number in range(1001))
+    response = browser(bob).post(PASTE, {"text": text}, headers=HTMX)
+    assert response.status_code == 422
+    assert "at most 1,000" in response.content.decode()
+    assert "h1000 A 192.0.2.1" in response.content.decode()
+
+
+def test_without_a_script_pasting_is_a_page(zone: Zone, browser: Browser, bob: User) -> None:
+    assert b"<html" in browser(bob).get(PASTE).content
+    assert b"Add 4 of 7 lines" in browser(bob).post(PASTE, {"text": TEXT}).content

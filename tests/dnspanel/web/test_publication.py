@@ -1,0 +1,133 @@
+"""The progress of a publication, and its undo."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.fleet.models import Ack, Node
+from dnspanel.publish import stall
+from dnspanel.publish.models import Segment
+from dnspanel.zones import edit, queries, revision
+from dnspanel.zones.models import Channel, Publication, Zone
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.dnspanel.zones.conftest import rr
+
+
+@pytest.fixture
+def zone(make_zone: MakeZone) -> Zone:
+    return make_zone("www 300 A 192.0.2.1")
+
+
+@pytest.fixture
+def published(zone: Zone, bob: User) -> Publication:
+    changes = {("www.example.test.", 1): rr("www 300 A 192.0.2.2")}
+    now = timezone.now()
+    return revision.change_rrsets(
+        zone=zone, changes=changes, author=bob, channel=Channel.WEB, now=now, reason="OPS <7>"
+    )
+
+
+def url(publication: Publication) -> str:
+    return f"/publications/{publication.sequence}/"
+
+
+def seal(publication: Publication) -> None:
+    Segment.objects.create(
+        epoch=publication.epoch,
+        schema=4,
+        first=publication.sequence,
+        last=publication.sequence,
+        object_name="x",
+        size=1,
+        digest=b"",
+        sealed_at=publication.at + timedelta(milliseconds=12),
+    )
+
+
+def prove(node: Node, publication: Publication, ms: int) -> None:
+    at = publication.at + timedelta(milliseconds=ms)
+    Ack.objects.create(node=node, epoch=publication.epoch, sequence=publication.sequence, at=at)
+    Node.objects.filter(pk=node.pk).update(epoch=publication.epoch, acked=publication.sequence, acked_at=at)
+
+
+def test_on_its_way_the_page_asks_again_until_every_node_has_answered(
+    published: Publication, active_node: MakeNode, browser: Browser, charlie: User
+) -> None:
+    nodes = [active_node(name) for name in ("ns1", "ns2")]
+    client = browser(charlie)
+    page = client.get(url(published)).content.decode()
+    assert "OPS &lt;7&gt;" in page
+    assert 'hx-trigger="load delay:300ms"' in page
+    assert "on its way" in page
+    seal(published)
+    prove(nodes[0], published, 41)
+    fragment = client.get(url(published), headers=HTMX).content.decode()
+    assert fragment.startswith('<div class="stack progress-live" id="progress"')
+    assert "after 12 ms" in fragment
+    assert "1/2" in fragment
+    assert "41 ms" in fragment
+    prove(nodes[1], published, 60)
+    fragment = client.get(url(published), headers=HTMX).content.decode()
+    assert "2/2 in 0.06 s" in fragment
+    assert "everywhere" in fragment
+    assert "hx-get" not in fragment
+
+
+def test_a_late_node_is_told_in_words_and_asked_about_rarely(
+    published: Publication, active_node: MakeNode, browser: Browser, bob: User
+) -> None:
+    active_node("ns1")
+    Publication.objects.filter(pk=published.pk).update(at=timezone.now() - timedelta(minutes=5))
+    page = browser(bob).get(url(published)).content.decode()
+    assert 'data-live="2"' in page
+    assert "late nodes catch up by themselves" in page
+
+
+def test_without_nodes_it_is_saved_and_says_so(published: Publication, browser: Browser, bob: User) -> None:
+    assert "It is saved; nodes get it as soon as they join." in browser(bob).get(url(published)).content.decode()
+
+
+def test_when_encoding_stands_still_the_page_says_why(published: Publication, browser: Browser, bob: User) -> None:
+    stall.record_stall(
+        schema=4,
+        sequence=published.sequence,
+        zone_name="example.test.",
+        message="The disk is full.",
+        now=timezone.now(),
+    )
+    page = browser(bob).get(url(published)).content.decode()
+    assert "Stands still: The disk is full." in page
+
+
+def test_undo_makes_the_inverse_draft_and_leads_to_its_review(
+    zone: Zone, published: Publication, browser: Browser, bob: User
+) -> None:
+    response = browser(bob).post(url(published) + "undo/", follow=True)
+    assert response.redirect_chain == [("/zones/example.test./review/", 302)]
+    assert queries.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1).now == rr("www 300 A 192.0.2.1")
+
+
+def test_what_cannot_be_undone_by_a_draft_says_what_to_do_instead(zone: Zone, browser: Browser, bob: User) -> None:
+    created = Publication.objects.earliest("sequence")
+    client = browser(bob)
+    assert "Undo this" not in client.get(url(created)).content.decode()
+    assert "delete the zone instead" in client.post(url(created) + "undo/", follow=True).content.decode()
+
+
+def test_a_deleted_zone_keeps_its_progress_page(zone: Zone, browser: Browser, bob: User) -> None:
+    gone = edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=timezone.now())
+    page = browser(bob).get(url(gone)).content.decode()
+    assert "example.test. deleted" in page
+    assert "Undo this" not in page
+
+
+def test_a_publication_that_never_was_is_not_found(zone: Zone, browser: Browser, bob: User) -> None:
+    assert browser(bob).get("/publications/999999/").status_code == 404
+
+
+def test_a_reader_sees_progress_but_no_undo(published: Publication, browser: Browser, charlie: User) -> None:
+    page = browser(charlie).get(url(published)).content.decode()
+    assert "Undo this" not in page

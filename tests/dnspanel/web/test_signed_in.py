@@ -1,0 +1,69 @@
+"""Deny by default, and the pages of refusal."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from dnspanel.accounts.models import User
+from dnspanel.web.signed_in import OPEN_VIEWS
+from tests.dnspanel.web.conftest import HTMX, Browser
+
+
+def test_only_these_views_are_open() -> None:
+    assert {"account_login", "account_inactive", "welcome", "enroll-agent", "healthz"} == OPEN_VIEWS
+
+
+def test_a_person_is_sent_to_sign_in_and_back() -> None:
+    response = Client().get("/zones/?q=shop")
+    assert response.status_code == 302
+    assert response["Location"] == "/sign-in/?next=/zones/%3Fq%3Dshop"
+
+
+def test_a_form_sent_after_the_session_ended_leads_back_to_its_page() -> None:
+    response = Client().post("/people/invite/", headers={"Referer": "https://panel.test/people/"})
+    assert response["Location"] == "/sign-in/?next=/people/"
+    assert Client().post("/people/invite/")["Location"] == "/sign-in/?next=/"
+
+
+@pytest.mark.parametrize("headers", [HTMX, {"Accept": "application/json"}])
+def test_a_script_is_told_rather_than_redirected(headers: dict[str, str]) -> None:
+    response = Client().get("/nodes/", headers=headers)
+    assert response.status_code == 401
+    assert response["HX-Trigger"] == "sign-in-needed"
+
+
+def test_an_unknown_zone_and_a_page_that_never_was_look_alike(browser: Browser, alice: User) -> None:
+    for address in ("/zones/unknown.test./", "/no/such/page/"):
+        response = browser(alice).get(address)
+        assert response.status_code == 404
+        assert b"Nothing here" in response.content
+        assert b'<nav class="nav"' in response.content
+
+
+def test_a_stranger_sees_no_frame_around_a_missing_page() -> None:
+    response = Client().get("/no/such/page/")
+    assert response.status_code == 404
+    assert b'<nav class="nav"' not in response.content
+
+
+def test_a_refusal_names_the_permission_and_who_can_give_it(browser: Browser, charlie: User, bob: User) -> None:
+    response = browser(charlie).get(reverse("zone-new"))
+    assert response.status_code == 403
+    page = response.content.decode()
+    assert "does not allow you to edit, publish, create and delete zones" in page
+    assert "Editor and Administrator may; an administrator can change your role." in page
+    assert "enroll and change nodes" in browser(bob).get(reverse("node-new")).content.decode()
+
+
+def test_a_page_and_its_fragment_are_told_apart_by_caches(browser: Browser, alice: User) -> None:
+    assert "HX-Request" in browser(alice).get("/zones/")["Vary"]
+
+
+def test_no_page_holds_inline_script_or_style(browser: Browser, alice: User) -> None:
+    for address in ("/zones/", "/zones/new/", "/nodes/", "/add-node/", "/people/", "/account/password/"):
+        page = browser(alice).get(address).content.decode()
+        assert " style=" not in page
+        assert "<style" not in page
+        assert " onclick=" not in page
+        assert "<script>" not in page
+        assert "hx-on" not in page

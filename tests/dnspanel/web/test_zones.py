@@ -1,0 +1,226 @@
+"""The list of zones, new ones, deletion and the trash."""
+
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+from pytest_django.fixtures import DjangoAssertNumQueries
+
+from dnspanel.accounts.models import User
+from dnspanel.fleet.models import Node
+from dnspanel.zones import edit
+from dnspanel.zones.edit import NewZone
+from dnspanel.zones.models import Channel, Publication, Zone
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.people import NOW
+
+LIST = "/zones/"
+NEW = "/zones/new/"
+FORM = {"nameservers": "ns1.example.net.\nns2.example.net.", "hostmaster": "hostmaster@example.net"}
+
+
+def new_zone(**fields: str) -> dict[str, str]:
+    return {**FORM, "form_id": str(uuid4()), **fields}
+
+
+@pytest.fixture
+def many_zones(alice: User) -> None:
+    zones = [NewZone(f"customer-{number:03}.test.") for number in range(120)]
+    edit.create_zones(zones=zones, author=alice, channel=Channel.IMPORT, now=NOW)
+
+
+def test_everybody_signed_in_sees_the_zones(
+    make_zone: MakeZone, browser: Browser, alice: User, bob: User, charlie: User
+) -> None:
+    make_zone()
+    for person in (alice, bob, charlie):
+        assert b"example.test." in browser(person).get(LIST).content
+
+
+def test_a_reader_sees_why_the_button_is_off(browser: Browser, bob: User, charlie: User) -> None:
+    assert (
+        b"Your role may not create zones. An administrator can change your role." in browser(charlie).get(LIST).content
+    )
+    assert reverse("zone-new").encode() in browser(bob).get(LIST).content
+
+
+def test_an_empty_panel_says_what_a_zone_is_and_offers_one(browser: Browser, bob: User) -> None:
+    page = browser(bob).get(LIST).content.decode()
+    assert "No zones yet" in page
+    assert f'class="btn btn-primary" href="{NEW}"' in page
+
+
+def test_a_search_that_finds_nothing_shows_its_terms_and_a_way_out(
+    make_zone: MakeZone, browser: Browser, bob: User
+) -> None:
+    make_zone()
+    page = browser(bob).get(LIST, {"q": "shop <b>"}).content.decode()
+    assert "No zone matches" in page
+    assert '<span class="chip">shop</span>' in page
+    assert "&lt;b&gt;" in page
+    assert "Clear the search" in page
+
+
+def test_has_finds_zones_by_a_value(make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    make_zone("www 300 A 192.0.2.7")
+    make_zone(name="other.test.")
+    page = browser(bob).get(LIST, {"q": "has:192.0.2.7"}).content
+    assert b"example.test." in page
+    assert b"other.test." not in page
+
+
+def test_htmx_gets_the_list_alone_and_a_person_the_page(many_zones: None, browser: Browser, bob: User) -> None:
+    fragment = browser(bob).get(LIST, {"q": "customer"}, headers={**HTMX, "HX-Target": "zone-list"})
+    assert fragment.content.lstrip().startswith(b'<section id="zone-list"')
+    assert "The first 100 zones are shown" in fragment["HX-Trigger"]
+    page = browser(bob).get(LIST, {"q": "customer"})
+    assert b"<!doctype html>" in page.content
+    assert page["Vary"] == "HX-Request, Cookie"
+
+
+def test_the_next_hundred_are_appended_and_the_last_page_offers_no_more(
+    many_zones: None, browser: Browser, bob: User
+) -> None:
+    first = browser(bob).get(LIST).content.decode()
+    assert first.count("data-row") == 100
+    assert "after=customer-099.test." in first
+    headers = {**HTMX, "HX-Target": "zone-more"}
+    rest = browser(bob).get(LIST, {"after": "customer-099.test."}, headers=headers).content.decode()
+    assert rest.lstrip().startswith("<tbody>")
+    assert rest.count("data-row") == 20
+    assert "zone-more" not in rest
+
+
+@pytest.mark.parametrize("nodes", [0, 6])
+def test_a_hundred_zones_cost_as_many_queries_as_one(
+    many_zones: None,
+    browser: Browser,
+    bob: User,
+    active_node: MakeNode,
+    nodes: int,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    for number in range(nodes):
+        active_node(f"ns{number}")
+    client = browser(bob)
+    # Session, user, zones, draft; nodes, head and what they lack for the list, and again with stalls for the pill.
+    with django_assert_max_num_queries(11):
+        client.get(LIST)
+    with django_assert_max_num_queries(6):
+        client.get(LIST, headers={**HTMX, "HX-Target": "zone-list"})
+
+
+def test_the_column_of_nodes_says_where_a_zone_has_arrived(
+    make_zone: MakeZone, active_node: MakeNode, browser: Browser, bob: User
+) -> None:
+    zone = make_zone()
+    publication = Publication.objects.get(sequence=zone.sequence)
+    ahead, behind = active_node("ns1"), active_node("ns2")
+    Node.objects.filter(pk=ahead.pk).update(epoch=publication.epoch, acked=zone.sequence)
+    page = browser(bob).get(LIST).content.decode()
+    assert "1/2: ns2 offline" in page
+    Node.objects.filter(pk=behind.pk).update(epoch=publication.epoch, acked=zone.sequence)
+    assert "2/2" in browser(bob).get(LIST).content.decode()
+
+
+def test_a_new_zone_is_published_at_once_and_opened(browser: Browser, bob: User) -> None:
+    response = browser(bob).post(NEW, new_zone(names="Größe.test", reason="for the shop"))
+    zone = Zone.objects.get()
+    assert zone.name == "xn--gre-6ka8i.test."
+    assert response.status_code == 302
+    assert response["Location"] == reverse("zone-detail", args=[zone.name])
+    publication = Publication.objects.get()
+    assert (publication.author, publication.channel, publication.reason) == (bob, Channel.WEB, "for the shop")
+    assert "ns1.example.net. hostmaster.example.net." in zone.rrsets.get(type=6).rdata[0]
+
+
+def test_several_names_make_several_zones_in_one_publication(browser: Browser, bob: User) -> None:
+    response = browser(bob).post(NEW, new_zone(names="one.test\n\n two.test. \none.test"))
+    assert sorted(Zone.objects.values_list("name", flat=True)) == ["one.test.", "two.test."]
+    assert response["Location"] == reverse("publication", args=[Publication.objects.get().sequence])
+
+
+def test_the_same_form_sent_twice_makes_one_zone(browser: Browser, bob: User) -> None:
+    form = new_zone(names="one.test")
+    for _ in range(2):
+        assert browser(bob).post(NEW, form).status_code == 302
+    assert Publication.objects.count() == Zone.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"names": "good.test\nbad..test"}, "Line 2:"),
+        ({"names": "example.test"}, "The zone example.test. exists already."),
+        ({"names": "position.dnspanel.invalid"}, "is reserved"),
+        ({"names": "new.test", "nameservers": "  "}, "This field is required."),
+        ({"names": "new.test", "hostmaster": "a..b"}, "is not a domain name"),
+    ],
+)
+def test_a_refused_form_keeps_what_was_typed_and_says_what_is_wrong(
+    make_zone: MakeZone, browser: Browser, bob: User, fields: dict[str, str], complaint: str
+) -> None:
+    make_zone()
+    response = browser(bob).post(NEW, new_zone(**fields))
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert complaint in page
+    assert 'aria-invalid="true"' in page
+    assert fields["names"] in page
+    assert Zone.objects.count() == 1
+
+
+def test_the_preview_shows_what_a_zone_begins_with(browser: Browser, bob: User) -> None:
+    preview = browser(bob).get(NEW, {**FORM, "names": "one.test\ntwo.test"}, headers=HTMX).content.decode()
+    assert preview.lstrip().startswith('<aside class="card" id="new-preview"')
+    assert "@ 3600 SOA ns1.example.net. hostmaster.example.net. 1 " in preview
+    assert "@ 3600 NS ns2.example.net." in preview
+    assert "1 more zone gets the same" in preview
+    assert "as soon as" in browser(bob).get(NEW, {**FORM, "names": "bad..name"}, headers=HTMX).content.decode()
+    assert not Zone.objects.exists()
+
+
+def test_deletion_wants_the_name_and_says_what_goes(make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    zone = make_zone("www 300 A 192.0.2.1")
+    address = reverse("zone-delete", args=[zone.name])
+    page = browser(bob).get(address).content.decode()
+    assert "3 RRsets will no longer be answered" in page
+    assert "restored for 30 days" in page
+    wrong = browser(bob).post(address, {"typed": "exmaple.test", "form_id": str(uuid4())})
+    assert wrong.status_code == 422
+    assert Zone.objects.get().deleted_at is None
+
+
+def test_a_deleted_zone_leads_to_its_progress_and_into_the_trash(
+    make_zone: MakeZone, browser: Browser, bob: User, charlie: User
+) -> None:
+    zone = make_zone()
+    form = {"typed": "Example.TEST", "form_id": str(uuid4()), "reason": "moved away"}
+    response = browser(bob).post(reverse("zone-delete", args=[zone.name]), form)
+    newest = Publication.objects.latest("sequence")
+    assert response["Location"] == reverse("publication", args=[newest.sequence])
+    assert newest.reason == "moved away"
+    assert b"example.test." not in browser(charlie).get(LIST).content
+    trash = browser(charlie).get("/zones/trash/").content.decode()
+    assert "example.test." in trash
+    assert "30 days" in trash
+    assert "disabled" in trash
+
+
+def test_a_zone_comes_back_from_the_trash(make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    zone = make_zone()
+    edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+    address = reverse("zone-restore", args=[zone.pk])
+    assert browser(bob).post(address)["Location"] == reverse("zone-detail", args=[zone.name])
+    assert Zone.objects.get(pk=zone.pk).deleted_at is None
+
+
+def test_a_zone_whose_name_is_taken_stays_in_the_trash(make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    zone = make_zone()
+    edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+    make_zone()
+    client = browser(bob)
+    assert client.post(reverse("zone-restore", args=[zone.pk]))["Location"] == "/zones/trash/"
+    assert b"a zone of this name exists. Nothing was changed." in client.get("/zones/trash/").content
+    assert Zone.objects.get(pk=zone.pk).deleted_at == NOW
