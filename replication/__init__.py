@@ -1,1 +1,4 @@
-"""What panel and nodes share: names, rdata, PowerDNS's bytes, segments, the store, the protocol. No Django, Celery, PostgreSQL."""
+"""What panel and nodes share: names, rdata, PowerDNS's bytes, segments, the store, the protocol.
+
+No Django, Celery or PostgreSQL: a node must not need them.
+"""

@@ -45,6 +45,8 @@ def parse(text: str, origin: str | None = None) -> str:
 def _parse_slowly(text: str, origin: str | None) -> str:
     if text == "":
         raise BadName(text=text, reason="it is empty")
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise BadName(text=ascii(text), reason="it contains half a character")
     if text == ROOT:
         return ROOT
     if text == "@":

@@ -8,7 +8,8 @@ from replication import names, rdata, rdtypes
 from replication.errors import BadRRset
 
 MAX_TTL = 2**31 - 1
-# A DNS message has 65535 bytes: header, question, OPT, and each record with a compressed owner name.
+# A DNS message has 65535 bytes: header, question, OPT, and each record with a compressed owner name. Names in
+# rdata count in full: whether a server compresses them is its own choice.
 MAX_MESSAGE = 65535
 _MESSAGE_OVERHEAD = 12 + 4 + 11
 _RECORD_OVERHEAD = 2 + 2 + 2 + 4 + 2

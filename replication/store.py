@@ -96,6 +96,7 @@ class Store:
     def __init__(self, main: Database, records: Database, schema: Schema, cluster: UUID) -> None:
         self.schema, self.cluster = schema, cluster
         self._main, self._records = main, records
+        self._has_duplicates = [schema.dbi(dbi).dupsort for dbi in Dbi]
         self._lock = threading.Lock()
 
     @classmethod
@@ -114,7 +115,7 @@ class Store:
         if not create and not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
         kind = schema_for(schema)
-        main_path = os.path.abspath(path)
+        main_path = os.path.realpath(path)
         main = _open_file(main_path, File.MAIN, kind, map_size, sync=sync, cluster=cluster)
         records = _open_file(main_path + "-0", File.SHARD, kind, min(map_size, RECORDS_MAP_SIZE), sync=sync)
         store = cls(main, records, kind, cluster)
@@ -174,23 +175,25 @@ class Store:
     def digest_delta(self, ops: Sequence[Op]) -> tuple[bytes, bytes]:
         """The digests (main, records) after these operations, which name each key once. Writes nothing."""
         with self._main.env.begin() as main, self._records.env.begin() as records:
-            txns = {File.MAIN: (main, self._main), File.SHARD: (records, self._records)}
-            totals = {file: row.digest if (row := db.row(txn)) else 0 for file, (txn, db) in txns.items()}
-            cleared: list[tuple[Dbi, bytes]] = []
-            for op in ops:
-                if op.kind is Kind.DELETE_PREFIX:
-                    cleared.append((op.dbi, op.key))
-                    file = self.schema.dbi(op.dbi).file
-                    totals[file] -= self._sum_below(*txns[file], op)
+            # Lists by Dbi, because this runs once per row of a bulk import.
+            places = [
+                (records, self._records) if self.schema.dbi(dbi).file is File.SHARD else (main, self._main)
+                for dbi in Dbi
+            ]
+            totals = [0] * len(Dbi)
+            cleared = [op for op in ops if op.kind is Kind.DELETE_PREFIX]
+            for op in cleared:
+                totals[op.dbi] -= self._sum_below(*places[op.dbi], op)
             for op in ops:
                 if op.kind is Kind.DELETE_PREFIX:
                     continue
-                file = self.schema.dbi(op.dbi).file
-                if not _covered(op, cleared):
-                    totals[file] -= self._digest_of_old(*txns[file], op)
+                if not (cleared and _is_covered(op, cleared)):
+                    totals[op.dbi] -= self._digest_of_old(*places[op.dbi], op)
                 if op.kind is Kind.PUT:
-                    totals[file] += row_digest(op.dbi, op.key, op.body)
-        return digest_bytes(totals[File.MAIN]), digest_bytes(totals[File.SHARD])
+                    totals[op.dbi] += row_digest(op.dbi, op.key, op.body)
+            before = [row.digest if row else 0 for row in (self._main.row(main), self._records.row(records))]
+        changed = totals.pop(Dbi.RECORDS)
+        return digest_bytes(before[0] + sum(totals)), digest_bytes(before[1] + changed)
 
     def apply(
         self,
@@ -219,7 +222,7 @@ class Store:
             if (at.sequence if at else 0) < segment.first - 1:
                 raise Gap(have=at, got=segment.first)
             application = Application(segment, self.schema, self._main, self._records, hold_seconds)
-            with self._full_as_error():
+            with self._lmdb_errors():
                 try:
                     application.run(watch, self.release_pages)
                 finally:
@@ -234,6 +237,11 @@ class Store:
         """
         self._main.env.copy(os.fspath(path), compact=True)
         self._records.env.copy(os.fspath(path) + "-0", compact=True)
+
+    def clear_dead_readers(self) -> None:
+        """Forget readers whose process was killed; each would keep old pages from being used again."""
+        self._main.env.reader_check()
+        self._records.env.reader_check()
 
     def release_pages(self) -> None:
         """Keep the resident memory of this process small, whatever was read or written."""
@@ -255,7 +263,7 @@ class Store:
     def _digest_of_old(self, txn: Any, database: Database, op: Op) -> int:
         """The digest of the row that this operation would replace or delete; 0 if there is none."""
         table = database.tables[op.dbi]
-        if self.schema.dbi(op.dbi).dupsort:
+        if self._has_duplicates[op.dbi]:
             with txn.cursor(db=table) as cursor:
                 return row_digest(op.dbi, op.key, op.body) if cursor.set_key_dup(op.key, op.body) else 0
         value = txn.get(op.key, db=table)
@@ -271,14 +279,16 @@ class Store:
         return total
 
     @contextmanager
-    def _full_as_error(self) -> Iterator[None]:
-        """LMDB's ways to say that nothing more fits, as ours."""
+    def _lmdb_errors(self) -> Iterator[None]:
+        """What LMDB says when a file or the disk cannot go on, as our errors."""
         try:
             yield
         except lmdb.MapFullError as exc:
             fullest = max(self._main, self._records, key=lambda database: _use(database).used_bytes)
             raise MapFull(path=fullest.path, map_size=fullest.map_size) from exc
-        except (lmdb.DiskError, lmdb.Error) as exc:
+        except (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError) as exc:
+            raise BadBytes(what=self._main.path, reason=f"the file is damaged ({exc})") from exc
+        except lmdb.Error as exc:
             if not isinstance(exc, lmdb.DiskError) and os.strerror(errno.ENOSPC) not in str(exc):
                 raise
             raise DiskFull(path=self._main.path, reason=str(exc)) from exc
@@ -321,9 +331,9 @@ class ZoneRows:
                 found = cursor.next()
 
 
-def _covered(op: Op, cleared: list[tuple[Dbi, bytes]]) -> bool:
-    """True if a prefix already deleted covers this operation's key."""
-    return any(op.dbi is dbi and op.key.startswith(prefix) for dbi, prefix in cleared)
+def _is_covered(op: Op, cleared: list[Op]) -> bool:
+    """True if a prefix that is deleted first covers this operation's key."""
+    return any(op.dbi is prefix.dbi and op.key.startswith(prefix.key) for prefix in cleared)
 
 
 def _open_file(
@@ -342,8 +352,9 @@ def _open_file(
         for dbi in schema.all_dbis:
             spec = schema.dbi(dbi)
             if spec.file is file:
-                flags = {"integerkey": spec.integerkey, "dupsort": spec.dupsort, "dupfixed": spec.dupfixed}
-                tables[dbi] = env.open_db(spec.name, **flags)
+                tables[dbi] = env.open_db(
+                    spec.name, integerkey=spec.integerkey, dupsort=spec.dupsort, dupfixed=spec.dupfixed
+                )
         return Database(path, map_size, env, env.open_db(OWN_DBI), tables)
     except BaseException:
         env.close()

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from replication import stats, verify
@@ -59,6 +59,7 @@ class Applier:
         self._signing_keys = signing_keys
         self._dns_address, self._dns_port = dns_address, dns_port
         self._lock = threading.Lock()
+        self._health_lock = threading.Lock()
         self.health = Health()
         self.powerdns_version = ""
 
@@ -83,7 +84,8 @@ class Applier:
             raise
         finally:
             self._lock.release()
-        self.health = Health(answered=ack.position)
+        with self._health_lock:
+            self.health = Health(answered=ack.position)
         return ack
 
     def settle_everything(self) -> bool:
@@ -104,8 +106,8 @@ class Applier:
             self._note_unserved(exc)
         else:
             if self.health.unserved:
-                health = self.health
-                self.health = Health(health.refusal, health.refused_at, answered=health.answered)
+                logger.info("PowerDNS answers again")
+                self._change_health(unserved="", unserved_since=0.0)
 
     def _apply(self, body: bytes | BinaryIO) -> Ack:
         began = time.perf_counter()
@@ -167,19 +169,20 @@ class Applier:
         return position
 
     def _note_unserved(self, error: NotServed) -> None:
-        health = self.health
-        since = health.unserved_since or self._clock()
-        if health.unserved != str(error):
+        if self.health.unserved != str(error):
             logger.warning("not served: %s", error)
-        self.health = Health(health.refusal, health.refused_at, str(error), since, health.answered)
+        self._change_health(unserved=str(error), unserved_since=self.health.unserved_since or self._clock())
 
     def _note_refusal(self, error: ReplicationError) -> None:
         """A refusal that a person has to see stays in the status until something was applied after it."""
         stats.REFUSALS.add()
         logger.warning("refused: %s: %s", type(error).__name__, error)
         if isinstance(error, Permanent | DiskFull):
-            health = self.health
-            self.health = Health(str(error), self._clock(), health.unserved, health.unserved_since, health.answered)
+            self._change_health(refusal=str(error), refused_at=self._clock())
+
+    def _change_health(self, **changes: str | float) -> None:
+        with self._health_lock:
+            self.health = replace(self.health, **changes)  # type: ignore[arg-type]
 
 
 class _Touched:

@@ -99,6 +99,7 @@ class AgentNode:
         if self._config.api_key:
             self.observer.step()
         self.applier.sweep()
+        self._store.clear_dead_readers()
         self._store.release_pages()
 
     def status(self) -> Status:

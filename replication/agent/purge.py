@@ -36,6 +36,7 @@ import math
 import select
 import socket
 import time
+from collections import deque
 from collections.abc import Collection, Iterable
 from itertools import count
 
@@ -164,7 +165,7 @@ class Purger:
 
     def __init__(self, control: ControlSocket, receivers: Receivers) -> None:
         self._control, self._receivers = control, receivers
-        self._again: list[str] = []
+        self._again: deque[str] = deque()
 
     def settle(self, zones: Collection[str], position: Position | None) -> None:
         """Make every later question be answered from the rows that are committed now.
@@ -190,8 +191,8 @@ class Purger:
 
     def sweep(self) -> None:
         """Purge once more what was purged while TCP connections were open. Called every second."""
-        commands, self._again = self._again, []
-        for command in dict.fromkeys(commands):
+        commands = {self._again.popleft() for _ in range(len(self._again))}
+        for command in sorted(commands):
             self._purge(command)
 
     def version(self) -> str:

@@ -28,7 +28,7 @@ from replication.protocol import (
 
 HANDSHAKE_SECONDS = 5.0
 IDLE_SECONDS = 300.0
-MAX_CONNECTIONS = 16
+MAX_CONNECTIONS = 64
 # Larger bodies wait on disk, so that memory does not depend on what is pushed.
 IN_MEMORY_BYTES = 1 << 20
 # The disk keeps this much for LMDB when a body is received.
@@ -85,6 +85,9 @@ class AgentServer(ThreadingHTTPServer):
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Refuse what comes above MAX_CONNECTIONS; the panel needs two."""
         return self._free.acquire(blocking=False)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        logger.exception("a connection of %s ended unexpectedly", client_address[0])
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """In the connection's own thread: shake hands, look at the certificate, serve."""
@@ -152,6 +155,11 @@ class _Handler(BaseHTTPRequestHandler):
             if isinstance(exc, DiskFull):
                 self.close_connection = True
             self._answer(*encode_refusal(exc, self._position()))
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception as exc:  # a fault of ours: the panel shall see it, and the next push be tried
+            logger.exception("a push ended unexpectedly")
+            self._answer(500, encode_message({"error": type(exc).__name__, "message": str(exc), "position": None}))
         else:
             self._answer(200, encode_message(ack.to_json()))
 
@@ -189,6 +197,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer without reading the body, after which the connection is of no use."""
         self.close_connection = True
         self._answer(status, _words(words))
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What http.server refuses by itself, in our form: no page, no name of a server."""
+        self.request_version = self.protocol_version
+        self._refuse_unread(code, message or "not a request of this protocol")
 
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response_only(status)

@@ -11,7 +11,11 @@ from tests.oracle import lmdb_file, powerdns
 from tests.oracle.corpus import rrsets_of, zone_texts
 from tests.oracle.powerdns import Place, PowerDNS
 
-INSTALLATIONS = {"native": powerdns.native, "trixie": lambda: powerdns.of_suite("trixie"), "sid": lambda: powerdns.of_suite("sid")}
+INSTALLATIONS = {
+    "native": powerdns.native,
+    "trixie": lambda: powerdns.of_suite("trixie"),
+    "sid": lambda: powerdns.of_suite("sid"),
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -50,7 +50,7 @@ def _deep() -> list[str]:
         f"{deepest} 300 IN A 192.0.2.1",
         f"ns.{half} 300 IN A 192.0.2.2",
         f"{half} 300 IN NS ns.{half}.d.",
-        f"*.{'.'.join(['z'] * 100)} 300 IN TXT \"deep wildcard\"",
+        f'*.{".".join(["z"] * 100)} 300 IN TXT "deep wildcard"',
         ".".join(str(nibble % 10) for nibble in range(64)) + " 300 IN PTR host.d.",
     ]
 

@@ -43,9 +43,7 @@ def write(path: Path, schema_number: int, zones: Mapping[str, tuple[int, list[Ro
                 txn.put(key, schema.wrap(body, now, txn.id()), db=settings)
         with main.begin(write=True) as txn:
             dbis = {
-                dbi: _open_dbi(main, schema, dbi, txn)
-                for dbi in schema.all_dbis
-                if schema.dbi(dbi).file is File.MAIN
+                dbi: _open_dbi(main, schema, dbi, txn) for dbi in schema.all_dbis if schema.dbi(dbi).file is File.MAIN
             }
             for zone, (zone_id, _) in zones.items():
                 for dbi, key, body in schema.zone_rows(zone_id, zone):
@@ -94,9 +92,7 @@ def bodies(path: Path, schema_number: int) -> dict[tuple[Dbi, bytes], bytes]:
     """Every row of every table of both files, without the header, which states when it was written."""
     schema = schema_for(schema_number)
     return {
-        (dbi, key): body
-        for dbi in schema.all_dbis
-        for key, body in _bodies(_file_of(path, schema, dbi), schema, dbi)
+        (dbi, key): body for dbi in schema.all_dbis for key, body in _bodies(_file_of(path, schema, dbi), schema, dbi)
     }
 
 

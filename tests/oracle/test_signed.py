@@ -72,7 +72,9 @@ def test_nsec_rows_are_equal_but_for_what_5_x_no_longer_writes(contents: Content
         for (rel, type), body in contents.rows_of(NSEC).items()
         if type != 50 or installation.schema >= 6
     }
-    found = {shown_key(NSEC, rel, type): body for rel, type, body in compile_zone(NSEC, rrsets_of(NSEC, text_for(NSEC)))}
+    found = {
+        shown_key(NSEC, rel, type): body for rel, type, body in compile_zone(NSEC, rrsets_of(NSEC, text_for(NSEC)))
+    }
     assert found == expected
 
 

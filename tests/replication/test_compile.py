@@ -39,12 +39,11 @@ def zone_of(*texts: str) -> list[RRset]:
 
 def shown(rows: list[Row]) -> dict[str, int]:
     """Rows as `name TYPE` → auth."""
-    return {
-        f"{names.relative_text(keys.name_from_relative_key(rel, ZONE), ZONE)} {type_to_text(type) if type else 'ENT'}": (
-            values.decode_records(body)[0].auth
-        )
-        for rel, type, body in rows
-    }
+    found = {}
+    for rel, type, body in rows:
+        name = names.relative_text(keys.name_from_relative_key(rel, ZONE), ZONE)
+        found[f"{name} {type_to_text(type) if type else 'ENT'}"] = values.decode_records(body)[0].auth
+    return found
 
 
 class DictRows:

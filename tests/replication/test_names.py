@@ -59,11 +59,22 @@ def test_people_type_names_in_many_ways(text: str, origin: str | None, name: str
         ("a\\1.test", "three digits"),
         ("a\\", "escape"),
         ("☃\u200d.test", "international label"),
+        ("a\ud800.test", "half a character"),
     ],
 )
 def test_what_is_not_a_name_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(BadName, match=reason):
         names.parse(text)
+
+
+@given(st.text(st.characters(), max_size=30))
+def test_whatever_is_typed_becomes_a_name_or_is_refused(text: str) -> None:
+    try:
+        name = names.parse(text, "example.test.")
+    except BadName:
+        return
+    assert names.parse(name) == name
+    assert names.from_wire(names.to_wire(name)) == name
 
 
 def test_a_relative_name_too_long_with_its_zone_is_refused() -> None:

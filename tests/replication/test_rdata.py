@@ -4,6 +4,8 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from replication import rdata
 from replication.errors import BadRdata
@@ -114,6 +116,7 @@ def test_rdata_becomes_canonical_and_keeps_its_meaning_in_bytes(name: str, text:
         ("TXT", '"open', "the quotes do not match"),
         ("TXT", "x" * 66000, "at most 65535 are allowed"),
         ("CAA", "0 issue", "not a valid CAA value"),
+        ("CAA", "0 issue ca.test;policy=ev", "put the text that contains it in double quotes"),
         ("TLSA", "3 1 1 zz", "not a valid TLSA value"),
         ("TYPE1234", "hello", "not a valid TYPE1234 value"),
         ("TYPE1234", "\\# 4 0102", "is followed by 2 bytes"),
@@ -130,6 +133,32 @@ def test_what_is_wrong_is_said_to_a_person(name: str, text: str, reason: str) ->
         rdata.parse(type_from_text(name), text, ZONE)
     assert "Text input" not in str(caught.value)
     assert len(str(caught.value)) < 250
+
+
+TYPES = st.sampled_from(sorted(SERVED_TYPES | {1234}))
+SAMPLES = st.sampled_from([text for cases in VALUES.values() for text, _ in cases])
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(TYPES, st.text(st.characters(), max_size=30) | SAMPLES)
+def test_whatever_is_typed_becomes_rdata_or_is_refused(type: int, text: str) -> None:
+    try:
+        canonical = rdata.parse(type, text, ZONE)
+    except BadRdata:
+        return
+    assert rdata.parse(type, canonical) == canonical
+    assert rdata.from_wire(type, rdata.to_wire(type, canonical)) == canonical
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(TYPES, st.binary(max_size=40))
+def test_any_bytes_are_rdata_or_refused(type: int, wire: bytes) -> None:
+    try:
+        canonical = rdata.from_wire(type, wire)
+    except BadRdata:
+        return
+    # Only letter case may be lost.
+    assert rdata.to_wire(type, canonical).lower() == wire.lower()
 
 
 @pytest.mark.parametrize("type", [SVCB, HTTPS])
@@ -178,7 +207,7 @@ def test_bytes_that_are_not_one_rdata_are_refused(name: str, wire: str) -> None:
         (TXT, '"x"', ()),
         (MX, "10 mail.test.", ("mail.test.",)),
         (SRV, "0 0 443 web.test.", ("web.test.",)),
-        (HTTPS, '1 svc.test. alpn="h2"', ("svc.test.",)),
+        (HTTPS, '1 Svc.test. alpn="h2"', ("svc.test.",)),
         (IPSECKEY, "10 3 2 gw.test. AQNR", ("gw.test.",)),
         (IPSECKEY, "10 1 2 192.0.2.3 AQNR", ()),
         (type_from_text("NAPTR"), '1 1 "s" "a b" "" x.test.', ("x.test.",)),

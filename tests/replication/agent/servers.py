@@ -171,7 +171,7 @@ class AgentFiles:
     """Everything an agent reads: identity, agent.toml."""
 
     def __init__(self, directory: Path, authority: Authority, pdns: Pdns, *, schema: int = 4) -> None:
-        self.directory, self.pdns, self.port = directory, pdns, free_port()
+        self.directory, self.authority, self.pdns, self.port = directory, authority, pdns, free_port()
         identity_dir = directory / "identity"
         identity_dir.mkdir()
         certificate, key = authority.issue("ns1", "node")

@@ -1,0 +1,179 @@
+"""How a server becomes a node, against a panel's door over real HTTP."""
+
+import base64
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from replication.agent.config import read_config
+from replication.agent.enroll import FINGERPRINT_DIGITS, NotEnrolled, PanelUnreachable, ask_panel, enroll
+from tests.replication.agent.servers import Authority, free_port
+from tests.replication.agent.test_config import write
+from tests.replication.panel import CLUSTER, PUBLIC_KEYS
+
+Answer = tuple[int, dict[str, Any]]
+
+
+class Door:
+    """`POST /enroll/` of a panel that first waits for approval."""
+
+    def __init__(self, authority: Authority) -> None:
+        self.authority = authority
+        self.requests: list[dict[str, str]] = []
+        self.approved_after = 2
+        self.answer: Callable[[dict[str, str]], Answer] = self.usual
+        door = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                door.requests.append(body)
+                status, message = door.answer(body) if self.path == "/enroll/" else (404, {})
+                encoded = json.dumps(message).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(encoded)))
+                self.end_headers()
+                self.wfile.write(encoded)
+
+            def log_message(self, *_: object) -> None:
+                """Quiet."""
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    @property
+    def code(self) -> str:
+        der = self.authority.certificate.public_bytes(serialization.Encoding.DER)
+        return "secret." + hashlib.sha256(der).hexdigest()[:FINGERPRINT_DIGITS]
+
+    def usual(self, body: dict[str, str]) -> Answer:
+        request = x509.load_pem_x509_csr(body["csr"].encode())
+        if len(self.requests) <= self.approved_after:
+            fingerprint = hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
+            return 202, {"state": "waiting for approval", "fingerprint": fingerprint}
+        return 200, self.granted(request.public_key())
+
+    def granted(self, public_key: Any) -> dict[str, Any]:
+        return {
+            "certificate": self.authority.sign(public_key, "ns1").decode(),
+            "ca": self.authority.pem.decode(),
+            "signing_keys": [base64.b64encode(PUBLIC_KEYS[0]).decode()],
+            "cluster": str(CLUSTER),
+            "node": "ns1",
+            "schema": 4,
+        }
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Iterator[Door]:
+    (tmp_path / "ca").mkdir()
+    door = Door(Authority(tmp_path / "ca"))
+    thread = threading.Thread(target=door.server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield door
+    door.server.shutdown()
+    door.server.server_close()
+    thread.join()
+
+
+def join(door: Door, directory: Path, code: str | None = None) -> list[str]:
+    said: list[str] = []
+    enroll(door.url, code or door.code, directory, say=said.append, wait=lambda _: None)
+    return said
+
+
+def test_an_approved_server_has_everything_an_agent_needs(door: Door, tmp_path: Path) -> None:
+    identity = tmp_path / "identity"
+    said = join(door, identity)
+    assert len(door.requests) == 3
+    assert len({request["csr"] for request in door.requests}) == 1
+    assert "fingerprint" in said[0]
+    assert said[1:] == [f"This server is now node ns1; its identity is in {identity}."]
+    config = read_config(write(tmp_path))
+    assert config.identity.node == "ns1"
+    assert config.identity.signing_keys == PUBLIC_KEYS
+    assert {path.name for path in identity.iterdir()} == {"node.key", "node.pem", "ca.pem", "identity.json"}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in identity.iterdir())
+
+
+def test_an_interrupted_request_is_continued_with_the_same_key(door: Door, tmp_path: Path) -> None:
+    door.approved_after = 1
+
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        enroll(door.url, door.code, tmp_path / "identity", say=lambda _: None, wait=interrupted)
+    join(door, tmp_path / "identity")
+    assert door.requests[0]["csr"] == door.requests[1]["csr"]
+
+
+def test_the_answer_of_another_panel_is_refused(door: Door, tmp_path: Path) -> None:
+    with pytest.raises(NotEnrolled, match="another panel"):
+        join(door, tmp_path / "identity", "secret." + "ab" * 16)
+    assert not (tmp_path / "identity" / "identity.json").exists()
+
+
+def test_a_certificate_for_another_key_is_refused(door: Door, tmp_path: Path) -> None:
+    stranger = ec.generate_private_key(ec.SECP256R1()).public_key()
+    door.answer = lambda body: (200, door.granted(stranger))
+    with pytest.raises(NotEnrolled, match="another key"):
+        join(door, tmp_path / "identity")
+
+
+def test_a_certificate_of_another_authority_is_refused(door: Door, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Authority(tmp_path / "other")
+
+    def forged(body: dict[str, str]) -> Answer:
+        request = x509.load_pem_x509_csr(body["csr"].encode())
+        return 200, door.granted(request.public_key()) | {
+            "certificate": other.sign(request.public_key(), "ns1").decode()
+        }
+
+    door.answer = forged
+    with pytest.raises(NotEnrolled, match="cannot be used"):
+        join(door, tmp_path / "identity")
+
+
+def test_a_refusal_is_told_in_the_panels_words(door: Door, tmp_path: Path) -> None:
+    door.answer = lambda body: (403, {"error": "code refused", "message": "This code was used before."})
+    with pytest.raises(NotEnrolled, match="This code was used before"):
+        join(door, tmp_path / "identity")
+
+
+def test_a_panel_that_is_down_is_asked_again(door: Door, tmp_path: Path) -> None:
+    door.answer = lambda body: (503, {}) if len(door.requests) == 1 else door.usual(body)
+    said = join(door, tmp_path / "identity")
+    assert "does not answer" in said[0]
+
+
+def test_an_unreachable_panel_is_transient(tmp_path: Path) -> None:
+    with pytest.raises(PanelUnreachable):
+        ask_panel(f"http://127.0.0.1:{free_port()}", "code", "csr")
+
+
+@pytest.mark.parametrize("code", ["", "secret", "secret.abc"])
+def test_half_a_code_is_noticed_before_anything_is_sent(door: Door, tmp_path: Path, code: str) -> None:
+    with pytest.raises(NotEnrolled, match="not complete"):
+        enroll(door.url, code, tmp_path / "identity", say=lambda _: None)
+    assert door.requests == []
+
+
+def test_the_request_is_for_a_p256_key_that_only_this_user_reads(door: Door, tmp_path: Path) -> None:
+    join(door, tmp_path / "identity")
+    request = x509.load_pem_x509_csr(door.requests[0]["csr"].encode())
+    key = request.public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    assert key.curve.name == "secp256r1"
+    assert isinstance(request.signature_hash_algorithm, hashes.SHA256)
+    assert (tmp_path / "identity" / "node.key").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,143 @@
+"""What is asked of a PowerDNS, and what counts as a wrong answer, against a real one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from replication import rdtypes, verify
+from replication.codec import keys
+from replication.errors import NotServed
+from replication.segment import ZoneMark
+from replication.verify import Expectation, Sample, expectations
+from tests.replication.agent.servers import PDNS_SERVER, Pdns, free_port, short_directory
+from tests.replication.panel import Panel, records, small_zone
+
+ZONE = "example.test."
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Panel, Pdns]]:
+    """A panel whose own store a pdns_server serves."""
+    if PDNS_SERVER is None:
+        pytest.skip("pdns_server is not installed")
+    with short_directory() as directory:
+        pdns = Pdns(directory)
+        panel = Panel(directory)
+        (directory / "panel.lmdb").rename(pdns.lmdb_path)
+        (directory / "panel.lmdb-0").rename(f"{pdns.lmdb_path}-0")
+        for suffix in ("", "-0"):
+            (directory / f"panel.lmdb{suffix}-lock").rename(f"{pdns.lmdb_path}{suffix}-lock")
+        try:
+            yield panel, pdns
+        finally:
+            pdns.kill()
+            panel.close()
+
+
+def expected_of(panel: Panel, *asked: tuple[str, str, int]) -> list[Expectation]:
+    """Expectations for (zone, relative key in text, type)."""
+    found = [keys.record_key(panel.zones[zone][0], rel.encode(), type) for zone, rel, type in asked]
+    return list(expectations(panel.store, [], found))
+
+
+def check(pdns: Pdns, expected: list[Expectation]) -> None:
+    verify.verify(expected, "127.0.0.1", pdns.port, seconds=2)
+
+
+def test_what_was_published_is_what_is_answered(served: tuple[Panel, Pdns]) -> None:
+    panel, pdns = served
+    large = [f'"{number:03}{"x" * 200}"' for number in range(100)]
+    panel.create(
+        small_zone(
+            ZONE,
+            records(ZONE, "*", "TXT", 60, '"wild"'),
+            records(ZONE, "mail", "MX", 60, "10 mx1", "20 mx2.elsewhere.test."),
+            records(ZONE, "alias", "CNAME", 60, "www"),
+            records(ZONE, "large", "TXT", 60, *large),
+            records(ZONE, "a.b.c", "SRV", 60, "1 2 443 www"),
+            records(ZONE, "sub", "NS", 60, "ns.sub", "ns.elsewhere.test."),
+            records(ZONE, "sub", "DS", 60, "1 13 2 " + "ab" * 32),
+            records(ZONE, "ns.sub", "A", 60, "192.0.2.9"),
+            records(ZONE, "odd\\032name", "A", 60, "192.0.2.10"),
+        )
+    )
+    pdns.start()
+    marks = [ZoneMark(1, ZONE, 1), ZoneMark(9, "never.test.", None)]
+    found = list(expectations(panel.store, marks, (key for key, _ in panel.store.rows(1).raw())))
+    asked = {str(expectation) for expectation in found}
+    check(pdns, [*found, verify.position_expectation(panel.store.position())])
+    for question in ("*.example.test. TXT", "large.example.test. TXT", "sub.example.test. DS", "never.test. SOA"):
+        assert question in asked
+    for question in ("sub.example.test. NS", "ns.sub.example.test. A"):
+        assert question not in asked, "without authority PowerDNS does not answer from the row"
+
+
+def test_each_wrong_answer_is_noticed_in_words(served: tuple[Panel, Pdns]) -> None:
+    panel, pdns = served
+    panel.create(small_zone(ZONE, records(ZONE, "sub", "NS", 60, "ns.elsewhere.test.")))
+    pdns.start()
+    one = frozenset((b"\xc0\0\2\1",))
+    wrong = {
+        Expectation("www.example.test.", rdtypes.A, 300, frozenset((b"\xc0\0\2\2",))): "other records: 192.0.2.1",
+        Expectation("www.example.test.", rdtypes.A, 301, one): "TTL 300 instead of 301",
+        Expectation("www.example.test.", rdtypes.A): "1 records",
+        Expectation("nothing.example.test.", rdtypes.A, 300, one): "NXDOMAIN",
+        Expectation("www.example.test.", rdtypes.AAAA, 300, one): "no such RRset",
+        Expectation("elsewhere.test.", rdtypes.A, 300, one): "REFUSED",
+        Expectation(ZONE, rdtypes.SOA): "1 records",
+    }
+    for expectation, words in wrong.items():
+        with pytest.raises(NotServed) as raised:
+            check(pdns, [expectation])
+        assert raised.value.found == words
+        assert raised.value.question == str(expectation)
+
+
+def test_silence_is_an_error_within_its_time() -> None:
+    with pytest.raises(NotServed, match="none"):
+        verify.verify([Expectation(ZONE, rdtypes.SOA)], "127.0.0.1", free_port(), seconds=0.2)
+    with pytest.raises(NotServed, match="none"):
+        verify.ask("127.0.0.1", free_port(), ZONE, rdtypes.SOA, 0.2)
+
+
+def test_names_inside_another_served_zone_are_not_asked(panel: Panel) -> None:
+    panel.create(small_zone(ZONE, records(ZONE, "www.sub", "A", 60, "192.0.2.1")), small_zone("sub.example.test."))
+    assert expected_of(panel, (ZONE, "sub\0www\0", rdtypes.A)) == []
+    assert [str(e) for e in expected_of(panel, (ZONE, "www\0", rdtypes.A))] == ["www.example.test. A"]
+
+
+def test_a_deleted_rrset_is_expected_to_be_gone_unless_a_wildcard_may_answer(panel: Panel) -> None:
+    panel.create(small_zone(ZONE), small_zone("wild.test.", records("wild.test.", "*", "A", 60, "192.0.2.1")))
+    assert expected_of(panel, (ZONE, "gone\0", rdtypes.A)) == [Expectation("gone.example.test.", rdtypes.A)]
+    assert expected_of(panel, ("wild.test.", "gone\0", rdtypes.A)) == []
+    # At a name that exists, no wildcard answers.
+    assert expected_of(panel, ("wild.test.", "www\0", rdtypes.AAAA)) == [Expectation("www.wild.test.", rdtypes.AAAA)]
+
+
+@pytest.mark.parametrize("type", ["ALIAS", "LUA"])
+def test_what_powerdns_computes_is_not_compared(panel: Panel, type: str) -> None:
+    rdata = "www" if type == "ALIAS" else "A \"'192.0.2.1'\""
+    item = records(ZONE, "computed", type, 60, rdata)
+    panel.create(small_zone(ZONE, item))
+    assert expected_of(panel, (ZONE, "computed\0", item.type)) == []
+
+
+def test_a_zone_is_asked_for_once(panel: Panel) -> None:
+    panel.create(small_zone(ZONE))
+    soa = keys.record_key(1, keys.APEX, rdtypes.SOA)
+    assert [str(e) for e in expectations(panel.store, [ZoneMark(1, ZONE, 1)], [soa])] == ["example.test. SOA"]
+
+
+@pytest.mark.parametrize("length", [0, 1, 5, 8, 9, 17, 100, 1000])
+def test_a_sample_is_bounded_and_spread_over_the_whole(length: int) -> None:
+    sample: Sample[int] = Sample(8)
+    for item in range(length):
+        sample.add(item)
+    assert len(sample.items) == min(length, len(sample.items)) <= 8
+    assert len(sample.items) >= min(length, 4)
+    assert sample.items == sorted(set(sample.items))
+    if length > 8:
+        gaps = {after - before for before, after in zip(sample.items, sample.items[1:], strict=False)}
+        assert len(gaps) == 1, "evenly spread"
+        assert sample.items[-1] >= length / 2
