@@ -43,6 +43,7 @@ class Poller:
     client: NodeClient
     # The agent's time of the newest sample that is kept; None until Redis was asked.
     seen: int | None = None
+    kept: bool = False  # whether this process has put samples into the stream
     running: "Future[None] | None" = None
     heard: bool = False
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -58,10 +59,13 @@ class Poller:
             self.seen = newest + ahead if newest else 0
         elif status.clock < self.seen - CLOCK_TOLERANCE:
             self.seen = int(status.clock)  # its clock was set back: go on from its present
-        samples = self.client.samples(self.seen)
-        telemetry.keep_samples(node_id=self.node_id, samples=[_moved(sample, -ahead) for sample in samples])
-        if samples:
-            self.seen = samples[-1].at
+        samples = [_moved(sample, -ahead) for sample in self.client.samples(self.seen)]
+        length = telemetry.keep_samples(node_id=self.node_id, samples=samples)
+        if self.kept and length <= len(samples):
+            telemetry.forget_samples(node_id=self.node_id)  # Redis was emptied: take the whole hour again
+            self.seen, self.kept = None, False
+        elif samples:
+            self.seen, self.kept = samples[-1].at + ahead, True
 
     def leave(self) -> None:
         """Close the connection, once the poll under way has ended."""

@@ -1,60 +1,96 @@
-"""The panel's sealed segments of one schema, as `replication.push` reads them."""
+"""The panel's sealed segments of one schema, as `replication.push` reads them.
+
+SQL is written out here: it runs twice for every edit and node. One statement
+reads the head and the segments near it, so a node that lacks the newest
+change costs one query, and one more after the push to see that this was all.
+"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
+from uuid import UUID
 
-from django.db.models import Min, QuerySet
+from django.db import connection
 
-from dnspanel.publish.models import Segment
 from dnspanel.publish.objects import open_object
-from dnspanel.zones.models import LogHead
 from replication.errors import Diverged
 from replication.position import Position
 from replication.protocol import Ack
 from replication.push import SealedSegment
 
+_PAGE = 256
 
-@dataclass(frozen=True, slots=True)
-class _Newest:
-    position: Position
+_COLUMNS = "SELECT epoch, first, last, size, object_name, digest FROM publish_segment JOIN zones_loghead USING (epoch)"
+_FROM = f"{_COLUMNS} WHERE schema = %s AND last >= %s ORDER BY last LIMIT {_PAGE}"
+_NEWEST = f"{_COLUMNS} WHERE schema = %s ORDER BY last DESC LIMIT 1"
+_OLDEST = "SELECT min(first) FROM publish_segment WHERE schema = %s AND epoch = %s"
+
+_oldest_of: dict[tuple[int, UUID], int] = {}
+
+
+class _Row(NamedTuple):
+    epoch: UUID
+    first: int
+    last: int
+    size: int
+    object_name: str
     digest: bytes
 
 
 class DatabaseChangeLog:
     """Implements `push.ChangeLog` over the rows of `Segment` and the objects that they name.
 
-    `head` is read anew each time, so a push that takes long ends at the head
-    of its end, not of its beginning.
+    `near` is the sequence where the reader believes its node to be. `head` is
+    read anew each time, so a push that takes long ends at the head of its
+    end, not of its beginning.
     """
 
-    def __init__(self, schema: int) -> None:
+    def __init__(self, schema: int, near: int = 0) -> None:
         self._schema = schema
-        self._newest: _Newest | None = None
-        self._oldest: int | None = None
+        self._near = near
+        self._rows: list[_Row] = []
 
     def head(self) -> Position | None:
-        newest = self._segments().order_by("-last").values_list("epoch", "last", "digest").first()
-        self._newest = _Newest(Position(newest[0], newest[1]), bytes(newest[2])) if newest else None
-        return self._newest.position if self._newest else None
+        """Return the newest position, or that of the 256th segment after `near`; asked again there, the next."""
+        self._rows = self._read(_FROM, self._schema, self._near) or self._read(_NEWEST, self._schema)
+        if not self._rows:
+            return None
+        self._near = self._rows[-1].last
+        return Position(self._rows[-1].epoch, self._near)
 
     def oldest(self) -> int:
-        if self._oldest is None:
-            self._oldest = self._segments().aggregate(oldest=Min("first"))["oldest"] or 1
-        return self._oldest
+        """Return the first sequence that segments hold; read once per process and epoch.
+
+        Should it have moved up since, a node behind it is sent what it cannot
+        apply and answers Gap, which is shown as its refusal.
+        """
+        if not self._rows:
+            return 1
+        history = self._schema, self._rows[0].epoch
+        if history not in _oldest_of:
+            with connection.cursor() as cursor:
+                cursor.execute(_OLDEST, history)
+                _oldest_of[history] = int(cursor.fetchone()[0])
+        return _oldest_of[history]
 
     def segments_after(self, sequence: int) -> Iterator[SealedSegment]:
-        missing = self._segments().filter(last__gt=sequence).order_by("last")
-        rows = missing.values_list("first", "last", "size", "object_name")
-        for first, last, size, name in rows.iterator(chunk_size=1000):
-            yield SealedSegment(first, last, size, partial(open_object, name))
+        rows = self._rows if self._rows and self._rows[0].first <= sequence + 1 else []
+        while rows := [row for row in rows if row.last > sequence] or self._after(sequence):
+            for row in rows:
+                yield SealedSegment(row.first, row.last, row.size, partial(open_object, row.object_name))
+            sequence = rows[-1].last
 
     def check(self, ack: Ack) -> None:
-        """Raise Diverged when a node acknowledges the head with other digests than the panel has there."""
+        """Raise Diverged when a node acknowledges the end of a segment with other digests than it should have."""
         found = ack.digest_main + ack.digest_records
-        if self._newest and ack.position == self._newest.position and found != self._newest.digest:
-            raise Diverged(expected=self._newest.digest, found=found, what="the node's database")
+        for row in self._rows:
+            if ack.position == Position(row.epoch, row.last) and found != row.digest:
+                raise Diverged(expected=row.digest, found=found, what="the node's database")
 
-    def _segments(self) -> QuerySet[Segment]:
-        """The segments of the present epoch."""
-        return Segment.objects.filter(schema=self._schema, epoch__in=LogHead.objects.values("epoch"))
+    def _after(self, sequence: int) -> list[_Row]:
+        return self._read(_FROM, self._schema, sequence + 1)
+
+    def _read(self, sql: str, *parameters: int) -> list[_Row]:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return [_Row._make((*row[:5], bytes(row[5]))) for row in cursor.fetchall()]

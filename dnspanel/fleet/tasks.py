@@ -29,6 +29,8 @@ PROGRESS_SECONDS = 1.0
 # A node that refuses is tried again this often, and at every new segment.
 REFUSAL_PAUSE = timedelta(seconds=10)
 
+_PUSHED_BY = ("name", "schema", "agent_host", "agent_port", "epoch", "acked", "refusal")
+
 logger = logging.getLogger(__name__)
 
 
@@ -81,7 +83,7 @@ def _ring(node_ids: list[int]) -> None:
 
 def _push(node_id: int, line: Line) -> str:
     """Close the difference for one node and say in one sentence what was done."""
-    node = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE).first()
+    node = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE).only(*_PUSHED_BY).first()
     if node is None:
         return "not active"
     try:
@@ -101,9 +103,15 @@ def _push(node_id: int, line: Line) -> str:
 def _bring_to_head(node: Node, client: NodeClient) -> str:
     """Push until the node is at the head, recording how far it is at least every PROGRESS_SECONDS."""
     started, sent = time.monotonic(), client.bytes_sent
-    log = DatabaseChangeLog(node.schema)
     begin = have = Position(node.epoch, node.acked) if node.epoch else None
-    while ack := bring_to_head(client, log, have, until=time.monotonic() + PROGRESS_SECONDS):
+    log = DatabaseChangeLog(node.schema, near=node.acked if have else 0)
+    at_head = False
+    while not at_head:
+        until = time.monotonic() + PROGRESS_SECONDS
+        ack = bring_to_head(client, log, have, until=until)
+        at_head = time.monotonic() < until
+        if ack is None:
+            break
         log.check(ack)
         acks.record_ack(node_id=node.pk, ack=ack, now=timezone.now())
         have = ack.position

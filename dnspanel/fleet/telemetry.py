@@ -66,16 +66,27 @@ def connection(url: str) -> Any:
     )
 
 
-def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> None:
-    """Add samples, oldest first, to the node's stream; those it has already are skipped. Raises RedisError."""
+def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
+    """Add samples, oldest first, to the node's stream and return its length; what it has already is skipped.
+
+    Raises RedisError.
+    """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for sample in samples:
         entry = {"s": json.dumps(sample.to_json(), separators=(",", ":"))}
         pipe.xadd(_key(node_id), entry, id=f"{sample.at * 1000}-0", maxlen=STREAM_LENGTH, approximate=True)
-    for answer in pipe.execute(raise_on_error=False):
+    pipe.xlen(_key(node_id))
+    *answers, length = pipe.execute(raise_on_error=False)
+    for answer in (*answers, length):
         # The stream refuses an id that is not above its last one: that second is there already.
-        if isinstance(answer, RedisError) and not isinstance(answer, ResponseError):
+        if isinstance(answer, RedisError) and (answer is length or not isinstance(answer, ResponseError)):
             raise answer
+    return int(length)
+
+
+def forget_samples(*, node_id: int) -> None:
+    """Empty the node's stream. Raises RedisError."""
+    connection(settings.REDIS_URL).delete(_key(node_id))
 
 
 def newest_at(*, node_id: int) -> int:

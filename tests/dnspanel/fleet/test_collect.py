@@ -107,3 +107,14 @@ def test_a_node_whose_clock_is_wrong_is_drawn_at_the_panels_time(served: Serve, 
     made.agent.samples = [sample(now - 3600 - n) for n in (2, 1)]
     seconds_of(collector, 2)
     assert [round(now - point.at) for point in telemetry.points(made.node.pk)] in ([2, 1], [1, 0], [3, 2])
+
+
+def test_an_emptied_redis_is_filled_again(served: Serve, collector: Collector, settings: Any) -> None:
+    made = served()
+    now = int(time.time())
+    made.agent.samples = [sample(now - n) for n in (9, 8, 7)]
+    seconds_of(collector)
+    telemetry.connection(settings.REDIS_URL).delete(f"live:{made.node.pk}")
+    made.agent.samples.append(sample(now - 6))
+    seconds_of(collector, 2)
+    assert [point.at for point in telemetry.points(made.node.pk)] == [now - 9, now - 8, now - 7, now - 6]
