@@ -79,7 +79,7 @@ def check_directories(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
     """E007: nothing could be encoded."""
     directory = Path(settings.PUBLISHER_DIR)
     there = next(path for path in (directory, *directory.parents) if path.exists())
-    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK, effective_ids=True):
         return []
     hint = f"Make {there} a directory that the panel's user may write to, or set PANEL_VAR to another one."
     return [Error(f"{directory} cannot be written.", hint=hint, id="dnspanel.E007")]

@@ -13,6 +13,7 @@ import pytest
 
 from dnspanel.demo import ports, unprivileged
 from dnspanel.demo.stack import LONGEST_SOCKET_DIRECTORY, Stack, StackError
+from tests.stack import Answer, ask_all, make_person, wait_until_in_sync
 
 START = """
 import sys
@@ -108,3 +109,20 @@ def test_a_stack_whose_starter_was_killed_leaves_nothing_and_starts_again(direct
         time.sleep(0.05)
     with Stack(directory, stores_only=True, durable=False) as stack:
         assert stack.supervisor.pid("postgres") not in pids
+
+
+@pytest.mark.flow
+def test_every_process_runs_and_every_node_answers_the_sample_zones(stack: Stack) -> None:
+    wait_until_in_sync(stack)
+    assert set(stack.supervisor.states().values()) == {"RUNNING"}
+    for answer in ask_all(stack, "www.test101.org"):
+        assert answer == Answer("NOERROR", ("1.1.1.1", "42.42.42.42"))
+    for answer in ask_all(stack, "no-such-host.example.com"):
+        assert answer.rcode == "NXDOMAIN"
+
+
+@pytest.mark.flow
+def test_the_first_administrator_gets_one_link_and_a_panel_with_one_gets_none(stack: Stack) -> None:
+    assert stack.manage("demo_welcome").startswith(f"{stack.url}/welcome/")
+    make_person(stack, "first-administrator")
+    assert stack.manage("demo_welcome").strip() == ""

@@ -1,0 +1,64 @@
+# Two images: `panel` (web, workers, beat, collector) and `node` (PowerDNS with its agent).
+
+FROM debian:12-slim AS python
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates python3 \
+    && rm -rf /var/lib/apt/lists/*
+ENV PYTHONUNBUFFERED=1
+
+FROM python AS build
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends python3-venv
+COPY requirements /requirements
+
+FROM build AS build-panel
+RUN python3 -m venv /opt/dnspanel \
+    && /opt/dnspanel/bin/pip install --no-cache-dir --require-hashes --requirement /requirements/panel.txt
+
+FROM build AS build-node
+RUN python3 -m venv /opt/dnspanel \
+    && /opt/dnspanel/bin/pip install --no-cache-dir --require-hashes --requirement /requirements/agent.txt
+
+
+FROM python AS panel
+# Directories that volumes are mounted on get their owner from here.
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin dnspanel \
+    && install -d -o dnspanel -g dnspanel -m 0750 /secrets /var/lib/dnspanel \
+    && install -d -o dnspanel -g dnspanel -m 0755 /enrolment
+COPY --from=build-panel /opt/dnspanel /opt/dnspanel
+WORKDIR /srv/dnspanel
+COPY manage.py ./
+COPY replication replication
+COPY dnspanel dnspanel
+COPY templates templates
+COPY static static
+ENV PATH=/opt/dnspanel/bin:$PATH \
+    PANEL_STATIC_ROOT=/srv/static \
+    PANEL_VAR=/var/lib/dnspanel
+# Static files are part of the image; the values given here are not kept in it.
+RUN python -m compileall -q dnspanel replication \
+    && PANEL_SECRET_KEY=build PANEL_MASTER_KEY=build PANEL_DATABASE=postgresql:// PANEL_REDIS_URL=redis:// \
+       python manage.py collectstatic --noinput --verbosity 0 --skip-checks
+USER dnspanel
+CMD ["uvicorn", "dnspanel.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off", \
+     "--no-access-log", "--no-server-header", "--timeout-graceful-shutdown", "2"]
+EXPOSE 8000
+
+
+FROM python AS node
+# Debian starts no service in an image build; the package also makes the user pdns.
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+       pdns-server pdns-backend-lmdb supervisor \
+    && rm -rf /var/lib/apt/lists/* \
+    && install -d -o pdns -g pdns -m 0750 /var/lib/node /run/node
+COPY --from=build-node /opt/dnspanel /opt/dnspanel
+WORKDIR /srv/dnspanel
+COPY replication replication
+COPY dnspanel/demo/container/node.sh dnspanel/demo/container/supervisord.conf ./
+ENV PATH=/opt/dnspanel/bin:$PATH
+RUN python -m compileall -q replication
+USER pdns
+# The agent and the server share LMDB's lock file, which needs them to see the same process ids: one container.
+CMD ["sh", "node.sh"]
+EXPOSE 5300/udp 5300/tcp 8533

@@ -1,0 +1,1 @@
+"""What `docker-compose.yml` needs besides the panel itself."""

@@ -1,0 +1,68 @@
+"""The panel's part of enrolling nodes that run in containers of their own."""
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from dnspanel.demo.nodes import SCHEMA
+from dnspanel.fleet import enroll
+from dnspanel.fleet.models import Node, NodeState
+
+DNS_PORT, AGENT_PORT = 5300, 8533
+POLL_SECONDS = 0.5
+
+
+class NobodyAsked(Exception):
+    """Some nodes did not use their codes in time."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(f"{', '.join(names)} did not ask to enrol in time; start this again when they run.")
+
+
+def admit_nodes(addresses: Mapping[str, str], *, codes: Path, now: datetime, seconds: float) -> None:
+    """Every one of these nodes is approved; may be repeated, and goes on where it was. Raises NobodyAsked.
+
+    1. Make the nodes that the panel does not have yet.
+    2. Leave a code for each that has not used one: `<name>.code`, whole or not there.
+    3. Approve what they ask for with it.
+    """
+    nodes = [_node(name, address, now=now) for name, address in addresses.items()]
+    for node in nodes:
+        if node.state == NodeState.AWAITING_APPROVAL and enroll.request_of(node) is None:
+            _leave_code(codes / f"{node.name}.code", enroll.make_code(node=node, now=now, by=None))
+    deadline = time.monotonic() + seconds
+    while waiting := [node for node in nodes if not _is_approved(node, now=now)]:
+        if time.monotonic() > deadline:
+            raise NobodyAsked([node.name for node in waiting])
+        time.sleep(POLL_SECONDS)
+
+
+def _node(name: str, address: str, *, now: datetime) -> Node:
+    return Node.objects.filter(name=name).first() or enroll.create_node(
+        name=name,
+        dns_address=address,
+        dns_port=DNS_PORT,
+        agent_host=address,
+        agent_port=AGENT_PORT,
+        schema=SCHEMA,
+        now=now,
+        by=None,
+    )
+
+
+def _leave_code(path: Path, code: str) -> None:
+    new = path.with_suffix(".new")
+    new.write_text(code)
+    new.rename(path)
+
+
+def _is_approved(node: Node, *, now: datetime) -> bool:
+    """Approve the node's request if there is one; True if it is approved now, or was before."""
+    node.refresh_from_db()
+    if node.state != NodeState.AWAITING_APPROVAL:
+        return True
+    if enroll.request_of(node) is None:
+        return False
+    enroll.approve(node=node, now=now, by=None)
+    return True

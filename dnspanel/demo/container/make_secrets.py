@@ -1,0 +1,54 @@
+"""Generate the secrets of a `docker compose` installation, once.
+
+    python -m dnspanel.demo.container.make_secrets DIRECTORY
+
+A secret that is there is kept, so every `docker compose up` may run this.
+Only the owner and its group can read the files.
+"""
+
+import os
+import secrets
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from cryptography.fernet import Fernet
+
+# Everything in Redis may be lost: hints, and the last hour's numbers.
+REDIS_CONF = """\
+bind * -::*
+port 6379
+requirepass {password}
+dir /tmp
+save ""
+appendonly no
+maxmemory 256mb
+maxmemory-policy volatile-lru
+"""
+
+
+def make_secrets(directory: Path) -> None:
+    """Every secret is there; those that were there before are as they were."""
+    keep(directory / "secret-key", lambda: secrets.token_urlsafe(64))
+    keep(directory / "master-key", lambda: Fernet.generate_key().decode())
+    postgres = keep(directory / "postgres-password", lambda: secrets.token_urlsafe(32))
+    keep(directory / "database", lambda: f"postgresql://panel:{postgres}@postgres:5432/panel")
+    redis = keep(directory / "redis-password", lambda: secrets.token_urlsafe(32))
+    keep(directory / "redis-url", lambda: f"redis://:{redis}@redis:6379/0")
+    keep(directory / "redis.conf", lambda: REDIS_CONF.format(password=redis))
+
+
+def keep(path: Path, make: Callable[[], str]) -> str:
+    """Return the text of the file; write it first if there is none."""
+    if not path.exists():
+        new = path.with_name(f".{path.name}.new")
+        new.unlink(missing_ok=True)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(make())
+        new.rename(path)
+    return path.read_text()
+
+
+if __name__ == "__main__":
+    make_secrets(Path(sys.argv[1]))

@@ -1,0 +1,41 @@
+#!/bin/sh
+# A node in a container: enrol once with the code that the panel left for us, then run PowerDNS and the agent.
+#
+#   NODE_NAME     which code in /enrolment is ours
+#   NODE_ADDRESS  the IP address to answer on
+#   PANEL_URL     where to enrol
+set -eu
+umask 077
+cd /var/lib/node
+
+if [ ! -e api-key ]; then
+    head -c 32 /dev/urandom | base64 | tr -d '/+=\n' >api-key.new
+    mv api-key.new api-key
+fi
+cat >agent.toml <<TOML
+identity_dir = "identity"
+state_dir = "state"
+lmdb_path = "pdns.lmdb"
+control_socket = "/run/node/pdns.controlsocket"
+dns_address = "$NODE_ADDRESS"
+dns_port = 5300
+receiver_threads = $(nproc)
+listen_host = "::"
+listen_port = 8533
+api_port = 8081
+api_key = "$(cat api-key)"
+TOML
+mkdir -p state
+
+cd /srv/dnspanel
+while [ ! -e /var/lib/node/identity/identity.json ]; do
+    if [ -s "/enrolment/$NODE_NAME.code" ]; then
+        python -m replication.agent enroll --panel "$PANEL_URL" --code "$(cat "/enrolment/$NODE_NAME.code")" \
+            --dir /var/lib/node/identity || sleep 2
+    else
+        sleep 1
+    fi
+done
+python -m replication.agent prepare --config /var/lib/node/agent.toml
+python -m replication.agent pdnsconf --config /var/lib/node/agent.toml >/var/lib/node/pdns.conf
+exec /usr/bin/supervisord --nodaemon --configuration /srv/dnspanel/supervisord.conf

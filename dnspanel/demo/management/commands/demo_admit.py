@@ -1,0 +1,28 @@
+"""Let the nodes of `docker-compose.yml` in."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from dnspanel.demo.container.admit import NobodyAsked, admit_nodes
+from dnspanel.fleet.errors import FleetError
+
+
+class Command(BaseCommand):
+    help = "Leave a one-time code for each node in a directory that it can read, and approve the request it makes."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--codes", type=Path, required=True, help="the directory")
+        parser.add_argument("--seconds", type=float, default=600, help="how long to wait for the nodes")
+        parser.add_argument("nodes", nargs="+", metavar="NAME=ADDRESS")
+
+    def handle(self, *args: Any, codes: Path, nodes: list[str], seconds: float, **options: Any) -> None:
+        addresses = dict(node.split("=", 1) for node in nodes)
+        try:
+            admit_nodes(addresses, codes=codes, now=timezone.now(), seconds=seconds)
+        except (FleetError, NobodyAsked) as exc:
+            raise CommandError(str(exc)) from exc
+        self.stdout.write(f"Approved: {', '.join(addresses)}.")
