@@ -17,7 +17,7 @@ A step, for each PowerDNS schema in use:
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 from django.db import DatabaseError
 
-from dnspanel.publish import log, operations
+from dnspanel.publish import log, operations, referrers
 from dnspanel.publish.errors import SegmentsAhead, StoreAhead, ZoneNotEncoded
 from dnspanel.publish.objects import object_name, open_object, put_object
 from dnspanel.publish.publisher import Publisher, this_publisher
@@ -34,7 +34,7 @@ from dnspanel.publish.session import Connection, snapshot
 from dnspanel.publish.signals import segment_sealed
 from dnspanel.publish.signing import all_public_keys
 from dnspanel.publish.stall import clear_stall, record_stall
-from replication.errors import Diverged, Permanent, WrongEpoch
+from replication.errors import Diverged, ReplicationError, WrongEpoch
 from replication.position import Position
 from replication.segment import Op, ZoneMark, open_segment, seal
 from replication.store import Store
@@ -61,8 +61,8 @@ def encode_step(*, now: datetime) -> Position | None:
     """Encode one range for each schema; return the newest position reached, or None when there was nothing to do.
 
     Also None while another process publishes, and for a schema that stands
-    still: `stall` then says why. Raises what is not known to be permanent,
-    such as a lost connection.
+    still: `stall` then says why. Raises psycopg.Error and DatabaseError when
+    PostgreSQL is away, and whatever is a bug.
     """
     publisher = this_publisher()
     reached = []
@@ -76,7 +76,7 @@ def encode_step(*, now: datetime) -> Position | None:
 
 
 def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: datetime) -> Position | None:
-    """Encode one range for one schema; an error that lies in the data is kept as a stall."""
+    """Encode one range for one schema; what stops it is kept as a stall, for pages to show."""
     encoded = None
     try:
         with snapshot(conn):
@@ -100,8 +100,8 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
             message=str(exc) or type(exc).__name__,
             now=now,
         )
-        if not isinstance(exc, Permanent):
-            raise
+        if not isinstance(exc, ReplicationError | OSError):
+            raise  # a bug: let the log have its traceback too
         return None
 
 
@@ -111,16 +111,31 @@ def _next_batch(conn: Connection, store: Store, head: log.Head, encoded: log.Enc
     if range is None:
         return None
     steps = [step for step in log.zone_steps(conn, range) if not step.leaves_no_trace]
-    ops = list(_operations(conn, store, range, steps))
-    marks = [operations.mark_of(step) for step in steps]
-    return Batch(head, range, marks, ops, store.digest_delta(ops))
-
-
-def _operations(conn: Connection, store: Store, range: log.Range, steps: Sequence[log.ZoneStep]) -> Iterator[Op]:
-    yield from operations.zone_list_operations(steps, store.schema)
     changed = log.changes_in(
         conn, range, [step.zone_id for step in steps if step.serial is not None and not step.whole]
     )
+    ops = list(_operations(conn, store, range, steps, changed))
+    marks = [operations.mark_of(step) for step in steps] + _referring_marks(conn, range, steps, changed)
+    return Batch(head, range, marks, ops, store.digest_delta(ops))
+
+
+def _referring_marks(
+    conn: Connection, range: log.Range, steps: Sequence[log.ZoneStep], changed: Mapping[int, log.Changes]
+) -> list[ZoneMark]:
+    """Return the marks of zones that did not change, but whose answers hold what did."""
+    names = {name for changes in changed.values() for name, _ in changes}
+    names.update(referrers.names_of_zones(conn, [step.zone_id for step in steps if step.zone_id not in changed]))
+    return referrers.referring_marks(conn, range, names, touched=[step.zone_id for step in steps])
+
+
+def _operations(
+    conn: Connection,
+    store: Store,
+    range: log.Range,
+    steps: Sequence[log.ZoneStep],
+    changed: Mapping[int, log.Changes],
+) -> Iterator[Op]:
+    yield from operations.zone_list_operations(steps, store.schema)
     for step in steps:
         if step.serial is None:
             yield from operations.removed_zone_operations(step)

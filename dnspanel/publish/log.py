@@ -94,11 +94,14 @@ _OBJECTS = """
 
 _OTHER_EPOCH = "SELECT epoch FROM publish_segment WHERE schema = %s AND epoch <> %s LIMIT 1"
 
+# The subqueries keep PostgreSQL on the indexes whatever it believes to know of tables that grew a moment ago.
 _PUBLICATIONS = """
-    SELECT p.sequence, p.at, coalesce(sum(v.added + v.changed + v.removed), 0)::bigint
-    FROM zones_publication p LEFT JOIN zones_revision v ON v.publication_id = p.sequence
-    WHERE p.sequence > %s AND p.sequence <= %s
-    GROUP BY p.sequence ORDER BY p.sequence LIMIT %s"""
+    SELECT p.sequence, p.at, (
+        SELECT coalesce(sum(v.added + v.changed + v.removed), 0)::bigint
+        FROM zones_revision v WHERE v.publication_id = p.sequence
+    )
+    FROM zones_publication p
+    WHERE p.sequence > %s AND p.sequence <= %s ORDER BY p.sequence LIMIT %s"""
 
 _REVISIONS = """
     SELECT v.zone_id, z.name, v.kind, v.serial
@@ -112,13 +115,15 @@ _SERVED = """
 
 _CHANGES = """
     SELECT DISTINCT ON (v.zone_id, c.owner_key, c.type) v.zone_id, c.name, c.type, c.after
-    FROM zones_change c JOIN zones_revision v ON v.id = c.revision_id
+    FROM zones_revision v
+    CROSS JOIN LATERAL (SELECT * FROM zones_change c WHERE c.revision_id = v.id OFFSET 0) c
     WHERE v.publication_id BETWEEN %s AND %s AND v.zone_id = ANY(%s)
     ORDER BY v.zone_id, c.owner_key, c.type, v.number DESC"""
 
 _LATER = """
     SELECT DISTINCT ON (v.zone_id, c.owner_key, c.type) v.zone_id, c.name, c.type, c.before
-    FROM zones_change c JOIN zones_revision v ON v.id = c.revision_id
+    FROM zones_revision v
+    CROSS JOIN LATERAL (SELECT * FROM zones_change c WHERE c.revision_id = v.id OFFSET 0) c
     WHERE v.publication_id > %s AND v.zone_id = ANY(%s)
     ORDER BY v.zone_id, c.owner_key, c.type, v.number"""
 

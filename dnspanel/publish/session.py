@@ -58,7 +58,8 @@ class Session:
             for of_django in ("cursor_factory", "context", "prepare_threshold"):
                 params.pop(of_django, None)
             params |= _KEEPALIVE | {"application_name": "dnspanel publisher"}
-            self._connection = psycopg.connect(**params, autocommit=True)
+            # No prepared plans: one for the average range of the log would read whole tables for the last edit.
+            self._connection = psycopg.connect(**params, autocommit=True, prepare_threshold=None)
         return self._connection
 
 

@@ -8,10 +8,11 @@ seconds in case a bell was lost.
 import logging
 from typing import Any
 
+import psycopg
 from celery import shared_task
-from django.db import close_old_connections
+from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
-from kombu.exceptions import OperationalError
+from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.publish.encode import encode_step
 
@@ -26,8 +27,11 @@ def encode_log() -> str:
     """Encode until the head of the log is reached."""
     close_old_connections()
     position = None
-    while reached := encode_step(now=timezone.now()):
-        position = reached
+    try:
+        while reached := encode_step(now=timezone.now()):
+            position = reached
+    except (psycopg.OperationalError, OperationalError, InterfaceError) as exc:
+        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
     return f"encoded up to {position}" if position else "nothing to encode"
 
 
@@ -35,5 +39,5 @@ def ring_publisher(**_: Any) -> None:
     """Wake the publisher. A dead broker costs two seconds, never an edit."""
     try:
         encode_log.apply_async(expires=BELL_LIFETIME, retry=False)
-    except (OperationalError, OSError) as exc:
+    except (BrokerError, OSError) as exc:
         logger.warning("no bell for the publisher, beat will find the work: %s", exc)

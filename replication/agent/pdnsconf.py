@@ -30,9 +30,9 @@ class PdnsSettings:
     cache_entries: int = 1_000_000
     transfers_to: tuple[str, ...] = ()  # networks that may transfer zones; none by default
     user: str = ""  # to run as, for a server started as root
-    dname_processing: bool = False
+    dname_processing: bool = True
     enable_lua_records: bool = False
-    loglevel: int = 4
+    loglevel: int | None = None
 
 
 class Line(NamedTuple):
@@ -73,7 +73,9 @@ def _data(settings: PdnsSettings) -> Iterator[Line]:
     lua = "yes" if settings.enable_lua_records else "no"
     yield Line("enable-lua-records", lua, "LUA records run code on the server: only where someone decided so")
     dname = "yes" if settings.dname_processing else "no"
-    yield Line("dname-processing", dname, "synthesising CNAMEs from DNAMEs doubles the lookups of every question")
+    yield Line(
+        "dname-processing", dname, "a DNAME that is saved has to be followed; without any, it only costs lookups"
+    )
     yield Line("8bit-dns", "yes", "names with bytes above 127 are legal and can be in a zone")
     if settings.schema >= 5:
         yield Line("ignore-unknown-settings", "resolve-across-zones", "younger releases know it, 4.8 does not")
@@ -140,4 +142,6 @@ def _process(settings: PdnsSettings) -> Iterator[Line]:
     yield Line("guardian", "no", "as above")
     yield Line("write-pid", "no", "as above")
     yield Line("disable-syslog", "yes", "the supervisor keeps what it prints")
-    yield Line("loglevel", str(settings.loglevel), "4 = errors and warnings")
+    default = 4 if settings.schema == 4 else 3
+    level = default if settings.loglevel is None else settings.loglevel
+    yield Line("loglevel", str(level), "3 = errors, 4 = warnings too; younger releases warn of every single purge")

@@ -2,8 +2,8 @@
 
 Again and again: ask every node for a record, so that its caches hold the old
 value; publish a change of that record; wait until the panel says that all
-nodes are in sync; ask every node again, in four ways: plain, with EDNS, with
-EDNS and DO, and through a CNAME. Meanwhile one dnsperf per node asks for the
+nodes are in sync; ask every node again, in five ways: plain, with EDNS, with
+EDNS and DO, through a CNAME of the zone, and through one of another zone. Meanwhile one dnsperf per node asks for the
 same names, as fast as `--qps` allows, so that threads of the server are
 always between reading the LMDB and filling a cache.
 
@@ -37,6 +37,10 @@ def alias(number: int) -> str:
     return f"c{number % NAMES}.{estate.STORM_ZONE}"
 
 
+def far_alias(number: int) -> str:
+    return f"c{number % NAMES}.{estate.ALIAS_ZONE}"
+
+
 def address(update: int) -> str:
     return f"198.18.{update // 250 % 250}.{update % 250 + 1}"
 
@@ -52,7 +56,7 @@ def load(stack: stacks.BenchStack, *, qps: int, seconds: int) -> Iterator[list[s
     """One dnsperf per node over the storm's names, with and without EDNS; stopped at the end."""
     with tempfile.TemporaryDirectory() as folder:
         queries = Path(folder) / "queries"
-        queries.write_text("".join(f"{owner(n)} A\n{alias(n)} A\n" for n in range(NAMES)))
+        queries.write_text("".join(f"{owner(n)} A\n{alias(n)} A\n{far_alias(n)} A\n" for n in range(NAMES)))
         running = [
             subprocess.Popen(
                 dnsperf(host, port, queries, seconds=seconds, qps=qps // 2, options=options),
@@ -88,12 +92,12 @@ def run_storm(stack: stacks.BenchStack, *, updates: int, qps: int) -> dict[str, 
         time.sleep(1)
         for update in range(1, updates + 1):
             name, value = owner(update), address(update)
-            stack.ask_every_way(name, alias(update))
+            stack.ask_every_way(name, alias(update), far_alias(update))
             start = time.monotonic()
             sequence = estate.publish_address(zone_id=zone_id, name=name, address=value)
             stack.wait_until_in_sync(sequence=sequence)
             waited.append((time.monotonic() - start) * 1000)
-            found = stack.ask_every_way(name, alias(update))
+            found = stack.ask_every_way(name, alias(update), far_alias(update))
             wrong = [one for one in found if one.addresses != {value}]
             stale += len(wrong)
             for one in wrong:

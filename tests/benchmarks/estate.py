@@ -1,15 +1,17 @@
 """The estate that benchmarks publish into PostgreSQL, and the single edits they make in it."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 
+from replication.rdtypes import CNAME, NS, SOA, A
+from replication.rrset import RRset, make
 from tests import zonegen
 
 BATCH_ZONES = 2_000
 STORM_ZONE = "storm.test."
+ALIAS_ZONE = "alias.test."
 TTL = 300
-A = 1
 
 
 def fill(*, first: int, zones: int, of: int, records: int, say: Callable[[str], None]) -> int:
@@ -54,7 +56,6 @@ def publish_address(*, zone_id: int, name: str, address: str) -> int:
 
     from dnspanel.zones import revision
     from dnspanel.zones.models import Channel, Zone
-    from replication.rrset import RRset
 
     publication = revision.change_rrsets(
         zone=Zone.objects.get(pk=zone_id),
@@ -67,14 +68,20 @@ def publish_address(*, zone_id: int, name: str, address: str) -> int:
 
 
 def fill_storm_zone(*, names: int) -> int:
-    """Create the storm's zone: `n<i>` with an address, and `c<i>` as a CNAME to it; return its id."""
+    """Create the storm's zone: `n<i>` with an address, and `c<i>` as a CNAME to it; return its id.
+
+    A second zone has CNAMEs `c<i>` to the same names.
+    """
     from django.utils import timezone
 
     from dnspanel.zones import edit
     from dnspanel.zones.models import Channel, Zone
 
     edit.create_zones(
-        zones=[edit.NewZone(name=STORM_ZONE, rrsets=list(_storm_rrsets(names)))],
+        zones=[
+            edit.NewZone(name=STORM_ZONE, rrsets=list(_storm_rrsets(names))),
+            edit.NewZone(name=ALIAS_ZONE, rrsets=[*_apex(ALIAS_ZONE), *_aliases(ALIAS_ZONE, names)]),
+        ],
         author=None,
         channel=Channel.IMPORT,
         now=timezone.now(),
@@ -82,14 +89,18 @@ def fill_storm_zone(*, names: int) -> int:
     return Zone.objects.get(name=STORM_ZONE, deleted_at=None).pk
 
 
-def _storm_rrsets(names: int) -> Iterator["object"]:
-    from replication import rrset
-
-    def one(owner: str, rtype: int, ttl: int, texts: Sequence[str]) -> rrset.RRset:
-        return rrset.make(owner, rtype, ttl, texts)
-
-    yield one(STORM_ZONE, 6, 3600, [f"ns1.{STORM_ZONE} hostmaster.{STORM_ZONE} 1 10800 3600 604800 300"])
-    yield one(STORM_ZONE, 2, 3600, ["ns1.example.net.", "ns2.example.net."])
+def _storm_rrsets(names: int) -> Iterator[RRset]:
+    yield from _apex(STORM_ZONE)
+    yield from _aliases(STORM_ZONE, names)
     for number in range(names):
-        yield one(f"n{number}.{STORM_ZONE}", A, TTL, ["198.51.100.1"])
-        yield one(f"c{number}.{STORM_ZONE}", 5, TTL, [f"n{number}.{STORM_ZONE}"])
+        yield make(f"n{number}.{STORM_ZONE}", A, TTL, ["198.51.100.1"])
+
+
+def _apex(zone: str) -> Iterator[RRset]:
+    yield make(zone, SOA, 3600, ["ns1.example.net. hostmaster.example.net. 1 10800 3600 604800 300"])
+    yield make(zone, NS, 3600, ["ns1.example.net.", "ns2.example.net."])
+
+
+def _aliases(zone: str, names: int) -> Iterator[RRset]:
+    for number in range(names):
+        yield make(f"c{number}.{zone}", CNAME, TTL, [f"n{number}.{STORM_ZONE}"])

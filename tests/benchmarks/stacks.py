@@ -89,8 +89,8 @@ class BenchStack:
         mine = [line for line in listing.splitlines() if f"pid={pid}," in line]
         return sum(int(found.group(1)) for line in mine if (found := re.search(r"bytes_sent:(\d+)", line)))
 
-    def ask_every_way(self, name: str, alias: str) -> list[Answer]:
-        """Ask every node for `name` plainly, with EDNS, with EDNS and DO, and through the CNAME `alias`."""
+    def ask_every_way(self, name: str, alias: str, far_alias: str) -> list[Answer]:
+        """Ask every node for `name` plainly, with EDNS, with EDNS and DO, and through CNAMEs in two zones."""
         found = []
         for node in self.dns_addresses:
             for way, wire in (
@@ -98,6 +98,7 @@ class BenchStack:
                 ("edns", answers.query(name, edns=True)),
                 ("do", answers.query(name, edns=True, do=True)),
                 ("cname", answers.query(alias)),
+                ("far cname", answers.query(far_alias)),
             ):
                 addresses = answers.ask(node, wire)
                 found.append(Answer(node, way, frozenset(socket.inet_ntoa(one) for one in addresses)))

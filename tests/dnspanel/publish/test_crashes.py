@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def test_after_a_kill_the_next_publisher_goes_on_without_gap_or_duplicate(
     ranges = list(Segment.objects.order_by("first").values_list("first", "last"))
     assert ranges[0][0] == 1
     assert ranges[-1][1] == 5
-    assert all(before[1] + 1 == after[0] for before, after in zip(ranges, ranges[1:], strict=False))
+    assert all(before[1] + 1 == after[0] for before, after in pairwise(ranges))
     audit = audit_store(schema=4)
     assert audit is not None
     assert audit.equal

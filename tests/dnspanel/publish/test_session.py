@@ -31,15 +31,20 @@ def test_a_second_session_may_wait_for_the_first_but_not_for_ever() -> None:
     two.close()
 
 
-def test_a_publisher_whose_connection_is_cut_loses_its_lock_and_can_write_nothing() -> None:
-    one, two = Session(), Session()
-    with pytest.raises(psycopg.Error), one.publishing() as conn:
+def lose_the_connection_while_publishing(session: Session, successor: Session) -> None:
+    with session.publishing() as conn:
         assert conn is not None
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_terminate_backend(%s)", [conn.info.backend_pid])
-        with two.publishing(wait_seconds=5) as successor:
-            assert successor is not None
+        with successor.publishing(wait_seconds=5) as next_one:
+            assert next_one is not None
         conn.execute("SELECT 1")
+
+
+def test_a_publisher_whose_connection_is_cut_loses_its_lock_and_can_write_nothing() -> None:
+    one, two = Session(), Session()
+    with pytest.raises(psycopg.Error):
+        lose_the_connection_while_publishing(one, two)
     with one.publishing() as conn:
         assert conn is not None
     one.close()

@@ -1,0 +1,86 @@
+"""A segment marks the zones whose answers hold what changed, though they did not change themselves."""
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.publish import objects, signing
+from dnspanel.publish.encode import encode_step
+from dnspanel.publish.models import Segment
+from dnspanel.zones import edit, revision
+from dnspanel.zones.models import Zone
+from replication import rdtypes
+from replication.rrset import RRset, make
+from replication.segment import open_segment
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def create(name: str, *rrsets: RRset) -> Zone:
+    edit.create_zone(name=name, author=None, channel="system", now=timezone.now(), rrsets=rrsets)
+    return Zone.objects.get(name=name, deleted_at=None)
+
+
+def cname(owner: str, target: str) -> RRset:
+    return make(owner, rdtypes.CNAME, 300, [target])
+
+
+def marks_of_next_segment() -> dict[str, int | None]:
+    """Encode up to the head; the zones and serials that the newest segment marks."""
+    while encode_step(now=timezone.now()):
+        pass
+    newest = Segment.objects.order_by("-last")[0]
+    with objects.open_object(newest.object_name) as file:
+        segment = open_segment(file.read(), signing.all_public_keys())
+        return {mark.name: mark.serial for mark in segment.marks()}
+
+
+def change_address(zone: Zone, address: str) -> None:
+    zone.refresh_from_db()
+    name = f"www.{zone.name}"
+    changes: dict[tuple[str, int], RRset | None] = {(name, rdtypes.A): make(name, rdtypes.A, 300, [address])}
+    revision.change_rrsets(zone=zone, changes=changes, author=None, channel="system", now=timezone.now())
+
+
+def test_a_chain_of_cnames_through_other_zones_is_followed() -> None:
+    target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
+    near = create("near.test.", cname("a.near.test.", "www.target.test."))
+    create("far.test.", cname("b.far.test.", "a.near.test."))
+    create("elsewhere.test.", cname("c.elsewhere.test.", "www.elsewhere.test."))
+    marks_of_next_segment()
+    change_address(target, "192.0.2.2")
+    assert set(marks_of_next_segment()) == {"target.test.", "near.test.", "far.test."}
+    near.refresh_from_db()
+
+
+def test_the_serial_is_the_one_at_the_end_of_the_segment() -> None:
+    target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
+    near = create("near.test.", cname("a.near.test.", "www.target.test."))
+    change_address(target, "192.0.2.2")
+    near.refresh_from_db()
+    assert marks_of_next_segment()["near.test."] == near.serial
+
+
+def test_a_zone_that_comes_or_goes_is_seen_through_cnames_too() -> None:
+    create("near.test.", cname("a.near.test.", "www.target.test."))
+    marks_of_next_segment()
+    target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
+    assert set(marks_of_next_segment()) == {"target.test.", "near.test."}
+    edit.delete_zone(zone=target, author=None, channel="system", now=timezone.now())
+    assert set(marks_of_next_segment()) == {"target.test.", "near.test."}
+
+
+def test_a_deleted_zone_is_not_marked_as_a_referrer() -> None:
+    target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
+    near = create("near.test.", cname("a.near.test.", "www.target.test."))
+    edit.delete_zone(zone=near, author=None, channel="system", now=timezone.now())
+    marks_of_next_segment()
+    change_address(target, "192.0.2.2")
+    assert set(marks_of_next_segment()) == {"target.test."}
+
+
+def test_a_circle_of_cnames_ends() -> None:
+    one = create("one.test.", make("www.one.test.", rdtypes.A, 300, ["192.0.2.1"]), cname("x.one.test.", "y.two.test."))
+    create("two.test.", cname("y.two.test.", "x.one.test."))
+    marks_of_next_segment()
+    change_address(one, "192.0.2.2")
+    assert set(marks_of_next_segment()) == {"one.test."}
