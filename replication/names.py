@@ -207,6 +207,11 @@ def relative_text(name: str, zone: str) -> str:
     return name[: -len(zone) - 1] if is_within(name, zone) else name
 
 
+def owner_text(name: str, zone: str) -> str:
+    """A name as people read it inside its zone, in its own script: `@`, `www`, `bücher`."""
+    return "@" if name == zone else display(relative_text(name, zone) + ".")[:-1]
+
+
 def display(name: str) -> str:
     """The name with international labels in their own script."""
     if "xn--" not in name:

@@ -65,6 +65,9 @@ RECORDS_MAP_SIZE = 16000 << 20  # PowerDNS before 4.9.6 maps the records file wi
 HOLD_SECONDS = 0.05
 LMDB_VERSION = ".".join(map(str, lmdb.version()))
 
+# What LMDB says when the disk takes no more; a write that was cut short is an "Input/output error".
+_DISK_WORDS = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG))
+
 # Resident pages of mapped files above this are let go after a commit.
 _RESIDENT_FILE_BYTES = 24 << 20
 
@@ -289,7 +292,7 @@ class Store:
         except (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError) as exc:
             raise BadBytes(what=self._main.path, reason=f"the file is damaged ({exc})") from exc
         except lmdb.Error as exc:
-            if not isinstance(exc, lmdb.DiskError) and os.strerror(errno.ENOSPC) not in str(exc):
+            if not any(words in str(exc) for words in _DISK_WORDS):
                 raise
             raise DiskFull(path=self._main.path, reason=str(exc)) from exc
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dnspanel.web.additions import ONE_VALUE
-from dnspanel.web.rows import ShownValue, owner_text, row_id, shown_values
+from dnspanel.web.rows import ShownValue, row_id, shown_values
 from dnspanel.web.rrset_form import OFF, RRsetForm
 from dnspanel.zones import queries
 from dnspanel.zones.merge import Conflict
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import HistoryRow
-from replication import rdata
+from replication import names, rdata
 from replication.rrset import RRset
 
 
@@ -57,7 +57,7 @@ def _shown(zone: Zone, conflict: Conflict, resolving: RRsetForm | None) -> Shown
     return ShownConflict(
         conflict=conflict,
         id=row_id(conflict.name, conflict.type),
-        owner=owner_text(conflict.name, zone.name),
+        owner=names.owner_text(conflict.name, zone.name),
         type=rdata.type_to_text(conflict.type),
         sides=sides,
         can_take_both=bool(conflict.mine and conflict.theirs) and conflict.type not in ONE_VALUE,

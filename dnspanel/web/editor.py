@@ -16,7 +16,7 @@ from dnspanel.web.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.fields import Unreadable
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.quickadd import Doubled, Means, read_line
-from dnspanel.web.rows import ShownRow, owner_text, row_id, sentence, shown_rows
+from dnspanel.web.rows import ShownRow, row_id, sentence, shown_rows
 from dnspanel.web.sync import sync_of
 from dnspanel.web.zone_head import focus_after, is_fragment, render_zone, with_draft_state
 from dnspanel.zones import access, draft, queries
@@ -25,7 +25,7 @@ from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.queries import HistoryRow, RRsetFilter
 from dnspanel.zones.rules import Severity, Violation
-from replication import rdata, rdtypes
+from replication import names, rdata, rdtypes
 from replication.errors import ReplicationError
 
 ROWS_PER_PAGE = 100
@@ -228,7 +228,7 @@ def _show_quick(request: PanelRequest, zone: Zone, quick: Quick, *, status: int)
 
 def _added(request: PanelRequest, zone: Zone, addition: Addition) -> HttpResponse:
     rrset = addition.rrset
-    said = f"{owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)}"
+    said = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)}"
     if addition.changes_nothing:
         said = f"{said} has this value already"
     if not is_fragment(request):

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.fleet.queries import node_standings
 from dnspanel.web.frame import PanelRequest
-from dnspanel.web.rows import ShownDiff, owner_text, shown_diffs
+from dnspanel.web.rows import ShownDiff, shown_diffs
 from dnspanel.web.rrsets import require_rrset
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.web.zone_head import is_fragment, render_zone
@@ -21,7 +21,7 @@ from dnspanel.zones import access, queries, revision, soa
 from dnspanel.zones.errors import CannotUndo
 from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
 from dnspanel.zones.queries import HistoryRow, RRsetDiff
-from replication import rdata
+from replication import names, rdata
 from replication.codec.keys import relative_key
 from replication.rrset import RRset
 
@@ -143,7 +143,7 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
     found = queries.rrset_history(zone=zone, name=name, type=type_, limit=REVISIONS_PER_PAGE)
     revisions = _shown(tuple(row for row, _ in found))
     context: dict[str, object] = {
-        "owner": owner_text(name, zone.name),
+        "owner": names.owner_text(name, zone.name),
         "name": name,
         "type": rdata.type_to_text(type_),
         "changes": [(shown, ShownDiff(zone.name, diff)) for shown, (_, diff) in zip(revisions, found, strict=True)],

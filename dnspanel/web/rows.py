@@ -48,7 +48,7 @@ class ShownRow:
 
     @property
     def owner(self) -> str:
-        return owner_text(self.row.name, self.zone)
+        return names.owner_text(self.row.name, self.zone)
 
     @property
     def name(self) -> str:
@@ -139,7 +139,7 @@ class ShownDiff:
 
     @property
     def owner(self) -> str:
-        return owner_text(self.diff.name, self.zone)
+        return names.owner_text(self.diff.name, self.zone)
 
     @property
     def name(self) -> str:
@@ -192,12 +192,6 @@ class ShownDiff:
 def row_id(name: str, type: int) -> str:
     """The id of a row's element: the same for the same RRset, whatever bytes its name has."""
     return "rr-" + hashlib.blake2s(f"{type} {name}".encode(), digest_size=8).hexdigest()
-
-
-def owner_text(name: str, zone: str) -> str:
-    """A name as people read it inside its zone: `@`, `www`, `bücher`."""
-    relative = names.relative_text(name, zone)
-    return relative if name == zone else names.display(relative + ".").removesuffix(".")
 
 
 def row_order(zone: str, name: str, type: int) -> str:

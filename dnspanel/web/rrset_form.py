@@ -9,7 +9,7 @@ from django import forms
 from dnspanel.web.fields import Unreadable
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.quickadd import Doubled, Means, read_owner, read_rdata, read_ttl
-from dnspanel.web.rows import owner_text, row_id, row_order, sentence
+from dnspanel.web.rows import row_id, row_order, sentence
 from dnspanel.zones import soa
 from replication import names, rdata, rdtypes, rrset
 from replication.errors import ReplicationError
@@ -54,7 +54,7 @@ class RRsetForm(PanelForm):
         lines = (f"{OFF} {text}" if text in shown.disabled else text for text in shown.rdata)
         type_text = rdata.type_to_text(shown.type)
         return {
-            "name": owner_text(shown.name, zone_name),
+            "name": names.owner_text(shown.name, zone_name),
             "type": type_text,
             "ttl": shown.ttl,
             "values": "\n".join(lines),

@@ -13,7 +13,7 @@ from dnspanel.accounts.roles import Permission, can
 from dnspanel.web.additions import FALLBACK_TTL
 from dnspanel.web.editor import TYPE_NAMES, default_ttl, table_rows
 from dnspanel.web.frame import PanelRequest
-from dnspanel.web.rows import ShownRow, owner_text, row_id
+from dnspanel.web.rows import ShownRow, row_id
 from dnspanel.web.rrset_form import RRsetForm, digest_of
 from dnspanel.web.zone_head import focus_after, is_fragment, render_zone, with_draft_state
 from dnspanel.zones import access, draft, queries
@@ -173,7 +173,7 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
 
 def _saved(request: PanelRequest, zone: Zone, rrset: RRset, replaces: Key | None) -> HttpResponse:
     key = (rrset.name, rrset.type)
-    said = f"{owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)} in draft"
+    said = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)} in draft"
     if not is_fragment(request):
         messages.success(request, f"{said}.")
         to = _way_back(zone, request.POST.get("from", ""))
@@ -213,7 +213,7 @@ def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _after_act(request: PanelRequest, zone: Zone, key: Key, words: str) -> HttpResponse:
-    said = f"{owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])} {words}"
+    said = f"{names.owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])} {words}"
     if not is_fragment(request):
         messages.success(request, f"{said}.")
         return _back(zone, key)

@@ -124,10 +124,10 @@ def _lag(standing: Standing) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """12.4 below a hundred, above it whole numbers."""
+    """12.4 below a hundred, above it whole numbers; nothing at all is 0."""
     if per_second is None:
         return _NO_NUMBER
-    return f"{per_second:,.0f}" if per_second >= 99.95 or per_second == int(per_second) else f"{per_second:.1f}"
+    return f"{per_second:,.0f}" if per_second >= 99.95 or per_second == 0 else f"{per_second:.1f}"
 
 
 def milliseconds(value: float | None) -> str:

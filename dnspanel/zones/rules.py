@@ -69,7 +69,7 @@ class Neighbourhood:
         return self.by_name.get(name, {})
 
     def shown(self, name: str) -> str:
-        return names.display(names.relative_text(name, self.zone)) if name != self.zone else self.zone
+        return names.owner_text(name, self.zone) if name != self.zone else self.zone
 
     def ancestors(self, name: str) -> Iterator[str]:
         """The names above this one inside the zone, the nearest first, the apex last."""

@@ -16,16 +16,16 @@ from typing import BinaryIO
 from replication import stats, verify
 from replication.agent.purge import MAX_NAMES, Purger
 from replication.codec.schema import Dbi
-from replication.errors import Busy, DiskFull, NotServed, Permanent, ReplicationError
+from replication.errors import BadSegment, Busy, DiskFull, NotServed, Permanent, ReplicationError
 from replication.position import Position
 from replication.protocol import Ack
 from replication.segment import Kind, Op, Segment, ZoneMark, open_segments
 from replication.store import Store
 
 LOCK_SECONDS = 10.0
-VERIFY_SECONDS = 2.0
+VERIFY_SECONDS = 1.5
 # A first look that finds something else is repeated: after this pause, this often.
-ATTEMPTS = 3
+ATTEMPTS = 2
 PAUSE_SECONDS = 0.05
 
 logger = logging.getLogger(__name__)
@@ -62,6 +62,7 @@ class Applier:
         self._health_lock = threading.Lock()
         self.health = Health()
         self.powerdns_version = ""
+        self._looked = False
 
     def apply(self, body: bytes | BinaryIO) -> Ack:
         """Bring the store to the end of these segments and prove it by DNS.
@@ -74,6 +75,7 @@ class Applier:
         """
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise Busy(what="the agent")
+        before = self._store.position()
         try:
             ack = self._apply(body)
         except NotServed as exc:
@@ -84,30 +86,39 @@ class Applier:
             raise
         finally:
             self._lock.release()
-        with self._health_lock:
-            self.health = Health(answered=ack.position)
+        self._note_answered(ack.position)
+        if ack.position != before:
+            self._change_health(refusal="", refused_at=0.0)
         return ack
 
-    def settle_everything(self) -> bool:
-        """Purge all caches, because nobody knows what a former agent left in them. False if PowerDNS is down."""
-        try:
-            self._purger.settle_all()
-            self.powerdns_version = self._purger.version()
-        except NotServed:
-            return False
-        return True
+    def look(self) -> None:
+        """What is done at the start and once a second: see whether PowerDNS is there and answers our position.
 
-    def sweep(self) -> None:
-        """The purge's second look, called every second; notes when PowerDNS went away or came back."""
+        After a start nobody knows what a former agent left unpurged; after an outage, what was applied meanwhile
+        is unproven. Then everything is purged and the position zone asked, until it answers.
+        """
         try:
             self._purger.sweep()
             self.powerdns_version = self._purger.version()
+            if self.health.unserved or not self._looked or self.health.answered != self._store.position():
+                self._settle_everything()
         except NotServed as exc:
             self._note_unserved(exc)
-        else:
-            if self.health.unserved:
-                logger.info("PowerDNS answers again")
+
+    def _settle_everything(self) -> None:
+        """Unless a push is under way, which proves more. Raises NotServed."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            position = self._store.position()
+            self._purger.settle_all(position)
+            self._looked = True
+            if position is not None:
+                self._note_answered(position)
+            else:
                 self._change_health(unserved="", unserved_since=0.0)
+        finally:
+            self._lock.release()
 
     def _apply(self, body: bytes | BinaryIO) -> Ack:
         began = time.perf_counter()
@@ -123,6 +134,8 @@ class Applier:
                 with contextlib.suppress(NotServed):
                     self._purger.settle(touched.zones, None)
             raise
+        if not first:
+            raise BadSegment(reason="the push is empty")
         applied = time.perf_counter()
         position = self._settle(touched)
         now = time.perf_counter()
@@ -152,8 +165,7 @@ class Applier:
     def _settle(self, touched: "_Touched") -> Position:
         """Purge until PowerDNS answers what the store holds; return the position it answered. Raises NotServed."""
         position = self._store.position()
-        if position is None:
-            raise NotServed(question="position", expected="a position", found="an empty push")
+        assert position is not None  # something was applied just now, or earlier
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 self._purger.settle(touched.zones, position)
@@ -168,6 +180,11 @@ class Applier:
         self._store.release_pages()
         return position
 
+    def _note_answered(self, position: Position) -> None:
+        if self.health.unserved:
+            logger.info("PowerDNS answers again")
+        self._change_health(answered=position, unserved="", unserved_since=0.0)
+
     def _note_unserved(self, error: NotServed) -> None:
         if self.health.unserved != str(error):
             logger.warning("not served: %s", error)
@@ -180,7 +197,7 @@ class Applier:
         if isinstance(error, Permanent | DiskFull):
             self._change_health(refusal=str(error), refused_at=self._clock())
 
-    def _change_health(self, **changes: str | float) -> None:
+    def _change_health(self, **changes: str | float | Position) -> None:
         with self._health_lock:
             self.health = replace(self.health, **changes)  # type: ignore[arg-type]
 

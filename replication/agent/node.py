@@ -77,12 +77,11 @@ class AgentNode:
 
     def serve(self, stop: threading.Event) -> None:
         """Serve the panel and take a sample each second until `stop` is set."""
-        settled = self.applier.settle_everything()
-        position = self._store.position()
+        self.applier.look()
         logger.info(
             "started node=%s port=%d position=%s powerdns=%s",
-            self._config.identity.node, self.server.server_address[1], position or "none",
-            self.applier.powerdns_version if settled else "down",
+            self._config.identity.node, self.server.server_address[1], self._store.position() or "none",
+            self.applier.powerdns_version or "down",
         )  # fmt: skip
         thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True)
         thread.start()
@@ -95,10 +94,10 @@ class AgentNode:
         logger.info("stopped node=%s position=%s", self._config.identity.node, self._store.position() or "none")
 
     def step(self) -> None:
-        """What is done once a second: a sample, and the purges that have to be repeated."""
+        """What is done once a second: a sample, a look at PowerDNS, and tidying up."""
         if self._config.api_key:
             self.observer.step()
-        self.applier.sweep()
+        self.applier.look()
         self._store.clear_dead_readers()
         self._store.release_pages()
 

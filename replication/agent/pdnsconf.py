@@ -93,8 +93,10 @@ def _caches(settings: PdnsSettings) -> Iterator[Line]:
         "without visible cost at 263,000 zones",
     )  # fmt: skip
     yield Line("consistent-backends", "yes", "one lookup per name instead of one per type; our rows are consistent")
-    yield Line("cache-ttl", "20", "the agent purges what changes; this only bounds what no purge can reach")
-    yield Line("query-cache-ttl", "20", "as above")
+    # Only the newest releases can leave CNAMEs into other zones to the resolver (see _data).
+    reach = "the agent purges what changes; this bounds what it may miss: a CNAME to another zone's wildcard"
+    yield Line("cache-ttl", "20" if settings.schema >= 6 else "5", reach)
+    yield Line("query-cache-ttl", "20", "rows, which a purge of their zone always reaches")
     yield Line("negquery-cache-ttl", "60", "as above")
     yield Line("max-packet-cache-entries", str(settings.cache_entries), "whole answers, about 0.5 kB each")
     yield Line("max-cache-entries", str(settings.cache_entries), "rows, about 0.5 kB each")

@@ -27,9 +27,10 @@ What this does not cover, and why it is bounded:
   connections are open, step 3 comes `TCP_GRACE_SECONDS` later, and the purge is repeated a second later
   (`sweep`). An old answer would need a thread that was stopped for all that time in a few microseconds of code,
   and would live for a second.
-- Other threads that read (the web server's) do not fill these caches with rows of zones in our use of them.
-- An answer to a question in *another* zone that followed a CNAME into the changed one stays in the packet cache
-  up to `cache-ttl` in 4.7 to 4.9; `pdns.conf` turns such answers off where the release can (5.0 and later).
+- The web server reads too, but of it the agent asks only for statistics, which touch no zone.
+- PowerDNS 4.7 to 4.9 answers a question in *another* zone by following its CNAME into the changed one. The panel
+  marks the zones of such CNAMEs, so they are purged too; those that lead to a wildcard's names it does not find,
+  and `cache-ttl`, 5 s in our `pdns.conf`, bounds them. From 5.0 on `pdns.conf` turns such answers off.
 """
 
 import math
@@ -47,7 +48,7 @@ from replication.position import Position
 from replication.verify import encode_question
 
 COMMAND_SECONDS = 2.0
-DRAIN_SECONDS = 2.0
+DRAIN_SECONDS = 1.5
 # A question that got lost in a full socket buffer is asked again after this.
 RETRY_SECONDS = 0.02
 TCP_GRACE_SECONDS = 0.01
@@ -175,9 +176,9 @@ class Purger:
         """
         self._settle(purge_command(zones), position)
 
-    def settle_all(self) -> None:
+    def settle_all(self, position: Position | None) -> None:
         """As `settle`, for every zone there is."""
-        self._settle("purge", None)
+        self._settle("purge", position)
 
     def _settle(self, command: str, position: Position | None) -> None:
         self._purge(command)

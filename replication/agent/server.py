@@ -99,7 +99,7 @@ class AgentServer(ThreadingHTTPServer):
                     return
                 self.RequestHandlerClass(connection, client_address, self)  # type: ignore[arg-type]
         except (OSError, ssl.SSLError) as exc:
-            logger.info("connection of %s ended: %s", client_address[0], exc)
+            logger.debug("connection of %s ended: %s", client_address[0], exc)
         finally:
             self._free.release()
 

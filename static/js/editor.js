@@ -82,23 +82,87 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// ── Quick add: the field stays, so that the next line can be typed while the last one travels ─────────────────
+// ── Quick add: lines can be typed and sent faster than they travel ────────────────────────────────────────────
 
-let sentLine = null;
+let travelling = null; // the line that is on its way
+let waiting = []; // lines that were sent meanwhile
+let leaving = null; // the link to the review, pressed before the last line has arrived
 
-document.addEventListener("htmx:beforeRequest", (event) => {
-  if (event.detail.elt.id === "quick") sentLine = byId("quick-line").value;
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-ctrl-enter]");
+  if (!link || travelling === null) return;
+  event.preventDefault();
+  leaving = link.href;
+});
+
+// A refused line comes back into the field, or beneath it while something else is being typed there.
+function giveBack(line) {
+  const field = byId("quick-line");
+  if (!field.value) {
+    field.value = line;
+    return true;
+  }
+  const item = document.createElement("li");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "btn-link mono";
+  button.textContent = line;
+  item.append("Not added: ", button);
+  byId("quick-refused").append(item);
+  return false;
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("#quick-refused button");
+  if (!button) return;
+  const field = byId("quick-line");
+  const typed = field.value;
+  field.value = button.textContent;
+  if (typed) button.textContent = typed;
+  else button.closest("li").remove();
+  field.focus();
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+});
+
+document.addEventListener("submit", (event) => {
+  const field = byId("quick-line");
+  if (event.target.id !== "quick" || event.submitter?.matches(".choice")) return;
+  if (travelling === null || !event.isTrusted) return;
+  event.preventDefault();
+  event.stopPropagation();
+  if (field.value.trim()) waiting.push(field.value);
+  field.value = "";
+}, true);
+
+document.addEventListener("htmx:configRequest", (event) => {
+  const { elt, parameters } = event.detail;
+  const field = byId("quick-line");
+  // What is on its way, or has just been refused, needs no reading of its own.
+  if (elt.id === "quick-line" && (travelling !== null || elt.hasAttribute("aria-invalid"))) event.preventDefault();
+  if (elt.id !== "quick") return;
+  travelling ??= field.value;
+  parameters.line = travelling;
+  if (field.value === travelling) field.value = "";
 });
 
 document.addEventListener("htmx:afterRequest", (event) => {
   const field = byId("quick-line");
   if (event.detail.elt.id !== "quick" || !field) return;
-  const { status } = event.detail.xhr;
-  if (status === 422) field.setAttribute("aria-invalid", "true");
-  if (status === 200 && sentLine !== null && field.value.startsWith(sentLine)) {
-    field.value = field.value.slice(sentLine.length);
+  const line = travelling;
+  travelling = null;
+  if (event.detail.xhr.status !== 200) {
+    leaving = null;
+    const isBack = giveBack(line);
+    if (isBack && event.detail.xhr.status === 422) field.setAttribute("aria-invalid", "true");
   }
-  sentLine = null;
+  if (waiting.length) {
+    travelling = waiting.shift();
+    htmx.trigger(byId("quick"), "submit");
+  } else if (leaving) {
+    location.assign(leaving);
+  } else if (event.detail.xhr.status === 200 && field.value) {
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
 });
 
 document.addEventListener("input", (event) => {
@@ -164,7 +228,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (!openRows.length || !byId("rrsets")) return;
+  if (!byId("rrsets") || !event.detail.target.matches("tbody, #rrset-table")) return;
   for (const row of openRows) {
     const there = byId(row.id);
     if (there && there !== row) there.replaceWith(row);

@@ -149,3 +149,18 @@ def test_damaged_wire_names_are_refused(wire: bytes) -> None:
 
 def test_a_name_inside_other_bytes_is_found_with_its_end() -> None:
     assert names.from_wire_at(b"xx\1A\0yy", 2) == ("a.", 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "zone", "text"),
+    [
+        ("example.test.", "example.test.", "@"),
+        ("www.example.test.", "example.test.", "www"),
+        ("xn--bcher-kva.example.test.", "example.test.", "bücher"),
+        ("xn--bcher-kva.xn--bcher-kva.test.", "xn--bcher-kva.test.", "bücher"),
+        (".", ".", "@"),
+        ("test.", ".", "test"),
+    ],
+)
+def test_inside_its_zone_a_name_is_short_and_in_its_own_script(name: str, zone: str, text: str) -> None:
+    assert names.owner_text(name, zone) == text

@@ -343,6 +343,39 @@ def test_a_full_map_changes_nothing_and_says_so(node_path: Path, panel: Panel) -
         assert store.digests() == panel.store.digests()
 
 
+FULL_DISK = """
+import resource, signal, sys
+from replication.errors import DiskFull
+from replication.segment import open_segment
+from replication.store import Store
+from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with Store.open(sys.argv[1], 4, MAP_SIZE, cluster=CLUSTER) as store:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+    for _ in range(2):
+        try:
+            store.apply(open_segment(open(sys.argv[2], "rb").read(), PUBLIC_KEYS))
+        except DiskFull as exc:
+            print("full at", store.position().sequence)
+"""
+
+
+def test_a_disk_that_takes_no_more_changes_nothing_and_says_so(node_path: Path, panel: Panel, tmp_path: Path) -> None:
+    with open_node(node_path) as store:
+        apply(store, panel.create(small_zone(ZONE)))
+    texts = [records(ZONE, f"t{number}", "TXT", 60, '"' + "x" * 250 + '"') for number in range(9000)]
+    (tmp_path / "large").write_bytes(panel.change(ZONE, *texts))
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(node_path), str(tmp_path / "large")],
+        capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout.split("\n")[:2] == ["full at 1", "full at 1"]
+    with open_node(node_path) as store:
+        apply(store, (tmp_path / "large").read_bytes())
+        assert store.digests() == panel.store.digests()
+
+
 def test_a_copy_holds_the_same_rows(tmp_path: Path, panel: Panel) -> None:
     history(panel)
     panel.store.copy(tmp_path / "copy.lmdb")

@@ -15,10 +15,11 @@ from replication import rdtypes
 from replication.codec import keys
 from replication.errors import NodeUnreachable, NotServed, Refused
 from replication.position import Position
-from replication.segment import ZoneMark
+from replication.segment import ZoneMark, open_segment
+from replication.store import Store
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import AgentFiles, AgentProcess, client_for
-from tests.replication.panel import EPOCH, MAP_SIZE, Panel, records, small_zone
+from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone
 
 ZONE = "example.test."
 WWW = "www.example.test."
@@ -109,6 +110,10 @@ def test_while_powerdns_is_down_data_is_kept_and_nothing_is_acknowledged(node: R
     assert status.state.startswith("PowerDNS does not answer as it should since")
     node.pdns.start()
     assert node.answer(WWW) == ["192.0.2.2"]
+    deadline = time.monotonic() + 10
+    while node.client.status().answered != Position(EPOCH, 2):
+        assert time.monotonic() < deadline, "the agent sees by itself that PowerDNS is back"
+        time.sleep(0.1)
     push(node, change)
     assert node.client.status().state == "in order"
     assert node.client.status().answered == Position(EPOCH, 2)
@@ -158,6 +163,42 @@ def test_a_node_that_diverged_stops_serves_on_and_says_so(node: RunningNode, pan
     assert "digest" in status.refusal
     assert status.refused_at > 0
     assert node.answer(WWW) == ["192.0.2.1"]
+
+
+def test_what_an_agent_left_unpurged_the_next_one_purges(node: RunningNode, panel: Panel) -> None:
+    """A story of faults: killed after the commit and before the purge, with the old answer in the caches."""
+    push(node, panel.create(small_zone(ZONE)))
+    assert node.answer(WWW) == ["192.0.2.1"]
+    node.agent.stop()
+    change = panel.change(ZONE, records(ZONE, "www", "A", 300, "192.0.2.2"))
+    with Store.open(node.pdns.lmdb_path, 4, MAP_SIZE, cluster=CLUSTER) as store:
+        store.apply(open_segment(change, PUBLIC_KEYS))
+    assert node.answer(WWW) == ["192.0.2.1"]
+    node.agent.start()
+    deadline = time.monotonic() + 5
+    while node.client.status().answered != Position(EPOCH, 2):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert node.answer(WWW) == ["192.0.2.2"]
+
+
+def test_a_repeated_old_segment_does_not_hide_a_refusal(node: RunningNode, panel: Panel) -> None:
+    first = panel.create(small_zone(ZONE))
+    push(node, first)
+    damaged = bytearray(panel.change(ZONE, records(ZONE, "www", "A", 300, "192.0.2.2")))
+    damaged[-1] ^= 1
+    with pytest.raises(Refused):
+        push(node, bytes(damaged))
+    push(node, first)
+    assert "signature" in node.client.status().refusal
+    push(node, panel.segments[1])
+    assert node.client.status().refusal == ""
+    assert node.client.status().state == "in order"
+
+
+def test_an_empty_push_is_refused(node: RunningNode) -> None:
+    with pytest.raises(Refused, match="empty"):
+        push(node, b"")
 
 
 def test_a_second_agent_on_the_same_node_refuses_to_start(node: RunningNode) -> None:
