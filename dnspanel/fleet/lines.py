@@ -21,21 +21,19 @@ class Line:
         # Whether the last attempt got through: only a change of this is worth a line in the log.
         self.reachable = True
 
-    def push(self, attempt: Callable[["Line"], str]) -> str:
+    def push(self, attempt: Callable[["Line"], None]) -> None:
         """Run `attempt`, or leave it to the push that is under way; no bell is ever lost.
 
         `_rung` is set before the lock is tried, and read after it was let go:
         who cannot get the lock knows that its holder will look once more.
         """
         self._rung = True
-        outcome = "left to the push under way"
         while self._rung and self._free.acquire(blocking=False):
             try:
                 self._rung = False
-                outcome = attempt(self)
+                attempt(self)
             finally:
                 self._free.release()
-        return outcome
 
     def client(self, host: str, port: int) -> NodeClient:
         """Return the kept client; a new one when the agent's address has changed."""

@@ -18,11 +18,14 @@ from replication.position import Position
 from replication.protocol import Ack
 from replication.push import SealedSegment
 
-_PAGE = 256
+# How many segments are read at once.
+PAGE = 256
 
-_COLUMNS = "SELECT epoch, first, last, size, object_name, digest FROM publish_segment JOIN zones_loghead USING (epoch)"
-_FROM = f"{_COLUMNS} WHERE schema = %s AND last >= %s ORDER BY last LIMIT {_PAGE}"
-_NEWEST = f"{_COLUMNS} WHERE schema = %s ORDER BY last DESC LIMIT 1"
+_SEGMENTS = """
+    SELECT epoch, first, last, size, object_name, digest FROM publish_segment
+    WHERE epoch = (SELECT epoch FROM zones_loghead) AND schema = %s"""
+_FROM = f"{_SEGMENTS} AND last >= %s ORDER BY last LIMIT %s"
+_NEWEST = f"{_SEGMENTS} ORDER BY last DESC LIMIT 1"
 _OLDEST = "SELECT min(first) FROM publish_segment WHERE schema = %s AND epoch = %s"
 
 _oldest_of: dict[tuple[int, UUID], int] = {}
@@ -40,9 +43,9 @@ class _Row(NamedTuple):
 class DatabaseChangeLog:
     """Implements `push.ChangeLog` over the rows of `Segment` and the objects that they name.
 
-    `near` is the sequence where the reader believes its node to be. `head` is
-    read anew each time, so a push that takes long ends at the head of its
-    end, not of its beginning.
+    `near` is the sequence where the reader believes its node to be: from there
+    `head` reads a page of segments along. It is read anew each time, so a push
+    that takes long ends at the head of its end, not of its beginning.
     """
 
     def __init__(self, schema: int, near: int = 0) -> None:
@@ -50,13 +53,21 @@ class DatabaseChangeLog:
         self._near = near
         self._rows: list[_Row] = []
 
+    def newest(self) -> Position | None:
+        """Return the head without reading along what leads to it."""
+        rows = self._read(_NEWEST, self._schema)
+        return Position(rows[0].epoch, rows[0].last) if rows else None
+
     def head(self) -> Position | None:
-        """Return the newest position, or that of the 256th segment after `near`; asked again there, the next."""
-        self._rows = self._read(_FROM, self._schema, self._near) or self._read(_NEWEST, self._schema)
-        if not self._rows:
-            return None
-        self._near = self._rows[-1].last
-        return Position(self._rows[-1].epoch, self._near)
+        self._rows = self._read(_FROM, self._schema, self._near, PAGE)
+        if 0 < len(self._rows) < PAGE:
+            head: Position | None = Position(self._rows[-1].epoch, self._rows[-1].last)
+        else:
+            # None near: the node is ahead, or there is nothing. A full page: the head lies behind it.
+            head = self.newest()
+        if head is not None:
+            self._near = head.sequence
+        return head
 
     def oldest(self) -> int:
         """Return the first sequence that segments hold; read once per process and epoch.
@@ -74,11 +85,13 @@ class DatabaseChangeLog:
         return _oldest_of[history]
 
     def segments_after(self, sequence: int) -> Iterator[SealedSegment]:
-        rows = self._rows if self._rows and self._rows[0].first <= sequence + 1 else []
-        while rows := [row for row in rows if row.last > sequence] or self._after(sequence):
+        here = bool(self._rows) and self._rows[0].first <= sequence + 1
+        rows = self._rows if here else self._after(sequence)
+        while rows:
             for row in rows:
-                yield SealedSegment(row.first, row.last, row.size, partial(open_object, row.object_name))
-            sequence = rows[-1].last
+                if row.last > sequence:
+                    yield SealedSegment(row.first, row.last, row.size, partial(open_object, row.object_name))
+            rows = self._after(rows[-1].last) if len(rows) == PAGE else []
 
     def check(self, ack: Ack) -> None:
         """Raise Diverged when a node acknowledges the end of a segment with other digests than it should have."""
@@ -88,7 +101,7 @@ class DatabaseChangeLog:
                 raise Diverged(expected=row.digest, found=found, what="the node's database")
 
     def _after(self, sequence: int) -> list[_Row]:
-        return self._read(_FROM, self._schema, sequence + 1)
+        return self._read(_FROM, self._schema, sequence + 1, PAGE)
 
     def _read(self, sql: str, *parameters: int) -> list[_Row]:
         with connection.cursor() as cursor:

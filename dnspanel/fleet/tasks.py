@@ -6,13 +6,15 @@ every node that is behind, in case a bell was lost.
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from celery import shared_task
-from django.db import close_old_connections
+from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
-from kombu.exceptions import OperationalError
+from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.fleet import acks
 from dnspanel.fleet.lines import Line, lines
@@ -35,19 +37,27 @@ logger = logging.getLogger(__name__)
 
 
 @shared_task(ignore_result=True)
-def push_node(node_id: int) -> str:
+def push_node(node_id: int) -> None:
     """Bring one node to the head of its schema. Twice, late or never does no harm."""
-    close_old_connections()
-    return lines[node_id].push(lambda line: _push(node_id, line))
+    with _while_postgresql_answers():
+        lines[node_id].push(lambda line: _push(node_id, line))
 
 
 @shared_task(ignore_result=True)
-def push_late_nodes() -> str:
+def push_late_nodes() -> None:
     """Ring every active node that is not at the head of its schema."""
+    with _while_postgresql_answers():
+        _ring(late_nodes())
+
+
+@contextmanager
+def _while_postgresql_answers() -> Iterator[None]:
+    """Run a task on a connection that is alive; when PostgreSQL is away, leave the work to beat, in one sentence."""
     close_old_connections()
-    late = late_nodes()
-    _ring(late)
-    return f"rang {len(late)} nodes"
+    try:
+        yield
+    except (OperationalError, InterfaceError) as exc:
+        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
 
 
 def late_nodes() -> list[int]:
@@ -60,7 +70,7 @@ def late_nodes() -> list[int]:
     late = []
     for node_id, schema, epoch, acked, refusal, refused_at in nodes:
         if schema not in heads:
-            heads[schema] = DatabaseChangeLog(schema).head()
+            heads[schema] = DatabaseChangeLog(schema).newest()
         head = heads[schema]
         waits = refused_at is not None and refused_at > patience
         if head and not waits and ((epoch, acked) != (head.epoch, head.sequence) or refusal):
@@ -77,30 +87,28 @@ def _ring(node_ids: list[int]) -> None:
     try:
         for node_id in node_ids:
             push_node.apply_async((node_id,), expires=BELL_LIFETIME, retry=False)
-    except (OperationalError, OSError) as exc:
+    except (BrokerError, OSError) as exc:
         logger.warning("no bell for the nodes, beat will find the work: %s", exc)
 
 
-def _push(node_id: int, line: Line) -> str:
-    """Close the difference for one node and say in one sentence what was done."""
+def _push(node_id: int, line: Line) -> None:
+    """Close the difference for one node, and record what it proved or why it refused."""
     node = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE).only(*_PUSHED_BY).first()
     if node is None:
-        return "not active"
+        return
     try:
-        outcome = _bring_to_head(node, line.client(node.agent_host, node.agent_port))
+        _bring_to_head(node, line.client(node.agent_host, node.agent_port))
     except (NodeUnreachable, Busy) as exc:
         if line.reachable:
             logger.warning("cannot push node=%s: %s", node.name, exc)
         line.reachable = False
-        return str(exc)
     except ReplicationError as exc:
         acks.record_refusal(node_id=node_id, message=str(exc), now=timezone.now())
-        return str(exc)
-    line.reachable = True
-    return outcome
+    else:
+        line.reachable = True
 
 
-def _bring_to_head(node: Node, client: NodeClient) -> str:
+def _bring_to_head(node: Node, client: NodeClient) -> None:
     """Push until the node is at the head, recording how far it is at least every PROGRESS_SECONDS."""
     started, sent = time.monotonic(), client.bytes_sent
     begin = have = Position(node.epoch, node.acked) if node.epoch else None
@@ -118,10 +126,9 @@ def _bring_to_head(node: Node, client: NodeClient) -> str:
     if have is begin:
         if node.refusal:
             acks.clear_refusal(node_id=node.pk)
-        return "at the head"
+        return
     ms = (time.monotonic() - started) * 1000
     logger.info(
         "pushed node=%s from=%s to=%s bytes=%s ms=%.1f",
         node.name, begin.sequence if begin else 0, have.sequence if have else 0, client.bytes_sent - sent, ms,
     )  # fmt: skip
-    return f"pushed up to {have}"

@@ -3,6 +3,7 @@
 import pytest
 from django.utils import timezone
 
+from dnspanel.fleet import log as log_module
 from dnspanel.fleet.log import DatabaseChangeLog
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
@@ -52,3 +53,18 @@ def test_an_ack_of_the_head_must_have_its_digests() -> None:
     log.check(Ack(head, digest[:16], digest[16:]))
     with pytest.raises(Diverged):
         log.check(Ack(head, digest[:16], bytes(16)))
+
+
+def test_the_head_is_the_newest_even_when_it_lies_pages_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "PAGE", 2)
+    for number in range(7):
+        publish(f"z{number}.test.")
+    for near in range(8):
+        log = DatabaseChangeLog(4, near=near)
+        head = log.head()
+        assert head is not None
+        assert head.sequence == 7
+        assert [segment.first for segment in log.segments_after(near)] == list(range(near + 1, 8))
+        assert [segment.first for segment in log.segments_after(0)] == list(range(1, 8))
+        again = log.head()
+        assert again == head

@@ -69,6 +69,18 @@ def test_a_node_that_lost_its_files_is_filled_again_and_never_counted_backwards(
     assert made.agent.store.zone_id("z0.test.") is not None
 
 
+def test_a_new_node_takes_a_log_of_many_pages(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dnspanel.fleet import log
+
+    monkeypatch.setattr(log, "PAGE", 2)
+    made = served()
+    for number in range(7):
+        publish(f"z{number}.test.")
+    assert late_nodes() == [made.node.pk]
+    push_node(made.node.pk)
+    assert (node().acked, node().refusal, late_nodes()) == (7, "", [])
+
+
 def test_a_dead_node_is_no_refusal_and_delays_nobody(served: Serve) -> None:
     made, other = served("ns1"), served("ns2")
     publish("one.test.")
@@ -177,18 +189,27 @@ def test_a_dead_broker_loses_a_bell_and_nothing_else(served: Serve, monkeypatch:
     assert late_nodes() != []
 
 
+def test_without_postgresql_the_work_is_left_to_beat(monkeypatch: pytest.MonkeyPatch) -> None:
+    from django.db import OperationalError
+
+    def refuse(*_: Any) -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(tasks, "late_nodes", refuse)
+    tasks.push_late_nodes()
+
+
 def test_a_bell_during_a_push_makes_it_look_once_more() -> None:
     line = Line()
     looked: list[int] = []
 
-    def attempt(_: Line) -> str:
+    def attempt(_: Line) -> None:
         looked.append(len(looked))
         if len(looked) == 1:
             # The bell rings in another thread, which finds the line taken and leaves at once.
             other = threading.Thread(target=lambda: line.push(attempt))
             other.start()
             other.join(5)
-        return "done"
 
-    assert line.push(attempt) == "done"
+    line.push(attempt)
     assert looked == [0, 1]

@@ -3,11 +3,12 @@
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from dnspanel.publish import log
+from dnspanel.publish import encode, log
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.publisher import this_publisher
@@ -191,6 +192,53 @@ def test_a_zone_that_cannot_be_compiled_stalls_in_words_until_it_is_mended(monke
     assert encode_step(now=NOW) is not None
     assert not Stall.objects.exists()
     assert_equal_to_postgresql()
+
+
+def test_every_schema_of_the_fleet_gets_its_own_segments(settings: Any) -> None:
+    settings.SCHEMAS = [4, 5, 6]
+    zone = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
+    encode_all()
+    change(zone, rrset("www.example.test.", rdtypes.A, "192.0.2.2"))
+    encode_all()
+    assert set(Segment.objects.values_list("schema", "last")) == {(n, s) for n in (4, 5, 6) for s in (1, 2)}
+    for schema in settings.SCHEMAS:
+        audit = audit_store(schema=schema)
+        assert audit is not None
+        assert audit.equal
+
+
+def test_a_schema_that_stands_still_does_not_stop_the_others(settings: Any) -> None:
+    settings.SCHEMAS = [4, 7, 5]
+    create("example.test.")
+    assert encode_step(now=NOW) is not None
+    assert set(Segment.objects.values_list("schema", flat=True)) == {4, 5}
+    assert "schema 7" in Stall.objects.get().message
+
+
+def test_a_full_disk_stalls_in_words_and_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    import errno
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    create("example.test.")
+    with monkeypatch.context() as full:
+        full.setattr(encode, "put_object", refuse)
+        assert encode_step(now=NOW) is None
+    assert "No space left" in Stall.objects.get().message
+    assert encode_step(now=NOW) is not None
+    assert encode_step(now=NOW) is None
+    assert not Stall.objects.exists()
+
+
+def test_segments_that_the_log_does_not_know_stop_everything_in_words() -> None:
+    create("one.test.")
+    create("two.test.")
+    encode_all()
+    # PostgreSQL comes back without its newest publication, but with the segment.
+    LogHead.objects.update(sequence=1)
+    assert encode_step(now=NOW) is None
+    assert "restored" in Stall.objects.get().message
 
 
 @pytest.mark.parametrize("seed", range(3))
