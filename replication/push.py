@@ -3,6 +3,7 @@
 `next_step` decides and is pure. `bring_to_head` acts, over a `NodeClient` and a `ChangeLog`.
 """
 
+import hashlib
 import http.client
 import socket
 import ssl
@@ -105,13 +106,21 @@ class ChangeLog(Protocol):
 class NodeClient:
     """One kept connection to an agent. Not for several threads at once.
 
-    `bytes_sent` counts all bytes of requests, HTTP headers included, without TLS's own.
+    With `certificate_sha256` (hex, of the DER form) only the agent with exactly this certificate is spoken to:
+    nodes that share a host name could otherwise stand in for one another. `bytes_sent` counts all bytes of
+    requests, HTTP headers included, without TLS's own.
     """
 
     def __init__(
-        self, host: str, port: int, ssl_context: ssl.SSLContext, *, answer_seconds: float = ANSWER_SECONDS
+        self,
+        host: str,
+        port: int,
+        ssl_context: ssl.SSLContext,
+        *,
+        certificate_sha256: str | None = None,
+        answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
-        self.host, self.port = host, port
+        self.host, self.port, self.certificate_sha256 = host, port, certificate_sha256
         self.bytes_sent = 0
         self._answer_seconds = answer_seconds
         self._context = ssl_context
@@ -188,11 +197,21 @@ class NodeClient:
             plain = socket.create_connection((self.host, self.port), timeout=CONNECT_SECONDS)
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             try:
-                self._socket = self._context.wrap_socket(plain, server_hostname=self.host)
+                connection = self._context.wrap_socket(plain, server_hostname=self.host)
             except BaseException:
                 plain.close()
                 raise
+            self._refuse_another(connection)
+            self._socket = connection
         return self._socket
+
+    def _refuse_another(self, connection: ssl.SSLSocket) -> None:
+        """Close the connection and raise Refused unless the agent showed the certificate that is expected."""
+        shown = hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
+        if self.certificate_sha256 not in (None, shown):
+            connection.close()
+            words = f"the agent at {self.host} port {self.port} shows a certificate of somebody else ({shown[:16]}…)"
+            raise Refused(error="WrongCertificate", message=words)
 
     def _send(self, connection: ssl.SSLSocket, method: str, target: str, body: bytes | BinaryIO, size: int) -> None:
         """Few header bytes, and one piece with a small body: an edit fits one packet."""

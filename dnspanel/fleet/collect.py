@@ -145,12 +145,18 @@ class Collector:
         nodes = {node.pk: node for node in Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED))}
         for node_id, poller in list(self._pollers.items()):
             node = nodes.get(node_id)
-            if node is None or (node.agent_host, node.agent_port) != (poller.client.host, poller.client.port):
+            if node is None or not _leads_to(poller.client, node):
                 self._pollers.pop(node_id).leave()
         if new := [node for node_id, node in nodes.items() if node_id not in self._pollers]:
             context = client_ssl_context(ensure_authority(now=timezone.now()))
             for node in new:
-                client = NodeClient(node.agent_host, node.agent_port, context, answer_seconds=ANSWER_SECONDS)
+                client = NodeClient(
+                    node.agent_host,
+                    node.agent_port,
+                    context,
+                    certificate_sha256=node.certificate_sha256,
+                    answer_seconds=ANSWER_SECONDS,
+                )
                 self._pollers[node.pk] = Poller(node.pk, node.name, client)
 
     def _say(self, about: str, trouble: str) -> None:
@@ -171,3 +177,9 @@ def _clock_offset(status: Status, now: float) -> int:
 
 def _moved(sample: Sample, seconds: int) -> Sample:
     return sample._replace(at=sample.at + seconds) if seconds else sample
+
+
+def _leads_to(client: NodeClient, node: Node) -> bool:
+    """Whether the client still speaks to where, and to whom, the node is now."""
+    agent = (node.agent_host, node.agent_port, node.certificate_sha256)
+    return (client.host, client.port, client.certificate_sha256) == agent

@@ -17,7 +17,7 @@ class Line:
         self._free = threading.Lock()
         self._rung = False
         self._client: NodeClient | None = None
-        self._address: tuple[str, int] | None = None
+        self._agent: tuple[str, int, str] = ("", 0, "")
         # Whether the last attempt got through: only a change of this is worth a line in the log.
         self.reachable = True
 
@@ -35,12 +35,14 @@ class Line:
             finally:
                 self._free.release()
 
-    def client(self, host: str, port: int) -> NodeClient:
-        """Return the kept client; a new one when the agent's address has changed."""
-        if self._client is None or self._address != (host, port):
+    def client(self, host: str, port: int, certificate_sha256: str) -> NodeClient:
+        """Return the kept client; a new one when the agent's address or certificate has changed."""
+        agent = (host, port, certificate_sha256)
+        if self._client is None or self._agent != agent:
             self.close()
             context = client_ssl_context(ensure_authority(now=timezone.now()))
-            self._client, self._address = NodeClient(host, port, context), (host, port)
+            self._client = NodeClient(host, port, context, certificate_sha256=certificate_sha256)
+            self._agent = agent
         return self._client
 
     def close(self) -> None:

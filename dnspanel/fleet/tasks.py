@@ -97,7 +97,7 @@ def _push(node_id: int, line: Line) -> None:
     if node is None:
         return
     try:
-        _bring_to_head(node, line.client(node.agent_host, node.agent_port))
+        _bring_to_head(node, line.client(node.agent_host, node.agent_port, node.certificate_sha256))
     except (NodeUnreachable, Busy) as exc:
         if line.reachable:
             logger.warning("cannot push node=%s: %s", node.name, exc)

@@ -9,11 +9,13 @@ from dnspanel.fleet.lines import Line, lines
 pytestmark = pytest.mark.django_db
 
 
-def test_the_client_is_kept_until_the_address_changes() -> None:
+def test_the_client_is_kept_until_address_or_certificate_change() -> None:
     line = Line()
-    first = line.client("127.0.0.1", 8533)
-    assert line.client("127.0.0.1", 8533) is first
-    assert line.client("127.0.0.1", 8534) is not first
+    first = line.client("127.0.0.1", 8533, "aa")
+    assert line.client("127.0.0.1", 8533, "aa") is first
+    second = line.client("127.0.0.1", 8534, "aa")
+    assert second is not first
+    assert line.client("127.0.0.1", 8534, "bb") is not second
     line.close()
 
 

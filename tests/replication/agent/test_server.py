@@ -1,6 +1,7 @@
 """The agent's port: who is let in, and that nobody who is stuck keeps others out."""
 
 import contextlib
+import hashlib
 import os
 import socket
 import ssl
@@ -63,6 +64,17 @@ def test_another_nodes_certificate_is_not_the_panels(node: RunningNode) -> None:
     context.load_cert_chain(*node.authority.issue("panel", "liar", ExtendedKeyUsageOID.SERVER_AUTH))
     with NodeClient("127.0.0.1", node.files.port, context) as client, pytest.raises(NodeUnreachable):
         client.status()
+
+
+def test_the_panel_speaks_only_to_the_agent_with_the_pinned_certificate(node: RunningNode) -> None:
+    context = node.authority.client_context()
+    shown = ssl.PEM_cert_to_DER_cert((node.authority.directory / "node.pem").read_text())
+    pin = hashlib.sha256(shown).hexdigest()
+    with NodeClient("127.0.0.1", node.files.port, context, certificate_sha256=pin) as client:
+        assert client.status().node == "ns1"
+    other = NodeClient("127.0.0.1", node.files.port, context, certificate_sha256="0" * 64)
+    with other, pytest.raises(Refused, match="somebody else"):
+        other.status()
 
 
 def test_clients_that_are_stuck_keep_nobody_out(node: RunningNode) -> None:
