@@ -1,6 +1,8 @@
 """The panel leaves codes for its nodes and approves what they ask for."""
 
+import contextlib
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from django.utils import timezone
 
 from dnspanel.demo.container.admit import NobodyAsked, admit_nodes
 from dnspanel.fleet.models import Node, NodeState
-from replication.agent.enroll import enroll
+from replication.agent.enroll import NotEnrolled, enroll
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,13 +22,18 @@ def admit(codes: Path, *, seconds: float) -> None:
     admit_nodes(ADDRESSES, codes=codes, now=timezone.now(), seconds=seconds)
 
 
-def test_nodes_that_find_their_code_become_active(tmp_path: Path, live_server: Any) -> None:
-    def act_as(name: str) -> None:
-        while not (code := tmp_path / f"{name}.code").exists():
-            pass
-        enroll(live_server.url, code.read_text(), tmp_path / name, say=lambda _: None)
+def act_as(name: str, *, directory: Path, panel: str) -> None:
+    """What a node's container does: try with the code that lies there, until one is good."""
+    while not (directory / name / "identity.json").exists():
+        with contextlib.suppress(FileNotFoundError, NotEnrolled):
+            code = (directory / f"{name}.code").read_text()
+            enroll(panel, code, directory / name, say=lambda _: None, wait=lambda _: time.sleep(0.1))
+        time.sleep(0.1)
 
-    agents = [threading.Thread(target=act_as, args=[name]) for name in ADDRESSES]
+
+def test_nodes_that_find_their_code_become_active(tmp_path: Path, live_server: Any) -> None:
+    where = {"directory": tmp_path, "panel": live_server.url}
+    agents = [threading.Thread(target=act_as, args=[name], kwargs=where) for name in ADDRESSES]
     for agent in agents:
         agent.start()
     admit(tmp_path, seconds=30)
