@@ -105,7 +105,8 @@ def make_code(*, node: Node, now: datetime, by: User | None) -> str:
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, "is enrolled already")
     authority = ensure_authority(now=now)
-    secret = secrets.token_urlsafe(24)
+    # Hexadecimal: a code that begins with a dash would look like an option on the agent's command line.
+    secret = secrets.token_hex(24)
     with transaction.atomic():
         EnrolmentCode.objects.filter(node=node).delete()
         EnrolmentCode.objects.create(

@@ -1,6 +1,7 @@
 """Enrolment with real keys, requests and certificates."""
 
 import base64
+import re
 from datetime import timedelta
 
 import pytest
@@ -164,3 +165,11 @@ def test_a_node_is_found_by_name_or_unknown(waiting_node: MakeNode) -> None:
     assert enroll.node_by_name(waiting_node("ns7").name).name == "ns7"
     with pytest.raises(UnknownNode):
         enroll.node_by_name("ns8")
+
+
+def test_a_code_is_one_word_on_any_command_line(waiting_node: MakeNode) -> None:
+    """A code that began with a dash was taken for an option, about once in sixty enrolments."""
+    node = waiting_node()
+    for _ in range(5):
+        code = enroll.make_code(node=node, now=NOW, by=None)
+        assert re.fullmatch(r"[0-9a-f]{48}\.[0-9a-f]{32}", code)
