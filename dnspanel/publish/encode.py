@@ -124,8 +124,9 @@ def _referring_marks(
 ) -> list[ZoneMark]:
     """Return the marks of zones that did not change, but whose answers hold what did."""
     names = {name for changes in changed.values() for name, _ in changes}
-    names.update(referrers.names_of_zones(conn, [step.zone_id for step in steps if step.zone_id not in changed]))
-    return referrers.referring_marks(conn, range, names, touched=[step.zone_id for step in steps])
+    touched = [step.zone_id for step in steps]
+    whole = [zone_id for zone_id in touched if zone_id not in changed]
+    return referrers.referring_marks(conn, range, names, touched=touched, whole=whole)
 
 
 def _operations(

@@ -11,6 +11,7 @@ how long an old answer lives.
 """
 
 from collections.abc import Collection
+from itertools import repeat
 
 from dnspanel.publish.log import Range
 from dnspanel.publish.session import Connection
@@ -18,17 +19,23 @@ from dnspanel.zones.models import RevisionKind
 from replication import rdtypes
 from replication.segment import ZoneMark
 
-# Beyond this a publication is bulk work; a node purges everything for so many zones anyway.
+# A publication that touches more zones makes every node purge all it has: nothing to look for.
+MOST_ZONES = 200
+# Beyond this a publication is bulk work inside a few zones.
 MOST_NAMES = 2_000
-MOST_ZONES = 256
 # As many CNAMEs as PowerDNS follows in one answer.
 LONGEST_CHAIN = 10
 
 _NAMES = """
     SELECT DISTINCT name FROM zones_rrset WHERE zone_id = ANY(%s) LIMIT %s"""
 
+# The CNAMEs of other zones first: many inside the zone must not crowd them out.
 _CNAMES = """
-    SELECT zone_id, name FROM zones_rrset WHERE rdata && %s AND type = %s LIMIT %s"""
+    (SELECT zone_id, name FROM zones_rrset
+     WHERE rdata && %(names)s AND type = %(type)s AND zone_id <> ALL(%(touched)s) LIMIT %(zones)s)
+    UNION ALL
+    (SELECT zone_id, name FROM zones_rrset
+     WHERE rdata && %(names)s AND type = %(type)s AND zone_id = ANY(%(touched)s) LIMIT %(most)s)"""
 
 _MARKS = """
     SELECT DISTINCT ON (v.zone_id) v.zone_id, z.name, v.serial, v.kind
@@ -36,36 +43,41 @@ _MARKS = """
     WHERE v.zone_id = ANY(%s) AND v.publication_id <= %s ORDER BY v.zone_id, v.number DESC"""
 
 
-def names_of_zones(conn: Connection, zone_ids: Collection[int]) -> list[str]:
-    """Return names of zones that came or went as a whole, at most MOST_NAMES."""
-    if not zone_ids:
-        return []
-    return [row[0] for row in conn.execute(_NAMES, (list(zone_ids), MOST_NAMES))]
-
-
 def referring_marks(
-    conn: Connection, range: Range, names: Collection[str], *, touched: Collection[int]
+    conn: Connection, range: Range, names: Collection[str], *, touched: Collection[int], whole: Collection[int]
 ) -> list[ZoneMark]:
-    """Return the marks of other zones whose CNAMEs lead to one of these names; serials are those at the range's end."""
-    zone_ids = _zones_leading_to(conn, names, touched=touched)
+    """Return the marks of zones, none of them in `touched`, whose CNAMEs lead to one of these names.
+
+    `whole` are those of the touched zones that came or went with all their
+    names. Serials are those at the range's end.
+    """
+    if len(touched) > MOST_ZONES:
+        return []
+    zone_ids = _zones_leading_to(conn, {*names, *_names_of_zones(conn, whole)}, touched=list(touched))
     if not zone_ids:
         return []
     rows = conn.execute(_MARKS, (sorted(zone_ids), range.last)).fetchall()
     return [ZoneMark(zone_id, name, serial) for zone_id, name, serial, kind in rows if kind != RevisionKind.DELETE]
 
 
-def _zones_leading_to(conn: Connection, names: Collection[str], *, touched: Collection[int]) -> set[int]:
-    """Return the zones, without those touched, that a chain of CNAMEs leads out of to one of these names."""
+def _names_of_zones(conn: Connection, zone_ids: Collection[int]) -> list[str]:
+    if not zone_ids:
+        return []
+    return [row[0] for row in conn.execute(_NAMES, (list(zone_ids), MOST_NAMES))]
+
+
+def _zones_leading_to(conn: Connection, names: set[str], *, touched: list[int]) -> set[int]:
+    """Return the zones, without those touched, out of which a chain of CNAMEs leads to one of these names."""
     if len(names) > MOST_NAMES:
         return set()
     found: set[int] = set()
-    seen = set(names)
     frontier = list(names)
-    hops = 0
-    while frontier and hops < LONGEST_CHAIN:
-        hops += 1
-        rows = conn.execute(_CNAMES, (frontier, rdtypes.CNAME, MOST_ZONES)).fetchall()
+    for _ in repeat(None, LONGEST_CHAIN):
+        facts = {"names": frontier, "type": rdtypes.CNAME, "touched": touched, "zones": MOST_ZONES, "most": MOST_NAMES}
+        rows = conn.execute(_CNAMES, facts).fetchall()
         found.update(zone_id for zone_id, _ in rows)
-        frontier = [name for _, name in rows if name not in seen]
-        seen.update(frontier)
+        frontier = [name for _, name in rows if name not in names]
+        names.update(frontier)
+        if not frontier or len(found) > MOST_ZONES:
+            break
     return found - set(touched)

@@ -52,7 +52,8 @@ print("not killed")
 
 def encode_and_die(directory: Path, point: str) -> None:
     database = connection.settings_dict
-    address = f"postgresql://{database['USER']}@{database['HOST']}:{database['PORT']}/{database['NAME']}"
+    user = f"{database['USER']}:{database['PASSWORD']}"
+    address = f"postgresql://{user}@{database['HOST']}:{database['PORT']}/{database['NAME']}"
     environment = os.environ | {"PANEL_DATABASE": address, "TEST_DIRECTORY": str(directory)}
     child = subprocess.run(
         [sys.executable, "-c", CHILD, point], cwd=settings.BASE_DIR, env=environment, timeout=60, check=False,

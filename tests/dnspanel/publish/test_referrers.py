@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from dnspanel.publish import objects, signing
+from dnspanel.publish import objects, referrers, signing
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.zones import edit, revision
@@ -84,3 +84,24 @@ def test_a_circle_of_cnames_ends() -> None:
     marks_of_next_segment()
     change_address(one, "192.0.2.2")
     assert set(marks_of_next_segment()) == {"one.test."}
+
+
+def test_a_publication_of_many_zones_looks_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes purge everything then; looking for CNAMEs took seconds for each batch of an import."""
+    monkeypatch.setattr(referrers, "MOST_ZONES", 1)
+    create("near.test.", cname("a.near.test.", "www.one.test."))
+    marks_of_next_segment()
+    names = ["one.test.", "two.test."]
+    zones = [edit.NewZone(name=name, rrsets=[make(f"www.{name}", rdtypes.A, 300, ["192.0.2.1"])]) for name in names]
+    edit.create_zones(zones=zones, author=None, channel="system", now=timezone.now())
+    assert set(marks_of_next_segment()) == set(names)
+
+
+def test_many_cnames_inside_the_zone_do_not_hide_the_one_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(referrers, "MOST_NAMES", 3)
+    inside = [cname(f"c{n}.target.test.", "www.target.test.") for n in range(20)]
+    target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]), *inside)
+    create("near.test.", cname("a.near.test.", "www.target.test."))
+    marks_of_next_segment()
+    change_address(target, "192.0.2.2")
+    assert "near.test." in marks_of_next_segment()
