@@ -4,50 +4,36 @@ They live in this process only: counters of what happened, and the largest value
 """
 
 import threading
-from collections.abc import Iterator
 
 
-class Counter:
-    """How often something happened, or how much of it."""
-
-    kind = "counter"
+class _Metric:
+    """A number with the name it has outside, and what it says."""
 
     def __init__(self, name: str, about: str) -> None:
         self.name, self.about = name, about
         self._value = 0.0
         self._lock = threading.Lock()
-        _ALL.append(self)
 
     @property
     def value(self) -> float:
         return self._value
+
+
+class Counter(_Metric):
+    """How often something happened, or how much of it."""
 
     def add(self, amount: float = 1) -> None:
         with self._lock:
             self._value += amount
 
 
-class Maximum:
+class Maximum(_Metric):
     """The largest value since the process started."""
-
-    kind = "gauge"
-
-    def __init__(self, name: str, about: str) -> None:
-        self.name, self.about = name, about
-        self._value = 0.0
-        self._lock = threading.Lock()
-        _ALL.append(self)
-
-    @property
-    def value(self) -> float:
-        return self._value
 
     def note(self, value: float) -> None:
         with self._lock:
             self._value = max(self._value, value)
 
-
-_ALL: list[Counter | Maximum] = []
 
 # replication/agent/apply.py
 SEGMENTS_APPLIED = Counter("dnspanel_segments_applied", "Segments this node applied")
@@ -64,14 +50,3 @@ OWN_QUESTIONS = Counter("dnspanel_own_questions", "DNS questions this agent aske
 # replication/agent/observe.py
 SAMPLES = Counter("dnspanel_samples", "Samples taken of PowerDNS's counters")
 SAMPLES_MISSED = Counter("dnspanel_samples_missed", "Seconds in which PowerDNS's statistics did not answer")
-
-
-def exposition() -> str:
-    """All metrics in the text form that Prometheus reads."""
-    return "".join(_lines())
-
-
-def _lines() -> Iterator[str]:
-    for metric in _ALL:
-        yield f"# HELP {metric.name} {metric.about}\n# TYPE {metric.name} {metric.kind}\n"
-        yield f"{metric.name} {metric.value:g}\n"
