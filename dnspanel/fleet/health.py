@@ -9,6 +9,8 @@ from dnspanel.fleet.models import NodeState
 
 # The collector reports contact every few seconds, so three missed reports are an outage.
 OFFLINE_AFTER = timedelta(seconds=15)
+# A push takes a fraction of this; without it every publication would make the whole fleet blink.
+IN_FLIGHT = timedelta(seconds=1)
 LATE_AFTER = timedelta(seconds=5)
 STALE_AFTER = timedelta(minutes=5)
 
@@ -77,6 +79,8 @@ def _judge(facts: Facts, lag: int, behind: timedelta, now: datetime) -> tuple[Wo
         return Word.OFFLINE, f"No contact for {_spoken(silent)}; it keeps serving sequence {facts.acked}."
     if not lag:
         return Word.LIVE, f"It answers with everything up to sequence {facts.head}."
+    if facts.behind_since is not None and timedelta(0) <= now - facts.behind_since <= IN_FLIGHT:
+        return Word.LIVE, f"It answers with sequence {facts.acked}; {facts.head} is on its way."
     behind_words = f"sequence {facts.acked} of {facts.head}, behind for {_spoken(behind)}"
     if behind <= LATE_AFTER or _moved_lately(facts, now):
         return Word.CATCHING_UP, f"It is taking changes: {behind_words}."

@@ -63,3 +63,9 @@ def test_a_clock_that_was_set_back_gives_no_negative_lag() -> None:
 
 def test_a_refusal_is_told_in_its_own_words() -> None:
     assert "disk full" in health(replace(LIVE, refusal="disk full"), NOW).sentence
+
+
+def test_a_change_on_its_way_does_not_make_a_live_node_blink() -> None:
+    found = health(replace(LIVE, head=42, behind_since=NOW - timedelta(milliseconds=80)), NOW)
+    assert (found.word, found.lag) == (Word.LIVE, 1)
+    assert "42 is on its way" in found.sentence
