@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -26,10 +26,17 @@ DEMO_DIRECTORY = unprivileged.CHECKOUT / "var"
 WEB_PORT = 8000
 # Taken where they can be had: pleasant to type after `dig -p`, and none that another stack would choose.
 PORTS = {
-    **{"ns1-dns": 5301, "ns2-dns": 5302, "ns3-dns": 5303},
-    **{"ns1-agent": 5311, "ns2-agent": 5312, "ns3-agent": 5313},
-    **{"ns1-statistics": 5321, "ns2-statistics": 5322, "ns3-statistics": 5323},
-    **{"postgres": 5331, "redis": 5332},
+    "ns1-dns": 5301,
+    "ns2-dns": 5302,
+    "ns3-dns": 5303,
+    "ns1-agent": 5311,
+    "ns2-agent": 5312,
+    "ns3-agent": 5313,
+    "ns1-statistics": 5321,
+    "ns2-statistics": 5322,
+    "ns3-statistics": 5323,
+    "postgres": 5331,
+    "redis": 5332,
 }
 
 
@@ -94,8 +101,17 @@ def execute(command: Sequence[str]) -> int:
 def with_stores(directory: Path, command: Sequence[str]) -> int:
     """Run the command beside a PostgreSQL and a Redis of its own; return its status."""
     with Stack(directory, stores_only=True, durable=False) as stack:
-        env = {**stack.env, "HOME": os.environ.get("HOME", "/")}
-        return subprocess.run(command, env=env, cwd=unprivileged.CHECKOUT).returncode
+        return subprocess.run(command, env=_with_plain_values(stack.env), cwd=unprivileged.CHECKOUT).returncode
+
+
+def _with_plain_values(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment with the secrets themselves instead of files, which a test can replace one by one."""
+    found = {**env, "HOME": os.environ.get("HOME", "/")}
+    for name in [name for name in found if name.startswith("PANEL_") and name.endswith("_FILE")]:
+        path = Path(found.pop(name))
+        if path.exists():
+            found[name.removesuffix("_FILE")] = path.read_text()
+    return found
 
 
 def say(text: str) -> None:

@@ -61,7 +61,8 @@ def _ask_to_enrol(node: DemoNode, *, panel: str, now: datetime) -> subprocess.Po
     code = _code_file(node)
     if known.state == NodeState.AWAITING_APPROVAL:
         unprivileged.write(code, enroll.make_code(node=known, now=now, by=None))
-    arguments = ["--panel", panel, "--code", code.read_text(), "--dir", str(node.identity)]
+    # With an equals sign: a code may begin with a hyphen.
+    arguments = [f"--panel={panel}", f"--code={code.read_text()}", f"--dir={node.identity}"]
     command = [sys.executable, "-m", "replication.agent", "enroll", *arguments]
     with _log(node).open("w") as log:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)

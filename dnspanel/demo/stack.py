@@ -289,7 +289,12 @@ class Stack:
     def _locked(self) -> IO[str]:
         """Hold the directory for ourselves until the file is closed. Raises StackError."""
         path = self.directory / "stack.lock"
-        lock = path.open("a")
+        try:
+            lock = path.open("a")
+        except PermissionError:
+            owner = self.directory.owner()
+            sentence = f"{self.directory} belongs to the user {owner}; go on as that user or as root, or remove it."
+            raise StackError(sentence) from None
         unprivileged.give(path)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

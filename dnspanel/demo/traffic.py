@@ -56,7 +56,7 @@ def questions_for(zones: Iterable[SampleZone]) -> Questions:
     for zone in zones:
         for number, rrset in enumerate(zone.rrsets):
             name = rrset.name.replace("*.", f"any-{number}.", 1)
-            existing.append(dns.message.make_query(name, rrset.type).to_wire())
+            existing.append(dns.message.make_query(name, dns.rdatatype.RdataType.make(rrset.type)).to_wire())
         missing.append(dns.message.make_query(f"no-such-host.{zone.name}", dns.rdatatype.A).to_wire())
     return Questions(existing=existing, missing=missing)
 

@@ -71,9 +71,7 @@ class BenchStack:
         context = client_ssl_context(Authority.objects.get())
         found = []
         for node in Node.objects.order_by("name"):
-            client = NodeClient(
-                node.agent_host, node.agent_port, context, certificate_sha256=node.certificate_sha256
-            )
+            client = NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.certificate_sha256)
             found.append(client.status())
             client.close()
         return found

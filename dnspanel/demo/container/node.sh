@@ -30,8 +30,9 @@ mkdir -p state
 cd /srv/dnspanel
 while [ ! -e /var/lib/node/identity/identity.json ]; do
     if [ -s "/enrolment/$NODE_NAME.code" ]; then
-        python -m replication.agent enroll --panel "$PANEL_URL" --code "$(cat "/enrolment/$NODE_NAME.code")" \
-            --dir /var/lib/node/identity || sleep 2
+        # With an equals sign: a code may begin with a hyphen.
+        python -m replication.agent enroll --panel="$PANEL_URL" --code="$(cat "/enrolment/$NODE_NAME.code")" \
+            --dir=/var/lib/node/identity || sleep 2
     else
         sleep 1
     fi

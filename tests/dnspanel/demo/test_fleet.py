@@ -1,5 +1,6 @@
 """The demo's nodes enrol with real agents at a real panel, and go on after an interruption."""
 
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,14 @@ def test_a_node_that_was_approved_but_never_heard_of_it_goes_on(nodes: list[Demo
     enroll.approve(node=known, now=timezone.now(), by=None)
     assert [node.name for node in enrol(one, live_server)] == ["ns1"]
     assert Node.objects.count() == 1
+
+
+def test_a_code_may_begin_with_a_hyphen(
+    nodes: list[DemoNode], live_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One code in 64 does; the agent's command line took it for an option, and the demo did not start."""
+    monkeypatch.setattr(secrets, "token_urlsafe", lambda size: "-" + "a" * size)
+    assert [node.name for node in enrol(nodes[:1], live_server)] == ["ns1"]
 
 
 def test_a_panel_that_refuses_is_quoted(

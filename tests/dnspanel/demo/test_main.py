@@ -12,9 +12,9 @@ from dnspanel.demo.stack import StackError
 
 ASK_STORES = """
 import os, sys, psycopg, redis
-from pathlib import Path
-psycopg.connect(Path(os.environ["PANEL_DATABASE_FILE"]).read_text()).close()
-redis.Redis.from_url(Path(os.environ["PANEL_REDIS_URL_FILE"]).read_text()).close()
+psycopg.connect(os.environ["PANEL_DATABASE"]).close()
+redis.Redis.from_url(os.environ["PANEL_REDIS_URL"]).close()
+assert not [name for name in os.environ if name.startswith("PANEL_") and name.endswith("_FILE")]
 sys.exit(7)
 """
 

@@ -13,7 +13,7 @@ import pytest
 
 from dnspanel.demo import ports, unprivileged
 from dnspanel.demo.stack import LONGEST_SOCKET_DIRECTORY, Stack, StackError
-from tests.stack import Answer, ask_all, make_person, wait_until_in_sync
+from tests.stack import Answer, ask_all, wait_until_in_sync
 
 START = """
 import sys
@@ -61,6 +61,18 @@ def test_a_directory_holds_one_running_stack(directory: Path) -> None:
         pytest.raises(StackError, match="runs already"),
     ):
         Stack(directory, stores_only=True).start()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act for two users")
+def test_a_directory_of_another_user_is_one_clear_sentence(directory: Path) -> None:
+    with Stack(directory, stores_only=True, durable=False):
+        pass
+    user = unprivileged.account()
+    assert user is not None
+    nobody = [word.replace(f"id={user.pw_uid}", "id=65534") for word in unprivileged.prefix()]
+    command = [*nobody, sys.executable, "-c", START, str(directory)]
+    done = subprocess.run(command, cwd=unprivileged.CHECKOUT, capture_output=True, text=True)
+    assert f"{directory} belongs to the user dnspanel; go on as that user or as root" in done.stderr
 
 
 def test_a_stack_that_was_never_started_has_no_environment(directory: Path) -> None:
@@ -119,10 +131,3 @@ def test_every_process_runs_and_every_node_answers_the_sample_zones(stack: Stack
         assert answer == Answer("NOERROR", ("1.1.1.1", "42.42.42.42"))
     for answer in ask_all(stack, "no-such-host.example.com"):
         assert answer.rcode == "NXDOMAIN"
-
-
-@pytest.mark.flow
-def test_the_first_administrator_gets_one_link_and_a_panel_with_one_gets_none(stack: Stack) -> None:
-    assert stack.manage("demo_welcome").startswith(f"{stack.url}/welcome/")
-    make_person(stack, "first-administrator")
-    assert stack.manage("demo_welcome").strip() == ""

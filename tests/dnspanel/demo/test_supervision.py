@@ -115,6 +115,7 @@ def test_a_killed_supervisor_leaves_no_orphans(supervisor: Supervisor) -> None:
     supervisor.start(["one"])
     pid = supervisor.pid("one")
     assert pid is not None
+    wait_until_it_sleeps(pid)  # before that it has not asked the kernel yet to be told
     assert supervisor._process is not None
     os.kill(supervisor._process.pid, signal.SIGKILL)
     wait_until_dead(pid)
