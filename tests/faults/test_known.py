@@ -103,9 +103,22 @@ def assert_promises_hold(stack: Stack, record: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def kill_now(stack: Stack, name: str) -> None:
+    """Kill the process; one that was just killed has to be there again first."""
+
+    def killed() -> bool:
+        try:
+            stack.supervisor.kill(name)
+        except ProcessLookupError:
+            return False
+        return True
+
+    until(killed, seconds=30, what=f"{name} to kill")
+
+
 def kill(name: str) -> Callable[[Stack], None]:
     def outage(stack: Stack) -> None:
-        stack.supervisor.kill(name)
+        kill_now(stack, name)
 
     outage.__name__ = f"kill_{name}"
     return outage
@@ -117,7 +130,7 @@ def flush_redis(stack: Stack) -> None:
 
 def kill_every_process_of_the_panel(stack: Stack) -> None:
     for name in ("publish", "push", "beat", "collector", "web"):
-        stack.supervisor.kill(name)
+        kill_now(stack, name)
 
 
 OUTAGES: list[Callable[[Stack], None]] = [
@@ -172,7 +185,7 @@ def test_a_node_that_restarts_without_the_panel_serves_what_it_had(stack: Stack)
     stack.supervisor.stop(panel)
     try:
         for name in ("ns3-agent", "ns3-pdns"):
-            stack.supervisor.kill(name)
+            kill_now(stack, name)
         node = stack.nodes[2]
 
         def serves() -> bool:
