@@ -28,16 +28,15 @@ def envbool(name: str, default: bool) -> bool:
     return value in {"yes", "true", "1"}
 
 
-def envint(name: str, default: int) -> int:
-    value = envstr(name, str(default))
-    try:
-        return int(value)
-    except ValueError as exc:
-        raise ImproperlyConfigured(f"{name} must be a whole number, not {value!r}.") from exc
-
-
 def envlist(name: str, default: str) -> list[str]:
     return [item.strip() for item in envstr(name, default).split(",") if item.strip()]
+
+
+def envnumbers(name: str, default: str) -> list[int]:
+    try:
+        return [int(item) for item in envlist(name, default)]
+    except ValueError as exc:
+        raise ImproperlyConfigured(f"{name} must be whole numbers with commas between them.") from exc
 
 
 def envsecret(name: str) -> str:
@@ -186,7 +185,7 @@ STORAGES = {
 }
 PUBLISHER_DIR = VAR_DIR / "publisher"
 # PowerDNS LMDB schemas in use by the fleet: 4 for 4.7, 5 for 4.8 and 4.9, 6 for 5.x.
-SCHEMAS = [int(number) for number in envlist("PANEL_SCHEMAS", "4")]
+SCHEMAS = envnumbers("PANEL_SCHEMAS", "4")
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = [
