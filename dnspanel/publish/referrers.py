@@ -32,10 +32,14 @@ _NAMES = """
 # The CNAMEs of other zones first: many inside the zone must not crowd them out.
 _CNAMES = """
     (SELECT zone_id, name FROM zones_rrset
-     WHERE rdata && %(names)s AND type = %(type)s AND zone_id <> ALL(%(touched)s) LIMIT %(zones)s)
+     WHERE rdata && %(names)s AND type = %(type)s AND zone_id <> ALL(%(touched)s) LIMIT %(most)s)
     UNION ALL
     (SELECT zone_id, name FROM zones_rrset
      WHERE rdata && %(names)s AND type = %(type)s AND zone_id = ANY(%(touched)s) LIMIT %(most)s)"""
+
+_ZONES = """
+    SELECT DISTINCT zone_id FROM zones_rrset
+    WHERE rdata && %(names)s AND type = %(type)s AND zone_id <> ALL(%(touched)s) LIMIT %(zones)s"""
 
 _MARKS = """
     SELECT DISTINCT ON (v.zone_id) v.zone_id, z.name, v.serial, v.kind
@@ -73,9 +77,11 @@ def _zones_leading_to(conn: Connection, names: set[str], *, touched: list[int]) 
     found: set[int] = set()
     frontier = list(names)
     for _ in repeat(None, LONGEST_CHAIN):
-        facts = {"names": frontier, "type": rdtypes.CNAME, "touched": touched, "zones": MOST_ZONES, "most": MOST_NAMES}
-        rows = conn.execute(_CNAMES, facts).fetchall()
+        facts = {"names": frontier, "type": rdtypes.CNAME, "touched": touched}
+        rows = conn.execute(_CNAMES, facts | {"most": MOST_NAMES}).fetchall()
         found.update(zone_id for zone_id, _ in rows)
+        if len(rows) >= MOST_NAMES:  # some were cut off, and one zone with many must not hide the others
+            found.update(row[0] for row in conn.execute(_ZONES, facts | {"zones": MOST_ZONES + 1}))
         frontier = [name for _, name in rows if name not in names]
         names.update(frontier)
         if not frontier or len(found) > MOST_ZONES:

@@ -105,3 +105,13 @@ def test_many_cnames_inside_the_zone_do_not_hide_the_one_outside(monkeypatch: py
     marks_of_next_segment()
     change_address(target, "192.0.2.2")
     assert "near.test." in marks_of_next_segment()
+
+
+def test_many_cnames_of_one_zone_do_not_hide_another_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(referrers, "MOST_NAMES", 3)
+    target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
+    create("many.test.", *(cname(f"c{n}.many.test.", "www.target.test.") for n in range(20)))
+    create("one.test.", cname("a.one.test.", "www.target.test."))
+    marks_of_next_segment()
+    change_address(target, "192.0.2.2")
+    assert set(marks_of_next_segment()) == {"target.test.", "many.test.", "one.test."}
