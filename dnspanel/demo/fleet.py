@@ -35,7 +35,7 @@ def enrol_nodes(nodes: Sequence[DemoNode], *, panel: str, now: datetime) -> list
     agents = [(node, _ask_to_enrol(node, panel=panel, now=now)) for node in nodes if not _has_identity(node)]
     try:
         for node, agent in agents:
-            _wait(node, agent, partial(_approve_if_asked, node, now=now), deadline=deadline)
+            _wait(node, agent, partial(approve_if_asked, node.name, now=now), deadline=deadline)
         for node, agent in agents:
             _wait(node, agent, partial(_has_identity, node), deadline=deadline)
             _code_file(node).unlink()
@@ -61,8 +61,7 @@ def _ask_to_enrol(node: DemoNode, *, panel: str, now: datetime) -> subprocess.Po
     code = _code_file(node)
     if known.state == NodeState.AWAITING_APPROVAL:
         unprivileged.write(code, enroll.make_code(node=known, now=now, by=None))
-    # With an equals sign: a code may begin with a hyphen.
-    arguments = [f"--panel={panel}", f"--code={code.read_text()}", f"--dir={node.identity}"]
+    arguments = ["--panel", panel, "--code", code.read_text(), "--dir", str(node.identity)]
     command = [sys.executable, "-m", "replication.agent", "enroll", *arguments]
     with _log(node).open("w") as log:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
@@ -78,14 +77,14 @@ def _wait(node: DemoNode, agent: subprocess.Popen[bytes], condition: Callable[[]
         time.sleep(POLL_SECONDS)
 
 
-def _approve_if_asked(node: DemoNode, *, now: datetime) -> bool:
+def approve_if_asked(name: str, *, now: datetime) -> bool:
     """Approve the node's request if there is one; True if the node is approved now, or was before."""
-    known = enroll.node_by_name(node.name)
-    if known.state != NodeState.AWAITING_APPROVAL:
+    node = enroll.node_by_name(name)
+    if node.state != NodeState.AWAITING_APPROVAL:
         return True
-    if enroll.request_of(known) is None:
+    if enroll.request_of(node) is None:
         return False
-    enroll.approve(node=known, now=now, by=None)
+    enroll.approve(node=node, now=now, by=None)
     return True
 
 

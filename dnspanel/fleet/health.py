@@ -29,6 +29,10 @@ class Word(StrEnum):
     RETIRED = "retired"
 
 
+# Words that mean a fault rather than a change on its way.
+FAULTS = frozenset({Word.OFFLINE, Word.REJECTING, Word.STALE})
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known of a node. `behind_since` is when the first publication that it lacks was published."""

@@ -8,13 +8,12 @@ from uuid import UUID
 from django.utils import timezone
 
 from dnspanel.fleet.errors import UnknownNode
-from dnspanel.fleet.health import Facts, Health, Word, health
+from dnspanel.fleet.health import FAULTS, Facts, Health, Word, health
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.publish.stall import stalls
 from dnspanel.zones.models import LogHead, Publication
 from replication.position import Position
 
-_FAULTS = frozenset({Word.OFFLINE, Word.REJECTING, Word.STALE})
 _MOST_NAMED = 3
 
 
@@ -69,7 +68,7 @@ def fleet_summary(*, now: datetime | None = None) -> FleetSummary:
     named = [f"{s.node.name} {s.health.word}" for s in troubled[:_MOST_NAMED]]
     if len(troubled) > _MOST_NAMED:
         named.append(f"{len(troubled) - _MOST_NAMED} more")
-    tone = "bad" if any(s.health.word in _FAULTS for s in troubled) else "warn" if troubled else "ok"
+    tone = "bad" if any(s.health.word in FAULTS for s in troubled) else "warn" if troubled else "ok"
     return FleetSummary(live, len(active), tone, "; ".join([f"{live} of {len(active)} nodes live", *named]))
 
 

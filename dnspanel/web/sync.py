@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dnspanel.fleet.health import Health, Word
+from dnspanel.fleet.health import FAULTS, Health
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.queries import Standing
 from dnspanel.web.templatetags.panel import duration
 
-# Words that mean a fault rather than a change on its way.
-_FAULTS = frozenset({Word.OFFLINE, Word.REJECTING, Word.STALE})
 _MOST_NAMED = 1
 
 
@@ -34,7 +32,7 @@ def sync_of(sequence: int, standings: Sequence[Standing]) -> Sync:
     named = [f"{standing.node.name} {_spoken(standing.health)}" for standing in late[:_MOST_NAMED]]
     if len(late) > _MOST_NAMED:
         named.append(f"{len(late) - _MOST_NAMED} more")
-    fault = any(standing.health.word in _FAULTS for standing in late)
+    fault = any(standing.health.word in FAULTS for standing in late)
     return Sync("bad" if fault else "warn", len(active) - len(late), len(active), ", ".join(named))
 
 

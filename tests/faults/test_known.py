@@ -7,7 +7,6 @@ acknowledged. What must hold is in `promises`.
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -197,4 +196,3 @@ def test_a_node_that_restarts_without_the_panel_serves_what_it_had(stack: Stack)
         until(serves, seconds=10, what="ns3 serves again")
     finally:
         stack.supervisor.start(panel)
-        time.sleep(1)

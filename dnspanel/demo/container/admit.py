@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
+from dnspanel.demo.fleet import approve_if_asked
 from dnspanel.demo.nodes import SCHEMA
 from dnspanel.fleet import enroll
 from dnspanel.fleet.models import Node, NodeState
@@ -32,7 +33,7 @@ def admit_nodes(addresses: Mapping[str, str], *, codes: Path, now: datetime, sec
         if node.state == NodeState.AWAITING_APPROVAL and enroll.request_of(node) is None:
             _leave_code(codes / f"{node.name}.code", enroll.make_code(node=node, now=now, by=None))
     deadline = time.monotonic() + seconds
-    while waiting := [node for node in nodes if not _is_approved(node, now=now)]:
+    while waiting := [node for node in nodes if not approve_if_asked(node.name, now=now)]:
         if time.monotonic() > deadline:
             raise NobodyAsked([node.name for node in waiting])
         time.sleep(POLL_SECONDS)
@@ -55,14 +56,3 @@ def _leave_code(path: Path, code: str) -> None:
     new = path.with_suffix(".new")
     new.write_text(code)
     new.rename(path)
-
-
-def _is_approved(node: Node, *, now: datetime) -> bool:
-    """Approve the node's request if there is one; True if it is approved now, or was before."""
-    node.refresh_from_db()
-    if node.state != NodeState.AWAITING_APPROVAL:
-        return True
-    if enroll.request_of(node) is None:
-        return False
-    enroll.approve(node=node, now=now, by=None)
-    return True

@@ -30,8 +30,7 @@ mkdir -p state
 cd /srv/dnspanel
 while [ ! -e /var/lib/node/identity/identity.json ]; do
     if [ -s "/enrolment/$NODE_NAME.code" ]; then
-        # With an equals sign: a code may begin with a hyphen.
-        python -m replication.agent enroll --panel="$PANEL_URL" --code="$(cat "/enrolment/$NODE_NAME.code")" \
+        python -m replication.agent enroll --panel "$PANEL_URL" --code "$(cat "/enrolment/$NODE_NAME.code")" \
             --dir=/var/lib/node/identity || sleep 2
     else
         sleep 1
