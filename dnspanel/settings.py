@@ -82,6 +82,7 @@ INSTALLED_APPS = [
     "dnspanel.accounts",
     "dnspanel.zones",
     "dnspanel.publish",
+    "dnspanel.transfer",
     "dnspanel.fleet",
     "dnspanel.web",
     "dnspanel.demo",
@@ -165,12 +166,20 @@ CELERY_TASK_DEFAULT_QUEUE = "push"
 CELERY_TASK_ROUTES = {
     "dnspanel.publish.*": {"queue": "publish"},
     "dnspanel.fleet.*": {"queue": "push"},
+    "dnspanel.transfer.*": {"queue": "bulk"},
 }
 # Celery would close the database connection around every task; our tasks keep it, as long as CONN_MAX_AGE allows.
 CELERY_DB_REUSE_MAX = 2**31
 CELERY_BEAT_SCHEDULE = {
     "encode-log": {"task": "dnspanel.publish.tasks.encode_log", "schedule": 2.0, "options": {"expires": 5}},
     "empty-trash": {"task": "dnspanel.zones.tasks.empty_trash", "schedule": 86_400.0, "options": {"queue": "push"}},
+    "tend-search": {
+        "task": "dnspanel.zones.tasks.tend_search",
+        "schedule": 180.0,
+        "options": {"queue": "bulk", "expires": 170},
+    },
+    "drive-transfers": {"task": "dnspanel.transfer.tasks.drive_transfers", "schedule": 2.0, "options": {"expires": 5}},
+    "forget-old-exports": {"task": "dnspanel.transfer.tasks.forget_old_exports", "schedule": 3600.0},
     "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
 }
 
@@ -184,6 +193,13 @@ STORAGES = {
     },
 }
 PUBLISHER_DIR = VAR_DIR / "publisher"
+# Uploads, spools and stages of imports, and finished exports: the web processes and the bulk workers share it.
+TRANSFER_DIR = Path(envstr("PANEL_TRANSFER_DIR", str(VAR_DIR / "transfer")))
+# How many bulk workers share the work of one import.
+TRANSFER_PROCESSES = int(envstr("PANEL_TRANSFER_PROCESSES", str(os.cpu_count() or 1)))
+# Forms that carry zone files: pasted text, the texts of failed zones, many files at once without a script.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 12 << 20
+DATA_UPLOAD_MAX_NUMBER_FILES = 10_000
 # PowerDNS LMDB schemas in use by the fleet: 4 for 4.7, 5 for 4.8 and 4.9, 6 for 5.x.
 SCHEMAS = envnumbers("PANEL_SCHEMAS", "4")
 

@@ -4,17 +4,18 @@ crash cannot spoil. `store` explains that order and owns the files; nothing here
 
 import struct
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any
-from uuid import UUID
 
 from replication import names, rdtypes
 from replication.codec import keys, values
 from replication.codec.schema import Dbi, Schema
-from replication.errors import BadBytes, BadSegment, Busy, Diverged
-from replication.position import Position
-from replication.segment import DIGEST_MODULUS, Kind, Op, Segment, digest_bytes, row_digest
+from replication.errors import BadSegment, Busy, Diverged
+from replication.file_row import ROW_KEY, Database, FileRow
+from replication.operations import ascend
+from replication.segment import DIGEST_MODULUS, Kind, Op, Puts, Segment, digest_bytes, row_digest, rows_digest
 
 POSITION_ZONE = "position.dnspanel.invalid."
 POSITION_ZONE_ID = keys.MAX_ZONE_ID
@@ -24,64 +25,17 @@ ZONE_ROWS_IN_ONE = 10_000
 # Writing stops at this part of the time a transaction may take; the rest is for the zone at hand and the sync.
 _WRITE_SHARE = 0.3
 # Changed pages wait in memory until the commit, and LMDB keeps that memory for the next transaction.
-_ROWS_PER_TRANSACTION = 2_000
+_ROWS_PER_TRANSACTION = 1_500
+# So many rows of a batch touch as many pages as one row elsewhere.
+_BATCH_ROWS_PER_ROW = 8
+# Each row may touch a page elsewhere, and the kernel maps what lies around it: up to 64 KiB.
+_ROWS_PER_RELEASE = 128
+# Fewer rows are put one by one.
+_SMALLEST_BATCH = 32
+# So few rows behind a batch are worth taking out and putting back, so that the batch is appended.
+_MOST_ROWS_BEHIND = 4
 
-_ROW_KEY = b"position"
-_ROW = struct.Struct(">B16sQQ16sQ")
-_ROW_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class FileRow:
-    """The `position` row of one file; the layout is in `store`."""
-
-    epoch: UUID
-    applied: int
-    reached: int
-    digest: int
-    main_required: int = 0
-
-    def encode(self) -> bytes:
-        digest = digest_bytes(self.digest)
-        return _ROW.pack(_ROW_VERSION, self.epoch.bytes, self.applied, self.reached, digest, self.main_required)
-
-
-def decode_file_row(value: bytes | None) -> FileRow | None:
-    """The inverse of `FileRow.encode`; raises BadBytes."""
-    if value is None:
-        return None
-    if len(value) != _ROW.size or value[0] != _ROW_VERSION:
-        raise BadBytes(what="position row", reason=f"{value.hex()} is not of version {_ROW_VERSION}")
-    _, epoch, applied, reached, digest, required = _ROW.unpack(value)
-    return FileRow(UUID(bytes=epoch), applied, reached, int.from_bytes(digest, "big"), required)
-
-
-def combined_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """The lower of the two positions, where the main file counts as far as the records file needs it."""
-    if records is None:
-        return None
-    reached = main.applied if main is not None and main.epoch == records.epoch else 0
-    if reached >= records.main_required:
-        return Position(records.epoch, records.applied)
-    return Position(records.epoch, min(reached, records.applied))
-
-
-@dataclass(frozen=True, slots=True)
-class Database:
-    """One open LMDB file with the handles of its tables (py-lmdb's objects have no types)."""
-
-    path: str
-    map_size: int
-    env: Any
-    own: Any
-    tables: list[Any]  # by Dbi; None where the table is in the other file
-
-    def row(self, txn: Any = None) -> FileRow | None:
-        """The `position` row, in `txn` or as of now."""
-        if txn is not None:
-            return decode_file_row(txn.get(_ROW_KEY, db=self.own))
-        with self.env.begin() as reading:
-            return decode_file_row(reading.get(_ROW_KEY, db=self.own))
+Watch = Callable[[Sequence[bytes]], None]
 
 
 def own_rows() -> Iterator[tuple[bytes, bytes]]:
@@ -130,18 +84,21 @@ class Application:
     def longest_hold(self) -> float:
         return max(self._main.longest_hold, self._records.longest_hold)
 
-    def run(self, watch: Callable[[Op], None] | None, after_commit: Callable[[], None]) -> None:
+    def run(self, watch: Watch | None, release_pages: Callable[[], None]) -> None:
         """Write every operation, compare both digests, and commit the position last."""
-        self._main.after_commit = self._records.after_commit = after_commit
+        self._main.release_pages = self._records.release_pages = release_pages
         current = self._records
-        for op in self._segment.ops():
-            writer = self._records if op.dbi is Dbi.RECORDS else self._main
+        for run in self._segment.runs():
+            writer = self._records if run.dbi is Dbi.RECORDS else self._main
             if writer is not current:
                 self._leave(current)
                 current = writer
-            writer.write(op)
-            if watch is not None:
-                watch(op)
+            if isinstance(run, Puts):
+                writer.write_puts(run)
+            else:
+                writer.write(run)
+            if watch is not None and run.dbi is Dbi.RECORDS:
+                watch(record_keys(run))
         self._leave(current, last=True)
 
     def abort(self) -> None:
@@ -162,6 +119,13 @@ class Application:
             required = self._segment.last if self._segment.main_op_count else None
             self._records.put_own(_own_key(rdtypes.TXT), _txt(str(self._segment.after)))
             self._records.complete(self._segment.digest_records, main_required=required)
+
+
+def record_keys(run: Op | Puts) -> Sequence[bytes]:
+    """The keys of single rows that a run of operations names."""
+    if isinstance(run, Puts):
+        return [key for key, _ in run.rows]
+    return () if run.kind is Kind.DELETE_PREFIX else (run.key,)
 
 
 def _is_known(main: Database, schema: Schema, zone_id: int) -> bool:
@@ -189,22 +153,78 @@ class _Writer:
         self.ops_left = ops
         self.rows = self.commits = 0
         self.longest_hold = 0.0
-        self.after_commit: Callable[[], None] = lambda: None
+        self.release_pages: Callable[[], None] = lambda: None
 
     def write(self, op: Op) -> None:
         """Do one operation, in a new transaction if the one at hand has lasted long enough."""
-        self._refuse_own_rows(op)
-        if op.key[:4] != self._zone:
-            self._zone, self._rows_of_zone = op.key[:4], 0
-            if self._is_long():
-                self.commit_part()
+        self._enter(op.dbi, op.key)
         if op.kind is Kind.PUT:
-            self._put(op)
+            self._put(op.dbi, op.key, op.body)
         elif op.kind is Kind.DELETE:
             self._delete(op)
         else:
             self._delete_prefix(op)
         self.ops_left -= 1
+
+    def write_puts(self, puts: Puts) -> None:
+        """As `write`, for many rows; all at once where nothing can lie between them yet."""
+        if len(puts.rows) < _SMALLEST_BATCH or not self._put_batch(puts):
+            for key, body in puts.rows:
+                self._enter(puts.dbi, key)
+                self._put(puts.dbi, key, body)
+        self.ops_left -= len(puts.rows)
+
+    def _enter(self, dbi: Dbi, key: bytes) -> None:
+        """Begin with the operation on this key: here, where another zone begins, the transaction may end."""
+        if dbi is Dbi.RECORDS:
+            _refuse_own_rows(key)
+        if key[:4] != self._zone:
+            self._zone, self._rows_of_zone = key[:4], 0
+            if self._is_long():
+                self.commit_part()
+
+    def _put_batch(self, puts: Puts) -> bool:
+        """Put rows of new zones with one call of LMDB; False, and nothing is done, where that cannot be told.
+
+        It can if the keys ascend, no row lies from the first to the last of them, and nobody sees the last
+        zone yet: then the transaction may end behind it, as it may before the first.
+        """
+        (dbi, rows), spec = puts, self._schema.dbi(puts.dbi)
+        step = -1 if spec.integerkey else 1  # little-endian integers compare from their ends
+        compared = [key[::step] for key, _ in rows]
+        first, last = rows[0][0], rows[-1][0]
+        if spec.dupsort or not ascend(compared) or (dbi is Dbi.RECORDS and _has_own_row(compared)):
+            return False
+        if not self._is_hidden(int.from_bytes(last[:4], "big")):
+            return False
+        if first[:4] != self._zone and self._is_long():
+            self.commit_part()
+        digest = rows_digest(dbi, rows)  # before the lock is taken
+        with self._open().cursor(db=self._database.tables[dbi]) as cursor:
+            behind = _rows_behind(cursor, first)
+            if behind and behind[0][0][::step] <= compared[-1]:
+                return False
+            self._put_before(cursor, rows, behind)
+        self._digest += digest
+        self._zone, self._rows_of_zone = last[:4], 0
+        self.rows += len(rows)
+        self._rows_in_txn += len(rows) // _BATCH_ROWS_PER_ROW
+        if self._is_long():
+            self.commit_part()
+        return True
+
+    def _put_before(
+        self, cursor: Any, rows: Sequence[tuple[bytes, bytes]], behind: Sequence[tuple[bytes, bytes]]
+    ) -> None:
+        """Put rows where none lies; if these few are all there is behind them, append, which fills pages to the end."""
+        header = self._schema.wrap(b"", self._segment.time_ns, self._segment.last)
+        items = ((key, header + body) for key, body in rows) if header else rows
+        if len(behind) > _MOST_ROWS_BEHIND:
+            cursor.putmulti(items)
+            return
+        for key, _ in behind:
+            cursor.pop(key)
+        cursor.putmulti(chain(items, behind), append=True)
 
     def put_own(self, key: bytes, body: bytes) -> None:
         """Write a record that belongs to no digest."""
@@ -251,13 +271,13 @@ class _Writer:
         return replace(self._row, reached=max(self._row.reached, last), digest=digest)
 
     def _commit(self, row: FileRow) -> None:
-        self._txn.put(_ROW_KEY, row.encode(), db=self._database.own)
+        self._txn.put(ROW_KEY, row.encode(), db=self._database.own)
         ending, self._txn = self._txn, None
         ending.commit()
         self._row = row
         self.commits += 1
         self.longest_hold = max(self.longest_hold, time.monotonic() - self._began)
-        self.after_commit()
+        self.release_pages()
 
     def _is_long(self) -> bool:
         return self._txn is not None and (
@@ -273,6 +293,8 @@ class _Writer:
         self.rows += 1
         self._rows_in_txn += 1
         self._rows_of_zone += 1
+        if not self.rows % _ROWS_PER_RELEASE:
+            self.release_pages()
         if self._rows_of_zone < ZONE_ROWS_IN_ONE:
             if self._rows_in_txn & 63 or not self._is_long():
                 return False
@@ -283,21 +305,21 @@ class _Writer:
         self.commit_part()
         return True
 
-    def _put(self, op: Op) -> None:
-        txn, table = self._open(), self._database.tables[op.dbi]
-        if self._has_duplicates[op.dbi]:
-            if txn.put(op.key, op.body, db=table, dupdata=False):
-                self._digest += row_digest(op.dbi, op.key, op.body)
+    def _put(self, dbi: Dbi, key: bytes, body: bytes) -> None:
+        txn, table = self._open(), self._database.tables[dbi]
+        if self._has_duplicates[dbi]:
+            if txn.put(key, body, db=table, dupdata=False):
+                self._digest += row_digest(dbi, key, body)
                 self._count_row()
             return
-        old = txn.get(op.key, db=table)
-        value = self._schema.wrap(op.body, self._segment.time_ns, self._segment.last)
-        if old == value:
-            return
-        if old is not None:
-            self._digest -= row_digest(op.dbi, op.key, self._schema.unwrap(old))
-        txn.put(op.key, value, db=table)
-        self._digest += row_digest(op.dbi, op.key, op.body)
+        value = self._schema.wrap(body, self._segment.time_ns, self._segment.last)
+        if not txn.put(key, value, db=table, overwrite=False):
+            old = txn.get(key, db=table)
+            if old == value:
+                return
+            self._digest -= row_digest(dbi, key, self._schema.unwrap(old))
+            txn.put(key, value, db=table)
+        self._digest += row_digest(dbi, key, body)
         self._count_row()
 
     def _delete(self, op: Op) -> None:
@@ -327,7 +349,26 @@ class _Writer:
                     if more := self._count_row():
                         break
 
-    def _refuse_own_rows(self, op: Op) -> None:
-        """A segment may not touch the position zone or the guard, nor a prefix that spans zones."""
-        if op.dbi is Dbi.RECORDS and (len(op.key) < 4 or op.key[:4] >= keys.zone_prefix(POSITION_ZONE_ID)):
-            raise BadSegment(reason=f"an operation on the key {op.key.hex()}")
+
+_OWN_ROWS = keys.zone_prefix(POSITION_ZONE_ID)
+
+
+def _refuse_own_rows(key: bytes) -> None:
+    """A segment may not touch the position zone or the guard, nor a prefix that spans zones."""
+    if len(key) < 4 or key >= _OWN_ROWS:
+        raise BadSegment(reason=f"an operation on the key {key.hex()}")
+
+
+def _has_own_row(ascending: Sequence[bytes]) -> bool:
+    """True if `_refuse_own_rows` refuses one of these keys."""
+    return min(map(len, ascending)) < 4 or ascending[-1] >= _OWN_ROWS
+
+
+def _rows_behind(cursor: Any, key: bytes) -> list[tuple[bytes, bytes]]:
+    """The rows from `key` on, at most one more than are worth taking out."""
+    found: list[tuple[bytes, bytes]] = []
+    more = cursor.set_range(key)
+    while more and len(found) <= _MOST_ROWS_BEHIND:
+        found.append((cursor.key(), cursor.value()))
+        more = cursor.next()
+    return found

@@ -8,10 +8,15 @@ It is safe at any time, also under a running transaction, because LMDB's map is 
 
 import ctypes
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 _MADV_DONTNEED = 4
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+
+Range = tuple[int, int]  # address of the first byte, and behind the last
 
 
 def file_bytes_resident() -> int:
@@ -32,13 +37,19 @@ def peak_resident_bytes() -> int:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(b"VmHWM:"))
 
 
-def release(paths: Collection[str]) -> None:
-    """Make no page of these files count as resident until it is touched again."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+def ranges_of(paths: Collection[str]) -> list[Range]:
+    """Where these files are mapped shared and read-only. True for as long as they stay open."""
+    found = []
     with open("/proc/self/maps") as maps:
         for line in maps:
             fields = line.split(maxsplit=5)
             if len(fields) == 6 and fields[5].rstrip("\n") in paths and fields[1].startswith("r--s"):
                 start, end = (int(part, 16) for part in fields[0].split("-"))
-                libc.madvise(start, end - start, _MADV_DONTNEED)
+                found.append((start, end))
+    return found
+
+
+def release(ranges: Iterable[Range]) -> None:
+    """Make no page of these ranges count as resident until it is touched again. The files must still be open."""
+    for start, end in ranges:
+        _libc.madvise(start, end - start, _MADV_DONTNEED)

@@ -18,6 +18,7 @@ ROOT = "."
 
 # Names of letters, digits, hyphens, underscores and asterisks need neither escapes nor IDNA.
 _PLAIN = re.compile(r"(?:[a-z0-9_*-]{1,63}\.)*[a-z0-9_*-]{1,63}\.?", re.ASCII)
+_PLAIN_LABEL = re.compile(rb"[a-z0-9_*-]+")
 _ESCAPED = frozenset(b'"().;\\@$')
 _FULL_STOPS = re.compile("[。．｡]")
 _LOWER = bytes(byte + 32 if 65 <= byte <= 90 else byte for byte in range(256))
@@ -143,6 +144,8 @@ def from_labels(labels_: tuple[bytes, ...]) -> str:
 
 
 def _escaped(label: bytes) -> str:
+    if _PLAIN_LABEL.fullmatch(label):
+        return label.decode("ascii")
     return "".join(
         f"\\{chr(byte)}" if byte in _ESCAPED else chr(byte) if 0x20 < byte < 0x7F else f"\\{byte:03d}" for byte in label
     )

@@ -22,13 +22,7 @@ digests that both files have afterwards. Same input, same bytes. All integers ar
     112     n     body: marks, then operations, as one raw deflate stream
     112+n   64    Ed25519 signature over `dnspanel segment 1` 00 and the BLAKE2b-512 of all bytes before it
 
-    mark        zone id (4), flags (1: bit 0 = the zone lives), serial (4, if it lives), name in wire form
-    operation   kind * 16 + DBI (1), length of key (varint), key,
-                length of body (varint) and body (not for DELETE_PREFIX)
-
-A varint holds seven bits per byte, lowest first, bit 7 set on all but the last. Bodies carry no Lightning
-Stream header; whoever writes the row makes it from the time of sealing and the last sequence. A DELETE in a
-DBI with duplicates names the duplicate in its body; elsewhere that body is empty.
+`operations` has the layout of marks and operations.
 
 Operations come in the order in which they may become visible (`arrange`). Segments laid end to end are a
 valid stream too (`open_segments`): that is how a node far behind catches up.
@@ -40,61 +34,78 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from itertools import chain, islice
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 from uuid import UUID
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from replication import names
 from replication.codec.schema import Dbi, schema_for
-from replication.errors import BadName, BadSegment, BadSignature
+from replication.errors import BadSegment, BadSignature
+from replication.operations import (
+    DIGEST_MODULUS,
+    DIGEST_SIZE,
+    Body,
+    Kind,
+    Op,
+    Puts,
+    ZoneMark,
+    digest_bytes,
+    encode_mark,
+    encode_op,
+    record_puts,
+    row_digest,
+    rows_digest,
+)
 from replication.position import Position
+
+__all__ = [
+    "DIGEST_MODULUS",
+    "DIGEST_SIZE",
+    "HEADER",
+    "SIGNATURE_SIZE",
+    "Kind",
+    "Op",
+    "PackedPuts",
+    "Puts",
+    "Segment",
+    "ZoneMark",
+    "arrange",
+    "digest_bytes",
+    "open_segment",
+    "open_segments",
+    "pack_puts",
+    "record_puts",
+    "row_digest",
+    "rows_digest",
+    "seal",
+]
 
 MAGIC = b"DPSG"
 VERSION = 1
 HEADER = struct.Struct(">4sBB2x16s16sQQQ16s16sIIII")
 SIGNATURE_SIZE = 64
-DIGEST_SIZE = 16
-DIGEST_MODULUS = 1 << (8 * DIGEST_SIZE)
-MAX_KEY = 511
-MAX_BODY = 4 << 20
-
 _SIGNED = b"dnspanel segment 1\0"
 _CHUNK = 1 << 16
 _PIECES = 1000  # marks and operations deflated at a time; segments below that size get the slowest level
-_LIVES = 0x01
-
-
-class Kind(IntEnum):
-    """What an operation does to its key."""
-
-    PUT = 1
-    DELETE = 2
-    DELETE_PREFIX = 3
-
-
-class Op(NamedTuple):
-    """One row put or deleted. A tuple, because a bulk import has millions of them."""
-
-    kind: Kind
-    dbi: Dbi
-    key: bytes
-    body: bytes = b""
-
-
-_SHAPES = {kind << 4 | dbi: (kind, dbi) for kind in Kind for dbi in Dbi}
+# Level of segments with packed puts: they are large, and neighbouring rows are much alike.
+_BULK_LEVEL = 1
 
 
 @dataclass(frozen=True, slots=True)
-class ZoneMark:
-    """A zone this segment touches, and its serial afterwards; `None` means the zone is deleted."""
+class PackedPuts:
+    """Encoded PUTs of records, sorted by key, deflated before the segment that will carry them: see `pack_puts`."""
 
-    zone_id: int
-    name: str
-    serial: int | None
+    packed: bytes
+    count: int
+
+    def runs(self) -> Iterator[Op | Puts]:
+        """The operations. Raises BadSegment, also if they are not `count`."""
+        body = Body.of(self.packed)
+        yield from body.runs(self.count)
+        if not body.is_spent():
+            raise BadSegment(reason="bytes follow the last operation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,38 +141,37 @@ class Segment:
     def op_count(self) -> int:
         return self.main_op_count + self.record_op_count
 
-    def marks(self) -> Iterator[ZoneMark]:
-        """Every zone touched, in the order sealed. Raises BadSegment."""
-        body = self._body()
-        return (_decode_mark(body) for _ in range(self.mark_count))
+    def marks(self, every: int = 1) -> Iterator[ZoneMark]:
+        """The zones touched, in the order sealed: all, or each `every`-th one. Raises BadSegment."""
+        return self._body().marks(self.mark_count, every)
 
-    def ops(self) -> Iterator[Op]:
+    def runs(self) -> Iterator[Op | Puts]:
         """Every operation, in the order in which to apply it. Raises BadSegment."""
         body = self._body()
-        for _ in range(self.mark_count):
-            _decode_mark(body)
-        for _ in range(self.op_count):
-            yield _decode_op(body)
+        body.skip_marks(self.mark_count)
+        yield from body.runs(self.op_count)
         if not body.at_end():
             raise BadSegment(reason="bytes follow the last operation")
 
-    def _body(self) -> "_Body":
+    def ops(self) -> Iterator[Op]:
+        """As `runs`, one by one."""
+        for run in self.runs():
+            if isinstance(run, Puts):
+                yield from (Op(Kind.PUT, run.dbi, key, body) for key, body in run.rows)
+            else:
+                yield run
+
+    def _body(self) -> Body:
         start = self._offset + HEADER.size
-        return _Body(self._source, start, self._offset + self.size - SIGNATURE_SIZE)
+        return Body(self._source, start, self._offset + self.size - SIGNATURE_SIZE)
 
 
-def row_digest(dbi: Dbi, key: bytes, body: bytes) -> int:
-    """The digest of one row, BLAKE2b-128 of: DBI (1), length of key (2), key, body without header.
+def pack_puts(pieces: Iterable[bytes]) -> bytes:
+    """Encoded operations (`record_puts`) as a piece of a deflate stream that other pieces may precede and follow.
 
-    The digest of a file or of a zone is the sum over its rows, modulo 2^128.
+    A full flush ends it, so nothing after it refers to what is in it; it has no final block.
     """
-    prefix = bytes((dbi, len(key) >> 8, len(key) & 0xFF))
-    return int.from_bytes(hashlib.blake2b(prefix + key + body, digest_size=DIGEST_SIZE).digest(), "big")
-
-
-def digest_bytes(total: int) -> bytes:
-    """A sum of row digests as the 16 bytes that travel."""
-    return (total % DIGEST_MODULUS).to_bytes(DIGEST_SIZE, "big")
+    return _deflate(pieces, _BULK_LEVEL, zlib.Z_FULL_FLUSH)
 
 
 def arrange(ops: Iterable[Op], removed: Iterable[int] = ()) -> list[Op]:
@@ -196,17 +206,27 @@ def seal(
     marks: Sequence[ZoneMark],
     ops: Iterable[Op],
     key: Ed25519PrivateKey,
+    puts: PackedPuts | None = None,
 ) -> bytes:
-    """The bytes of a segment, signed. Operations are arranged here; raises BadSegment if they cannot be."""
+    """The bytes of a segment, signed. Operations are arranged here; raises BadSegment if they cannot be.
+
+    With `puts`, which come first, `ops` are those on the main file alone.
+    """
     if not 1 <= first <= last:
         raise BadSegment(reason=f"sequences {first}..{last} are not a range")
     arranged = arrange(ops, removed=(mark.zone_id for mark in marks if mark.serial is None))
-    level = 9 if len(arranged) < _PIECES else 6
-    body = _deflate(chain(map(_encode_mark, marks), map(_encode_op, arranged)), level)
     records = sum(op.dbi is Dbi.RECORDS for op in arranged)
+    level = 9 if len(arranged) < _PIECES else 6
+    if puts is None:
+        body = _deflate(chain(map(encode_mark, marks), map(encode_op, arranged)), level)
+    elif not records:
+        before = _deflate(map(encode_mark, marks), _BULK_LEVEL, zlib.Z_FULL_FLUSH)
+        body = before + puts.packed + _deflate(map(encode_op, arranged), _BULK_LEVEL)
+    else:
+        raise BadSegment(reason="records beside those that are packed already")
     header = HEADER.pack(
         MAGIC, VERSION, schema, cluster.bytes, epoch.bytes, first, last, time_ns, digest_main, digest_records,
-        len(marks), len(arranged) - records, records, len(body),
+        len(marks), len(arranged) - records, puts.count if puts else records, len(body),
     )  # fmt: skip
     signature = key.sign(_SIGNED + hashlib.blake2b(header + body).digest())
     return header + body + signature
@@ -283,124 +303,10 @@ def _check_signature(file: BinaryIO, header: bytes, body_size: int, keys: list[E
     raise BadSignature(reason=f"none of the {len(keys)} keys known here has signed it")
 
 
-class _Body:
-    """The inflated body, read forward with a bounded buffer."""
-
-    def __init__(self, source: BinaryIO, start: int, end: int) -> None:
-        self._source, self._next, self._end = source, start, end
-        self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-        self._buffer = b""
-        self._at = 0
-
-    def take(self, size: int) -> bytes:
-        """Exactly the next `size` bytes."""
-        at = self._at
-        if len(self._buffer) - at < size:
-            self._fill(size)
-            at = 0
-        self._at = at + size
-        return self._buffer[at : at + size]
-
-    def byte(self) -> int:
-        if self._at == len(self._buffer):
-            self._fill(1)
-        self._at += 1
-        return self._buffer[self._at - 1]
-
-    def varint(self, limit: int) -> int:
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            if value > limit or shift > 28:
-                raise BadSegment(reason=f"a length is above {limit}")
-            if byte < 0x80:
-                return value
-            shift += 7
-
-    def at_end(self) -> bool:
-        """True if nothing is left, neither inflated nor to inflate."""
-        return self._at == len(self._buffer) and not self._more() and self._inflate.eof
-
-    def _fill(self, size: int) -> None:
-        kept = [self._buffer[self._at :]]
-        have = len(kept[0])
-        while have < size:
-            more = self._more()
-            if not more:
-                raise BadSegment(reason="the body ends too early")
-            kept.append(more)
-            have += len(more)
-        self._buffer, self._at = b"".join(kept), 0
-
-    def _more(self) -> bytes:
-        """Some more inflated bytes, at most a chunk; empty at the end."""
-        while not self._inflate.eof:
-            packed = self._inflate.unconsumed_tail
-            if not packed:
-                self._source.seek(self._next)
-                packed = self._source.read(min(_CHUNK, self._end - self._next))
-                self._next += len(packed)
-            try:
-                inflated = self._inflate.decompress(packed, _CHUNK)
-            except zlib.error as exc:
-                raise BadSegment(reason=f"the body does not inflate ({exc})") from exc
-            if inflated or not packed:
-                return inflated
-        return b""
-
-
-def _deflate(pieces: Iterator[bytes], level: int) -> bytes:
+def _deflate(pieces: Iterable[bytes], level: int, end: int = zlib.Z_FINISH) -> bytes:
     deflate = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = []
-    while plain := b"".join(islice(pieces, _PIECES)):
+    rest = iter(pieces)
+    while plain := b"".join(islice(rest, _PIECES)):
         packed.append(deflate.compress(plain))
-    return b"".join(packed) + deflate.flush()
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
-
-
-def _encode_mark(mark: ZoneMark) -> bytes:
-    serial = b"\0" if mark.serial is None else struct.pack(">BI", _LIVES, mark.serial)
-    return mark.zone_id.to_bytes(4, "big") + serial + names.to_wire(mark.name)
-
-
-def _decode_mark(body: _Body) -> ZoneMark:
-    zone_id, flags = int.from_bytes(body.take(4), "big"), body.byte()
-    if flags & ~_LIVES:
-        raise BadSegment(reason=f"a mark has unknown flags {flags:#04x}")
-    serial = int.from_bytes(body.take(4), "big") if flags & _LIVES else None
-    wire = bytearray()
-    while length := body.byte():
-        wire.append(length)
-        wire += body.take(length)
-    try:
-        return ZoneMark(zone_id, names.from_wire(bytes(wire) + b"\0"), serial)
-    except BadName as exc:
-        raise BadSegment(reason=str(exc)) from exc
-
-
-def _encode_op(op: Op) -> bytes:
-    if not 1 <= len(op.key) <= MAX_KEY or len(op.body) > MAX_BODY:
-        raise BadSegment(reason=f"a key of {len(op.key)} or a body of {len(op.body)} bytes")
-    head = bytes((op.kind << 4 | op.dbi,)) + _varint(len(op.key)) + op.key
-    return head if op.kind is Kind.DELETE_PREFIX else head + _varint(len(op.body)) + op.body
-
-
-def _decode_op(body: _Body) -> Op:
-    tag = body.byte()
-    shape = _SHAPES.get(tag)
-    if shape is None:
-        raise BadSegment(reason=f"an operation of unknown kind {tag:#04x}")
-    kind, dbi = shape
-    key = body.take(body.varint(MAX_KEY))
-    if not key:
-        raise BadSegment(reason="an operation without a key")
-    return Op(kind, dbi, key, b"" if kind is Kind.DELETE_PREFIX else body.take(body.varint(MAX_BODY)))
+    return b"".join(packed) + deflate.flush(end)

@@ -33,7 +33,7 @@ segment), so two stores with the same history hold the same keys and values.
 import errno
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -47,16 +47,16 @@ from replication.applying import (
     POSITION_ZONE,
     POSITION_ZONE_ID,
     Application,
-    Database,
-    combined_position,
+    Watch,
     own_rows,
 )
 from replication.codec import keys
 from replication.codec.domains import ZoneObject, decode_domain
 from replication.codec.schema import SETTINGS_DBI, Dbi, File, Schema, schema_for
 from replication.errors import BadBytes, BadSegment, DiskFull, Gap, MapFull, WrongCluster, WrongEpoch
+from replication.file_row import Database, combined_position
 from replication.position import Position
-from replication.segment import Kind, Op, Segment, digest_bytes, row_digest
+from replication.segment import Kind, Op, Segment, digest_bytes, row_digest, rows_digest
 
 OWN_DBI = b"dnspanel"
 MAX_READERS = 1024  # the first opener sizes the table for PowerDNS too, which would stop at 126
@@ -69,7 +69,7 @@ LMDB_VERSION = ".".join(map(str, lmdb.version()))
 _DISK_WORDS = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG))
 
 # Resident pages of mapped files above this are let go after a commit.
-_RESIDENT_FILE_BYTES = 24 << 20
+_RESIDENT_FILE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,7 @@ class Store:
         self.schema, self.cluster = schema, cluster
         self._main, self._records = main, records
         self._has_duplicates = [schema.dbi(dbi).dupsort for dbi in Dbi]
+        self._ranges = mapped.ranges_of((main.path, records.path))
         self._lock = threading.Lock()
 
     @classmethod
@@ -126,6 +127,7 @@ class Store:
         return store
 
     def close(self) -> None:
+        self._ranges = []  # what lies there next is not ours to let go
         self._main.env.close()
         self._records.env.close()
 
@@ -173,7 +175,7 @@ class Store:
 
     def zone_digest(self, zone_id: int) -> bytes:
         """The digest of one zone's record rows, computed from the rows themselves."""
-        return digest_bytes(sum(row_digest(Dbi.RECORDS, *row) for row in self.rows(zone_id).raw()))
+        return digest_bytes(rows_digest(Dbi.RECORDS, self.rows(zone_id).raw()))
 
     def digest_delta(self, ops: Sequence[Op]) -> tuple[bytes, bytes]:
         """The digests (main, records) after these operations, which name each key once. Writes nothing."""
@@ -187,13 +189,16 @@ class Store:
             cleared = [op for op in ops if op.kind is Kind.DELETE_PREFIX]
             for op in cleared:
                 totals[op.dbi] -= self._sum_below(*places[op.dbi], op)
+            puts: list[list[tuple[bytes, bytes]]] = [[] for _ in Dbi]
             for op in ops:
                 if op.kind is Kind.DELETE_PREFIX:
                     continue
                 if not (cleared and _is_covered(op, cleared)):
                     totals[op.dbi] -= self._digest_of_old(*places[op.dbi], op)
                 if op.kind is Kind.PUT:
-                    totals[op.dbi] += row_digest(op.dbi, op.key, op.body)
+                    puts[op.dbi].append((op.key, op.body))
+            for dbi, rows in zip(Dbi, puts, strict=True):
+                totals[dbi] += rows_digest(dbi, rows)
             before = [row.digest if row else 0 for row in (self._main.row(main), self._records.row(records))]
         changed = totals.pop(Dbi.RECORDS)
         return digest_bytes(before[0] + sum(totals)), digest_bytes(before[1] + changed)
@@ -203,13 +208,14 @@ class Store:
         segment: Segment,
         *,
         hold_seconds: float = HOLD_SECONDS,
-        watch: Callable[[Op], None] | None = None,
+        watch: Watch | None = None,
     ) -> Applied:
         """Make the store what the panel had at `segment.after`, as the module's docstring lays out.
 
-        A segment whose sequences are all applied already changes nothing and says so. `watch` sees every
-        operation. Raises Gap, WrongEpoch, Diverged, BadSegment, MapFull, DiskFull, or Busy when another
-        process writes our rows; whatever was committed before that is repeated by the next attempt.
+        A segment whose sequences are all applied already changes nothing and says so. `watch` sees the
+        keys of records that are put or deleted. Raises Gap, WrongEpoch, Diverged, BadSegment, MapFull, DiskFull,
+        or Busy when another process writes our rows; whatever was committed before that is repeated by the next
+        attempt.
         """
         with self._lock:
             main, records = self._main.row(), self._records.row()
@@ -249,7 +255,7 @@ class Store:
     def release_pages(self) -> None:
         """Keep the resident memory of this process small, whatever was read or written."""
         if mapped.file_bytes_resident() > _RESIDENT_FILE_BYTES:
-            mapped.release((self._main.path, self._records.path))
+            mapped.release(self._ranges)
 
     def _write_own_zone(self) -> None:
         """The zone that tells the position, and the row that guards the end of the key space."""

@@ -34,6 +34,8 @@ from replication.store import Store
 
 # So many RRsets and zones of one push are asked for; of more, an even selection.
 MAX_QUESTIONS = 64
+# Where more zones were touched than are purged by name, so many of each are enough.
+FEW_QUESTIONS = 16
 # A question that UDP lost is asked again after this.
 RETRY_SECONDS = 0.05
 
@@ -54,15 +56,20 @@ class Sample(Generic[T]):
         self.items: list[T] = []
 
     def add(self, item: T) -> None:
-        if self._seen % self._every == 0:
+        self.extend((item,))
+
+    def extend(self, items: Sequence[T]) -> None:
+        """As `add`, for each of them; costs what is kept, not what is offered."""
+        at = -self._seen % self._every
+        while at < len(items):
             if len(self.items) == self._limit:
                 self.items = self.items[::2]
                 self._every *= 2
-                if self._seen % self._every:
-                    self._seen += 1
-                    return
-            self.items.append(item)
-        self._seen += 1
+                at += -(self._seen + at) % self._every
+                continue
+            self.items.append(items[at])
+            at += self._every
+        self._seen += len(items)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,12 @@ would take longer than what is measured with them; a test holds a sample
 against `rrset.make`.
 """
 
+import io
 import random
+import tarfile
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, repeat
+from pathlib import Path
 
 from replication import rdtypes
 from replication.rrset import RRset
@@ -16,6 +20,9 @@ from replication.rrset import RRset
 SMALLEST = 8
 PROVIDER_ZONES = 263_238
 PROVIDER_RECORDS = 2_798_571
+# Estates to import have some zones of this size, or a 27th of a smaller estate.
+LARGE_ZONE = 100_000
+LARGE_ZONES = 3
 _WORDS = (
     "api",
     "app",
@@ -35,6 +42,18 @@ _WORDS = (
     "wiki",
 )
 _ENDINGS = ("test", "com.test", "net.test", "org.test", "co.test")
+
+# What hosts of zone files have, and how often; addresses are of the block for benchmarks.
+_HOSTS = (
+    "{name}\tIN\tA\t198.18.{a}.{b}",
+    "{name}\t300\tIN\tA\t198.19.{a}.{b}",
+    "{name}\tIN\tCNAME\twww",
+    "{name}\tIN\tAAAA\t2001:db8::{c:x}",
+    '{name}\tIN\tTXT\t"site-verification={x:08x}"',
+    "_sip._tcp.{name}\tIN\tSRV\t10 60 5060 www",
+    "{name}\tIN\tMX\t20 mx{b}.provider.test.",
+)
+_HOST_WEIGHTS = list(accumulate((40, 10, 20, 12, 8, 6, 4)))
 
 
 def estate(zones: int, records: int | None = None, seed: int = 1) -> Iterator[tuple[str, list[RRset]]]:
@@ -101,6 +120,72 @@ def _host(zone: str, number: int, chance: random.Random) -> RRset:
 def _address(chance: random.Random) -> str:
     """An address of 192.0.2.0/24."""
     return f"192.0.2.{chance.randrange(1, 255)}"
+
+
+def import_sizes(zones: int, records: int, seed: int = 1) -> list[int]:
+    """Records of each zone of an estate to import: three of 100,000 (in small estates: a 27th), most of about ten."""
+    large = min(LARGE_ZONE, records // 27)
+    if zones <= LARGE_ZONES or large <= SMALLEST:
+        return zone_sizes(zones, records, seed)
+    sizes = zone_sizes(zones - LARGE_ZONES, records - LARGE_ZONES * large, seed)
+    for number in range(LARGE_ZONES):
+        sizes.insert((number * 2 + 1) * zones // (2 * LARGE_ZONES), large)
+    return sizes
+
+
+def zone_files(zones: int, records: int, seed: int = 1, prefix: str = "zone") -> Iterator[tuple[str, bytes]]:
+    """(zone name, its file as an administrator would have it) for each zone of an estate to import."""
+    for number, size in enumerate(import_sizes(zones, records, seed)):
+        name = f"{prefix}-{number:07d}.{_ENDINGS[number % len(_ENDINGS)]}."
+        yield name, zone_file(name, size, seed=seed * 1_000_003 + number)
+
+
+def zone_file(name: str, records: int, seed: int = 1) -> bytes:
+    """A zone file with exactly this many records: at least SMALLEST, of SOA NS A AAAA MX TXT; the others besides."""
+    chance = random.Random(seed)
+    address, serial = _address(chance), chance.randrange(1, 2**31)
+    lines = [
+        f"$ORIGIN {name}",
+        "$TTL 3600",
+        f"@\tIN\tSOA\tns1.provider.test. hostmaster.provider.test. {serial} 10800 3600 604800 3600",
+        "\tIN\tNS\tns1.provider.test.",
+        "\tIN\tNS\tns2.provider.test.",
+        f"\tIN\tA\t{address}",
+        "\tIN\tMX\t10 mx.provider.test.",
+        '\tIN\tTXT\t"v=spf1 include:spf.provider.test -all"',
+        f"www\tIN\tA\t{address}",
+        f"www\tIN\tAAAA\t2001:db8::{address.rpartition('.')[2]}",
+    ]
+    kinds = chance.choices(range(len(_HOSTS)), cum_weights=_HOST_WEIGHTS, k=records - SMALLEST)
+    values = [chance.randrange(2**32) for _ in repeat(None, records - SMALLEST)]
+    for number, (kind, value) in enumerate(zip(kinds, values, strict=True)):
+        word, turn = _WORDS[number % len(_WORDS)], number // len(_WORDS) or ""
+        a, b, c = value >> 8 & 255, value & 255, value % 65535 + 1
+        lines.append(_HOSTS[kind].format(name=f"{word}{turn}", x=value, a=a, b=b, c=c))
+    return "\n".join([*lines, ""]).encode()
+
+
+def write_archive(path: Path, zones: int, records: int, seed: int = 1, prefix: str = "zone") -> str:
+    """A tar.gz with one zone file for each zone of an estate; returns the name of the last zone."""
+    name = ""
+    with tarfile.open(path, "w:gz", compresslevel=4) as archive:
+        for name, content in zone_files(zones, records, seed, prefix):
+            member = tarfile.TarInfo(f"zones/{name}zone")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return name
+
+
+def write_named_conf(directory: Path, zones: int, records: int, seed: int = 1, prefix: str = "zone") -> Path:
+    """The same as files in a directory, with a named.conf that names them; returns its path."""
+    conf = [f'options {{ directory "{directory}"; }};\n']
+    for name, content in zone_files(zones, records, seed, prefix):
+        file = directory / f"{name}zone"
+        file.write_bytes(content)
+        conf.append(f'zone "{name[:-1]}" {{ type master; file "{file.name}"; }};\n')
+    found = directory / "named.conf"
+    found.write_text("".join(conf))
+    return found
 
 
 def count_records(rrsets: Sequence[RRset]) -> int:

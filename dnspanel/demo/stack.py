@@ -202,7 +202,7 @@ class Stack:
         with ThreadPoolExecutor() as pool:
             steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
             list(pool.map(lambda step: self.manage(*step), steps))
-        self.supervisor.start(["web", "publish", "push", "beat", "collector"])
+        self.supervisor.start(["web", "publish", "push", "bulk", "beat", "collector"])
         self._wait("web", self.ports["web"])
         if self.sample_zones:
             self._say(self.manage("demo_zones").strip())

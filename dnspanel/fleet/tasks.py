@@ -26,8 +26,8 @@ from replication.push import NodeClient, bring_to_head
 
 # A bell that waited longer is worth nothing: beat has rung since.
 BELL_LIFETIME = 10
-# How often the progress of a node far behind is recorded.
-PROGRESS_SECONDS = 1.0
+# How often the progress of a node far behind is recorded: an edit in the middle of an import is proved that late.
+PROGRESS_SECONDS = 0.25
 # A node that refuses is tried again this often, and at every new segment.
 REFUSAL_PAUSE = timedelta(seconds=10)
 

@@ -4,7 +4,8 @@ A step, for each PowerDNS schema in use:
 
 1. Take the publisher's lock, or leave: one writer at a time.
 2. Catch the panel's own LMDB up from segments that a crash left unapplied.
-3. Read the next range of the log in one snapshot; compile what it changes.
+3. Read the next range of the log in one snapshot; compile what it changes,
+   or take what an import has prepared.
 4. Seal the segment: the digests that the files will have are known before
    anything is written.
 5. Store the object, synced; then commit its row, which makes it count. A
@@ -13,6 +14,7 @@ A step, for each PowerDNS schema in use:
 6. Ring the bell: nodes can be brought further.
 7. Apply the segment to the panel's LMDB. A crash before this line is step 2
    of the next time.
+8. Remove what was prepared for sequences that every schema has in a segment.
 """
 
 import logging
@@ -29,6 +31,7 @@ from django.db import DatabaseError
 from dnspanel.publish import log, operations, referrers
 from dnspanel.publish.errors import SegmentsAhead, StoreAhead, ZoneNotEncoded
 from dnspanel.publish.objects import object_name, open_object, put_object
+from dnspanel.publish.prepared import drop_prepared, prepared_puts
 from dnspanel.publish.publisher import Publisher, this_publisher
 from dnspanel.publish.session import Connection, snapshot
 from dnspanel.publish.signals import segment_sealed
@@ -36,7 +39,7 @@ from dnspanel.publish.signing import all_public_keys
 from dnspanel.publish.stall import clear_stall, record_stall
 from replication.errors import Diverged, ReplicationError, WrongEpoch
 from replication.position import Position
-from replication.segment import Op, ZoneMark, open_segment, seal
+from replication.segment import Op, PackedPuts, ZoneMark, digest_bytes, open_segment, seal
 from replication.store import Store
 
 _INSERT_SEGMENT = """
@@ -55,6 +58,7 @@ class Batch:
     marks: list[ZoneMark]
     ops: list[Op]
     digests: tuple[bytes, bytes]
+    puts: PackedPuts | None = None  # the rows of new zones, when they were prepared; then `ops` has no records
 
 
 def encode_step(*, now: datetime) -> Position | None:
@@ -72,6 +76,8 @@ def encode_step(*, now: datetime) -> Position | None:
         for schema in settings.SCHEMAS:
             if position := _encode_schema(publisher, conn, schema, now):
                 reached.append(position)
+        if reached:
+            drop_prepared(conn, schemas=settings.SCHEMAS, epoch=reached[0].epoch)
     return max(reached, key=lambda position: position.sequence, default=None)
 
 
@@ -114,9 +120,22 @@ def _next_batch(conn: Connection, store: Store, head: log.Head, encoded: log.Enc
     changed = log.changes_in(
         conn, range, [step.zone_id for step in steps if step.serial is not None and not step.whole]
     )
-    ops = list(_operations(conn, store, range, steps, changed))
+    puts = _prepared_puts(range, steps)
+    ops = list(operations.zone_list_operations(steps, store.schema))
+    if puts is None:
+        ops += _record_operations(conn, store, range, steps, changed)
     marks = [operations.mark_of(step) for step in steps] + _referring_marks(conn, range, steps, changed)
-    return Batch(head, range, marks, ops, store.digest_delta(ops))
+    main, records = store.digest_delta(ops)
+    if puts is not None and range.prepared is not None:
+        records = digest_bytes(int.from_bytes(records, "big") + range.prepared.digest)
+    return Batch(head, range, marks, ops, (main, records), puts)
+
+
+def _prepared_puts(range: log.Range, steps: Sequence[log.ZoneStep]) -> PackedPuts | None:
+    """Return what is prepared for the range, if that is all there is to write."""
+    if range.prepared is None or any(step.serial is None or step.served_before for step in steps):
+        return None
+    return prepared_puts(range.prepared, [step.zone_id for step in steps])
 
 
 def _referring_marks(
@@ -129,14 +148,14 @@ def _referring_marks(
     return referrers.referring_marks(conn, range, names, touched=touched, whole=whole)
 
 
-def _operations(
+def _record_operations(
     conn: Connection,
     store: Store,
     range: log.Range,
     steps: Sequence[log.ZoneStep],
     changed: Mapping[int, log.Changes],
 ) -> Iterator[Op]:
-    yield from operations.zone_list_operations(steps, store.schema)
+    """Yield what happens to records."""
     for step in steps:
         if step.serial is None:
             yield from operations.removed_zone_operations(step)
@@ -181,6 +200,7 @@ def seal_batch(batch: Batch, schema: int, key: Ed25519PrivateKey) -> bytes:
         marks=batch.marks,
         ops=batch.ops,
         key=key,
+        puts=batch.puts,
     )
 
 

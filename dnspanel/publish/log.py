@@ -17,6 +17,7 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
+from dnspanel.publish.prepared import Prepared
 from dnspanel.publish.session import Connection
 from dnspanel.zones import soa
 from dnspanel.zones.models import RevisionKind
@@ -28,6 +29,8 @@ from replication.rrset import RRset, Serial
 # A batch ends with the publication that reaches this many RRsets; one publication is never cut.
 BATCH_RRSETS = 20_000
 _BATCH_PUBLICATIONS = 1_000
+# Read at once; few are there to read but after a standstill or during an import.
+_PUBLICATIONS_PAGE = 32
 _CURSOR_ROWS = 2_000
 
 Changes = dict[tuple[str, int], RRset | None]
@@ -52,11 +55,15 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The sequences first..last; `at` is when the last of them was published."""
+    """The sequences first..last; `at` is when the last of them was published.
+
+    With `prepared` it is one sequence, whose new zones have their rows ready.
+    """
 
     first: int
     last: int
     at: datetime
+    prepared: Prepared | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +103,11 @@ _OTHER_EPOCH = "SELECT epoch FROM publish_segment WHERE schema = %s AND epoch <>
 
 # The subqueries keep PostgreSQL on the indexes whatever it believes to know of tables that grew a moment ago.
 _PUBLICATIONS = """
-    SELECT p.sequence, p.at, (
+    SELECT p.sequence, p.at, r.object_name, r.rows, r.digest, r.size, CASE WHEN r.sequence IS NULL THEN (
         SELECT coalesce(sum(v.added + v.changed + v.removed), 0)::bigint
         FROM zones_revision v WHERE v.publication_id = p.sequence
-    )
-    FROM zones_publication p
+    ) END
+    FROM zones_publication p LEFT JOIN publish_preparedrows r ON r.sequence = p.sequence
     WHERE p.sequence > %s AND p.sequence <= %s ORDER BY p.sequence LIMIT %s"""
 
 _REVISIONS = """
@@ -155,15 +162,31 @@ def segment_objects(conn: Connection, schema: int, epoch: UUID, *, after: int) -
 
 
 def next_range(conn: Connection, *, after: int, head: int) -> Range | None:
-    """Return the sequences to encode next: up to the head, or up to where they reach BATCH_RRSETS."""
+    """Return the sequences to encode next: up to the head, or up to where they reach BATCH_RRSETS.
+
+    A publication whose rows are prepared stands alone.
+    """
     size = 0
-    last: tuple[int, datetime] | None = None
-    for sequence, at, rrsets in conn.execute(_PUBLICATIONS, (after, head, _BATCH_PUBLICATIONS)):
-        if last is not None and size + rrsets > BATCH_RRSETS:
+    found: Range | None = None
+    for sequence, at, prepared, rrsets in _publications(conn, after, min(head, after + _BATCH_PUBLICATIONS)):
+        if found is not None and (prepared or size + rrsets > BATCH_RRSETS):
             break
         size += rrsets
-        last = sequence, at
-    return Range(after + 1, last[0], last[1]) if last else None
+        found = Range(after + 1, sequence, at, prepared)
+        if prepared:
+            break
+    return found
+
+
+def _publications(conn: Connection, after: int, head: int) -> Iterator[tuple[int, datetime, Prepared | None, int]]:
+    """Yield sequence, time, prepared rows and size of each publication, page by page: most callers stop early."""
+    while after < head:
+        for sequence, at, name, rows, digest, size, rrsets in conn.execute(
+            _PUBLICATIONS, (after, head, _PUBLICATIONS_PAGE)
+        ).fetchall():
+            prepared = Prepared(name, rows, int.from_bytes(digest, "big"), size) if name else None
+            yield sequence, at, prepared, rrsets or 0
+        after += _PUBLICATIONS_PAGE
 
 
 def zone_steps(conn: Connection, range: Range) -> list[ZoneStep]:

@@ -41,3 +41,13 @@ class Stall(models.Model):
     message = models.TextField()
     since = models.DateTimeField()
     tried_at = models.DateTimeField()
+
+
+class PreparedRows(models.Model):
+    """LMDB rows of the zones that a publication creates, made before it; gone once every schema has it in a segment."""
+
+    sequence = models.BigIntegerField(primary_key=True)
+    object_name = models.CharField(max_length=200)
+    rows = models.IntegerField()
+    digest = models.BinaryField()  # 16 bytes: the sum of the rows' digests
+    size = models.BigIntegerField()

@@ -1,4 +1,4 @@
-"""Segments at rest: immutable objects in the storage named `segments`.
+"""Segments at rest, and what is prepared for them: immutable objects in the storage named `segments`.
 
 An object's name holds a hash of its bytes, so writing it again is harmless,
 and two writers that disagree write two objects; the row in PostgreSQL says
@@ -69,6 +69,11 @@ def open_object(name: str) -> BinaryIO:
         return cast(BinaryIO, storages["segments"].open(name, "rb"))
     except FileNotFoundError as exc:
         raise BadSegment(reason=f"the object {name} is missing from the storage of segments") from exc
+
+
+def delete_object(name: str) -> None:
+    """Remove an object that nothing names any more. Idempotent."""
+    storages["segments"].delete(name)
 
 
 def _sync_directory(path: Path) -> None:

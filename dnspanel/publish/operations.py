@@ -1,6 +1,7 @@
 """What a range of the log puts into PowerDNS's files and deletes from them. Pure."""
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 
 from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.publish.log import Changes, ZoneStep
@@ -20,7 +21,7 @@ def zone_list_operations(steps: Iterable[ZoneStep], schema: Schema) -> Iterator[
     """Yield what makes removed zones unknown, then what makes new ones known.
 
     In this order, because a zone may be deleted and another of the same name
-    created in one range.
+    created in one range. A name leads nowhere before its zone's object is there.
     """
     coming = []
     for step in steps:
@@ -29,9 +30,11 @@ def zone_list_operations(steps: Iterable[ZoneStep], schema: Schema) -> Iterator[
                 yield Op(Kind.DELETE, dbi, key, body if schema.dbi(dbi).dupsort else b"")
         elif not step.served_before:
             coming.append(step)
-    for step in coming:
-        for dbi, key, body in schema.zone_rows(step.zone_id, step.name):
-            yield Op(Kind.PUT, dbi, key, body)
+    # Table by table, so that a segment with many new zones is read and written in runs.
+    rows = [row for step in coming for row in schema.zone_rows(step.zone_id, step.name)]
+    rows.sort(key=itemgetter(0))
+    for dbi, key, body in rows:
+        yield Op(Kind.PUT, dbi, key, body)
 
 
 def removed_zone_operations(step: ZoneStep) -> Iterator[Op]:

@@ -47,6 +47,7 @@ class DraftSummary:
 _NAV = (
     ("Zones", "zones", "zone-list", "z", Permission.READ, {"zone"}),
     ("Changes", "changes", "changes", "c", Permission.EDIT, {"changes", "publication"}),
+    ("Imports", "import", "import-list", "i", Permission.EDIT, {"import", "cutover"}),
     ("Nodes", "nodes", "node-list", "n", Permission.READ, {"node"}),
     ("People", "people", "people", "p", Permission.PEOPLE, {"people", "person"}),
 )

@@ -34,5 +34,7 @@ urlpatterns = [
     path("people/invite/", people.invite, name="people-invite"),
     path("people/<int:person_id>/role/", people.change_role, name="person-role"),
     path("people/<int:person_id>/active/", people.change_active, name="person-active"),
+    path("", include("dnspanel.web.import_urls")),
+    path("", include("dnspanel.web.export_urls")),
     path("", include("dnspanel.web.editor_urls")),
 ]

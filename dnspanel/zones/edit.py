@@ -1,6 +1,6 @@
 """Zones come, go to the trash and come back; each act is a publication of its own."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -9,18 +9,16 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import soa, store_rrsets
-from dnspanel.zones.errors import NameReserved, NameTaken, NotInTrash, RuleViolations, Unknown, ZoneError
+from dnspanel.zones import bulk, soa, store_rrsets
+from dnspanel.zones.errors import NameTaken, NotInTrash, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.log import NewChange, NewRevision, append_publication, publication_of_form
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
-from dnspanel.zones.rules import Severity, check_zone
+from dnspanel.zones.rules import Severity, check_zone, names_below
 from replication import names, rdtypes
 from replication.errors import BadRRset
 from replication.rrset import RRset, Serial, make
 
 TRASH_DAYS = 30
-# Where each node keeps its position; PDNS-LMDB's sentinel zone.
-RESERVED = "position.dnspanel.invalid."
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,21 +140,17 @@ def _create(
     reason: str,
     form_id: UUID | None,
 ) -> Publication:
-    for name, _ in zones:
-        if names.is_within(name, RESERVED):
-            raise NameReserved(name)
+    ids = bulk.allocate_zone_ids(len(zones))
+    new = [
+        bulk.BulkZone(id, name, _serial_in(name, rrsets), len(rrsets))
+        for id, (name, rrsets) in zip(ids, zones, strict=True)
+    ]
+    rows = (store_rrsets.rows_of_zone(zone.id, name, rrsets) for zone, (name, rrsets) in zip(new, zones, strict=True))
     try:
         with transaction.atomic(durable=True):
-            rows = Zone.objects.bulk_create(
-                Zone(name=name, serial=_serial_in(name, rrsets), created_at=now, changed_at=now)
-                for name, rrsets in zones
-            )
-            store_rrsets.copy_rrsets([(row.pk, name, rrsets) for row, (name, rrsets) in zip(rows, zones, strict=True)])
+            bulk.insert_zones(zones=new, rows=rows, author=author, now=now)
             return append_publication(
-                revisions=[
-                    NewRevision(row.pk, RevisionKind.CREATE, 1, row.serial, len(rrsets), added=len(rrsets))
-                    for row, (_, rrsets) in zip(rows, zones, strict=True)
-                ],
+                revisions=bulk.creations(new),
                 author=author,
                 channel=channel,
                 now=now,
@@ -164,15 +158,8 @@ def _create(
                 form_id=form_id,
             )
     except IntegrityError as clash:
-        return publication_of_form(form_id, otherwise=_name_taken(zones) or clash)
-
-
-def _name_taken(zones: Iterable[tuple[str, object]]) -> NameTaken | None:
-    names_ = [name for name, _ in zones]
-    taken = Zone.objects.filter(name__in=names_, deleted_at=None).values_list("name", flat=True).first()
-    if taken is None:
-        taken = next((name for at, name in enumerate(names_) if name in names_[:at]), None)
-    return NameTaken(taken) if taken is not None else None
+        taken = bulk.taken_names([name for name, _ in zones])
+        return publication_of_form(form_id, otherwise=NameTaken(taken[0]) if taken else clash)
 
 
 def _servers(nameservers: Sequence[str] | None) -> list[str]:
@@ -196,18 +183,11 @@ def _refuse_errors(zone: str, content: Sequence[RRset]) -> None:
         if by_key.setdefault((rrset.name, rrset.type), rrset) is not rrset:
             raise BadRRset(name=rrset.name, type=rrset.type, reason=f"{rrset.name} is given twice with one type")
     violations = check_zone(
-        zone, by_key, by_key.keys(), below=dict(_names_below(zone, content)), allow_lua=settings.ALLOW_LUA_RECORDS
+        zone, by_key, by_key.keys(), below=names_below(zone, content), allow_lua=settings.ALLOW_LUA_RECORDS
     )
     errors = [violation for violation in violations if violation.severity == Severity.ERROR]
     if errors:
         raise RuleViolations(errors)
-
-
-def _names_below(zone: str, content: Sequence[RRset]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for dname in content:
-        if dname.type == rdtypes.DNAME:
-            below = (r.name for r in content if r.name != dname.name and names.is_within(r.name, dname.name))
-            yield dname.name, tuple(dict.fromkeys(below))[:3]
 
 
 def _serial_in(zone: str, rrsets: Iterable[RRset]) -> int:

@@ -6,6 +6,7 @@ ZoneError
 ├── NameRefused           a zone cannot have this name
 │   ├── NameTaken
 │   └── NameReserved
+├── NamesTaken            some of many names are taken
 ├── PublishRefused        the draft is as it was; nothing was published
 │   ├── NothingToPublish
 │   ├── Conflicts         others published a change of the same RRset meanwhile
@@ -60,6 +61,15 @@ class NameTaken(NameRefused):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, f"The zone {name} exists already.")
+
+
+class NamesTaken(ZoneError):
+    """Zones of these names exist; none of the new zones was created."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        first, more = self.names[0], len(self.names) - 1
+        super().__init__(f"The zone {first} exists already{f', and {more} more' if more else ''}.")
 
 
 class NameReserved(NameRefused):

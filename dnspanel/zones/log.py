@@ -24,8 +24,9 @@ WITH head AS (
     SELECT sequence, epoch, %(at)s, %(author)s, %(channel)s, %(reason)s, %(form_id)s::uuid FROM head
     RETURNING sequence
 ), moved AS (
-    SELECT * FROM jsonb_to_recordset(%(zones)s::jsonb) AS z (
-        zone_id int, kind text, serial bigint, number int, rrset_count int, added int, changed int, removed int)
+    SELECT * FROM unnest(%(zone_id)s::int[], %(kind)s::text[], %(number)s::int[], %(serial)s::bigint[],
+        %(rrset_count)s::int[], %(added)s::int[], %(changed)s::int[], %(removed)s::int[])
+        AS z (zone_id, kind, number, serial, rrset_count, added, changed, removed)
 ), zone AS (
     UPDATE zones_zone z SET
         serial = moved.serial, revision = moved.number, rrset_count = moved.rrset_count,
@@ -96,7 +97,7 @@ def append_publication(
         "channel": channel,
         "reason": reason,
         "form_id": form_id,
-        "zones": json.dumps([{name: getattr(r, name) for name in _REVISION_FIELDS} for r in revisions]),
+        **{name: _array([getattr(r, name) for r in revisions]) for name in _REVISION_FIELDS},
         "changes": json.dumps([_row(change) for change in changes], ensure_ascii=False),
     }
     with connection.cursor() as cursor:
@@ -131,6 +132,11 @@ def open_log(**signal: Any) -> None:
 
 def _ring(sequence: int) -> None:
     published.send(sender=Publication, sequence=sequence)
+
+
+def _array(values: Iterable[int | str]) -> str:
+    """Numbers or plain words as PostgreSQL reads an array: psycopg would look at each of them for what to quote."""
+    return "{" + ",".join(map(str, values)) + "}"
 
 
 def _row(change: NewChange) -> dict[str, Any]:

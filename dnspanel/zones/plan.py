@@ -98,7 +98,7 @@ def _plan_zone(zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset]) -> Zon
     return ZonePlan(
         zone=zone,
         soa_before=soa_before,
-        soa_after=_next_soa(soa_before, wanted_soa),
+        soa_after=soa.next_soa(soa_before, wanted_soa),
         changes=tuple(changes),
         already_so=tuple(_planned(edit, near) for edit in merged.already_so),
         conflicts=merged.conflicts,
@@ -114,14 +114,6 @@ def _planned(edit: Edit, near: Mapping[Key, RRset]) -> PlannedChange:
 def _canonical(change: PlannedChange, zone: str) -> tuple[bytes, int]:
     inside = names.is_within(change.name, zone)
     return (relative_key(change.name, zone) if inside else b"\xff", change.type)
-
-
-def _next_soa(before: RRset | None, wanted: RRset | None) -> RRset | None:
-    """The wanted SOA; its serial counts only if it is greater than the zone's, else the zone's next one does."""
-    if before is None or wanted is None:
-        return wanted
-    now, asked = soa.serial_of(before), soa.serial_of(wanted)
-    return wanted if now < asked else soa.with_serial(wanted, now.next)
 
 
 def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset]) -> Iterator[Violation]:

@@ -108,11 +108,16 @@ class DraftCounts:
 
 def zone_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
     """Zones by name. Words of `search` must all be in the name; `has:<rdata>` finds zones with such a record."""
-    zones = zones_visible_to(user).filter(name__gt=_storable(after))
-    for word in _storable(search).split():
-        zones = zones.filter(_zone_matches(word))
+    zones = found_zones(zones_visible_to(user).filter(name__gt=_storable(after)), search)
     rows = [_zone_row(zone) for zone in zones.select_related("changed_by").order_by("name")[: limit + 1]]
     return Page(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
+
+
+def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
+    """Those of `zones` that a search finds, as `zone_page` describes it."""
+    for word in _storable(search).split():
+        zones = zones.filter(_zone_matches(word))
+    return zones
 
 
 def trash_page(*, user: Person, after: str = "", limit: int = 100) -> Page[ZoneRow]:
@@ -169,7 +174,7 @@ def type_counts(*, zone: Zone) -> tuple[tuple[int, int], ...]:
     """(type, RRsets of it) in the zone; empty for a zone too large to count."""
     if zone.rrset_count > COUNTED_RRSETS:
         return ()
-    counted = StoredRRset.objects.filter(zone=zone).values("type").annotate(n=Count("pk")).order_by("type")
+    counted = StoredRRset.objects.filter(zone=zone).values("type").annotate(n=Count("*")).order_by("type")
     return tuple((row["type"], row["n"]) for row in counted)
 
 

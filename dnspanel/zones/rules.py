@@ -116,6 +116,17 @@ def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
     return wanted
 
 
+def names_below(zone: str, rrsets: Iterable[RRset]) -> dict[str, tuple[str, ...]]:
+    """For each DNAME among all the RRsets of a zone, the first names that lie below it."""
+    content = list(rrsets)
+    found: dict[str, tuple[str, ...]] = {}
+    for dname in content:
+        if dname.type == rdtypes.DNAME:
+            below = (r.name for r in content if r.name != dname.name and names.is_within(r.name, dname.name))
+            found[dname.name] = tuple(dict.fromkeys(below))[:3]
+    return found
+
+
 def targets_of(rrset: RRset) -> set[str]:
     """The names that the served records point at."""
     found = {target for text in rrset.served for target in rdata.targets(rrset.type, text)}

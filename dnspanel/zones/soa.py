@@ -39,6 +39,14 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
     return replace(rrset, rdata=tuple(map(moved, rrset.rdata)), disabled=tuple(map(moved, rrset.disabled)))
 
 
+def next_soa(before: RRset | None, wanted: RRset | None) -> RRset | None:
+    """The wanted SOA; its serial counts only if it is greater than the zone's, else the zone's next one does."""
+    if before is None or wanted is None:
+        return wanted
+    now, asked = serial_of(before), serial_of(wanted)
+    return wanted if now < asked else with_serial(wanted, now.next)
+
+
 def same(one: RRset | None, other: RRset | None) -> bool:
     """Equal, apart from a SOA's serial, which moves with every publication."""
     if one is None or other is None:

@@ -14,7 +14,10 @@ from replication.rrset import RRset
 
 Key = tuple[str, int]
 
-_MANY_ZONES = 200
+# What a row is made of: name, owner key, type, TTL, rdata texts, anything, disabled texts, comment.
+RowFields = tuple[str, bytes, int, int, Sequence[str], object, Sequence[str], str]
+
+_CHUNK = 256 << 10
 _BEHIND_ALL = b"\xff" * 64  # no label has more than 63 bytes
 COLUMNS = "r.zone_id, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment"
 
@@ -29,6 +32,10 @@ WHERE r.zone_id = %s AND r.owner_key > %s AND r.owner_key < %s ORDER BY r.owner_
 """
 
 _WITH_RDATA = f"SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = %s AND r.rdata && %s::text[] LIMIT %s"
+
+_OF_ZONES = f"""
+SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = ANY(%s) ORDER BY r.zone_id, r.owner_key, r.type
+"""
 
 _DELETE = """
 DELETE FROM zones_rrset r USING unnest(%s::int[], %s::bytea[], %s::int[]) AS gone (zone_id, owner_key, type)
@@ -107,50 +114,83 @@ def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
         cursor.execute(_REPLACE, [json.dumps(rows, ensure_ascii=False)])
 
 
-def copy_rrsets(zones: Sequence[tuple[int, str, Iterable[RRset]]]) -> int:
-    """Add all RRsets of new zones (zone id, zone name, RRsets) by COPY; returns how many there were."""
-    count = 0
-    _count_zones_anew(len(zones))
-    with connection.wrap_database_errors, connection.cursor() as cursor, cursor.copy(_COPY) as copy:
-        for zone_id, zone_name, rrsets in zones:
-            lines = [_copy_line(zone_id, zone_name, rrset) for rrset in rrsets]
-            count += len(lines)
-            copy.write("".join(lines))
-    return count
+def rrsets_of_zones(zone_ids: Sequence[int]) -> dict[int, dict[Key, RRset]]:
+    """Every RRset of these zones, in canonical order, per zone; a zone that is not there has none."""
+    found: dict[int, dict[Key, RRset]] = {zone_id: {} for zone_id in zone_ids}
+    for zone_id, rrset in _rows(_OF_ZONES, [list(zone_ids)]):
+        found[zone_id][rrset.name, rrset.type] = rrset
+    return found
 
 
-def _count_zones_anew(added: int) -> None:
-    """PostgreSQL knows that there are many zones, if that is news to it.
+def sort_in_new_rdata() -> int:
+    """The index of rdata has no waiting entries; returns how many pages of them it had.
 
-    It plans the check of a foreign key once per connection; planned when
-    there were a dozen zones, it would read the whole table for each RRset.
+    Others write and search meanwhile. Whoever writes next would have to do
+    this, once too many entries wait; until then searches read all of them.
     """
-    if added < _MANY_ZONES:
-        return
     with connection.cursor() as cursor:
-        cursor.execute("SELECT reltuples FROM pg_class WHERE oid = 'zones_zone'::regclass")
-        if cursor.fetchone()[0] < 10 * _MANY_ZONES:
-            cursor.execute("ANALYZE zones_zone")
+        cursor.execute("SELECT gin_clean_pending_list('rrset_rdata')")
+        return int(cursor.fetchone()[0])
 
 
-def _copy_line(zone_id: int, zone_name: str, rrset: RRset) -> str:
-    r = rrset
-    key = relative_key(r.name, zone_name).hex()
-    disabled = _copy_array(r.disabled) if r.disabled else "{}"
-    name, comment = _copy_text(r.name), _copy_text(r.comment)
-    return f"{zone_id}\t{name}\t\\\\x{key}\t{r.type}\t{r.ttl}\t{_copy_array(r.rdata)}\t{disabled}\t{comment}\n"
+def copy_in(rows: Iterable[bytes]) -> int:
+    """Add rows that `copy_rows` wrote; returns how many there were."""
+    with connection.wrap_database_errors, connection.cursor() as cursor:
+        with cursor.copy(_COPY) as copy:
+            for chunk in _chunks(rows):
+                copy.write(chunk)
+        return int(cursor.rowcount)
+
+
+def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
+    """The rows of a zone's RRsets as COPY reads them: to be kept in a file, and copied in when the zone is created."""
+    start = f"{zone_id}\t"
+    lines = []
+    for name, key, type, ttl, texts, _, disabled, comment in rrsets:
+        if "\\" in name:
+            name = name.replace("\\", "\\\\")
+        rest = f"{_copy_array(disabled)}\t{copy_text(comment)}\n" if disabled or comment else "{}\t\n"
+        lines.append(f"{start}{name}\t\\\\x{key.hex()}\t{type}\t{ttl}\t{_copy_array(texts)}\t{rest}")
+    return "".join(lines).encode()
+
+
+def rows_of_zone(zone_id: int, zone_name: str, rrsets: Iterable[RRset]) -> bytes:
+    """The same for RRsets whose owner keys have to be found out."""
+    return copy_rows(
+        zone_id,
+        ((r.name, relative_key(r.name, zone_name), r.type, r.ttl, r.rdata, (), r.disabled, r.comment) for r in rrsets),
+    )
+
+
+def _chunks(rows: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in fewer pieces: most zones are small, and each write is a call into libpq."""
+    waiting: list[bytes] = []
+    size = 0
+    for row in rows:
+        waiting.append(row)
+        size += len(row)
+        if size >= _CHUNK:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    yield b"".join(waiting)
 
 
 def _copy_array(texts: Sequence[str]) -> str:
     """A text[] literal in COPY's text form: quoted for the array, then escaped for COPY."""
-    joined = '","'.join(texts)
-    if "\\" not in joined and joined.count('"') == 2 * (len(texts) - 1):
-        return '{"' + _copy_text(joined) + '"}'
-    quoted = ",".join('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
-    return "{" + _copy_text(quoted) + "}"
+    if not texts:
+        return "{}"
+    joined = texts[0] if len(texts) == 1 else "\0".join(texts)  # PostgreSQL has no NUL in a text
+    if "\\" in joined:
+        joined = joined.replace("\\", "\\\\\\\\")
+    if '"' in joined:
+        joined = joined.replace('"', '\\\\"')
+    if not joined.isprintable():
+        joined = joined.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r").replace("\0", '","')
+    return f'{{"{joined}"}}'
 
 
-def _copy_text(text: str) -> str:
+def copy_text(text: str) -> str:
+    """A text as COPY reads it."""
     if "\\" in text:
         text = text.replace("\\", "\\\\")
     if text.isprintable():

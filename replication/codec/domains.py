@@ -24,6 +24,7 @@ import ipaddress
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 
 from replication.codec import archive
 from replication.errors import BadBytes, UnknownSchema
@@ -105,6 +106,21 @@ def encode_domain(obj: ZoneObject, schema: int) -> bytes:
             catalog,
         )
     )
+
+
+def encode_native(name: str, id: int, schema: int) -> bytes:
+    """As `encode_domain` for a zone of which only name and id are known, but made for many."""
+    before, between, behind = _native_frame(schema)
+    return before + archive.encode_name(name) + between + _U32.pack(id) + behind
+
+
+@cache
+def _native_frame(schema: int) -> tuple[bytes, bytes, bytes]:
+    """What stands before the name, between it and the id, and behind the id."""
+    name, id = "name.frame.", 0x7EADBEEF
+    before, _, rest = encode_domain(ZoneObject(name, id), schema).partition(archive.encode_name(name))
+    between, _, behind = rest.partition(_U32.pack(id))
+    return before, between, behind
 
 
 def decode_domain(body: bytes) -> ZoneObject:

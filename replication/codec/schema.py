@@ -16,7 +16,6 @@ from enum import Enum, IntEnum
 from uuid import UUID
 
 from replication.codec import domains, header, keys
-from replication.codec.domains import ZoneObject
 from replication.errors import UnknownSchema
 
 
@@ -122,11 +121,7 @@ class Schema:
         """The rows that make a zone known: its object, native, and its index row."""
         key, value = self.index_row(name, zone_id)
         return [
-            (
-                Dbi.DOMAINS,
-                self.row_id_key(zone_id),
-                domains.encode_domain(ZoneObject(name, zone_id), self.number),
-            ),
+            (Dbi.DOMAINS, self.row_id_key(zone_id), domains.encode_native(name, zone_id, self.number)),
             (Dbi.DOMAINS_INDEX, key, value),
         ]
 

@@ -15,8 +15,9 @@ with empty content and TTL 0.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from replication import names, rdtypes
 from replication.errors import BadBytes
@@ -25,6 +26,7 @@ ENT = 0  # the type of an empty non-terminal's row
 
 _LENGTH = struct.Struct("<H")
 _TAIL = struct.Struct("<IBBB")
+_LENGTHS = [_LENGTH.pack(length) for length in range(256)]
 _OWNER_OFFSET = 12 + 5
 _POINTER = 0xC0
 
@@ -50,10 +52,19 @@ def encode_records(records: Iterable[StoredRecord]) -> bytes:
     )
 
 
-def encode_rrset(contents: Iterable[bytes], ttl: int, auth: bool, ordername: bool = False) -> bytes:
+def encode_rrset(contents: Sequence[bytes], ttl: int, auth: bool, ordername: bool = False) -> bytes:
     """The body of one RRset's row, from the wire forms of its rdata."""
-    tail = _TAIL.pack(ttl, auth, False, ordername)
+    tail = _tail(ttl, auth, ordername)
+    if len(contents) == 1:
+        content = contents[0]
+        return (_LENGTHS[len(content)] if len(content) < 256 else _LENGTH.pack(len(content))) + content + tail
     return b"".join([_LENGTH.pack(len(content)) + content + tail for content in contents])
+
+
+@lru_cache(maxsize=1024)
+def _tail(ttl: int, auth: bool, ordername: bool) -> bytes:
+    """What stands behind each rdata of an RRset; few different ones occur, millions of times."""
+    return _TAIL.pack(ttl, auth, False, ordername)
 
 
 def decode_records(body: bytes) -> tuple[StoredRecord, ...]:

@@ -61,8 +61,10 @@ def ask(node: Address, wire: bytes, timeout: float = 2.0) -> set[bytes]:
         return addresses_in(sock.recv(4096))
 
 
-def wait_for(nodes: Sequence[Address], name: str, address: str, *, timeout: float = 10.0) -> list[float]:
-    """Seconds of the monotonic clock at which each node first answered exactly `address`.
+def wait_for(
+    nodes: Sequence[Address], name: str, address: str, *, timeout: float = 10.0, every: float = POLL_SECONDS
+) -> list[float]:
+    """Seconds of the monotonic clock at which each node first answered exactly `address`, asked `every` so many.
 
     Raises TimeoutError, naming the nodes that did not.
     """
@@ -80,19 +82,21 @@ def wait_for(nodes: Sequence[Address], name: str, address: str, *, timeout: floa
                 if time.monotonic() > deadline:
                     late = [f"{host}:{port}" for i, (host, port) in enumerate(nodes) if i not in seen]
                     raise TimeoutError(f"{name} is not {address} at {', '.join(late)} after {timeout:.0f} s")
-                _poll(selector, query(name), wanted, seen)
+                _poll(selector, query(name), wanted, seen, every)
         finally:
             for key in list(selector.get_map().values()):
                 key.fileobj.close()  # type: ignore[union-attr]
     return [seen[index] for index in range(len(nodes))]
 
 
-def _poll(selector: selectors.BaseSelector, wire: bytes, wanted: set[bytes], seen: dict[int, float]) -> None:
+def _poll(
+    selector: selectors.BaseSelector, wire: bytes, wanted: set[bytes], seen: dict[int, float], every: float
+) -> None:
     """Send to every node that has not answered yet, and read what comes within one interval."""
     for key in selector.get_map().values():
         if key.data not in seen:
             key.fileobj.send(wire)  # type: ignore[union-attr]
-    end = time.monotonic() + POLL_SECONDS
+    end = time.monotonic() + every
     while (left := end - time.monotonic()) > 0:
         for key, _ in selector.select(left):
             reply = key.fileobj.recv(4096)  # type: ignore[union-attr]

@@ -56,6 +56,10 @@ class BenchStack:
         pids = [self.stack.supervisor.pid(f"{name}-agent") for name in self.stack.node_names]
         return [psutil.Process(pid).memory_info().rss / 2**20 for pid in pids if pid]
 
+    def supervisor_pid(self) -> int:
+        """The process that started all others of the stack."""
+        return psutil.Process(self.stack.supervisor.pid("redis")).ppid()
+
     def restart_agents(self) -> None:
         """Every agent is a new process, so that what it reports as its largest belongs to what follows."""
         for name in self.stack.node_names:

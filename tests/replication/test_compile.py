@@ -1,15 +1,16 @@
 """Compiling a zone whole, and compiling only what changed."""
 
+import random
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replication import names, rrset
+from replication import names, rdata, rrset
 from replication.codec import keys, values
 from replication.codec.dnssec import Nsec3, nsec3_hash
-from replication.compile import Row, compile_changes, compile_zone
+from replication.compile import Row, WireRRset, _general_rows, _owned, compile_changes, compile_wires, compile_zone
 from replication.errors import BadRRset
 from replication.rdata import type_from_text, type_to_text
 from replication.rdtypes import AAAA, CNAME, DS, NS, SOA, TXT, A
@@ -73,6 +74,42 @@ def test_rows_come_in_the_order_of_record_keys() -> None:
     record_keys = [keys.record_key(1, rel, type) for rel, type, _ in rows]
     assert record_keys == sorted(record_keys)
     assert rows[0][:2] == (keys.APEX, NS)
+
+
+def in_wire_form(rrsets: list[RRset]) -> list[WireRRset]:
+    return [
+        (
+            keys.relative_key(item.name, ZONE),
+            item.type,
+            item.ttl,
+            [rdata.to_wire(item.type, text) for text in item.served],
+        )
+        for item in rrsets
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["www A", "www AAAA"],
+        ["a.b.c A", "x.b.c A", "d TXT"],
+        ["a.b.c A", "b.c TXT", "c A"],
+        ["sub NS", "sub DS", "ns.sub A", "x.y.sub A"],
+        ["x.sub NS", "a.b.x.sub A", "www DS"],
+    ],
+)
+def test_wire_forms_compile_as_texts_do(lines: list[str]) -> None:
+    """Against the general way, which `compile_wires` takes only where something is delegated."""
+    rrsets = zone_of(*lines)
+    expected = _general_rows(ZONE, _owned(in_wire_form(rrsets)), None)
+    assert compile_wires(ZONE, in_wire_form(rrsets)) == expected
+    assert compile_wires(ZONE, reversed(in_wire_form(rrsets))) == expected
+    assert compile_zone(ZONE, rrsets) == expected
+
+
+def test_an_rrset_without_served_records_is_absent() -> None:
+    rrsets = in_wire_form(zone_of("www A"))
+    assert compile_wires(ZONE, [*rrsets, (b"a\0b\0", A, 60, []), (b"sub\0", NS, 60, [])]) == compile_wires(ZONE, rrsets)
 
 
 def test_a_name_between_two_names_gets_an_empty_non_terminal() -> None:
@@ -147,6 +184,19 @@ TYPES = st.sampled_from([A, TXT, NS, NS, DS, AAAA])
 CONTENT = st.dictionaries(st.tuples(NAMES, TYPES), st.integers(0, 2), max_size=14)
 # A TTL of None deletes.
 EDITS = st.dictionaries(st.tuples(NAMES, TYPES), st.none() | st.integers(0, 2), max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(content=CONTENT, order=st.randoms(use_true_random=False))
+def test_the_fast_way_and_the_general_way_compile_the_same(
+    content: dict[tuple[str, int], int], order: random.Random
+) -> None:
+    rrsets = in_wire_form([one(*key, ttl) for key, ttl in content.items()])
+    expected = _general_rows(ZONE, _owned(rrsets), None)
+    order.shuffle(rrsets)
+    assert compile_wires(ZONE, rrsets) == expected
+    plain = [item for item in rrsets if item[1] != NS or item[0] == keys.APEX]
+    assert compile_wires(ZONE, iter(plain)) == _general_rows(ZONE, _owned(plain), None)
 
 
 @settings(max_examples=600, deadline=None)

@@ -14,7 +14,7 @@ def test_released_pages_no_longer_count_and_can_be_read_again(tmp_path: Path) ->
     with path.open("rb") as file, mmap.mmap(file.fileno(), SIZE, mmap.MAP_SHARED, mmap.PROT_READ) as pages:
         assert sum(pages[:: mmap.PAGESIZE]) == SIZE // mmap.PAGESIZE * ord("x")
         touched = mapped.file_bytes_resident()
-        mapped.release({str(path)})
+        mapped.release(mapped.ranges_of({str(path)}))
         assert mapped.file_bytes_resident() <= touched - SIZE * 3 // 4
         assert pages[SIZE - 1] == ord("x")
 
@@ -25,7 +25,7 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
     with path.open("rb") as file, mmap.mmap(file.fileno(), SIZE, mmap.MAP_SHARED, mmap.PROT_READ) as pages:
         sum(pages[:: mmap.PAGESIZE])
         touched = mapped.file_bytes_resident()
-        mapped.release({str(tmp_path / "another")})
+        mapped.release(mapped.ranges_of({str(tmp_path / "another")}))
         assert mapped.file_bytes_resident() >= touched - SIZE // 4
 
 

@@ -18,12 +18,15 @@ from replication.segment import (
     SIGNATURE_SIZE,
     Kind,
     Op,
+    PackedPuts,
     Segment,
     ZoneMark,
     arrange,
     digest_bytes,
     open_segment,
     open_segments,
+    pack_puts,
+    record_puts,
     row_digest,
     seal,
 )
@@ -246,3 +249,52 @@ def test_a_segment_compares_without_its_source() -> None:
     one, other = open_segment(sealed(), PUBLIC_KEYS), open_segment(sealed(), PUBLIC_KEYS)
     assert isinstance(one, Segment)
     assert one == other
+
+
+# --- rows packed beforehand
+
+
+def packed_rows(zone_ids: range) -> tuple[PackedPuts, list[Op]]:
+    """Two rows of each zone, packed, and as operations."""
+    rows = [(b"\0", 6, b"soa"), (b"www\0", 1, b"address")]
+    puts = PackedPuts(pack_puts(record_puts(zone_id, rows)[0] for zone_id in zone_ids), 2 * len(zone_ids))
+    ops = [
+        Op(Kind.PUT, Dbi.RECORDS, zone_id.to_bytes(4, "big") + rel + b"\0" + type.to_bytes(2, "big"), body)
+        for zone_id in zone_ids
+        for rel, type, body in rows
+    ]
+    return puts, ops
+
+
+def seal_packed(puts: PackedPuts, ops: list[Op], marks: list[ZoneMark]) -> bytes:
+    return seal(
+        schema=4, cluster=CLUSTER, epoch=EPOCH, first=5, last=6, time_ns=TIME_NS, digest_main=b"m" * 16,
+        digest_records=b"r" * 16, marks=marks, ops=ops, key=SIGNING_KEY, puts=puts,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("zones", [1, 3, 5000])
+def test_rows_packed_beforehand_are_spliced_into_one_stream(zones: int) -> None:
+    zone_ids = range(1, zones + 1)
+    puts, ops = packed_rows(zone_ids)
+    marks = [ZoneMark(zone_id, f"zone{zone_id}.test.", 1) for zone_id in zone_ids]
+    objects = [Op(Kind.PUT, Dbi.DOMAINS, zone_id.to_bytes(4, "little"), b"object") for zone_id in zone_ids]
+    spliced = open_segment(seal_packed(puts, objects, marks), PUBLIC_KEYS)
+    usual = open_segment(sealed(ops + objects, marks), PUBLIC_KEYS)
+    assert list(spliced.ops()) == list(usual.ops())
+    assert list(spliced.marks()) == marks
+    assert (spliced.main_op_count, spliced.record_op_count) == (usual.main_op_count, usual.record_op_count)
+
+
+def test_records_beside_packed_ones_are_refused() -> None:
+    puts, _ = packed_rows(range(1, 3))
+    with pytest.raises(BadSegment, match="packed"):
+        seal_packed(puts, OPS, MARKS)
+
+
+def test_packed_rows_of_another_number_are_noticed() -> None:
+    puts, ops = packed_rows(range(1, 3))
+    assert [row for run in puts.runs() for row in run.rows] == [(op.key, op.body) for op in ops]  # type: ignore[union-attr]
+    for count, words in ((3, "follow"), (5, "early")):
+        with pytest.raises(BadSegment, match=words):
+            list(PackedPuts(puts.packed, count).runs())

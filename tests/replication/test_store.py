@@ -4,24 +4,39 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import lmdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from replication import mapped, rdtypes
-from replication.applying import ZONE_ROWS_IN_ONE
+from replication import applying, mapped, rdtypes
+from replication.applying import ZONE_ROWS_IN_ONE, _Writer
 from replication.codec import keys, values
 from replication.codec.schema import Dbi
 from replication.compile import compile_zone
 from replication.errors import BadBytes, BadSegment, Busy, Diverged, Gap, MapFull, WrongCluster, WrongEpoch
 from replication.position import Position
-from replication.segment import Kind, Op, ZoneMark, digest_bytes, open_segment, row_digest
+from replication.segment import Kind, Op, ZoneMark, digest_bytes, open_segment, row_digest, seal
 from replication.store import OWN_DBI, Store
-from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone
+from tests.replication.panel import (
+    CLUSTER,
+    EPOCH,
+    MAP_SIZE,
+    PUBLIC_KEYS,
+    SIGNING_KEY,
+    TIME_NS,
+    Panel,
+    records,
+    small_zone,
+)
 
 ZONE = "example.test."
 OTHER = UUID("f0000000-0000-4000-8000-00000000000f")
@@ -417,7 +432,7 @@ def large_history(panel: Panel, zones: int = 3000) -> bytes:
 def test_a_large_segment_is_applied_in_short_transactions(node_path: Path, panel: Panel) -> None:
     sealed = large_history(panel)
     with open_node(node_path) as store:
-        applied = store.apply(open_segment(sealed, PUBLIC_KEYS), hold_seconds=0.02)
+        applied = store.apply(open_segment(sealed, PUBLIC_KEYS), hold_seconds=0.005)
         assert applied.commits > 10
         assert applied.longest_hold_ms < 200, "a loaded machine may stretch it; ten times the limit is a fault"
         assert store.digests() == panel.store.digests()
@@ -474,19 +489,157 @@ def test_readers_see_each_zone_whole_while_it_changes(node_path: Path, panel: Pa
     assert torn == []
 
 
+# --- batches: many rows with one call of LMDB
+
+
+def rows_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applying, "_SMALLEST_BATCH", 1 << 30)
+
+
+def batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run of puts is offered as a batch, and transactions end after a few rows."""
+    monkeypatch.setattr(applying, "_SMALLEST_BATCH", 1)
+    monkeypatch.setattr(applying, "_BATCH_ROWS_PER_ROW", 1)
+    monkeypatch.setattr(applying, "_ROWS_PER_TRANSACTION", 5)
+
+
+BODIES = st.binary(min_size=1, max_size=40)
+ZONE_IDS = st.integers(1, 12)
+RECORD_KEYS = st.builds(keys.record_key, ZONE_IDS, st.sampled_from([b"\0", b"a\0", b"a\0b\0", b"www\0"]), st.just(1))
+
+
+@st.composite
+def some_ops(draw: st.DrawFn) -> list[Op]:
+    """Operations on few keys, so that segments meet each other's rows; each key once."""
+    puts = draw(st.dictionaries(RECORD_KEYS, BODIES, max_size=25))
+    deleted = draw(st.sets(RECORD_KEYS, max_size=4)) - puts.keys()
+    cleared = draw(st.sets(ZONE_IDS, max_size=1))
+    objects = draw(st.dictionaries(ZONE_IDS, BODIES, max_size=6))
+    gone = draw(st.sets(ZONE_IDS, max_size=2)) - objects.keys()
+    return [
+        *(Op(Kind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(zone_id)) for zone_id in cleared),
+        *(Op(Kind.PUT, Dbi.RECORDS, key, body) for key, body in puts.items()),
+        *(Op(Kind.DELETE, Dbi.RECORDS, key) for key in deleted),
+        *(Op(Kind.DELETE, Dbi.DOMAINS, keys.encode_row_id(zone_id, big_endian=False)) for zone_id in gone),
+        *(
+            Op(Kind.PUT, Dbi.DOMAINS, keys.encode_row_id(zone_id, big_endian=False), o)
+            for zone_id, o in objects.items()
+        ),
+        *(
+            Op(Kind.PUT, Dbi.DOMAINS_INDEX, o + bytes((zone_id,)), zone_id.to_bytes(4, "little"))
+            for zone_id, o in objects.items()
+        ),
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(segments=st.lists(some_ops(), min_size=1, max_size=4), schema=st.sampled_from([4, 6]), replayed=st.booleans())
+def test_rows_put_in_batches_are_those_put_one_by_one(segments: list[list[Op]], schema: int, replayed: bool) -> None:
+    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        rows_one_by_one(patch)
+        (Path(directory) / "node").mkdir()
+        panel = Panel(Path(directory), schema)
+        for ops in segments:
+            panel.seal(ops, [])
+        panel.close()
+        node = Path(directory) / "node" / "pdns.lmdb"
+        batches_of_any_size(patch)
+        with open_node(node, schema) as store:
+            if replayed:  # some transactions of each segment are there already, but not its position
+                patch.setattr(_Writer, "complete", _fail)
+                for sealed in panel.segments[:1]:
+                    with pytest.raises(Failure):
+                        apply(store, sealed)
+                patch.undo()
+                batches_of_any_size(patch)
+            apply(store, *panel.segments)
+        assert dump(node) == dump(Path(directory) / "panel.lmdb")
+
+
+class Failure(Exception):
+    """What stands for a crash."""
+
+
+def _fail(*_: object, **__: object) -> None:
+    raise Failure
+
+
+def test_new_zones_are_put_in_batches_and_lie_densely(
+    node_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed = large_history(panel, 6000)
+    calls = 0
+    put = _Writer._put
+
+    def counting(*arguments: Any) -> None:
+        nonlocal calls
+        calls += 1
+        put(*arguments)
+
+    monkeypatch.setattr(_Writer, "_put", counting)
+    with open_node(node_path) as store:
+        assert store.apply(open_segment(sealed, PUBLIC_KEYS)).rows == 36_000
+        assert store.digests() == panel.store.digests()
+        size = sum(len(key) + len(body) + 10 for zone_id in range(1, 6001) for key, body in store.rows(zone_id).raw())
+    assert calls == 12_000, "those of the main file, whose tables alternate here"
+    assert Path(f"{node_path}-0").stat().st_size < size * 1.25
+
+
+def test_batches_before_zones_that_exist_are_put_all_the_same(node_path: Path, panel: Panel) -> None:
+    later = [Op(Kind.PUT, *row) for row in created_rows(panel, range(5000, 5010))]
+    earlier = [Op(Kind.PUT, *row) for row in created_rows(panel, range(100, 600))]
+    segments = [panel.seal(later, []), panel.seal(earlier, [])]
+    with open_node(node_path) as store:
+        apply(store, *segments)
+        assert store.digests() == panel.store.digests()
+        assert len(_rows(store, 599)) == 4
+
+
+def created_rows(panel: Panel, zone_ids: Iterable[int]) -> Iterator[tuple[Dbi, bytes, bytes]]:
+    rows = compile_zone("a.test.", small_zone("a.test."))
+    for zone_id in zone_ids:
+        yield from ((Dbi.RECORDS, keys.record_key(zone_id, rel, type), body) for rel, type, body in rows)
+        yield from panel.store.schema.zone_rows(zone_id, f"zone{zone_id}.test.")
+
+
+def test_our_own_rows_are_refused_among_many(node_path: Path, panel: Panel) -> None:
+    for key in (keys.record_key(keys.MAX_ZONE_ID, keys.APEX, rdtypes.TXT), b"\0\0\1"):
+        puts = [Op(Kind.PUT, *row) for row in created_rows(panel, range(1, 30)) if row[0] is Dbi.RECORDS]
+        panel.sequence = 0
+        with pytest.raises(BadSegment, match="key"):
+            panel.seal([*puts, Op(Kind.PUT, Dbi.RECORDS, key, b"body")], [])
+
+
+def test_a_row_altered_among_many_is_noticed(node_path: Path, panel: Panel) -> None:
+    sealed = large_history(panel, 2000)
+    wrong = panel.store.digests()
+    ops = list(open_segment(sealed, PUBLIC_KEYS).ops())
+    at = next(number for number, op in enumerate(ops) if op.key.startswith(keys.zone_prefix(1000)))
+    ops[at] = ops[at]._replace(body=ops[at].body[:-1] + b"\1")
+    false = seal(
+        schema=4, cluster=CLUSTER, epoch=EPOCH, first=1, last=1, time_ns=TIME_NS, digest_main=wrong[0],
+        digest_records=wrong[1], marks=[], ops=ops, key=SIGNING_KEY,
+    )  # fmt: skip
+    with open_node(node_path) as store, pytest.raises(Diverged):
+        apply(store, false)
+
+
 # --- crashes
 
 
 CRASHING = """
 import os, signal, sys
 from pathlib import Path
-from replication import applying
+from replication import applying, operations
 from replication.segment import open_segment
 from replication.store import Store
 from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS
 
 path, segment_file, die_at = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 applying._ROWS_PER_TRANSACTION = 25
+if sys.argv[5] == "batches":
+    applying._SMALLEST_BATCH = applying._BATCH_ROWS_PER_ROW = 1
+    operations._LONGEST_RUN = 20
 seen = 0
 
 def at(point):
@@ -502,28 +655,39 @@ def dying_commit(self, row):
     at("after")
 applying._Writer._commit = dying_commit
 put = applying._Writer._put
-def dying_put(self, op):
-    put(self, op)
+def dying_put(self, dbi, key, body):
+    put(self, dbi, key, body)
     if self.rows % 10 == 0:
         at("between two rows")
 applying._Writer._put = dying_put
+put_batch = applying._Writer._put_batch
+batches = 0
+def dying_put_batch(self, puts):
+    global batches
+    done = put_batch(self, puts)
+    batches += done
+    at("after a batch")
+    return done
+applying._Writer._put_batch = dying_put_batch
 
 with Store.open(path, int(sys.argv[4]), MAP_SIZE, cluster=CLUSTER) as store:
     for sealed in sorted(segment_file.iterdir()):
         store.apply(open_segment(sealed.read_bytes(), PUBLIC_KEYS))
-print(seen)
+print(seen, batches)
 """
 
 
-def run_and_kill(path: Path, segments: Path, die_at: int, schema: int) -> subprocess.CompletedProcess[str]:
+def run_and_kill(
+    path: Path, segments: Path, die_at: int, schema: int, how: str = "rows"
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", CRASHING, str(path), str(segments), str(die_at), str(schema)],
+        [sys.executable, "-c", CRASHING, str(path), str(segments), str(die_at), str(schema), how],
         capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=60, check=False,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("schema", [4, 6])
-def test_killed_anywhere_and_applied_again_the_store_is_the_same(tmp_path: Path, schema: int) -> None:
+@pytest.mark.parametrize(("schema", "how"), [(4, "rows"), (4, "batches"), (6, "batches")])
+def test_killed_anywhere_and_applied_again_the_store_is_the_same(tmp_path: Path, schema: int, how: str) -> None:
     (tmp_path / "panel").mkdir()
     panel = Panel(tmp_path / "panel", schema)
     segments = tmp_path / "segments"
@@ -532,18 +696,19 @@ def test_killed_anywhere_and_applied_again_the_store_is_the_same(tmp_path: Path,
         (segments / f"{number:03}").write_bytes(sealed)
     expected = panel.store.digests()
     panel.close()
-    calm = run_and_kill(tmp_path / "calm", segments, 0, schema)
+    calm = run_and_kill(tmp_path / "calm", segments, 0, schema, how)
     assert calm.returncode == 0, calm.stderr
-    points = int(calm.stdout)
+    points, batches = map(int, calm.stdout.split())
     assert points > 40
+    assert (batches > 10) == (how == "batches")
     wanted = dump(tmp_path / "calm")
     # One store that is killed at every single point in turn: each start continues what the last one left.
     path = tmp_path / "killed"
     for die_at in [*range(1, points, 3), 1, 2, 3]:
-        if run_and_kill(path, segments, die_at, schema).returncode == 0:
+        if run_and_kill(path, segments, die_at, schema, how).returncode == 0:
             break
     else:
-        assert run_and_kill(path, segments, 0, schema).returncode == 0
+        assert run_and_kill(path, segments, 0, schema, how).returncode == 0
     assert dump(path) == wanted
     with open_node(path, schema) as store:
         assert store.digests() == expected
@@ -598,10 +763,10 @@ def test_another_writer_of_our_row_stops_the_application(node_path: Path, panel:
 
     seen = 0
 
-    def watch(op: Op) -> None:
+    def watch(keys_: Sequence[bytes]) -> None:
         nonlocal seen
-        seen += 1
-        if seen == 4000:
+        before, seen = seen, seen + len(keys_)
+        if before < 2000 <= seen:
             worker = threading.Thread(target=meddle)
             worker.start()
             time.sleep(0.3)
@@ -627,6 +792,6 @@ def test_released_pages_leave_memory(node_path: Path, panel: Panel) -> None:
         apply(store, sealed)
         assert sum(1 for zone_id in range(1, 6001) for _ in store.rows(zone_id).raw()) == 24000
         held = mapped.file_bytes_resident()
-        mapped.release((str(node_path), f"{node_path}-0"))
+        mapped.release(mapped.ranges_of((str(node_path), f"{node_path}-0")))
         assert mapped.file_bytes_resident() < held - (1 << 20)
         assert len(_rows(store, 17)) == 4

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from replication import rdtypes, verify
 from replication.codec import keys
@@ -141,3 +143,19 @@ def test_a_sample_is_bounded_and_spread_over_the_whole(length: int) -> None:
         gaps = {after - before for before, after in zip(sample.items, sample.items[1:], strict=False)}
         assert len(gaps) == 1, "evenly spread"
         assert sample.items[-1] >= length / 2
+
+
+@given(st.lists(st.integers(0, 40), max_size=30))
+def test_a_sample_of_many_at_once_is_that_of_one_after_the_other(sizes: list[int]) -> None:
+    single: Sample[int] = Sample(8)
+    many: Sample[int] = Sample(8)
+    offered = 0
+    for size in sizes:
+        items = range(offered, offered + size)
+        offered += size
+        many.extend(items)
+        for item in items:
+            single.add(item)
+    assert many.items == single.items
+    assert len(many.items) <= 8
+    assert len(many.items) >= min(offered, 4)

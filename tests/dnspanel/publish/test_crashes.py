@@ -13,11 +13,13 @@ from django.db import connection
 from django.utils import timezone
 
 from dnspanel.publish.encode import encode_step
-from dnspanel.publish.models import Segment
+from dnspanel.publish.models import PreparedRows, Segment
 from dnspanel.publish.rebuild import audit_store
 from dnspanel.zones import edit
+from dnspanel.zones.models import Zone
 from replication import rdtypes
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
+from tests.dnspanel.publish.test_prepared import NAMES, prepare, publish_zones
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,6 +46,7 @@ if point == "before the object": encode.put_object = die
 if point == "after the object": encode.put_object = then_die(encode.put_object)
 if point == "after the row": signals.segment_sealed.send_robust = die
 if point == "before apply": Store.apply = die
+if point == "before the drop": encode.drop_prepared = die
 if point == "after apply": Store.apply = then_die(Store.apply)
 encode.encode_step(now=timezone.now())
 print("not killed")
@@ -84,6 +87,24 @@ def test_after_a_kill_the_next_publisher_goes_on_without_gap_or_duplicate(
     assert audit is not None
     assert audit.equal
     assert encode_step(now=timezone.now()) is None
+
+
+@pytest.mark.parametrize(
+    "point",
+    ["before the object", "after the object", "after the row", "before apply", "after apply", "before the drop"],
+)
+def test_what_was_prepared_is_published_once_and_gone_after_a_kill(publisher_directory: Path, point: str) -> None:
+    create("example.test.")
+    encode_all()
+    prepare(publish_zones())
+    encode_and_die(publisher_directory, point)
+    change(Zone.objects.get(name=NAMES[0]), rrset(f"new.{NAMES[0]}", rdtypes.A, "192.0.2.3"))
+    encode_all()
+    assert list(Segment.objects.order_by("first").values_list("first", "last")) == [(1, 1), (2, 2), (3, 3)]
+    audit = audit_store(schema=4)
+    assert audit is not None
+    assert audit.equal
+    assert not PreparedRows.objects.exists()
 
 
 def test_the_same_range_sealed_again_is_the_same_object(publisher_directory: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 
-from dnspanel.publish.objects import object_name, open_object, put_object
+from dnspanel.publish.objects import delete_object, object_name, open_object, put_object
 from replication.errors import BadSegment
 
 
@@ -50,3 +50,11 @@ def test_of_two_writers_of_one_name_the_first_one_stays(publisher_directory: Pat
     storage._save("4/x", ContentFile(b"first"))
     storage._save("4/x", ContentFile(b"second"))
     assert [path.read_bytes() for path in files(publisher_directory)] == [b"first"]
+
+
+def test_an_object_can_be_removed_twice() -> None:
+    put_object(name(b"segment"), b"segment")
+    for _ in range(2):
+        delete_object(name(b"segment"))
+    with pytest.raises(BadSegment, match="missing"):
+        open_object(name(b"segment"))

@@ -78,6 +78,17 @@ def test_a_deleted_zone_is_not_marked_as_a_referrer() -> None:
     assert set(marks_of_next_segment()) == {"target.test."}
 
 
+def test_a_cname_with_disabled_records_beside_it_is_found_by_each_of_them() -> None:
+    """Which of its records comes first says nothing about which one is served."""
+    target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
+    for name, off in (("first.test.", "aaa.example.net."), ("last.test.", "zzzzz.example.net.")):
+        alias = make(f"a.{name}", rdtypes.CNAME, 300, ["www.target.test.", off], [off])
+        create(name, alias)
+    marks_of_next_segment()
+    change_address(target, "192.0.2.2")
+    assert set(marks_of_next_segment()) == {"target.test.", "first.test.", "last.test."}
+
+
 def test_a_circle_of_cnames_ends() -> None:
     one = create("one.test.", make("www.one.test.", rdtypes.A, 300, ["192.0.2.1"]), cname("x.one.test.", "y.two.test."))
     create("two.test.", cname("y.two.test.", "x.one.test."))

@@ -16,14 +16,18 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission, can
 from dnspanel.fleet.models import Node
+from dnspanel.transfer import jobs
+from dnspanel.transfer.models import ImportZone, SourceKind
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.people import NOW
 
 READ, EDIT, NODES, PEOPLE = Permission.READ, Permission.EDIT, Permission.NODES, Permission.PEOPLE
 EVERYBODY = None
 ZONE = {"zone_name": "example.test."}
 REVISION = {**ZONE, "number": 1}
 RRSET = {"name": "www.example.test.", "type": "A"}
+IMPORT = {"job_id": 0}
 NODE = {"name": "ns1"}
 ENROLLING = {"name": "ns2"}
 
@@ -65,6 +69,14 @@ DOORS = [
     Door("zone-delete", "GET", EDIT, ZONE),
     Door("zone-delete", "POST", EDIT, ZONE),
     Door("zone-restore", "POST", EDIT, {"zone_id": 0}),
+    # Exports
+    Door("zone-export", "GET", READ, ZONE),
+    Door("zone-export-file", "GET", READ, {**ZONE, "format": "bind"}),
+    Door("zone-exports", "GET", READ),
+    Door("zone-exports", "POST", READ),
+    Door("zone-export-job", "GET", READ, {"export_id": 1}),
+    Door("zone-export-cancel", "POST", READ, {"export_id": 1}),
+    Door("zone-export-download", "GET", READ, {"export_id": 1}),
     # The editor
     Door("zone-detail", "GET", READ, ZONE),
     Door("zone-news", "GET", READ, ZONE, {"revision": "1"}),
@@ -95,6 +107,41 @@ DOORS = [
     Door("zone-revision", "GET", READ, REVISION),
     Door("zone-revision-undo", "POST", EDIT, REVISION),
     Door("zone-return", "POST", EDIT, REVISION),
+    # Imports
+    Door("import-list", "GET", EDIT),
+    Door("import-new", "GET", EDIT),
+    Door("import-new", "POST", EDIT),
+    Door("import-source", "GET", EDIT, {"source": "axfr"}),
+    Door("import-source", "POST", EDIT, {"source": "axfr"}),
+    Door("import-detail", "GET", EDIT, IMPORT),
+    Door("import-upload", "GET", EDIT, IMPORT),
+    Door("import-upload", "POST", EDIT, IMPORT),
+    Door("import-uploaded", "POST", EDIT, IMPORT),
+    Door("import-columns", "GET", EDIT, IMPORT),
+    Door("import-columns", "POST", EDIT, IMPORT),
+    Door("import-options", "POST", EDIT, IMPORT),
+    Door("import-choose", "POST", EDIT, IMPORT),
+    Door("import-zones", "GET", EDIT, IMPORT),
+    Door("import-zone", "GET", EDIT, {**IMPORT, "row_id": 0}),
+    Door("import-plan", "POST", EDIT, IMPORT),
+    Door("import-apply", "POST", EDIT, IMPORT),
+    Door("import-replan", "POST", EDIT, IMPORT),
+    Door("import-faults", "GET", EDIT, IMPORT),
+    Door("import-faults-csv", "GET", EDIT, IMPORT),
+    Door("import-fix", "GET", EDIT, IMPORT),
+    Door("import-fix", "POST", EDIT, IMPORT),
+    Door("import-undo", "GET", EDIT, IMPORT),
+    Door("import-undo", "POST", EDIT, IMPORT),
+    Door("import-delete", "GET", EDIT, IMPORT),
+    Door("import-delete", "POST", EDIT, IMPORT),
+    Door("import-act", "POST", EDIT, {**IMPORT, "act": "cancel"}),
+    # Comparisons with an old server
+    Door("import-cutovers", "GET", EDIT),
+    Door("import-cutovers", "POST", EDIT),
+    Door("import-cutover", "GET", EDIT, {"check_id": 1}),
+    Door("import-cutover-cancel", "POST", EDIT, {"check_id": 1}),
+    Door("import-cutover-csv", "GET", EDIT, {"check_id": 1}),
+    Door("import-cutover-zone", "GET", EDIT, {"check_id": 1, **ZONE}),
     # Nodes
     Door("node-list", "GET", READ),
     Door("node-new", "GET", NODES),
@@ -120,7 +167,10 @@ def address_of(make_zone: MakeZone, active_node: Any, waiting_node: Any, charlie
     waiting_node("ns2")
     gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
     Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
+    job = jobs.create_job(source=SourceKind.FILES, title="zones", author=None, now=NOW)
+    row = ImportZone.objects.create(job=job, piece=1, name="new.test.", path="new.test.zone", zone_id=0)
     here = {"zone_id": gone.pk, "person_id": charlie.pk, "sequence": Publication.objects.earliest("sequence").sequence}
+    here |= {"job_id": job.pk, "row_id": row.pk}
     assert zone.name == ZONE["zone_name"]
     assert node.name == NODE["name"]
 

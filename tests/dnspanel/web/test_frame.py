@@ -25,8 +25,8 @@ def texts_for(user: User) -> list[str]:
 
 
 def test_the_navigation_holds_what_a_role_can_use(alice: User, bob: User, charlie: User) -> None:
-    assert texts_for(alice) == ["Zones", "Changes", "Nodes", "People"]
-    assert texts_for(bob) == ["Zones", "Changes", "Nodes"]
+    assert texts_for(alice) == ["Zones", "Changes", "Imports", "Nodes", "People"]
+    assert texts_for(bob) == ["Zones", "Changes", "Imports", "Nodes"]
     assert texts_for(charlie) == ["Zones", "Nodes"]
 
 

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from dnspanel.zones.models import RRset, Zone
 from dnspanel.zones.store_rrsets import (
-    copy_rrsets,
+    copy_in,
     delete_rrsets,
     replace_rrsets,
+    rows_of_zone,
     rrset_of,
     rrsets_at_names,
     rrsets_below,
@@ -38,7 +39,7 @@ def test_what_is_copied_or_replaced_comes_back_as_it_was_whatever_its_characters
 ) -> None:
     owners = {zone.pk: (ZONE, [r.name for r in rrsets])}
     for write in (
-        lambda: copy_rrsets([(zone.pk, ZONE, rrsets)]),
+        lambda: copy_in([rows_of_zone(zone.pk, ZONE, rrsets)]),
         lambda: replace_rrsets([(zone.pk, ZONE, r) for r in rrsets]),
     ):
         write()
@@ -87,7 +88,7 @@ def test_the_database_refuses_a_cname_beside_other_data_in_every_order(zone: Zon
     refused(rr("shop 300 TXT text"), zone=zone)
     refused(rr("new 300 CNAME x.example.net."), rr("new 300 TXT text"), zone=zone)
     with pytest.raises(IntegrityError, match="must be alone"), transaction.atomic():
-        copy_rrsets([(zone.pk, ZONE, [rr("new 300 CNAME x.example.net."), rr("new 300 TXT text")])])
+        copy_in([rows_of_zone(zone.pk, ZONE, [rr("new 300 CNAME x.example.net."), rr("new 300 TXT text")])])
     with pytest.raises(IntegrityError, match="must be alone"), transaction.atomic():
         RRset.objects.filter(zone=zone, name="mail." + ZONE).update(name="shop." + ZONE, owner_key=b"shop\0")
 

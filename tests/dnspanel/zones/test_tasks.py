@@ -7,10 +7,18 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
-from dnspanel.zones.tasks import empty_trash
+from dnspanel.zones.tasks import empty_trash, tend_search
+from tests.dnspanel.zones.conftest import MakeZone
 
 
 def test_the_trash_is_emptied_and_the_task_says_so(bob: User, zone: Zone) -> None:
     edit.delete_zone(zone=zone, author=bob, channel="web", now=timezone.now() - timedelta(days=31))
     assert empty_trash() == "emptied trash zones=1"
     assert empty_trash() == "emptied trash zones=0"
+
+
+def test_what_waits_to_be_searched_is_sorted_in_once(make_zone: MakeZone) -> None:
+    tend_search()
+    make_zone("www 300 A 192.0.2.1")
+    assert tend_search() == "tended search pages=1"
+    assert tend_search() == "tended search pages=0"

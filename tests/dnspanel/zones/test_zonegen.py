@@ -1,6 +1,12 @@
 """The made-up estates that tests and benchmarks load."""
 
+import tarfile
 import time
+from pathlib import Path
+
+import dns.name
+import dns.rdatatype
+import dns.zone
 
 from dnspanel.zones.rules import Severity, check_zone
 from replication.rrset import make
@@ -34,3 +40,38 @@ def test_ten_thousand_zones_are_made_in_a_moment() -> None:
     start = time.perf_counter()
     assert sum(1 for _ in zonegen.estate(10_000)) == 10_000
     assert time.perf_counter() - start < 5
+
+
+def test_a_zone_file_to_import_is_sound_and_has_the_asked_size() -> None:
+    sizes = zonegen.import_sizes(60, 3000)
+    assert (len(sizes), sum(sizes), sorted(sizes)[-3:]) == (60, 3000, [111] * 3)
+    types = set()
+    for (name, content), size in zip(zonegen.zone_files(60, 3000), sizes, strict=True):
+        zone = dns.zone.from_text(content.decode(), check_origin=True)
+        rdatasets = list(zone.iterate_rdatasets())
+        assert zone.origin == dns.name.from_text(name)
+        assert sum(len(rdataset) for _, rdataset in rdatasets) == size
+        types.update(dns.rdatatype.to_text(rdataset.rdtype) for _, rdataset in rdatasets)
+        aliases = [owner for owner, rdataset in rdatasets if rdataset.rdtype == dns.rdatatype.CNAME]
+        assert all(len(zone[owner].rdatasets) == 1 for owner in aliases)
+    assert types == {"SOA", "NS", "A", "AAAA", "CNAME", "MX", "SRV", "TXT"}
+
+
+def test_the_providers_estate_to_import_has_a_few_zones_of_100_000_records_and_most_of_about_ten() -> None:
+    sizes = sorted(zonegen.import_sizes(zonegen.PROVIDER_ZONES, zonegen.PROVIDER_RECORDS))
+    assert (len(sizes), sum(sizes)) == (263_238, 2_798_571)
+    assert sizes[-3:] == [100_000] * 3
+    assert 8 <= sizes[len(sizes) // 2] <= 11
+
+
+def test_an_archive_and_a_named_conf_hold_the_same_zones(tmp_path: Path) -> None:
+    last = zonegen.write_archive(tmp_path / "estate.tar.gz", 5, 60)
+    conf = zonegen.write_named_conf(tmp_path, 5, 60)
+    with tarfile.open(tmp_path / "estate.tar.gz") as archive:
+        packed = {Path(member.name).name: archive.extractfile(member) for member in archive}
+        content = {name: file.read() for name, file in packed.items() if file is not None}
+    assert len(content) == 5
+    assert f"{last}zone" in content
+    for name, text in content.items():
+        assert (tmp_path / name).read_bytes() == text
+        assert f'file "{name}"' in conf.read_text()

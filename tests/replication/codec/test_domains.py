@@ -68,6 +68,13 @@ def test_objects_are_decoded_as_they_were_encoded(obj: ZoneObject, schema: int) 
     assert domains.decode_domain(domains.encode_domain(obj, schema)) == obj
 
 
+@pytest.mark.parametrize("schema", [4, 5, 6])
+@pytest.mark.parametrize("name", [".", "a.test.", "name.frame.", "x" * 63 + ".test."])
+@pytest.mark.parametrize("zone_id", [1, 255, 0x7EADBEEF, 2**31 - 2])
+def test_native_zones_are_encoded_by_name_and_id_alone(schema: int, name: str, zone_id: int) -> None:
+    assert domains.encode_native(name, zone_id, schema) == domains.encode_domain(ZoneObject(name, zone_id), schema)
+
+
 def test_variants_are_kept_in_schema_6() -> None:
     obj = ZoneObject("a.test.", 2, variant="priv", catalog="cat.test.", catalog_variant="x")
     assert domains.decode_domain(domains.encode_domain(obj, 6)) == obj

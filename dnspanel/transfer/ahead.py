@@ -1,0 +1,28 @@
+"""Do the next few things at once and give the results in order: for sources that wait for a network."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import TypeVar
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+def in_order(work: Callable[[_T], _R], inputs: Iterable[_T], workers: int) -> Iterator[_R]:
+    """`map(work, inputs)` by several threads, never more than `workers` results ahead.
+
+    What `work` raises is raised in its place. Ended early, it waits for what was begun and begins nothing more.
+    """
+    waiting = iter(inputs)
+    with ThreadPoolExecutor(workers, thread_name_prefix="import") as pool:
+        begun: deque[Future[_R]] = deque(pool.submit(work, one) for one in islice(waiting, workers))
+        try:
+            while begun:
+                result = begun.popleft().result()
+                begun.extend(pool.submit(work, one) for one in islice(waiting, 1))
+                yield result
+        finally:
+            for future in begun:
+                future.cancel()

@@ -1,0 +1,229 @@
+"""Many questions to several servers at once: over UDP with EDNS, again when one gets lost, over TCP when cut short.
+
+Not more than so many questions are under way at any time, so that a server
+in service is not in trouble because somebody compares it.
+"""
+
+import contextlib
+import secrets
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.query
+import dns.rdataclass
+import dns.rrset
+
+from replication import names
+from replication.verify import encode_question
+
+MOST_IN_FLIGHT = 200
+TRIES = 3
+TRY_SECONDS = 1.0
+TCP_SECONDS = 4.0
+_TCP_AT_ONCE = 8
+
+Question = tuple[str, int]  # name and type
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Whom to ask; `name` is how it is called in what people read."""
+
+    name: str
+    address: str
+    port: int = 53
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One RRset of an answer; rdata in canonical wire form."""
+
+    name: str
+    type: int
+    ttl: int
+    rdata: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server says to one question; `rcode` None when it said nothing. `failure` is why, in words."""
+
+    rcode: int | None
+    is_authoritative: bool = False
+    found: tuple[Found, ...] = ()
+    authority: tuple[Found, ...] = ()
+    additional: tuple[Found, ...] = ()
+    failure: str = ""
+
+    def at(self, name: str, type: int) -> Found | None:
+        """The RRset of this name and type in the answer section."""
+        return next((each for each in self.found if each.name == name and each.type == type), None)
+
+
+def ask(
+    servers: Sequence[Server],
+    questions: Sequence[Question],
+    *,
+    in_flight: int = MOST_IN_FLIGHT,
+    try_seconds: float = TRY_SECONDS,
+) -> list[list[Answer]]:
+    """What every server says to every question: a list per server, in the order of the questions."""
+    with contextlib.ExitStack() as stack:
+        lines = [stack.enter_context(_Line(server, questions)) for server in servers]
+        _exchange(lines, max(1, in_flight // max(1, len(lines))), try_seconds)
+        return _answers(lines, questions)
+
+
+class _Line:
+    """One server, the questions that wait for its answer, and the packets that came."""
+
+    def __init__(self, server: Server, questions: Sequence[Question]) -> None:
+        self.server = server
+        self.packets: list[bytes | None] = [None] * len(questions)
+        self.failure = ""
+        self._questions = questions
+        self._first_id = secrets.randbelow(1 << 16)
+        self._waiting: deque[tuple[int, int]] = deque((number, TRIES) for number in range(len(questions)))
+        self._sent: dict[int, tuple[int, int, float]] = {}  # id → number, tries left, when to give it up
+
+    def __enter__(self) -> "_Line":
+        family = socket.AF_INET6 if ":" in self.server.address else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_DGRAM)
+        self.socket.setblocking(False)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        try:
+            self.socket.connect((self.server.address, self.server.port))
+        except OSError as exc:
+            self.failure = exc.strerror or str(exc)
+            self._waiting.clear()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    @property
+    def is_done(self) -> bool:
+        return not self._waiting and not self._sent
+
+    def send(self, most: int, now: float, try_seconds: float) -> None:
+        """Ask again what got lost, then ask on, up to `most` questions under way."""
+        for id_ in [id_ for id_, (_, _, until) in self._sent.items() if until <= now]:
+            number, tries, _ = self._sent.pop(id_)
+            if tries > 1:
+                self._waiting.appendleft((number, tries - 1))
+        while self._waiting and len(self._sent) < most:
+            number, tries = self._waiting.popleft()
+            id_ = (self._first_id + number) & 0xFFFF
+            if id_ in self._sent:
+                self._waiting.appendleft((number, tries))
+                return
+            name, type_ = self._questions[number]
+            with contextlib.suppress(OSError):  # counts as lost on the way
+                self.socket.send(encode_question(id_, name, type_))
+            self._sent[id_] = (number, tries, now + try_seconds)
+
+    def receive(self) -> None:
+        """Take every packet that has come."""
+        while True:
+            try:
+                packet = self.socket.recv(65535)
+            except BlockingIOError:
+                return
+            except OSError as exc:  # nobody listens there: the tries run out
+                self.failure = exc.strerror or str(exc)
+                return
+            sent = self._sent.get(int.from_bytes(packet[:2], "big"))
+            if sent is not None and self._fits(packet, sent[0]):
+                del self._sent[int.from_bytes(packet[:2], "big")]
+                self.packets[sent[0]] = packet
+
+    def _fits(self, packet: bytes, number: int) -> bool:
+        """True if a packet answers the question, not one of an earlier round; or says that it cannot be read."""
+        name, type_ = self._questions[number]
+        asked = names.to_wire(name) + type_.to_bytes(2, "big")
+        return packet[12 : 12 + len(asked)].lower() == asked.lower() or packet[4:6] == b"\0\0"
+
+
+def _exchange(lines: Sequence[_Line], most: int, try_seconds: float) -> None:
+    poll = select.poll()
+    by_number = {line.socket.fileno(): line for line in lines}
+    for number in by_number:
+        poll.register(number, select.POLLIN)
+    while not all(line.is_done for line in lines):
+        now = time.monotonic()
+        for line in lines:
+            line.send(most, now, try_seconds)
+        for number, _ in poll.poll(try_seconds * 100):
+            by_number[number].receive()
+
+
+def _answers(lines: Sequence[_Line], questions: Sequence[Question]) -> list[list[Answer]]:
+    """Read the packets. Servers of one kind often send the same bytes, which are read once."""
+    found: list[list[Answer]] = [[] for _ in lines]
+    cut_short: list[tuple[int, int]] = []
+    for number in range(len(questions)):
+        read: dict[bytes, Answer] = {}
+        for at, line in enumerate(lines):
+            packet = line.packets[number]
+            if packet is None:
+                found[at].append(Answer(None, failure=line.failure or "no answer"))
+                continue
+            if packet[2] & 0x02:
+                cut_short.append((at, number))
+            body = packet[2:]
+            if body not in read:
+                read[body] = _read(packet)
+            found[at].append(read[body])
+    if cut_short:
+        with ThreadPoolExecutor(_TCP_AT_ONCE) as pool:
+            whole = pool.map(lambda each: _ask_by_tcp(lines[each[0]].server, questions[each[1]]), cut_short)
+            for (at, number), answer in zip(cut_short, whole, strict=True):
+                found[at][number] = answer
+    return found
+
+
+def _ask_by_tcp(server: Server, question: Question) -> Answer:
+    try:
+        query = dns.message.from_wire(encode_question(1, *question))
+        return answer_of(dns.query.tcp(query, server.address, TCP_SECONDS, server.port, ignore_trailing=True))
+    except (dns.exception.DNSException, OSError, EOFError) as exc:
+        return Answer(None, failure=f"cut short over UDP, and over TCP: {str(exc) or exc.__class__.__name__}")
+
+
+def _read(packet: bytes) -> Answer:
+    try:
+        return answer_of(dns.message.from_wire(packet, ignore_trailing=True, raise_on_truncation=False))
+    except dns.exception.DNSException as exc:
+        return Answer(None, failure=f"an answer that cannot be read: {exc}")
+
+
+def answer_of(message: dns.message.Message) -> Answer:
+    """A message as values to compare."""
+    return Answer(
+        rcode=int(message.rcode()),
+        is_authoritative=bool(message.flags & dns.flags.AA),
+        found=_section(message.answer),
+        authority=_section(message.authority),
+        additional=_section(message.additional),
+    )
+
+
+def _section(rrsets: Iterable[dns.rrset.RRset]) -> tuple[Found, ...]:
+    return tuple(
+        Found(
+            names.from_wire(rrset.name.to_digestable()),
+            int(rrset.rdtype),
+            rrset.ttl,
+            frozenset(item.to_digestable() for item in rrset),
+        )
+        for rrset in rrsets
+        if rrset.rdclass == dns.rdataclass.IN
+    )

@@ -1,0 +1,127 @@
+"""What the columns of a table mean: guessed from the headers of common exports, or else from what is in them."""
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from replication import rdtypes
+from replication.errors import BadRdata
+
+DELIMITERS = ",;\t|"
+FIELDS = ("zone", "name", "type", "ttl", "value", "priority", "disabled", "comment", "rdclass")
+_MOST_CELLS = 200
+
+# PowerDNS-Admin, Cloudflare, Route 53, cPanel, Hetzner, Plesk, phpIPAM, GoDaddy, Namecheap, deSEC and ourselves;
+# the clearer of several words stands first.
+_HEADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "zone": ("zone", "zonename", "hostedzone", "hostedzonename", "domain", "domainname", "origin"),
+        "name": (
+            *("recordname", "ownername", "owner", "fqdn", "host", "hostname", "hostrecord"),
+            *("name", "subname", "subdomain", "label", "dname", "record"),
+        ),
+        "type": ("type", "recordtype", "rrtype", "rtype", "typ"),
+        "ttl": ("ttl", "ttlseconds", "ttlinseconds", "recordttl", "timetolive", "cachettl"),
+        "value": (
+            *("value", "recordvalue", "content", "recordcontent", "rdata", "recorddata", "data", "resourcerecords"),
+            *("target", "answer", "destination", "pointsto", "address", "ipaddress", "txtdata", "wert"),
+        ),
+        "priority": ("priority", "prio", "preference", "pref", "mxpreference", "mxpriority", "mxlevel", "aux", "opt"),
+        "disabled": ("disabled", "isdisabled", "inactive"),
+        "comment": ("comment", "comments", "note", "notes", "description", "remark", "remarks", "kommentar"),
+        "rdclass": ("class", "rdclass", "recordclass"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvMapping:
+    """Which column, counted from 0, is what; None where the table has none.
+
+    The zone of a row is its zone column, else `fixed_zone`, else that of
+    `zones` below which its name lies.
+    """
+
+    zone: int | None = None
+    name: int | None = None
+    type: int | None = None
+    ttl: int | None = None
+    value: int | None = None
+    priority: int | None = None
+    disabled: int | None = None
+    comment: int | None = None
+    rdclass: int | None = None
+    fixed_zone: str = ""
+    zones: Sequence[str] = ()
+    delimiter: str = ","
+    header: bool = True
+
+    @property
+    def missing(self) -> list[str]:
+        """What is still needed before a table can be read."""
+        needed = [field for field in ("name", "type", "value") if getattr(self, field) is None]
+        if self.zone is None and not self.fixed_zone and not self.zones:
+            needed.append("zone")
+        return needed
+
+
+def sniffed_delimiter(lines: Sequence[str]) -> str:
+    """The delimiter that cuts most lines into the same number of cells, and into at least two."""
+    best, most = ",", (0, 0)
+    for delimiter in DELIMITERS:
+        widths = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+        width = max(set(widths), key=widths.count, default=0)
+        score = (widths.count(width), width)
+        if width > 1 and score > most:
+            best, most = delimiter, score
+    return best
+
+
+def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping:
+    """The likeliest meaning of the columns; `header` says whether the first row is one."""
+    mapping = CsvMapping(delimiter=delimiter, header=False)
+    if not rows:
+        return mapping
+    headers = [re.sub(r"[^a-z]", "", cell.lower()) for cell in rows[0][:_MOST_CELLS]]
+    found: dict[str, Any] = {}
+    for field, words in _HEADERS.items():
+        column = next((headers.index(word) for word in words if word in headers), None)
+        if column is not None and column not in found.values():
+            found[field] = column
+    if len(found) >= 2 and not any(_is_type(cell) for cell in rows[0]):
+        return replace(mapping, header=True, **found)
+    return replace(mapping, **_found_by_content(rows))
+
+
+def _found_by_content(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Without a header: the type is what looks like one; names stand before it, numbers and values after it."""
+    width = min(max(map(len, rows)), _MOST_CELLS)
+    columns = [[row[at].strip() for row in rows if at < len(row)] for at in range(width)]
+    types = [at for at, cells in enumerate(columns) if all(map(_is_type, cells))]
+    if not types:
+        return {}
+    numbers = [at for at, cells in enumerate(columns) if all(cell.isdigit() for cell in cells)]
+    classes = [at for at, cells in enumerate(columns) if all(cell.upper() in ("IN", "CH", "HS") for cell in cells)]
+    texts = [at for at in range(width) if at not in (*types, *numbers, *classes)]
+    before = [at for at in texts if at < types[0]]
+    after = [at for at in texts if at > types[0]]
+    found = {
+        "type": types,
+        "zone": before[:-1],
+        "name": before[-1:],
+        "value": after,
+        "ttl": numbers,
+        "rdclass": classes,
+    }
+    return {field: places[0] for field, places in found.items() if places}
+
+
+def _is_type(cell: str) -> bool:
+    try:
+        rdtypes.type_from_text(cell.strip().upper())
+    except BadRdata:
+        return False
+    return True

@@ -1,0 +1,183 @@
+"""DNS messages as a zone transfer brings them, decoded straight into records: no object per name or rdata.
+
+dnspython does not expand compressed names in types it has no class for (MB, MINFO), which servers do compress.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from replication import names, rdtypes
+from replication.errors import BadName
+
+_HEADER = struct.Struct("!HHHHHH")
+_FIXED = struct.Struct("!HHIH")
+_RESPONSE, _OPCODE, _RCODE = 0x8000, 0x7800, 0x000F
+_POINTER = 0xC0
+TSIG = 250
+
+# Types whose names may be compressed (RFC 1035, and RFC 3597 4 for what old servers do):
+# bytes before the first name, and how many names there are. What follows them is copied.
+_COMPRESSED: dict[int, tuple[int, int]] = {
+    **dict.fromkeys((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, 3, 4), (0, 1)),
+    **dict.fromkeys((rdtypes.MB, rdtypes.MG, rdtypes.MR), (0, 1)),
+    **dict.fromkeys((rdtypes.SOA, rdtypes.MINFO, rdtypes.RP), (0, 2)),
+    **dict.fromkeys((rdtypes.MX, rdtypes.AFSDB, rdtypes.KX, 21), (2, 1)),
+    26: (2, 2),  # PX
+    rdtypes.SRV: (6, 1),
+}
+
+
+class BadMessage(ValueError):
+    """The bytes are no DNS message; the text is half a sentence."""
+
+
+class Record(NamedTuple):
+    """One record: canonical owner name, and rdata with all names in full."""
+
+    name: str
+    type: int
+    ttl: int
+    rdata: bytes
+
+
+class _Place(NamedTuple):
+    """Where a record stands in the message."""
+
+    start: int
+    type: int
+    ttl: int
+    rdata: int
+    end: int
+
+
+class Message:
+    """One message. Raises BadMessage when its sections are not what its header says."""
+
+    def __init__(self, wire: bytes) -> None:
+        self.wire = wire
+        self._names: dict[int, bytes] = {}
+        self._texts: dict[bytes, str] = {}
+        try:
+            self.id, self.flags, questions, answers, authorities, more = _HEADER.unpack_from(wire)
+            at = _HEADER.size
+            self.question: tuple[str, int] | None = None
+            for _ in range(questions):
+                name, at = self._name(at)
+                self.question = (self._text(name), int.from_bytes(wire[at : at + 2], "big"))
+                at += 4
+            places = []
+            for _ in range(answers + authorities + more):
+                place = self._place(at)
+                places.append(place)
+                at = place.end
+        except (struct.error, IndexError) as exc:
+            raise BadMessage("it ends too early") from exc
+        if at != len(wire):
+            raise BadMessage("bytes follow its end")
+        self._answers = places[:answers]
+        # A signature is the very last record.
+        self.signature = places[-1] if places and places[-1].type == TSIG and answers < len(places) else None
+
+    @property
+    def rcode(self) -> int:
+        return int(self.flags & _RCODE)
+
+    @property
+    def is_response(self) -> bool:
+        """Whether it answers a query, and not something else."""
+        return bool(self.flags & _RESPONSE) and not self.flags & _OPCODE
+
+    def answers(self) -> Iterator[Record]:
+        """The records of the answer section, in their order; raises BadMessage."""
+        try:
+            for place in self._answers:
+                owner, _ = self._name(place.start)
+                yield Record(self._text(owner), place.type, place.ttl, self._rdata(place))
+        except (struct.error, IndexError) as exc:
+            raise BadMessage("a record ends too early") from exc
+
+    def owner(self, place: _Place) -> str:
+        """The owner name of a record."""
+        return self._text(self._name(place.start)[0])
+
+    def _place(self, at: int) -> _Place:
+        start = at
+        length = self.wire[at]
+        while 0 < length < _POINTER:
+            at += 1 + length
+            length = self.wire[at]
+        at += 2 if length >= _POINTER else 1
+        type, _, ttl, size = _FIXED.unpack_from(self.wire, at)
+        begin = at + _FIXED.size
+        if begin + size > len(self.wire):
+            raise BadMessage("a record runs off its end")
+        return _Place(start, type, ttl, begin, begin + size)
+
+    def _rdata(self, place: _Place) -> bytes:
+        layout = _COMPRESSED.get(place.type)
+        if layout is None:
+            if place.type == rdtypes.NAPTR:
+                return self._naptr(place)
+            return self.wire[place.rdata : place.end]
+        before, count = layout
+        at = place.rdata + before
+        parts = [self.wire[place.rdata : at]]
+        for _ in range(count):
+            name, at = self._name(at)
+            parts.append(name)
+        if at > place.end:
+            raise BadMessage("a name runs off the end of its record")
+        parts.append(self.wire[at : place.end])
+        return b"".join(parts)
+
+    def _naptr(self, place: _Place) -> bytes:
+        at = place.rdata + 4
+        for _ in range(3):
+            at += 1 + self.wire[at]
+        name, end = self._name(at)
+        if end != place.end:
+            raise BadMessage("a name runs off the end of its record")
+        return self.wire[place.rdata : at] + name
+
+    def _name(self, at: int) -> tuple[bytes, int]:
+        """The name at an offset in full wire form, and the offset behind it."""
+        wire, parts, first = self.wire, [], at
+        behind = -1
+        limit = at
+        while True:
+            length = wire[at]
+            if length == 0:
+                parts.append(b"\0")
+                behind = at + 1 if behind < 0 else behind
+                break
+            if length < 64:
+                parts.append(wire[at : at + 1 + length])
+                at += 1 + length
+                continue
+            if length < _POINTER:
+                raise BadMessage(f"{length:#x} is not a label length")
+            target = (length & 0x3F) << 8 | wire[at + 1]
+            behind = at + 2 if behind < 0 else behind
+            # Only ever backwards: so a loop cannot be.
+            if target >= limit:
+                raise BadMessage("a compression pointer does not point backwards")
+            known = self._names.get(target)
+            if known is not None:
+                parts.append(known)
+                break
+            at = limit = target
+        name = b"".join(parts)
+        if len(name) > names.MAX_WIRE:
+            raise BadMessage("a name is too long")
+        self._names[first] = name
+        return name, behind
+
+    def _text(self, name: bytes) -> str:
+        text = self._texts.get(name)
+        if text is None:
+            try:
+                text = self._texts[name] = names.from_wire(name)
+            except BadName as exc:
+                raise BadMessage(str(exc)) from exc
+        return text

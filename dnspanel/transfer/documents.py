@@ -1,0 +1,153 @@
+"""What travels through an import: documents out of a source, parsed zones, and faults. Pure values.
+
+Every source, whatever it reads, yields zone-file text; one parser reads all
+of it. So a value from a CSV file passes the same checks as one typed into a
+zone file.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from dnspanel.zones.rules import Severity
+
+__all__ = ["Document", "Fault", "Item", "Kept", "Options", "ParsedZone", "ReadyRRset", "Severity", "Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The text of one zone, as one source gave it.
+
+    `zone` is the zone's name where the source knows it (canonical), or "" for
+    a file that has to say it itself. `lines` leads from the text's lines to
+    those of the file that `path` names, where they differ (CSV); entry 0 is
+    the first line's.
+    """
+
+    path: str
+    text: bytes
+    zone: str = ""
+    lines: Sequence[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong, or worth saying, at a place of a source.
+
+    `line` and `column` count from 1; 0 means the file as a whole. `source` is
+    the text at fault, at most 200 characters of it. `fix` is text that could
+    stand in place of the whole line, or "". `code` is stable and names the kind.
+    """
+
+    path: str
+    line: int
+    column: int
+    source: str
+    reason: str
+    code: str
+    fix: str = ""
+    severity: Severity = Severity.ERROR
+    zone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Something of a source that zones here cannot hold yet; `kind` is a `models.KeptKind`, `value` may be secret."""
+
+    zone: str
+    kind: str
+    name: str
+    value: bytes
+
+
+class ReadyRRset(NamedTuple):
+    """An RRset in canonical form, with its wire form and owner key: nothing has to be computed again.
+
+    `texts` and `wires` correspond, are sorted by wire and hold no duplicates;
+    `disabled` is the subset of `texts` that is not served. A tuple, because a
+    bulk import has millions of them.
+    """
+
+    name: str
+    key: bytes
+    type: int
+    ttl: int
+    texts: tuple[str, ...]
+    wires: tuple[bytes, ...]
+    disabled: tuple[str, ...] = ()
+    comment: str = ""
+
+
+@dataclass(slots=True)
+class ParsedZone:
+    """What a document says; to be imported only if no fault is an error.
+
+    `name` is "" when not even that could be found out. `rrsets` is sorted by
+    (key, type). `records` counts rdata, `generated` those that `$GENERATE` made.
+    `made` are the apex types (SOA, NS) that the source did not have and the
+    options asked to make: a zone that exists keeps its own.
+    """
+
+    name: str
+    serial: int = 0
+    rrsets: list[ReadyRRset] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    records: int = 0
+    generated: int = 0
+    made: frozenset[int] = frozenset()
+
+    @property
+    def is_sound(self) -> bool:
+        return self.name != "" and not any(fault.severity is Severity.ERROR for fault in self.faults)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How an import reads zones and what it does with them, unless a zone has a choice of its own.
+
+    `new` is `create` or `skip`; `existing` is `merge` (what is not in the
+    source stays), `replace` (the zone becomes what the source says) or `skip`.
+    `ttl` replaces every TTL, else `ttl_least` and `ttl_most` bound them.
+    `nameservers` and `soa` are `keep`, `ours` (the settings' defaults; with
+    `soa="ours"` the serial is kept) or `missing` (ours only where the source
+    has none, as in most CSV files). Records of DNSSEC's own types are always
+    left out, with a note.
+    """
+
+    new: str = "create"
+    existing: str = "merge"
+    ttl: int | None = None
+    ttl_least: int | None = None
+    ttl_most: int | None = None
+    comments: bool = True
+    nameservers: str = "keep"
+    soa: str = "keep"
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Options":
+        return cls(**{name: value for name, value in stored.items() if name in cls.__slots__})
+
+
+class Source(Protocol):
+    """Where an import reads from. Deterministic: the same source yields the same items in the same order."""
+
+    @property
+    def total(self) -> int:
+        """How much there is to read, in `unit`; 0 when unknown."""
+
+    @property
+    def done(self) -> int:
+        """How much of it has been read."""
+
+    @property
+    def unit(self) -> str:
+        """`bytes` or `zones`."""
+
+    def items(self, skip: int = 0) -> Iterator["Item"]:
+        """Yield everything it has, but not the first `skip` items; raise TransferError when it cannot go on."""
+
+
+Item = Document | Fault | Kept

@@ -1,0 +1,32 @@
+"""What can go wrong with an import or export as a whole.
+
+TransferError
+├── UploadRefused       an upload breaks a limit or is not what it says; carries the limit's name
+├── SourceAway          a server does not answer or refuses; worth trying again
+├── SourceRefused       a source that cannot be read at all: wrong credentials, unknown format
+└── WrongState          a job is not in the state for what was asked
+"""
+
+
+class TransferError(Exception):
+    """Base of all; its text is a sentence for people."""
+
+
+class UploadRefused(TransferError):
+    """An upload, or something inside it, is refused; `limit` names the limit, e.g. `entries`, or is ""."""
+
+    def __init__(self, reason: str, *, limit: str = "") -> None:
+        super().__init__(reason)
+        self.limit = limit
+
+
+class SourceAway(TransferError):
+    """The server that is read from does not answer."""
+
+
+class SourceRefused(TransferError):
+    """The source cannot be read."""
+
+
+class WrongState(TransferError):
+    """The job has moved on."""

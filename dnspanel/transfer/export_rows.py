@@ -1,0 +1,97 @@
+"""Zones on their way out of PostgreSQL: one query, however many zones, read through a server-side cursor.
+
+Zones come by name, their RRsets in canonical order with the SOA first. One
+zone may have millions of RRsets, so nothing is collected here.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import count, groupby
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol
+
+import psycopg
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
+from django.db.models import QuerySet
+
+from dnspanel.zones.models import Zone
+from replication import rdtypes
+
+# Name, type, TTL, rdata, disabled, comment; a plain tuple, because an export has millions of them.
+Row = tuple[str, int, int, Sequence[str], Sequence[str], str]
+
+_FETCHED_ROWS = 5000
+_number = count(1)
+
+
+class Out(Protocol):
+    """Where an export's bytes go; all that is asked of a file."""
+
+    def write(self, data: bytes, /) -> Any: ...
+
+
+class ExportedZone(NamedTuple):
+    """A zone and its rows, which are there to be read once, before the next zone is asked for."""
+
+    name: str
+    serial: int
+    rrset_count: int
+    rows: Iterator[Row]
+
+
+@contextmanager
+def snapshot() -> "Iterator[psycopg.Connection[Any]]":
+    """A connection of its own on which everything is read as of one moment, and nothing can be written."""
+    own = connection.copy()
+    try:
+        own.connect()
+        raw: psycopg.Connection[Any] = own.connection
+        raw.autocommit = False
+        raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        raw.read_only = True
+        yield raw
+        raw.rollback()
+    finally:
+        own.close()
+
+
+def zone_names(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iterator[str]:
+    """Yield the names of these zones in order."""
+    with suppress(EmptyResultSet):  # a person who may see nothing
+        sql, parameters = zones.order_by("name").values_list("name").query.sql_with_params()
+        for (name,) in _rows(conn, sql, parameters):
+            yield name
+
+
+def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iterator[ExportedZone]:
+    """Yield these zones by name, as of one moment. The connection must be in a transaction."""
+    with suppress(EmptyResultSet):
+        chosen, parameters = zones.order_by().values_list("id", "name", "serial", "rrset_count").query.sql_with_params()
+        sql = f"""
+            SELECT z.name, z.serial, z.rrset_count, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment
+            FROM ({chosen}) AS z (id, name, serial, rrset_count) JOIN zones_rrset r ON r.zone_id = z.id
+            ORDER BY z.name, r.owner_key, r.type"""
+        for (name, serial, rrset_count), rows in groupby(_rows(conn, sql, parameters), key=itemgetter(0, 1, 2)):
+            yield ExportedZone(name, serial, rrset_count, _soa_first(name, (row[3:] for row in rows)))
+
+
+def _rows(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    with conn.cursor(f"export-{next(_number)}", binary=True) as cursor:
+        cursor.itersize = _FETCHED_ROWS
+        cursor.execute(sql.encode(), parameters)
+        yield from cursor
+
+
+def _soa_first(zone: str, rows: Iterator[Row]) -> Iterator[Row]:
+    """The same rows, but the SOA before the apex's types of lower numbers, as zone files have it."""
+    held: list[Row] = []
+    for row in rows:
+        if row[0] == zone and row[1] < rdtypes.SOA:
+            held.append(row)
+            continue
+        is_soa = row[0] == zone and row[1] == rdtypes.SOA
+        yield from (row, *held) if is_soa else (*held, row)
+        held.clear()
+        yield from rows
+    yield from held

@@ -1,0 +1,127 @@
+"""JSON that arrives piece by piece: the members of one large object or array, each decoded by itself.
+
+So a zone of a million RRsets takes the memory of one of them.
+"""
+
+import codecs
+import json
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+MOST_VALUE = 64 << 20  # characters of one member
+_FIRST_READ = 64 << 10
+_BEHIND_VALUE = frozenset(" \t\r\n,:]}")
+
+
+class BadJson(ValueError):
+    """The text is not JSON, or ends too early, or one member is beyond all measure."""
+
+
+def members(read: Callable[[int], bytes], split: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
+    """Key and value of each member of the object that `read` gives, or "" and each element of the array.
+
+    A member that is an array and named in `split` comes as one pair for each of its elements. `read` is called
+    with a size and returns fewer bytes only at the end. Raises BadJson.
+    """
+    text = _Text(read)
+    opening = text.take()
+    if opening == "[":
+        yield from (("", element) for element in text.elements())
+    elif opening == "{":
+        yield from _object(text, split)
+    else:
+        raise BadJson("the text is neither a JSON object nor an array")
+
+
+def _object(text: "_Text", split: Collection[str]) -> Iterator[tuple[str, Any]]:
+    if text.peek() == "}":
+        return
+    while True:
+        key = text.value()
+        if not isinstance(key, str) or text.take() != ":":
+            raise BadJson("the text is not a JSON object")
+        if key in split and text.peek() == "[":
+            text.take()
+            yield from ((key, element) for element in text.elements())
+        else:
+            yield key, text.value()
+        separator = text.take()
+        if separator == "}":
+            return
+        if separator != ",":
+            raise BadJson("the text is not a JSON object")
+
+
+class _Text:
+    """What has been read and not yet used."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._json = json.JSONDecoder()
+        self._buffer = ""
+        self._at = 0
+        self._ended = False
+
+    def elements(self) -> Iterator[Any]:
+        """The elements of an array whose bracket has been taken."""
+        if self.peek() == "]":
+            self.take()
+            return
+        while True:
+            yield self.value()
+            separator = self.take()
+            if separator == "]":
+                return
+            if separator != ",":
+                raise BadJson("the text is not a JSON array")
+
+    def peek(self) -> str:
+        """The next character that is not space."""
+        while True:
+            while self._at < len(self._buffer):
+                if not self._buffer[self._at].isspace():
+                    return self._buffer[self._at]
+                self._at += 1
+            self._grow(_FIRST_READ)
+
+    def take(self) -> str:
+        """The next character that is not space, and go on behind it."""
+        found = self.peek()
+        self._at += 1
+        return found
+
+    def value(self) -> Any:
+        """The next value."""
+        self.peek()
+        size = _FIRST_READ
+        while True:
+            try:
+                found, end = self._json.raw_decode(self._buffer, self._at)
+            except json.JSONDecodeError as exc:
+                if self._ended:
+                    raise BadJson(f"the text is not JSON: {exc.msg}") from exc
+            except RecursionError as exc:
+                raise BadJson("the text is nested too deeply") from exc
+            else:
+                # A number at the end of what was read may go on, and what is left of `0.5` begins with a number.
+                if self._ended or self._buffer[end : end + 1] in _BEHIND_VALUE:
+                    self._at = end
+                    return found
+            self._grow(size)
+            # Twice as much each time, or a large value would be decoded in vain too often.
+            size *= 2
+
+    def _grow(self, size: int) -> None:
+        if self._ended:
+            raise BadJson("the text ends too early")
+        self._buffer = self._buffer[self._at :]
+        self._at = 0
+        if len(self._buffer) > MOST_VALUE:
+            raise BadJson("a single value of the text is too large")
+        part = self._read(size)
+        self._ended = len(part) < size
+        try:
+            self._buffer += self._decoder.decode(part, final=self._ended)
+        except UnicodeDecodeError as exc:
+            raise BadJson("the text is not UTF-8") from exc

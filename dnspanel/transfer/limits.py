@@ -1,0 +1,37 @@
+"""Every limit of an import, by the name that a refusal shows."""
+
+from types import MappingProxyType
+
+# Compressed files as they are uploaded; they go to disk in chunks.
+MOST_UPLOAD_BYTES = 20 << 30
+CHUNK_BYTES = 8 << 20
+# An archive may hold this much when unpacked, and not more than this times its own size.
+MOST_UNPACKED_BYTES = 100 << 30
+MOST_RATIO = 200
+# Below this an archive may have any ratio: a small file of zeros is no bomb.
+RATIO_FREE_BYTES = 64 << 20
+MOST_ENTRIES = 2_000_000
+MOST_ARCHIVE_DEPTH = 1  # archives inside archives are not opened
+MOST_PATH_BYTES = 1024
+# One zone file, includes and all.
+MOST_DOCUMENT_BYTES = 256 << 20
+MOST_RECORDS_OF_ZONE = 5_000_000
+MOST_INCLUDE_DEPTH = 10
+MOST_GENERATED = 1_000_000  # records that the $GENERATE lines of one zone may make
+MOST_PASTE_BYTES = 10 << 20
+MOST_FAULTS = 100_000  # kept and shown per import
+MOST_FAULTS_OF_ZONE = 200  # after that many errors the rest of a file is not looked at
+
+TITLES = MappingProxyType(
+    {
+        "upload": f"an upload has at most {MOST_UPLOAD_BYTES >> 30} GiB",
+        "unpacked": f"an archive holds at most {MOST_UNPACKED_BYTES >> 30} GiB unpacked",
+        "ratio": f"an archive unpacks to at most {MOST_RATIO} times its size",
+        "entries": f"an archive has at most {MOST_ENTRIES:,} entries",
+        "depth": "archives inside archives are not opened",
+        "path": f"a path has at most {MOST_PATH_BYTES} bytes and stays inside the archive",
+        "document": f"a zone file has at most {MOST_DOCUMENT_BYTES >> 20} MiB",
+        "generate": f"$GENERATE makes at most {MOST_GENERATED:,} records of a zone",
+        "include": f"$INCLUDE goes at most {MOST_INCLUDE_DEPTH} files deep",
+    }
+)

@@ -1,0 +1,267 @@
+"""LMDB files of others, read page by page without the LMDB library.
+
+The library trusts every offset that a page states, and maps the file: a
+truncated or damaged upload would kill the process (SIGBUS, SIGSEGV). Here each
+offset is checked against its page and each page number against the file, and
+damage is BadBytes. Nothing is written and no lock is taken; `check_unchanged`
+says whether another process wrote to the file meanwhile, which may have given
+pages that we still need to something else.
+
+    file     pages of md_pad bytes; pages 0 and 1 are the two meta pages, of which the newer counts
+    page     u64 number, u16 pad, u16 flags, u16 lower, u16 upper (or u32 pages of an overflow run)
+             then u16 offsets of its nodes, up to `lower`
+    meta     page header, u32 magic, u32 version, u64 address, u64 map size, two tables (free, main),
+             u64 last page, u64 transaction
+    table    u32 pad, u16 flags, u16 depth, u64 branch, leaf and overflow pages, u64 entries, u64 root
+    node     u16 low, u16 high, u16 flags, u16 key size, key, value
+             in a branch low, high and flags are the child's number, in a leaf low and high the value's size
+
+A value that did not fit is the number of its overflow run (BIG). Several values of one key are a page inside the
+value (DUPLICATES) or a table of their own (with SUB_TABLE too), with the values as keys, and packed when all
+have one size (LEAF2). 64-bit little-endian files of data version 1, which is LMDB 0.9, only.
+"""
+
+import os
+import struct
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from replication.errors import BadBytes
+
+_PAGE = struct.Struct("<QHHHH")
+_META = struct.Struct("<IIQQ")
+_TABLE = struct.Struct("<IHHQQQQQ")
+_TAIL = struct.Struct("<QQ")
+_NODE = struct.Struct("<HHHH")
+_U64 = struct.Struct("<Q")
+_META_SIZE = _PAGE.size + _META.size + 2 * _TABLE.size + _TAIL.size
+
+_MAGIC, _VERSION = 0xBEEFC0DE, 1
+_BRANCH, _LEAF, _OVERFLOW, _META_PAGE, _LEAF2 = 0x01, 0x02, 0x04, 0x08, 0x20
+_BIG, _SUB_TABLE, _DUPLICATES = 0x01, 0x02, 0x04
+_NO_PAGE = (1 << 64) - 1
+_PAGE_SIZES = frozenset(512 << shift for shift in range(8))
+_MOST_DEPTH = 32  # LMDB's own stack of pages
+_MOST_VALUE = 64 << 20
+_CACHED_PAGES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Where a table's tree begins."""
+
+    flags: int
+    depth: int
+    entries: int
+    root: int
+    pad: int
+
+    @classmethod
+    def decode(cls, body: bytes, at: int = 0) -> Self:
+        pad, flags, depth, _, _, _, entries, root = _TABLE.unpack_from(body, at)
+        return cls(flags, depth, entries, root, pad)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    key: bytes
+    value: bytes
+    flags: int
+
+
+class LmdbFile:
+    """One environment, at the state it had when it was opened."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Raises FileNotFoundError, or BadBytes for a file that is not LMDB's or is shorter than it has to be."""
+        self.path = Path(path)
+        self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self._page_size, self._transaction, self._last_page, self._main = self._newest_meta()
+            size = os.fstat(self._fd).st_size
+            if size < (self._last_page + 1) * self._page_size:
+                raise self._bad(f"it is cut off: {size} bytes of {(self._last_page + 1) * self._page_size}")
+        except BaseException:
+            os.close(self._fd)
+            raise
+        self._pages: OrderedDict[int, bytes] = OrderedDict()
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def check_unchanged(self) -> bool:
+        """False once somebody has committed to the file since it was opened."""
+        return self._newest_meta()[1] == self._transaction
+
+    def table(self, name: bytes) -> Table | None:
+        """The named table, or None."""
+        for node in self._nodes(self._main, name):
+            if node.key != name:
+                return None
+            if not node.flags & _SUB_TABLE or len(node.value) != _TABLE.size:
+                raise self._bad(f"“{name.decode('ascii', 'replace')}” is not a table")
+            return Table.decode(node.value)
+        return None
+
+    def rows(self, table: Table, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values from the first key not below `start`, in the order of the tree.
+
+        `start` compares keys bytewise: it is of no use for tables with integer keys.
+        """
+        for node in self._nodes(table, start):
+            if not node.flags & _DUPLICATES:
+                yield node.key, node.value
+            elif node.flags & _SUB_TABLE:
+                if len(node.value) != _TABLE.size:
+                    raise self._bad("a table of duplicates has a wrong size")
+                for value in self._nodes(Table.decode(node.value), b""):
+                    yield node.key, value.key
+            else:
+                for value in self._leaf_nodes(node.value, 0):
+                    yield node.key, value.key
+
+    def _newest_meta(self) -> tuple[int, int, int, Table]:
+        """Page size, transaction, last page and main table of the newer of the sound meta pages."""
+        first = self._meta(os.pread(self._fd, _META_SIZE, 0))
+        if first is None:
+            raise self._bad("it is not an LMDB file of a 64-bit machine")
+        second = self._meta(os.pread(self._fd, _META_SIZE, first[0]))
+        if second is None or second[0] != first[0]:
+            raise self._bad("its second meta page is damaged")
+        return max(first, second, key=lambda meta: meta[1])
+
+    def _meta(self, page: bytes) -> tuple[int, int, int, Table] | None:
+        if len(page) < _META_SIZE:
+            return None
+        magic, version, _, _ = _META.unpack_from(page, _PAGE.size)
+        if magic != _MAGIC or version != _VERSION or not _PAGE.unpack_from(page)[2] & _META_PAGE:
+            return None
+        at = _PAGE.size + _META.size
+        free, main = Table.decode(page, at), Table.decode(page, at + _TABLE.size)
+        last_page, transaction = _TAIL.unpack_from(page, at + 2 * _TABLE.size)
+        # The page size stands in the pad of the free table.
+        return (free.pad, transaction, last_page, main) if free.pad in _PAGE_SIZES else None
+
+    def _nodes(self, table: Table, start: bytes) -> Iterator[_Node]:
+        """The leaf nodes of a tree whose key is not below `start`."""
+        if table.root == _NO_PAGE:
+            return
+        if table.depth > _MOST_DEPTH:
+            raise self._bad(f"a tree claims to be {table.depth} pages deep")
+        # A damaged tree may lead in circles, but it cannot have more pages than the file.
+        pages_left = self._last_page + 1
+        stack: list[Iterator[int]] = [iter((table.root,))]
+        while stack:
+            number = next(stack[-1], None)
+            if number is None:
+                stack.pop()
+                continue
+            pages_left -= 1
+            if pages_left < 0 or len(stack) > _MOST_DEPTH:
+                raise self._bad("its pages lead in circles")
+            page = self._page(number)
+            flags = _PAGE.unpack_from(page)[2]
+            if flags & _BRANCH:
+                stack.append(self._children(page, number, start))
+            elif flags & _LEAF:
+                yield from self._leaf_nodes(page, number, start)
+            else:
+                raise self._bad(f"page {number} is neither a branch nor a leaf")
+
+    def _children(self, page: bytes, number: int, start: bytes) -> Iterator[int]:
+        """The children of a branch page that can hold keys not below `start`."""
+        offsets = self._offsets(page, number)
+        # A child holds keys from its own up to the next child's; what the first one states as its own is empty.
+        first = max(0, bisect_right(offsets, start, lo=1, key=lambda at: _key(page, at)) - 1) if start else 0
+        for at in offsets[first:]:
+            low, high, top, _ = _NODE.unpack_from(page, at)
+            yield low | high << 16 | top << 32
+
+    def _leaf_nodes(self, page: bytes, number: int, start: bytes = b"") -> Iterator[_Node]:
+        """The nodes of a leaf page, or of a page of duplicates inside a value, from the key `start`."""
+        if len(page) < _PAGE.size:
+            raise self._bad(f"page {number} has no header")
+        if _PAGE.unpack_from(page)[2] & _LEAF2:
+            yield from self._packed_nodes(page, number)
+            return
+        offsets = self._offsets(page, number)
+        first = bisect_left(offsets, start, key=lambda at: _key(page, at)) if start else 0
+        for at in offsets[first:]:
+            low, high, flags, key_size = _NODE.unpack_from(page, at)
+            size = low | high << 16
+            middle = at + _NODE.size + key_size
+            end = middle + (_U64.size if flags & _BIG else size)
+            if end > len(page):
+                raise self._bad(f"a node of page {number} runs off its end")
+            value = page[middle:end]
+            if flags & _BIG:
+                value = self._run(_U64.unpack(value)[0], size)
+            yield _Node(page[at + _NODE.size : middle], value, flags)
+
+    def _packed_nodes(self, page: bytes, number: int) -> Iterator[_Node]:
+        _, size, _, lower, _ = _PAGE.unpack_from(page)
+        end = _PAGE.size + (lower - _PAGE.size) // 2 * size
+        if lower < _PAGE.size or end > len(page) or size == 0:
+            raise self._bad(f"the packed values of page {number} run off its end")
+        for at in range(_PAGE.size, end, size):
+            yield _Node(page[at : at + size], b"", 0)
+
+    def _offsets(self, page: bytes, number: int) -> tuple[int, ...]:
+        lower: int = _PAGE.unpack_from(page)[3]
+        if not _PAGE.size <= lower <= len(page):
+            raise self._bad(f"page {number} has a wrong header")
+        count = (lower - _PAGE.size) // 2
+        offsets = struct.unpack_from(f"<{count}H", page, _PAGE.size)
+        if offsets and (min(offsets) < lower or max(offsets) + _NODE.size > len(page)):
+            raise self._bad(f"a node of page {number} is outside of it")
+        return offsets
+
+    def _page(self, number: int) -> bytes:
+        page = self._pages.get(number)
+        if page is not None:
+            self._pages.move_to_end(number)
+            return page
+        page = self._read(number, self._page_size)
+        self._pages[number] = page
+        if len(self._pages) > _CACHED_PAGES:
+            self._pages.popitem(last=False)
+        return page
+
+    def _run(self, number: int, size: int) -> bytes:
+        """A value in pages of its own."""
+        if size > _MOST_VALUE:
+            raise self._bad(f"a value claims to have {size} bytes")
+        page = self._read(number, _PAGE.size + size)
+        if not _PAGE.unpack_from(page)[2] & _OVERFLOW:
+            raise self._bad(f"page {number} does not hold a long value")
+        return page[_PAGE.size :]
+
+    def _read(self, number: int, size: int) -> bytes:
+        at = number * self._page_size
+        if not 2 <= number <= self._last_page or at + size > (self._last_page + 1) * self._page_size:
+            raise self._bad(f"it refers to page {number}, which it does not have")
+        page = os.pread(self._fd, size, at)
+        if len(page) != size or _PAGE.unpack_from(page)[0] != number:
+            raise self._bad(f"page {number} is not where it belongs")
+        return page
+
+    def _bad(self, reason: str) -> BadBytes:
+        return BadBytes(what=self.path.name, reason=reason)
+
+
+def _key(page: bytes, at: int) -> bytes:
+    """The key of the node at an offset; a damaged one may be shorter than it says."""
+    return page[at + _NODE.size : at + _NODE.size + _NODE.unpack_from(page, at)[3]]

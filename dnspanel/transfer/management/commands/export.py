@@ -1,0 +1,111 @@
+"""Write zones into a file, or make a query file of them."""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+from tqdm import tqdm
+
+from dnspanel.transfer import export_file
+from dnspanel.transfer.export_file import Tally
+from dnspanel.transfer.export_rows import snapshot
+from dnspanel.transfer.models import ExportFormat
+from dnspanel.transfer.query_file import QueryOptions
+from dnspanel.transfer.selection import Selection
+from dnspanel.zones.models import Zone
+from replication import names
+from replication.errors import BadName
+
+
+class Command(BaseCommand):
+    help = (
+        "Writes zones as BIND zone files (tar), JSON or CSV, or makes a query file for dnsperf and queryperf. "
+        "An output whose name ends in .gz or .tgz is compressed."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("zone", nargs="*", help="zones by name; none: those of --search, else all")
+        parser.add_argument("--search", default="", help="what the search field of the zone list finds")
+        parser.add_argument("--format", choices=ExportFormat.values, default=ExportFormat.BIND)
+        parser.add_argument("--output", default="-", metavar="FILE", help="default: -, standard output")
+        parser.add_argument("--quiet", action="store_true", help="no progress bar")
+        queries = parser.add_argument_group("query files")
+        queries.add_argument("--sample", type=int, default=0, metavar="N", help="so many names; default: all")
+        queries.add_argument(
+            "--each-zone-alike", action="store_true", help="small zones are sampled as often as large ones"
+        )
+        queries.add_argument("--random", type=int, default=0, metavar="PERCENT", help="names that do not exist")
+        queries.add_argument("--seed", type=int, default=1)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        selection, query_options = _selection(options), _query_options(options)
+        with snapshot() as conn, _output(options["output"]) as file:
+            zones = selection.among(Zone.objects.filter(deleted_at=None))
+            _refuse_missing(selection, zones.count())
+            mtime = int(timezone.now().timestamp())
+            out = export_file.Gzip(file, mtime) if options["output"].endswith((".gz", ".tgz")) else None
+            with _bar(zones.count(), options["quiet"]) as watch:
+                tally = export_file.write_export(
+                    conn, zones, out or file, format=options["format"], mtime=mtime, options=query_options, watch=watch
+                )
+            if out is not None:
+                out.close()
+        what = "queries" if options["format"] == ExportFormat.QUERIES else "records"
+        self.stderr.write(f"{tally.zones:,} zones, {tally.records:,} {what}")
+
+
+def _selection(options: dict[str, Any]) -> Selection:
+    try:
+        zone_names = tuple(dict.fromkeys(names.parse(name) for name in options["zone"]))
+    except BadName as exc:
+        raise CommandError(str(exc)) from exc
+    if zone_names and options["search"]:
+        raise CommandError("Give zones by name or a search, not both.")
+    return Selection(zone_names, options["search"])
+
+
+def _query_options(options: dict[str, Any]) -> QueryOptions:
+    try:
+        return QueryOptions(options["sample"], options["each_zone_alike"], options["random"], options["seed"])
+    except ValueError as exc:
+        raise CommandError(str(exc)) from exc
+
+
+def _refuse_missing(selection: Selection, found: int) -> None:
+    if selection.names and found < len(selection.names):
+        raise CommandError("There is no such zone." if found == 0 else "One of these zones does not exist.")
+
+
+@contextmanager
+def _output(name: str) -> Iterator[BinaryIO]:
+    """Standard output, or a new file that is removed again if it does not become whole."""
+    if name == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(name)
+    partial = path.with_name(path.name + ".part")
+    try:
+        with partial.open("wb", buffering=1 << 20) as file:
+            yield file
+        partial.rename(path)
+    except OSError as exc:
+        raise CommandError(f"{path}: {exc.strerror}") from exc
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _bar(zones: int, is_quiet: bool) -> Iterator[Callable[[Tally], None]]:
+    with tqdm(total=zones, unit=" zones", file=sys.stderr, disable=is_quiet or None, mininterval=0.2) as bar:
+
+        def watch(tally: Tally) -> None:
+            if bar.update(tally.zones - bar.n):
+                bar.set_postfix(records=f"{tally.records:,}", refresh=False)
+
+        yield watch

@@ -1,0 +1,247 @@
+"""Import zones from the command line: the same job as in the browser, followed to its end."""
+
+import sys
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+from tqdm import tqdm
+
+from dnspanel.accounts.models import User
+from dnspanel.transfer import jobs, queries, upload, work
+from dnspanel.transfer.documents import Options
+from dnspanel.transfer.errors import TransferError
+from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
+
+_POLL_SECONDS = 0.5
+_WORDS = {
+    State.SCANNING: "scan", State.PLANNING: "dry run", State.APPLYING: "apply", State.UNDOING: "undo",
+}  # fmt: skip
+
+
+class Command(BaseCommand):
+    """Imports files or a server's zones; follows, resumes and undoes imports that exist."""
+
+    help = "Import zones; shows what would change, and changes it after a yes."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("files", nargs="*", help="zone files, directories, archives, named.conf with its files")
+        parser.add_argument("--format", choices=("files", "csv", "json", "powerdns-dump", "powerdns-lmdb"),
+                            default="files", help="what the files are")  # fmt: skip
+        parser.add_argument("--axfr", metavar="SERVER[:PORT]", help="transfer zones from a running server")
+        parser.add_argument("--zone", action="append", default=[], help="with --axfr or --powerdns-api: this zone")
+        parser.add_argument("--catalog", default="", help="with --axfr: the members of this catalog zone")
+        parser.add_argument(
+            "--tsig", metavar="NAME:ALGORITHM", help="for --axfr; the secret is read from standard input"
+        )
+        parser.add_argument("--powerdns-api", metavar="URL", help="the key is read from standard input")
+        parser.add_argument("--powerdns-sql", metavar="URL", help="postgresql://USER@HOST/DB, mysql://…; the password "
+                            "is read from standard input")  # fmt: skip
+        parser.add_argument("--new", choices=("create", "skip"), default="create")
+        parser.add_argument("--existing", choices=("merge", "replace", "skip"), default="merge")
+        parser.add_argument("--ttl", type=int, help="replace every TTL")
+        parser.add_argument("--no-comments", action="store_true")
+        parser.add_argument("--nameservers", choices=("keep", "ours", "missing"))
+        parser.add_argument("--soa", choices=("keep", "ours", "missing"))
+        parser.add_argument("--author", help="name of the person in whose name it happens")
+        parser.add_argument("--title", default="")
+        parser.add_argument("--yes", action="store_true", help="apply without asking what the dry run shows")
+        parser.add_argument("--dry-run", action="store_true", help="stop after the dry run")
+        parser.add_argument("--here", action="store_true", help="do the work in this process, without bulk workers")
+        parser.add_argument("--resume", type=int, metavar="ID", help="follow an import that exists")
+        parser.add_argument("--undo", type=int, metavar="ID", help="take back what an import published")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self._run(options)
+        except TransferError as exc:
+            raise CommandError(str(exc)) from exc
+
+    def _run(self, options: dict[str, Any]) -> None:
+        self._here = bool(options["here"])
+        if options["undo"] is not None:
+            job = self._job(options["undo"])
+            jobs.start_undo(job=job, author=self._author(options), now=timezone.now())
+            self._follow(job)
+            self._say_undone(job)
+            return
+        job = self._job(options["resume"]) if options["resume"] is not None else self._create(options)
+        self.stderr.write(f"Import {job.pk}: {job.title}")
+        self._follow(job)
+        if job.state == State.CHOOSING:
+            self._say_scan(job)
+            jobs.start_plan(job=job, now=timezone.now())
+            self._follow(job)
+        if job.state == State.PLANNED and self._go_on(job, options):
+            jobs.start_apply(job=job, author=self._author(options), now=timezone.now())
+            self._follow(job)
+        self._say_report(job)
+
+    def _job(self, pk: int) -> ImportJob:
+        job = ImportJob.objects.filter(pk=pk).first()
+        if job is None:
+            raise CommandError(f"There is no import {pk}.")
+        return job
+
+    def _author(self, options: dict[str, Any]) -> User | None:
+        if options["author"] is None:
+            return None
+        person = User.objects.filter(username=options["author"], is_active=True).first()
+        if person is None:
+            raise CommandError(f"There is nobody called {options['author']}.")
+        return person
+
+    def _create(self, options: dict[str, Any]) -> ImportJob:
+        source, parameters, secret = _source(options)
+        reading = {name: options[name] for name in ("nameservers", "soa") if options[name] is not None}
+        if source in (SourceKind.CSV, SourceKind.JSON):
+            reading = {"nameservers": "missing", "soa": "missing", **reading}
+        job = jobs.create_job(
+            source=source,
+            title=options["title"] or _title(options),
+            author=self._author(options),
+            now=timezone.now(),
+            parameters=parameters,
+            secret=secret,
+            options=Options(
+                new=options["new"], existing=options["existing"], ttl=options["ttl"],
+                comments=not options["no_comments"], **reading,
+            ),
+        )  # fmt: skip
+        if job.state == State.UPLOADING:
+            self._hand_over(job, [Path(name) for name in options["files"]])
+            jobs.start_scan(job=job, now=timezone.now())
+        return job
+
+    def _hand_over(self, job: ImportJob, files: list[Path]) -> None:
+        """Copy the files to where the workers find them."""
+        for path in files:
+            if not path.exists():
+                raise CommandError(f"{path} does not exist.")
+            members = sorted(found for found in path.rglob("*") if found.is_file()) if path.is_dir() else [path]
+            for member in members:
+                name = str(member.relative_to(path.parent)) if path.is_dir() else path.name
+                with member.open("rb") as stream:
+                    upload.receive_file(job=job, name=name, stream=stream)
+
+    def _follow(self, job: ImportJob) -> None:
+        """Show the phase's progress until it ends. Raises CommandError where a person has to do something."""
+        phase = job.state
+        if phase not in ACTIVE_STATES:
+            return
+        with tqdm(desc=_WORDS[State(phase)], unit=" zones", file=sys.stderr, dynamic_ncols=True) as bar:
+            while job.state == phase:
+                if self._here:
+                    work.work_on_import(job.pk)
+                progress = queries.progress(job, now=timezone.now())
+                bar.unit = f" {progress.unit}"
+                bar.total = progress.total or None
+                bar.n = progress.done
+                bar.refresh()
+                job.refresh_from_db()
+                if job.paused and job.state == phase:
+                    reason = job.failure or "somebody paused it"
+                    raise CommandError(f"The import stands still: {reason}. Go on with --resume {job.pk}.")
+                if job.state == phase and not self._here:
+                    time.sleep(_POLL_SECONDS)
+            bar.n = bar.total or bar.n
+
+    def _say_scan(self, job: ImportJob) -> None:
+        found = queries.scan_summary(job)
+        self.stdout.write(
+            f"Found {found.zones:,} zones with {found.records:,} records: {found.new:,} new, "
+            f"{found.existing:,} existing, {found.duplicates:,} twice, {found.failed:,} that cannot be imported."
+        )
+        for kind in found.faults:
+            self.stdout.write(f"  {kind.severity}: {kind.count:,} × {kind.code}, e.g. {kind.sample}")
+
+    def _go_on(self, job: ImportJob, options: dict[str, Any]) -> bool:
+        plan = queries.plan_summary(job)
+        self.stdout.write(
+            f"Would create {plan.creates:,} zones, merge {plan.merges:,}, replace {plan.replaces:,}, leave "
+            f"{plan.unchanged:,} as they are, skip {plan.skipped:,}, fail {plan.failed:,}; "
+            f"RRsets +{plan.added:,} ~{plan.changed:,} −{plan.removed:,}."
+        )
+        if plan.guarded:
+            self.stdout.write(f"  {plan.guarded:,} zones would lose over 30 % or over {queries.MOST_REMOVED} RRsets.")
+        if not plan.to_publish or options["dry_run"]:
+            return False
+        if options["yes"]:
+            return True
+        if not sys.stdin.isatty():
+            self.stderr.write(f"Nothing is applied without a yes: --resume {job.pk} --yes")
+            return False
+        return input(f"Apply to {plan.to_publish:,} zones? [y/N] ").strip().lower() in ("y", "yes")
+
+    def _say_report(self, job: ImportJob) -> None:
+        for fault in queries.faults_page(job, severity="error", limit=20):
+            self.stdout.write(f"{fault.path}:{fault.line}:{fault.column}: {fault.reason}")
+            if fault.fix:
+                self.stdout.write(f"    write: {fault.fix}")
+        if job.state != State.DONE:
+            self.stdout.write(f"Import {job.pk} is {job.get_state_display()}.")
+            return
+        report = queries.report(job)
+        self.stdout.write(
+            f"Published {report.published:,} zones in {job.apply_seconds:.1f} s; "
+            f"{report.plan.waiting:,} wait because they changed since the dry run. Undo with --undo {job.pk}."
+        )
+
+    def _say_undone(self, job: ImportJob) -> None:
+        report = queries.report(job)
+        self.stdout.write(f"Undone: {report.undone:,} zones; {report.kept_in_undo:,} kept, others changed them since.")
+
+
+def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str] | None]:
+    """(kind of source, its parameters, its secret) as the command line says."""
+    if options["axfr"]:
+        server, port = _server(options["axfr"])
+        name, _, algorithm = (options["tsig"] or "").partition(":")
+        parameters = {
+            "server": server, "port": port, "zones": options["zone"], "catalog": options["catalog"],
+            "tsig_name": name, "tsig_algorithm": algorithm or "hmac-sha256",
+        }  # fmt: skip
+        return SourceKind.AXFR, parameters, {"tsig_secret": _read_secret()} if name else None
+    if options["powerdns_api"]:
+        parameters = {"url": options["powerdns_api"], "server_id": "localhost", "zones": options["zone"]}
+        return SourceKind.POWERDNS_API, parameters, {"key": _read_secret()}
+    if options["powerdns_sql"]:
+        return SourceKind.POWERDNS_SQL, _database(options["powerdns_sql"]), {"password": _read_secret()}
+    if not options["files"]:
+        raise CommandError("Import what? Name files, --axfr, --powerdns-api or --powerdns-sql.")
+    return options["format"], {}, None
+
+
+def _read_secret() -> str:
+    return sys.stdin.readline().strip()
+
+
+def _server(text: str) -> tuple[str, int]:
+    """`host`, `host:port`, `[v6]:port` or a bare IPv6 address."""
+    if text.startswith("["):
+        host, _, port = text[1:].partition("]")
+        return host, int(port.lstrip(":") or 53)
+    if text.count(":") == 1:
+        host, _, port = text.partition(":")
+        return host, int(port)
+    return text, 53
+
+
+def _database(text: str) -> dict[str, Any]:
+    found = urlsplit(text)
+    if found.scheme not in ("postgresql", "mysql", "sqlite"):
+        raise CommandError("--powerdns-sql needs a URL that begins with postgresql://, mysql:// or sqlite:///.")
+    return {
+        "kind": found.scheme, "host": found.hostname or "", "port": found.port, "user": found.username or "",
+        "database": unquote(found.path if found.scheme == "sqlite" else found.path.lstrip("/")),
+    }  # fmt: skip
+
+
+def _title(options: dict[str, Any]) -> str:
+    if options["files"]:
+        return ", ".join(Path(name).name for name in options["files"][:3])
+    return str(options["axfr"] or urlsplit(options["powerdns_api"] or options["powerdns_sql"]).hostname or "import")

@@ -1,0 +1,332 @@
+"""Import and export jobs. Models store and constrain; `jobs`, `read`, `plan`, `apply` and `undo` write."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+
+class State(models.TextChoices):
+    """Where a job is. Those that work by themselves are in ACTIVE_STATES."""
+
+    UPLOADING = "uploading", "waiting for its source"
+    SCANNING = "scanning", "scanning"
+    CHOOSING = "choosing", "waiting for choices"
+    PLANNING = "planning", "dry run"
+    PLANNED = "planned", "waiting for a go-ahead"
+    APPLYING = "applying", "applying"
+    DONE = "done", "done"
+    UNDOING = "undoing", "undoing"
+    UNDONE = "undone", "undone"
+    CANCELLED = "cancelled", "cancelled"
+    FAILED = "failed", "failed"
+
+
+ACTIVE_STATES = (State.SCANNING, State.PLANNING, State.APPLYING, State.UNDOING)
+ENDED_STATES = (State.DONE, State.UNDONE, State.CANCELLED, State.FAILED)
+
+
+class SourceKind(models.TextChoices):
+    FILES = "files", "zone files"
+    PASTE = "paste", "pasted zone file"
+    AXFR = "axfr", "zone transfer"
+    POWERDNS_API = "powerdns-api", "PowerDNS HTTP API"
+    POWERDNS_SQL = "powerdns-sql", "PowerDNS database"
+    POWERDNS_DUMP = "powerdns-dump", "PowerDNS database dump"
+    POWERDNS_LMDB = "powerdns-lmdb", "PowerDNS LMDB"
+    CSV = "csv", "CSV"
+    JSON = "json", "JSON"
+    RETRY = "retry", "corrected zones of an import"
+
+
+class ImportJob(models.Model):
+    """One import, from its source to its report."""
+
+    title = models.TextField()
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField()
+    source = models.CharField(max_length=16, choices=SourceKind)
+    # What the source needs, without secrets: see each source's module.
+    parameters: "models.JSONField[Any]" = models.JSONField(default=dict)
+    # Passwords and keys of the source, encrypted JSON; gone once the source has been read.
+    secret = models.BinaryField(null=True)
+    options: "models.JSONField[Any]" = models.JSONField(default=dict)
+    state = models.CharField(max_length=12, choices=State, default=State.UPLOADING)
+    paused = models.BooleanField(default=False)
+    failure = models.TextField(blank=True)  # why it failed, or what it waits for
+    phase_at = models.DateTimeField()  # when the state was entered
+    phase_begun = models.BooleanField(default=False)  # what a phase does first, once, has been done
+    ended_at = models.DateTimeField(null=True)
+    # Reading the source: items spooled, and how far in its own unit.
+    items = models.IntegerField(default=0)
+    read_total = models.BigIntegerField(default=0)
+    read_done = models.BigIntegerField(default=0)
+    read_unit = models.CharField(max_length=8, default="bytes")
+    read_ended = models.BooleanField(default=False)
+    scan_seconds = models.FloatField(default=0)
+    plan_seconds = models.FloatField(default=0)
+    apply_seconds = models.FloatField(default=0)
+    # Given by the form: the same form sent twice is one import.
+    form_id = models.UUIDField(null=True, unique=True)
+    retry_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="retries")
+    # Waits for the nodes' proof: the last sequence it published.
+    last_sequence = models.BigIntegerField(default=0)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["state"], name="importjob_active", condition=models.Q(state__in=ACTIVE_STATES)),
+        ]
+
+
+class PieceState(models.TextChoices):
+    SPOOLED = "spooled", "read"
+    SCANNED = "scanned", "scanned"
+    PLANNED = "planned", "planned"
+    APPLIED = "applied", "applied"
+    UNDONE = "undone", "undone"
+
+
+class ImportPiece(models.Model):
+    """Some thousand zones that are scanned, planned, published and undone together, each in one transaction."""
+
+    job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="pieces")
+    number = models.IntegerField()  # from 1
+    state = models.CharField(max_length=8, choices=PieceState, default=PieceState.SPOOLED)
+    items = models.IntegerField()  # of the source, up to and with this piece's
+    documents = models.IntegerField()
+    zones = models.IntegerField(default=0)
+    records = models.IntegerField(default=0)
+    rrsets = models.IntegerField(default=0)
+    generated = models.IntegerField(default=0)
+    errors = models.IntegerField(default=0)  # zones that cannot be imported
+    # What publishing would do; counted by the scan for new zones, by the dry run for all.
+    creates = models.IntegerField(default=0)
+    undecided = models.IntegerField(default=0)  # zones whose action only a comparison tells
+    changes = models.IntegerField(default=0)
+    added = models.BigIntegerField(default=0)
+    changed = models.BigIntegerField(default=0)
+    removed = models.BigIntegerField(default=0)
+    waiting = models.IntegerField(default=0)  # zones that changed since the dry run
+    choices: "models.JSONField[Any]" = models.JSONField(default=dict)  # {zone: choice}, while it is scanned anew
+    stage_size = models.BigIntegerField(default=0)
+    stage_checksum = models.BigIntegerField(default=0)  # CRC-32
+    created_in = models.BigIntegerField(null=True)  # sequence that created its new zones
+    changed_in = models.BigIntegerField(null=True)  # sequence that changed its existing zones
+    created_undone_in = models.BigIntegerField(null=True)
+    changed_undone_in = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "number"], name="importpiece_number")]
+
+
+class Action(models.TextChoices):
+    """What the dry run decided for a zone."""
+
+    CREATE = "create", "create"
+    MERGE = "merge", "merge"
+    REPLACE = "replace", "replace"
+    SKIP = "skip", "skip"
+    NOTHING = "nothing", "nothing to change"
+    FAILED = "failed", "cannot be imported"
+    DUPLICATE = "duplicate", "a second time in the source"
+    WAITING = "waiting", "changed since the dry run"
+
+
+class ImportZone(models.Model):
+    """One zone of an import. Its content lies in its piece's stage file, at these offsets."""
+
+    job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="zones")
+    piece = models.IntegerField()
+    name = models.TextField(db_collation="C")
+    path = models.TextField()
+    # The zone that is there, or the id that a new one will have.
+    zone_id = models.IntegerField()
+    base_revision = models.IntegerField(default=0)  # of the zone when it was compared; 0: there was none
+    serial = models.BigIntegerField(default=0)
+    records = models.IntegerField(default=0)
+    rrsets = models.IntegerField(default=0)
+    errors = models.IntegerField(default=0)
+    warnings = models.IntegerField(default=0)
+    choice = models.CharField(max_length=8, blank=True)  # create, merge, replace or skip; "" as the job's options say
+    action = models.CharField(max_length=9, choices=Action, blank=True)  # "" before the dry run
+    added = models.IntegerField(default=0)
+    changed = models.IntegerField(default=0)
+    removed = models.IntegerField(default=0)
+    document_offset = models.BigIntegerField(default=0)  # in the spool
+    rows_offset = models.BigIntegerField(default=0)  # in the stage
+    rows_size = models.BigIntegerField(default=0)
+    ops_offset = models.BigIntegerField(default=0)
+    ops_size = models.BigIntegerField(default=0)
+    op_count = models.IntegerField(default=0)
+    digest = models.BinaryField(default=bytes)
+    undone = models.CharField(max_length=8, blank=True)  # "", "undone" or "kept": changed by others since
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["job", "name"], name="importzone_name"),
+            models.Index(fields=["job", "piece"], name="importzone_piece"),
+            models.Index(fields=["job", "action", "name"], name="importzone_action"),
+        ]
+
+
+class ImportFault(models.Model):
+    """A `documents.Fault`, kept. At most `limits.MOST_FAULTS` per job; the rest is only counted."""
+
+    job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="faults")
+    piece = models.IntegerField()
+    zone = models.TextField(blank=True, db_collation="C")
+    path = models.TextField()
+    line = models.IntegerField()
+    column = models.IntegerField()
+    source = models.TextField(blank=True)
+    reason = models.TextField()
+    fix = models.TextField(blank=True)
+    severity = models.CharField(max_length=8)
+    code = models.CharField(max_length=40)
+    by_source = models.BooleanField(default=False)  # said when the source was read, not by the parser
+
+    class Meta:
+        indexes = [models.Index(fields=["job", "severity", "id"], name="importfault_severity")]
+
+
+class KeptKind(models.TextChoices):
+    METADATA = "metadata", "metadata"
+    KEY = "key", "DNSSEC key"
+    COMMENT = "comment", "comment"
+    TSIG = "tsig", "TSIG key"
+
+
+class KeptItem(models.Model):
+    """Something a PowerDNS database had that a zone here cannot hold yet: kept aside for later, keys encrypted."""
+
+    job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="kept")
+    zone = models.TextField(blank=True, db_collation="C")
+    kind = models.CharField(max_length=8, choices=KeptKind)
+    name = models.TextField()  # metadata kind, key flags and algorithm, owner and type of a comment
+    value = models.BinaryField()  # UTF-8 text, or for keys a token of publish.vault
+
+    class Meta:
+        indexes = [models.Index(fields=["job", "zone"], name="keptitem_zone")]
+
+
+class RunState(models.TextChoices):
+    """Where an export or a comparison is. A run that is interrupted starts again."""
+
+    WAITING = "waiting", "waiting for a worker"
+    RUNNING = "running", "running"
+    DONE = "done", "done"
+    CANCELLED = "cancelled", "cancelled"
+    FAILED = "failed", "failed"
+
+
+UNFINISHED_STATES = (RunState.WAITING, RunState.RUNNING)
+
+
+class ExportFormat(models.TextChoices):
+    BIND = "bind", "BIND zone files"
+    JSON = "json", "JSON"
+    CSV = "csv", "CSV"
+    QUERIES = "queries", "query file"
+
+
+class ExportJob(models.Model):
+    """One export into a file, kept for a day. `export` writes it; its file lies in `export.exports_directory`."""
+
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField()
+    format = models.CharField(max_length=8, choices=ExportFormat)
+    selection: "models.JSONField[Any]" = models.JSONField(default=dict)  # a `selection.Selection`
+    options: "models.JSONField[Any]" = models.JSONField(default=dict)  # a `query_file.QueryOptions`, for QUERIES
+    state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
+    failure = models.TextField(blank=True)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    zones_total = models.IntegerField(default=0)
+    zones = models.IntegerField(default=0)
+    records = models.BigIntegerField(default=0)  # lines, for QUERIES
+    size = models.BigIntegerField(default=0)  # bytes of the finished file
+    # When the file was deleted, a day after it was finished.
+    forgotten_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["author", "-id"], name="exportjob_author"),
+            models.Index(
+                fields=["state"], name="exportjob_unfinished", condition=models.Q(state__in=UNFINISHED_STATES)
+            ),
+        ]
+
+
+class CutoverCheck(models.Model):
+    """One comparison of an old server's answers with those of our nodes. `cutover_check` writes it."""
+
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField()
+    # The import whose zones are compared; null: those of the selection.
+    job = models.ForeignKey(ImportJob, null=True, on_delete=models.CASCADE, related_name="checks")
+    selection: "models.JSONField[Any]" = models.JSONField(default=dict)
+    server = models.TextField()  # the old server: an address
+    port = models.IntegerField(default=53)
+    resolver = models.TextField(blank=True)  # who is asked about the parents: an address; "": the system's
+    resolver_port = models.IntegerField(default=53)
+    state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
+    failure = models.TextField(blank=True)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    zones_total = models.IntegerField(default=0)
+    zones = models.IntegerField(default=0)
+    questions = models.BigIntegerField(default=0)
+    differences = models.BigIntegerField(default=0)  # without the expected ones
+    expected = models.BigIntegerField(default=0)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["state"], name="cutovercheck_unfinished", condition=models.Q(state__in=UNFINISHED_STATES)
+            ),
+        ]
+
+
+class CutoverZone(models.Model):
+    """One zone of a comparison, and its delegation checklist."""
+
+    check_run = models.ForeignKey(CutoverCheck, on_delete=models.CASCADE, related_name="compared")
+    name = models.TextField(db_collation="C")
+    questions = models.IntegerField(default=0)
+    differences = models.IntegerField(default=0)
+    expected = models.IntegerField(default=0)
+    checklist: "models.JSONField[Any]" = models.JSONField(default=list)  # of `delegation.Point`
+    open_points = models.IntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["check_run", "name"], name="cutoverzone_name")]
+
+
+class DifferenceKind(models.TextChoices):
+    """What differs; SERIAL and NAMESERVERS are what a cut-over is expected to change."""
+
+    RCODE = "rcode", "other response code"
+    RECORDS = "records", "other records"
+    TTL = "ttl", "other TTL"
+    SILENT = "silent", "no answer"
+    SERIAL = "serial", "other SOA"
+    NAMESERVERS = "nameservers", "other name servers"
+
+
+EXPECTED_KINDS = (DifferenceKind.SERIAL, DifferenceKind.NAMESERVERS)
+
+
+class CutoverDifference(models.Model):
+    """One question that the old server and a node of ours answer differently."""
+
+    check_run = models.ForeignKey(CutoverCheck, on_delete=models.CASCADE, related_name="found")
+    zone = models.TextField(db_collation="C")
+    name = models.TextField(db_collation="C")
+    type = models.IntegerField()
+    kind = models.CharField(max_length=11, choices=DifferenceKind)
+    node = models.TextField()  # name of the node
+    old = models.TextField()
+    new = models.TextField()
+
+    class Meta:
+        indexes = [models.Index(fields=["check_run", "kind", "id"], name="cutoverdifference_kind")]

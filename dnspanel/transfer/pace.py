@@ -1,0 +1,45 @@
+"""Bulk work yields: an import publishes no more than the nodes can take beside people's edits.
+
+The log has one order, so an edit waits behind whatever was published before
+it. Keeping few publications on their way bounds that wait; a node that does
+not move holds nothing up.
+"""
+
+import time
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import connection
+
+# Publications that may be on their way to the nodes when the next one is made.
+MOST_UNDER_WAY = 3
+# A node that is behind and did not move for this long is not waited for.
+STUCK_SECONDS = 3.0
+_POLL_SECONDS = 0.02
+
+_BEHIND = """
+SELECT head.sequence - coalesce((
+        SELECT min(reached) FROM (
+            SELECT max(s.last) AS reached FROM publish_segment s
+            WHERE s.epoch = head.epoch AND s.schema = ANY(%(schemas)s) GROUP BY s.schema
+        ) AS encoded), 0) AS not_encoded,
+    coalesce((
+        SELECT max(head.sequence - n.acked) FROM fleet_node n
+        WHERE n.state = 'active' AND n.acked_at > now() - %(stuck)s * interval '1 second'
+    ), 0) AS not_acked
+FROM zones_loghead head"""
+
+
+def wait_for_room(goes_on: Callable[[], bool], *, most_seconds: float = 5.0) -> None:
+    """Return when few publications are under way, after `most_seconds`, or once `goes_on` says no."""
+    deadline = time.monotonic() + most_seconds
+    while publications_under_way() > MOST_UNDER_WAY and time.monotonic() < deadline and goes_on():
+        time.sleep(_POLL_SECONDS)
+
+
+def publications_under_way() -> int:
+    """How many publications the slowest node that moves, or the publisher, is behind the head."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BEHIND, {"schemas": settings.SCHEMAS, "stuck": STUCK_SECONDS})
+        row = cursor.fetchone()
+    return max(row) if row else 0

@@ -1,0 +1,93 @@
+"""Paths as uploads and archives spell them: made plain, or refused. Nothing is ever opened by one of them."""
+
+import fnmatch
+import itertools
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from dnspanel.transfer.errors import UploadRefused
+from dnspanel.transfer.limits import MOST_PATH_BYTES
+
+# Most paths of an archive are plain already.
+_UNUSUAL = re.compile(r"[\x00-\x1f\x7f\\:\ud800-\udfff]|^/|//|(?:^|/)\.{1,2}(?:/|$)|/$|^$")
+_DRIVE = re.compile(r"(?:^|/)[A-Za-z]:(?:/|$)")
+_SHOWN = 80
+
+
+def clean_path(path: str) -> str:
+    """The path relative to its upload, with `/` between names; raises UploadRefused (limit `path`) for a trick."""
+    if len(path) * 4 > MOST_PATH_BYTES and len(path.encode(errors="surrogatepass")) > MOST_PATH_BYTES:
+        raise _refused(path, f"it is longer than {MOST_PATH_BYTES} bytes")
+    if not _UNUSUAL.search(path):
+        return path
+    if "\0" in path:
+        raise _refused(path, "it holds a zero byte")
+    if "\\" in path:
+        raise _refused(path, "it holds a backslash")
+    if path.startswith("/"):
+        raise _refused(path, "it is absolute")
+    if _DRIVE.search(path):
+        raise _refused(path, "it names a drive")
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    if ".." in names:
+        raise _refused(path, "it leads out of its folder with “..”")
+    if not names:
+        raise _refused(path, "it is empty")
+    return printable("/".join(names))
+
+
+def printable(text: str) -> str:
+    """The text with `%1f` in place of a byte or character that cannot be shown or stored."""
+    return "".join(
+        f"%{ord(char) & 0xFF:02x}" if ord(char) < 32 or ord(char) == 127 or "\ud800" <= char <= "\udfff" else char
+        for char in text
+    )
+
+
+def _refused(path: str, why: str) -> UploadRefused:
+    shown = printable(path if len(path) <= _SHOWN else path[:_SHOWN] + "…")
+    return UploadRefused(f"The path “{shown}” is refused: {why}.", limit="path")
+
+
+class PathIndex:
+    """All paths of an upload, to be found by what zone files and configurations call them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._by_name: dict[str, list[str]] = defaultdict(list)
+        for path in paths:
+            self._by_name[path.rpartition("/")[2]].append(path)
+
+    def found(self, wanted: str, *folders: str) -> list[str]:
+        """The path meant by `wanted`: none, one, or several that fit equally well.
+
+        Looked for in each of the folders first. Else the path that has most
+        in common with it, read from its end: `/etc/bind/zones/a.db` on the
+        server may be `zones/a.db` or `a.db` here. Nothing outside the upload
+        is ever meant.
+        """
+        fitting = self._by_name.get(wanted.rpartition("/")[2], [])
+        if len(fitting) < 2:
+            return fitting
+        for folder in folders:
+            exact = posixpath.normpath(posixpath.join("/", folder, wanted)).lstrip("/")
+            if exact in fitting:
+                return [exact]
+        target = _names_from_end(posixpath.join("/", folders[-1] if folders else "", wanted))
+        shared = [_shared(target, _names_from_end(path)) for path in fitting]
+        return [path for path, count in zip(fitting, shared, strict=True) if count == max(shared)]
+
+    def fitting(self, pattern: str) -> list[str]:
+        """The paths that a pattern with `*` in its last name means, sorted."""
+        name = pattern.rpartition("/")[2]
+        names = fnmatch.filter(self._by_name, name)
+        return sorted(path for name in names for path in self._by_name[name])
+
+
+def _names_from_end(path: str) -> list[str]:
+    return posixpath.normpath(path).strip("/").split("/")[::-1]
+
+
+def _shared(one: list[str], other: list[str]) -> int:
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -1,0 +1,43 @@
+"""Which zones an export or a comparison is about."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from dnspanel.zones.models import Zone
+from dnspanel.zones.queries import found_zones
+from replication import names
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Zones by canonical name, or all that a search finds; neither means every zone there is."""
+
+    names: tuple[str, ...] = ()
+    search: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"names": list(self.names), "search": self.search}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Selection":
+        return cls(tuple(stored.get("names", ())), stored.get("search", ""))
+
+    def among(self, zones: "QuerySet[Zone]") -> "QuerySet[Zone]":
+        """Those of `zones` that are meant."""
+        if self.names:
+            return zones.filter(name__in=self.names)
+        return found_zones(zones, self.search)
+
+    @property
+    def title(self) -> str:
+        """How a page names it."""
+        if len(self.names) == 1:
+            return names.display(self.names[0])
+        if self.names:
+            return f"{len(self.names):,} zones"
+        return f"zones with “{self.search}”" if self.search else "all zones"
+
+
+EVERYTHING = Selection()

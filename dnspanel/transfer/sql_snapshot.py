@@ -1,0 +1,281 @@
+"""Somebody else's SQL database, read at one moment and never written: PostgreSQL, MySQL or SQLite.
+
+    postgresql://user:password@host:port/database?sslmode=verify-full
+    mysql://user:password@host:port/database?tls=verify        also ?unix_socket=/path
+    sqlite:///absolute/path
+
+Values come as the database holds them: text as str or as bytes (`text` makes
+one of both), so that no byte is lost to a guess about its encoding. No error
+carries the password, neither in its text nor as its cause.
+"""
+
+import re
+import sqlite3
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
+
+from dnspanel.transfer.errors import SourceAway, SourceRefused
+
+FETCH_ROWS = 5000
+CONNECT_SECONDS = 10
+QUIET_SECONDS = 300  # the longest that a server may take for the next rows
+
+_OTHER_SCHEMES = {"postgres": "postgresql", "mariadb": "mysql", "sqlite3": "sqlite"}
+
+Row = tuple[Any, ...]
+
+
+class Snapshot(Protocol):
+    """A read-only transaction that sees one state of the database from begin to end."""
+
+    def columns(self, table: str) -> frozenset[str]:
+        """The names of a table's columns, in lower case; empty if there is no such table."""
+
+    def rows(self, query: str) -> Iterator[Row]:
+        """The rows of a query, fetched some thousands at a time. One query at a time."""
+
+
+@contextmanager
+def open_snapshot(url: str) -> Iterator[Snapshot]:
+    """The database of a URL; raises SourceAway when it does not answer, SourceRefused when it cannot be read."""
+    parts = _split(url)
+    opened = _OPENERS.get(parts.scheme)
+    if opened is None:
+        raise SourceRefused("the address must start with postgresql://, mysql:// or sqlite:///")
+    with opened(parts) as snapshot:
+        yield snapshot
+
+
+def text(value: Any) -> str:
+    """A text column's value; bytes that are not UTF-8 come as lone surrogates, an SQL null as ""."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+
+
+def flag(value: Any, default: bool = False) -> bool:
+    """A boolean column's value in any of the forms that databases and their dumps have for it."""
+    if value is None:
+        return default
+    return value not in (0, False) and text(value).strip().lower() not in ("0", "f", "false", "n", "no", "\0", "")
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise SourceRefused("the address of the database is not a URL") from None
+    # SQLAlchemy's way of naming a driver too: `mysql+pymysql`.
+    scheme = parts.scheme.partition("+")[0]
+    return parts._replace(scheme=_OTHER_SCHEMES.get(scheme, scheme))
+
+
+def _options(parts: SplitResult, allowed: frozenset[str]) -> dict[str, str]:
+    options = dict(parse_qsl(parts.query))
+    unknown = sorted(options.keys() - allowed)
+    if unknown:
+        raise SourceRefused(f"the address of the database has an option that is not known here: {unknown[0]}")
+    return options
+
+
+def _sentence(exc: BaseException, parts: SplitResult) -> str:
+    """What a driver says, on one line, without the password."""
+    said = " ".join(str(arg) for arg in exc.args if not isinstance(arg, int)) or type(exc).__name__
+    for secret in {parts.password or "", unquote(parts.password or "")} - {""}:
+        said = said.replace(secret, "…")
+    return re.sub(r"\s+", " ", said).strip()[:300]
+
+
+class _PostgresSnapshot:
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def columns(self, table: str) -> frozenset[str]:
+        query = (
+            "SELECT attname::text FROM pg_attribute"
+            " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
+        )
+        return frozenset(text(name).lower() for (name,) in self._connection.execute(query, (table,)))
+
+    def rows(self, query: str) -> Iterator[Row]:
+        with self._connection.cursor(name="panel_import") as cursor:
+            cursor.itersize = FETCH_ROWS
+            yield from cursor.execute(query)
+
+
+@contextmanager
+def _open_postgres(parts: SplitResult) -> Iterator[Snapshot]:
+    import psycopg
+
+    options = _options(parts, frozenset({"sslmode", "sslrootcert", "host", "port"}))
+    try:
+        connection = psycopg.connect(
+            host=options.pop("host", None) or parts.hostname or "",
+            port=options.pop("port", None) or parts.port or 5432,
+            user=unquote(parts.username or "") or None,
+            password=unquote(parts.password or "") or None,
+            dbname=unquote(parts.path.lstrip("/")) or None,
+            connect_timeout=CONNECT_SECONDS,
+            application_name="dnspanel import",
+            options=f"-c default_transaction_read_only=on -c statement_timeout={QUIET_SECONDS * 1000}",
+            **options,  # type: ignore[arg-type]
+        )
+    except psycopg.OperationalError as exc:
+        said = _sentence(exc, parts)
+        # libpq gives no SQLSTATE for a refused password; the words are those of the server, in English or not.
+        if any(words in said for words in ("authentication failed", "does not exist", "no pg_hba.conf entry")):
+            raise SourceRefused(f"the PostgreSQL server refuses: {said}") from None
+        raise SourceAway(f"no connection to the PostgreSQL server: {said}") from None
+    except psycopg.Error as exc:
+        raise SourceRefused(f"the PostgreSQL server cannot be used: {_sentence(exc, parts)}") from None
+    with _closing(connection), _refusing(psycopg.Error, lambda exc: isinstance(exc, psycopg.OperationalError), parts):
+        connection.read_only = True
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        yield _PostgresSnapshot(connection)
+
+
+class _MysqlSnapshot:
+    def __init__(self, connection: Any, unbuffered: Any) -> None:
+        self._connection, self._unbuffered = connection, unbuffered
+
+    def columns(self, table: str) -> frozenset[str]:
+        query = "SELECT column_name FROM information_schema.columns WHERE table_schema=database() AND table_name=%s"
+        with self._connection.cursor() as cursor:
+            cursor.execute(query, (table,))
+            return frozenset(text(name).lower() for (name,) in cursor.fetchall())
+
+    def rows(self, query: str) -> Iterator[Row]:
+        with self._connection.cursor(self._unbuffered) as cursor:
+            cursor.execute(query)
+            yield from cursor
+
+
+# What MySQL says to a wrong user, password or database; any other failure to connect may pass.
+_MYSQL_REFUSALS = frozenset({1044, 1045, 1049, 1130, 1142, 1698})
+# What stands for a lost connection: shut down, gone away, lost in a query, killed.
+_MYSQL_LOST = frozenset({(0,), (1053,), (2006,), (2013,), (1927,)})
+
+
+@contextmanager
+def _open_mysql(parts: SplitResult) -> Iterator[Snapshot]:
+    import pymysql
+    import pymysql.cursors
+
+    options = _options(parts, frozenset({"unix_socket", "tls"}))
+    socket = options.get("unix_socket")
+    where: dict[str, Any] = {"unix_socket": socket} if socket else {"host": parts.hostname or "localhost"}
+    if options.get("tls", "off") != "off":
+        where["ssl"] = ssl.create_default_context()
+    try:
+        connection = pymysql.connect(
+            user=unquote(parts.username or "") or None,
+            password=unquote(parts.password or ""),
+            database=unquote(parts.path.lstrip("/")) or None,
+            port=parts.port or 3306,
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=QUIET_SECONDS,
+            use_unicode=False,
+            local_infile=False,
+            **where,
+        )
+    except pymysql.Error as exc:
+        said = _sentence(exc, parts)
+        if exc.args and exc.args[0] in _MYSQL_REFUSALS:
+            raise SourceRefused(f"the MySQL server refuses: {said}") from None
+        raise SourceAway(f"no connection to the MySQL server: {said}") from None
+    with _closing(connection), _refusing(pymysql.Error, lambda exc: exc.args[:1] in _MYSQL_LOST, parts):
+        with connection.cursor() as cursor:
+            # Bytes as they are stored: PowerDNS's own connection need not have had the tables' character set.
+            cursor.execute("SET character_set_results = NULL")
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        yield _MysqlSnapshot(connection, pymysql.cursors.SSCursor)
+
+
+class _SqliteSnapshot:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def columns(self, table: str) -> frozenset[str]:
+        # Only real tables: a view in a file from elsewhere could compute anything.
+        query = (
+            "SELECT column.name FROM sqlite_master AS found, pragma_table_info(found.name) AS column"
+            " WHERE found.type = 'table' AND lower(found.name) = ?"
+        )
+        return frozenset(text(name).lower() for (name,) in self._connection.execute(query, (table,)))
+
+    def rows(self, query: str) -> Iterator[Row]:
+        cursor = self._connection.execute(query)
+        cursor.arraysize = FETCH_ROWS
+        yield from cursor
+
+
+@contextmanager
+def _open_sqlite(parts: SplitResult) -> Iterator[Snapshot]:
+    path = Path("/" + unquote(parts.path).lstrip("/"))
+    if not path.is_file():
+        raise SourceRefused(f"there is no file {path.name}")
+    try:
+        connection = _connect_sqlite(path)
+    except sqlite3.Error as exc:
+        raise SourceRefused(f"{path.name} cannot be read as an SQLite database: {exc}") from None
+    with _closing(connection), _refusing(sqlite3.Error, lambda exc: False, parts):
+        yield _SqliteSnapshot(connection)
+
+
+def _connect_sqlite(path: Path) -> sqlite3.Connection:
+    """Read-only. A database in WAL mode in a place that is not ours to write is read as one that nobody changes."""
+    immutable = not path.with_name(path.name + "-wal").exists()
+    for option in ("mode=ro", "mode=ro&immutable=1")[: 1 + immutable]:
+        connection = sqlite3.connect(
+            f"file:{quote(str(path.absolute()))}?{option}", uri=True, timeout=CONNECT_SECONDS, isolation_level=None
+        )
+        try:
+            connection.text_factory = bytes
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("BEGIN")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return connection
+        except sqlite3.OperationalError:
+            connection.close()
+            if not immutable or option != "mode=ro":
+                raise
+        except sqlite3.Error:
+            connection.close()
+            raise
+    raise AssertionError("the last way to open a file returns or raises")
+
+
+@contextmanager
+def _closing(connection: Any) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with suppress(Exception):  # it may be gone already; then there is nothing to close
+            connection.close()
+
+
+@contextmanager
+def _refusing(errors: type[Exception], is_lost: Callable[[Any], bool], parts: SplitResult) -> Iterator[None]:
+    """Errors of a driver as ours: those that say that the connection is lost, and the others."""
+    try:
+        yield
+    except errors as exc:
+        said = _sentence(exc, parts)
+        if is_lost(exc):
+            raise SourceAway(f"the database broke off: {said}") from None
+        raise SourceRefused(f"the database cannot be read: {said}") from None
+
+
+_OPENERS: dict[str, Callable[[SplitResult], Any]] = {
+    "postgresql": _open_postgres,
+    "mysql": _open_mysql,
+    "sqlite": _open_sqlite,
+}

@@ -1,0 +1,94 @@
+"""The bulk workers (`celery worker -Q bulk`). Tasks carry ids; run twice, late or never, they do no harm."""
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import psycopg
+from celery import Task, shared_task
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, close_old_connections
+from django.utils import timezone
+from kombu.exceptions import OperationalError as BrokerError
+
+from dnspanel.transfer import cutover_check, export, work
+from dnspanel.transfer.models import CutoverCheck, ExportJob
+
+# A bell that waited longer is worth nothing: beat has rung since.
+BELL_LIFETIME = 10
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task(ignore_result=True)
+def run_import(job_id: int) -> str:
+    """Take a turn at an import, together with whoever else is at it."""
+    turn = _unless_postgresql_is_away(work.work_on_import, job_id)
+    if turn is None:
+        return "PostgreSQL is away"
+    if turn.again:
+        _ring(run_import, job_id)
+    return turn.said
+
+
+@shared_task(ignore_result=True)
+def run_export(job_id: int) -> str:
+    """Write an export's file."""
+    return _unless_postgresql_is_away(export.run_export, job_id) or "PostgreSQL is away"
+
+
+@shared_task(ignore_result=True)
+def run_cutover_check(check_id: int) -> str:
+    """Compare an old server's answers with those of the nodes."""
+    return _unless_postgresql_is_away(cutover_check.run_check, check_id) or "PostgreSQL is away"
+
+
+@shared_task(ignore_result=True)
+def drive_transfers() -> str:
+    """Every import, export and comparison that has work has its workers; a lost bell costs two seconds."""
+    close_old_connections()
+    imports, exports, checks = work.active_imports(), export.unfinished_exports(), cutover_check.unfinished_checks()
+    for job_id in imports:
+        _ring(run_import, job_id, times=settings.TRANSFER_PROCESSES)
+    for job_id in exports:
+        _ring(run_export, job_id)
+    for check_id in checks:
+        _ring(run_cutover_check, check_id)
+    return f"imports={imports} exports={exports} checks={checks}"
+
+
+@shared_task(ignore_result=True)
+def forget_old_exports() -> str:
+    """Files of exports that nobody needs any more are gone."""
+    close_old_connections()
+    return f"forgot={export.forget_old_exports(now=timezone.now())}"
+
+
+def ring_bulk(*, sender: Any, job_id: int, **_: Any) -> None:
+    """Wake workers for this job: for an import as many as may share it."""
+    if sender is ExportJob:
+        _ring(run_export, job_id)
+    elif sender is CutoverCheck:
+        _ring(run_cutover_check, job_id)
+    else:
+        _ring(run_import, job_id, times=settings.TRANSFER_PROCESSES)
+
+
+def _unless_postgresql_is_away(act: Callable[[int], T], job_id: int) -> T | None:
+    close_old_connections()
+    try:
+        return act(job_id)
+    except (psycopg.OperationalError, OperationalError, InterfaceError) as exc:
+        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
+        return None
+
+
+def _ring(task: "Task[[int], str]", job_id: int, times: int = 1) -> None:
+    """A dead broker costs two seconds, never a job."""
+    try:
+        for _ in range(times):
+            task.apply_async([job_id], expires=BELL_LIFETIME, retry=False)
+    except (BrokerError, OSError) as exc:
+        logger.warning("no bell for the bulk workers, beat will find the work: %s", exc)

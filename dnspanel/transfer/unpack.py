@@ -1,0 +1,161 @@
+"""Compressed files as streams of chunks, counted while they flow: no header is believed about a size.
+
+The kind of a file is decided by its first bytes, never by its name.
+"""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import BinaryIO, NamedTuple, Protocol
+
+from dnspanel.transfer.errors import UploadRefused
+from dnspanel.transfer.limits import MOST_RATIO, MOST_UNPACKED_BYTES, RATIO_FREE_BYTES, TITLES
+
+READ_BYTES = 1 << 18
+# At most this much comes out at a time, however little went in.
+CHUNK_BYTES = 1 << 20
+_MOST_XZ_MEMORY = 128 << 20
+
+
+class Damaged(UploadRefused):
+    """A compressed file or an archive ends early, or is not what it says."""
+
+
+class Kind(Enum):
+    """What an entry of an archive is; only files have content."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"
+    DEVICE = "device"
+    SPARSE = "sparse file"
+    TOO_LARGE = "too large"
+    ENCRYPTED = "encrypted"
+    METHOD = "compressed in an unknown way"
+    DAMAGED = "damaged"
+    UNKNOWN = "of an unknown type"
+
+
+class Entry(NamedTuple):
+    """One entry of an archive, with its path as it stands there."""
+
+    path: bytes
+    kind: Kind
+    content: bytes = b""
+
+
+class Meter:
+    """How much was read from the disk and how much came out; refuses what looks like a bomb."""
+
+    def __init__(self, size: int) -> None:
+        self.read = 0
+        self.unpacked = 0
+        self._most = min(MOST_UNPACKED_BYTES, max(RATIO_FREE_BYTES, MOST_RATIO * size))
+
+    def count(self, unpacked: int) -> None:
+        """Raises UploadRefused (limit `unpacked` or `ratio`) once there is too much."""
+        self.unpacked += unpacked
+        if self.unpacked > self._most:
+            limit = "unpacked" if self.unpacked > MOST_UNPACKED_BYTES else "ratio"
+            raise UploadRefused(f"The upload looks like an archive bomb: {TITLES[limit]}.", limit=limit)
+
+
+class _Decompressor(Protocol):
+    """What bz2 and lzma offer alike."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+def compression_of(first: bytes) -> str:
+    """`gzip`, `bzip2`, `xz` or "" by a file's first bytes."""
+    if first.startswith(b"\x1f\x8b"):
+        return "gzip"
+    if first[:3] == b"BZh" and first[4:10] in (b"1AY&SY", b"\x17rE8P\x90"):
+        return "bzip2"
+    return "xz" if first.startswith(b"\xfd7zXZ\0") else ""
+
+
+def unpacked_chunks(file: BinaryIO, compression: str, meter: Meter) -> Iterator[bytes]:
+    """Yield what the file holds, unpacked; raises Damaged, and UploadRefused for a bomb."""
+    if compression == "gzip":
+        return _gunzipped(file, meter)
+    if compression == "bzip2":
+        return _streams(file, meter, bz2.BZ2Decompressor, "bzip2")
+    if compression == "xz":
+        return _streams(file, meter, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_XZ_MEMORY), "xz")
+    return _plain(file, meter)
+
+
+def _plain(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
+    while chunk := file.read(CHUNK_BYTES):
+        meter.read += len(chunk)
+        meter.count(len(chunk))
+        yield chunk
+
+
+def _gunzipped(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
+    """Every member of the file, one behind the other; zeros behind the last are padding."""
+    left = b""
+    while True:
+        stream = zlib.decompressobj(wbits=31)
+        while not stream.eof:
+            left = left or _read(file, meter)
+            if not left:
+                raise Damaged("its gzip stream ends too early")
+            try:
+                chunk = stream.decompress(left, CHUNK_BYTES)
+            except zlib.error as exc:
+                raise Damaged("its gzip stream is damaged") from exc
+            left = stream.unconsumed_tail
+            meter.count(len(chunk))
+            if chunk:
+                yield chunk
+        left = _behind(file, stream.unused_data, meter)
+        if not left:
+            return
+
+
+def _streams(file: BinaryIO, meter: Meter, new: Callable[[], _Decompressor], kind: str) -> Iterator[bytes]:
+    left = b""
+    while True:
+        stream = new()
+        while not stream.eof:
+            if stream.needs_input:
+                left = left or _read(file, meter)
+                if not left:
+                    raise Damaged(f"its {kind} stream ends too early")
+            try:
+                chunk = stream.decompress(left, CHUNK_BYTES)
+            except (OSError, EOFError, ValueError, lzma.LZMAError) as exc:
+                raise Damaged(f"its {kind} stream is damaged") from exc
+            left = b""
+            meter.count(len(chunk))
+            if chunk:
+                yield chunk
+        left = _behind(file, stream.unused_data, meter)
+        if not left:
+            return
+
+
+def _behind(file: BinaryIO, unused: bytes, meter: Meter) -> bytes:
+    """What follows a finished stream, without padding."""
+    while True:
+        if rest := unused.lstrip(b"\0"):
+            return rest
+        unused = _read(file, meter)
+        if not unused:
+            return b""
+
+
+def _read(file: BinaryIO, meter: Meter) -> bytes:
+    packed = file.read(READ_BYTES)
+    meter.read += len(packed)
+    return packed

@@ -1,0 +1,374 @@
+"""Forms of the import wizard: where to read from, one for each kind of source."""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from django import forms
+
+from dnspanel.transfer import limits
+from dnspanel.transfer.models import SourceKind
+from dnspanel.web.forms import PublishingForm
+from replication import names
+from replication.errors import BadName
+
+MOST_NAMED_ZONES = 100_000
+TSIG_ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", "hmac-md5")
+DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
+
+_PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
+_MONO = {**_PLAIN, "class": "input input-mono"}
+_MONO_TEXT = {**_PLAIN, "class": "textarea input-mono"}
+
+
+class SecretInput(forms.PasswordInput):
+    """A field that never shows again what was typed into it."""
+
+    def __init__(self) -> None:
+        super().__init__(attrs={"autocomplete": "new-password", "spellcheck": "false"}, render_value=False)
+
+
+class SourceForm(PublishingForm):
+    """Where an import reads from. `parameters` and `secret` are what `jobs.create_job` takes."""
+
+    kind: ClassVar[SourceKind]
+    takes_files: ClassVar[bool] = False
+    accept: ClassVar[str] = ""
+
+    title = forms.CharField(
+        label="Title",
+        required=False,
+        max_length=200,
+        help_text="How the list of imports calls it; a name is made up if you leave it empty.",
+        widget=forms.TextInput(attrs=_PLAIN),
+    )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def secret(self) -> dict[str, str] | None:
+        return None
+
+    @property
+    def default_title(self) -> str:
+        return str(SourceKind(self.kind).label)
+
+    @property
+    def rows(self) -> Iterator[list[forms.BoundField]]:
+        """The fields of this kind of source as the page sets them, without what every kind has."""
+        yield from self.groups([field for field in self.visible_fields() if field.name != "title"])
+
+    def groups(self, own: list[forms.BoundField]) -> list[list[forms.BoundField]]:
+        return [[field] for field in own]
+
+
+class FilesForm(SourceForm):
+    """Zone files and archives of them."""
+
+    kind = SourceKind.FILES
+    takes_files = True
+
+
+class JsonForm(SourceForm):
+    """JSON as our own export writes it, or RRset lists."""
+
+    kind = SourceKind.JSON
+    takes_files = True
+    accept = ".json,.ndjson,.gz,application/json"
+
+
+class CsvForm(SourceForm):
+    """A table whose columns are named on the next page."""
+
+    kind = SourceKind.CSV
+    takes_files = True
+    accept = ".csv,.tsv,.txt,.gz,text/csv"
+
+
+class DumpForm(SourceForm):
+    """What pg_dump, mysqldump or sqlite's .dump wrote."""
+
+    kind = SourceKind.POWERDNS_DUMP
+    takes_files = True
+    accept = ".sql,.dump,.gz,.txt"
+
+
+class LmdbForm(SourceForm):
+    """PowerDNS's LMDB: the main file and its shards."""
+
+    kind = SourceKind.POWERDNS_LMDB
+    takes_files = True
+
+
+class PasteForm(SourceForm):
+    """A zone file, pasted."""
+
+    kind = SourceKind.PASTE
+
+    text = forms.CharField(
+        label="Zone file",
+        strip=False,
+        help_text="One zone. $ORIGIN, $TTL, $GENERATE, comments and several lines per record are understood.",
+        widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 14, "placeholder": "$ORIGIN example.org.\n$TTL 3600"}),
+    )
+    origin = forms.CharField(
+        label="Zone",
+        required=False,
+        max_length=1100,
+        help_text="Only needed when the text does not say which zone it is.",
+        widget=forms.TextInput(attrs=_MONO),
+    )
+
+    def clean_text(self) -> str:
+        text = str(self.cleaned_data["text"])
+        if len(text.encode()) > limits.MOST_PASTE_BYTES:
+            raise forms.ValidationError(
+                f"A pasted zone file has at most {limits.MOST_PASTE_BYTES >> 20} MiB; upload it as a file."
+            )
+        return text
+
+    def clean_origin(self) -> str:
+        return name_or_nothing(self.cleaned_data["origin"])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"origin": self.cleaned_data["origin"]}
+
+    @property
+    def default_title(self) -> str:
+        return f"Pasted {self.cleaned_data['origin'] or 'zone file'}"
+
+
+class AxfrForm(SourceForm):
+    """A running name server that lets us transfer its zones."""
+
+    kind = SourceKind.AXFR
+
+    server = forms.CharField(
+        label="Server", max_length=253, help_text="A name or an address.", widget=forms.TextInput(attrs=_MONO)
+    )
+    port = forms.IntegerField(label="Port", min_value=1, max_value=65535, initial=53)
+    zones = forms.CharField(
+        label="Zones",
+        required=False,
+        help_text="One per line.",
+        max_length=300 * MOST_NAMED_ZONES,
+        widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 5}),
+    )
+    catalog = forms.CharField(
+        label="or a catalog zone",
+        required=False,
+        max_length=1100,
+        help_text="Its members are transferred (RFC 9432).",
+        widget=forms.TextInput(attrs=_MONO),
+    )
+    tsig_name = forms.CharField(
+        label="TSIG key",
+        required=False,
+        max_length=1100,
+        help_text="Its name; empty for none.",
+        widget=forms.TextInput(attrs=_MONO),
+    )
+    tsig_algorithm = forms.ChoiceField(label="Algorithm", choices=[(name, name) for name in TSIG_ALGORITHMS])
+    tsig_secret = forms.CharField(
+        label="Secret",
+        required=False,
+        max_length=1000,
+        help_text="Base64. Stored encrypted, forgotten once the zones are read.",
+        widget=SecretInput(),
+    )
+
+    def groups(self, own: list[forms.BoundField]) -> list[list[forms.BoundField]]:
+        server, port, zones, catalog, name, algorithm, secret = own
+        return [[server, port], [zones], [catalog], [name, algorithm], [secret]]
+
+    def clean_zones(self) -> list[str]:
+        return names_by_line(self.cleaned_data["zones"])
+
+    def clean_catalog(self) -> str:
+        return name_or_nothing(self.cleaned_data["catalog"])
+
+    def clean_tsig_name(self) -> str:
+        return name_or_nothing(self.cleaned_data["tsig_name"])
+
+    def clean_tsig_secret(self) -> str:
+        return _base64(self.cleaned_data["tsig_secret"])
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = self.cleaned_data
+        if {"zones", "catalog"} <= cleaned.keys() and bool(cleaned["zones"]) == bool(cleaned["catalog"]):
+            asked = "not both" if cleaned["zones"] else "or a catalog zone"
+            self.refuse("zones", f"Name the zones, {asked}: a name server does not list its zones by itself.")
+        if {"tsig_name", "tsig_secret"} <= cleaned.keys() and bool(cleaned["tsig_name"]) != bool(
+            cleaned["tsig_secret"]
+        ):
+            missing = "tsig_secret" if cleaned["tsig_name"] else "tsig_name"
+            self.refuse(missing, "A TSIG key has a name and a secret.")
+        return cleaned
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        wanted = ("server", "port", "zones", "catalog", "tsig_name", "tsig_algorithm")
+        return {name: self.cleaned_data[name] for name in wanted}
+
+    @property
+    def secret(self) -> dict[str, str] | None:
+        found = self.cleaned_data["tsig_secret"]
+        return {"tsig_secret": found} if found else None
+
+    @property
+    def default_title(self) -> str:
+        return f"Transfer from {self.cleaned_data['server']}"
+
+
+class PowerdnsApiForm(SourceForm):
+    """A PowerDNS server with its HTTP API."""
+
+    kind = SourceKind.POWERDNS_API
+
+    url = forms.CharField(
+        label="Address",
+        max_length=500,
+        help_text="Such as http://192.0.2.53:8081.",
+        widget=forms.TextInput(attrs={**_MONO, "inputmode": "url"}),
+    )
+    key = forms.CharField(
+        label="API key",
+        max_length=1000,
+        help_text="Stored encrypted, forgotten once the zones are read.",
+        widget=SecretInput(),
+    )
+    server_id = forms.CharField(label="Server id", max_length=100, initial="localhost", widget=forms.TextInput(_MONO))
+    zones = forms.CharField(
+        label="Zones",
+        required=False,
+        max_length=300 * MOST_NAMED_ZONES,
+        help_text="One per line; empty means all.",
+        widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 4}),
+    )
+
+    def clean_url(self) -> str:
+        parts = urlsplit(self.cleaned_data["url"])
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise forms.ValidationError("An address begins with http:// or https:// and names a server.")
+        if parts.username or parts.password:
+            raise forms.ValidationError("Leave name and password out of the address.")
+        return str(self.cleaned_data["url"]).rstrip("/")
+
+    def clean_zones(self) -> list[str]:
+        return names_by_line(self.cleaned_data["zones"])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {name: self.cleaned_data[name] for name in ("url", "server_id", "zones")}
+
+    @property
+    def secret(self) -> dict[str, str] | None:
+        return {"key": self.cleaned_data["key"]}
+
+    @property
+    def default_title(self) -> str:
+        return f"PowerDNS at {urlsplit(self.cleaned_data['url']).netloc}"
+
+
+class PowerdnsSqlForm(SourceForm):
+    """The database of a PowerDNS server."""
+
+    kind = SourceKind.POWERDNS_SQL
+
+    database_kind = forms.ChoiceField(label="Kind", choices=[("postgresql", "PostgreSQL"), ("mysql", "MySQL, MariaDB")])
+    host = forms.CharField(label="Host", max_length=253, widget=forms.TextInput(attrs=_MONO))
+    port = forms.IntegerField(
+        label="Port", required=False, min_value=1, max_value=65535, help_text="Empty: 5432 or 3306."
+    )
+    database = forms.CharField(
+        label="Database", max_length=200, initial="powerdns", widget=forms.TextInput(attrs=_MONO)
+    )
+    user = forms.CharField(label="User", max_length=200, initial="powerdns", widget=forms.TextInput(attrs=_MONO))
+    password = forms.CharField(
+        label="Password",
+        required=False,
+        strip=False,
+        max_length=1000,
+        help_text="Stored encrypted, forgotten once the zones are read. A user who may only read is enough.",
+        widget=SecretInput(),
+    )
+
+    def groups(self, own: list[forms.BoundField]) -> list[list[forms.BoundField]]:
+        kind, host, port, database, user, password = own
+        return [[kind, host, port], [database, user], [password]]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        cleaned = self.cleaned_data
+        kind = cleaned["database_kind"]
+        return {
+            "kind": kind,
+            "host": cleaned["host"],
+            "port": cleaned["port"] or DATABASE_PORTS[kind],
+            "database": cleaned["database"],
+            "user": cleaned["user"],
+        }
+
+    @property
+    def secret(self) -> dict[str, str] | None:
+        return {"password": self.cleaned_data["password"]}
+
+    @property
+    def default_title(self) -> str:
+        return f"PowerDNS database on {self.cleaned_data['host']}"
+
+
+SOURCE_FORMS: dict[str, type[SourceForm]] = {
+    form.kind.value: form
+    for form in (
+        FilesForm,
+        PasteForm,
+        AxfrForm,
+        PowerdnsApiForm,
+        PowerdnsSqlForm,
+        DumpForm,
+        LmdbForm,
+        CsvForm,
+        JsonForm,
+    )
+}
+
+
+def name_or_nothing(text: str) -> str:
+    if not text.strip():
+        return ""
+    try:
+        return names.parse(text)
+    except BadName as exc:
+        raise forms.ValidationError(str(exc)) from exc
+
+
+def names_by_line(text: str) -> list[str]:
+    """Canonical names on the lines of a text, each once; raises ValidationError that says which lines are none."""
+    found: dict[str, None] = {}
+    wrong = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            found[names.parse(line)] = None
+        except BadName as exc:
+            wrong.append(f"Line {number}: {exc}")
+    if wrong:
+        raise forms.ValidationError(wrong[:10])
+    if len(found) > MOST_NAMED_ZONES:
+        raise forms.ValidationError(f"At most {MOST_NAMED_ZONES:,} zones; these are {len(found):,}.")
+    return list(found)
+
+
+def _base64(text: str) -> str:
+    try:
+        base64.b64decode(text, validate=True)
+    except binascii.Error as exc:
+        raise forms.ValidationError("This is no base64.") from exc
+    return text

@@ -1,0 +1,64 @@
+"""Forms of the import wizard once there is a job: how zones are read and what becomes of them, and confirmations."""
+
+from typing import Any
+
+from django import forms
+
+from dnspanel.transfer.documents import Options
+from dnspanel.web.forms import PanelForm
+
+MOST_TTL = 2**31 - 1
+_APEX_CHOICES = [("keep", "The source’s"), ("missing", "The source’s; ours where it has none")]
+
+
+class OptionsForm(PanelForm):
+    """How zones are read, and what happens to new and to existing ones."""
+
+    new = forms.ChoiceField(label="New zones", choices=[("create", "Create"), ("skip", "Skip")])
+    existing = forms.ChoiceField(
+        label="Zones that exist here",
+        choices=[
+            ("merge", "Merge: what the source lacks stays"),
+            ("replace", "Replace: the zone becomes what the source says"),
+            ("skip", "Skip"),
+        ],
+    )
+    nameservers = forms.ChoiceField(label="Name servers of the zone", choices=[*_APEX_CHOICES, ("ours", "Always ours")])
+    soa = forms.ChoiceField(label="SOA", choices=[*_APEX_CHOICES, ("ours", "Always ours, with the source’s serial")])
+    ttl = forms.IntegerField(label="Same TTL everywhere", required=False, min_value=0, max_value=MOST_TTL)
+    ttl_least = forms.IntegerField(label="TTL at least", required=False, min_value=0, max_value=MOST_TTL)
+    ttl_most = forms.IntegerField(label="TTL at most", required=False, min_value=0, max_value=MOST_TTL)
+    comments = forms.BooleanField(label="Keep comments", required=False)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = self.cleaned_data
+        least, most = cleaned.get("ttl_least"), cleaned.get("ttl_most")
+        if least is not None and most is not None and least > most:
+            self.refuse("ttl_most", "This is less than the least.")
+        if cleaned.get("ttl") is not None and (least is not None or most is not None):
+            self.refuse("ttl", "Either one TTL for all, or bounds.")
+        return cleaned
+
+    @property
+    def options(self) -> Options:
+        return Options(**self.cleaned_data)
+
+
+class TypedForm(PanelForm):
+    """A confirmation that has to be typed: `wanted` says what."""
+
+    typed = forms.CharField(
+        max_length=300,
+        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, wanted: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.wanted = wanted
+        self.fields["typed"].label = f"Type “{wanted}” to confirm"
+
+    def clean_typed(self) -> str:
+        typed = " ".join(str(self.cleaned_data["typed"]).split())
+        if typed.replace(",", "").casefold() != self.wanted.replace(",", "").casefold():
+            raise forms.ValidationError(f"This is not “{self.wanted}”.")
+        return typed

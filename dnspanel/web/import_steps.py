@@ -1,0 +1,113 @@
+"""The step bar of an import, and its state in words."""
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from dnspanel.transfer.models import ENDED_STATES, ImportJob, State
+
+STEPS = ("source", "scan", "choose", "dry-run", "apply", "report")
+_TEXTS = ("Source", "Scan", "Choose", "Dry run", "Apply", "Report")
+
+_STEP_OF_STATE = {
+    State.UPLOADING: "source",
+    State.SCANNING: "scan",
+    State.CHOOSING: "choose",
+    State.PLANNING: "dry-run",
+    State.PLANNED: "dry-run",
+    State.APPLYING: "apply",
+    State.DONE: "report",
+    State.UNDOING: "report",
+    State.UNDONE: "report",
+}
+
+# Tone, icon and words of a state.
+_BADGES = {
+    State.UPLOADING: ("info", "import", "waits for files"),
+    State.SCANNING: ("info", "sync", "scanning"),
+    State.CHOOSING: ("warn", "edit", "waits for your choices"),
+    State.PLANNING: ("info", "sync", "dry run"),
+    State.PLANNED: ("warn", "eye", "waits for your go-ahead"),
+    State.APPLYING: ("info", "sync", "applying"),
+    State.DONE: ("ok", "check", "done"),
+    State.UNDOING: ("info", "undo", "undoing"),
+    State.UNDONE: ("quiet", "undo", "undone"),
+    State.CANCELLED: ("quiet", "close", "cancelled"),
+    State.FAILED: ("bad", "error", "failed"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A state as a mark: tone, icon, words."""
+
+    tone: str
+    icon: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the bar."""
+
+    text: str
+    is_done: bool
+    is_now: bool
+    is_bad: bool = False
+    url: str = ""
+
+    @property
+    def css(self) -> str:
+        return "is-bad" if self.is_bad else "is-now" if self.is_now else "is-done" if self.is_done else ""
+
+
+def badge_of(job: ImportJob) -> Badge:
+    """How lists and the head of the page mark the job."""
+    if job.paused:
+        return Badge("warn", "pause", "paused")
+    return Badge(*_BADGES[State(job.state)])
+
+
+def first_steps() -> list[Step]:
+    """The bar before there is a job."""
+    return [Step(text, is_done=False, is_now=number == 0) for number, text in enumerate(_TEXTS)]
+
+
+def step_of(job: ImportJob) -> str:
+    """At which step the job is; one that was stopped is where it was stopped."""
+    found = _STEP_OF_STATE.get(State(job.state))
+    if found is not None:
+        return found
+    if job.apply_seconds or job.last_sequence:
+        return "report"
+    if job.plan_seconds:
+        return "dry-run"
+    if job.scan_seconds:
+        return "choose"
+    return "scan" if job.items else "source"
+
+
+def steps_of(job: ImportJob, shown: str = "") -> list[Step]:
+    """The bar of a job; `shown` is the step that the page shows, if it is not the job's."""
+    at = STEPS.index(step_of(job))
+    stopped = job.state in (State.FAILED, State.CANCELLED) and at < STEPS.index("report")
+    ended = job.state in ENDED_STATES
+    looked_at = STEPS.index(shown) if shown else at
+    return [
+        Step(
+            text,
+            is_done=number < at or (ended and not stopped and number == at),
+            is_now=number == looked_at and not (ended and number == at),
+            is_bad=stopped and number == at,
+            url=_url(job, STEPS[number]) if number != looked_at else "",
+        )
+        for number, text in enumerate(_TEXTS)
+    ]
+
+
+def _url(job: ImportJob, step: str) -> str:
+    """Where a step can be looked at again: the choices while they can be changed, and back to where the job is."""
+    page = reverse("import-detail", args=[job.pk])
+    if step == "choose" and job.state == State.PLANNED:
+        return f"{page}?step=choose"
+    return page if step == step_of(job) else ""

@@ -1,0 +1,95 @@
+"""The comments table of PowerDNS 5.1, `comments_v7`, which is in the shard files.
+
+    key    record key of the RRset (see `keys`), 32 bytes SHA-256 of the value's body
+    value  header, body: a protobuf message whose three fields are always there, in this order
+           field 1 (sfixed64) time of the last change, field 2 (string) account, field 3 (string) text
+
+The table is there even though the schema is 6.
+"""
+
+import hashlib
+import struct
+from dataclasses import dataclass
+
+from replication.errors import BadBytes
+
+COMMENTS_DBI = b"comments_v7"
+HASH_SIZE = 32
+
+_TIME = struct.Struct("<q")
+_TIME_TAG, _ACCOUNT_TAG, _TEXT_TAG = 0x09, 0x12, 0x1A
+
+
+@dataclass(frozen=True, slots=True)
+class CommentObject:
+    """One comment on one RRset."""
+
+    text: str
+    account: str = ""
+    modified_at: int = 0
+
+
+def encode_comment(comment: CommentObject) -> bytes:
+    """The body of a comment's row."""
+    return (
+        bytes((_TIME_TAG,))
+        + _TIME.pack(comment.modified_at)
+        + _encode_string(_ACCOUNT_TAG, comment.account)
+        + _encode_string(_TEXT_TAG, comment.text)
+    )
+
+
+def decode_comment(body: bytes) -> CommentObject:
+    """The inverse of `encode_comment`; raises BadBytes."""
+    at = 1 + _TIME.size
+    if len(body) < at or body[0] != _TIME_TAG:
+        raise BadBytes(what="comment", reason="it does not begin with a time")
+    account, at = _decode_string(body, at, _ACCOUNT_TAG)
+    text, at = _decode_string(body, at, _TEXT_TAG)
+    if at != len(body):
+        raise BadBytes(what="comment", reason=f"{len(body) - at} bytes follow its end")
+    return CommentObject(text, account, _TIME.unpack_from(body, 1)[0])
+
+
+def comment_key(record_key: bytes, body: bytes) -> bytes:
+    """The key of a comment's row."""
+    return record_key + hashlib.sha256(body).digest()
+
+
+def decode_comment_key(key: bytes) -> bytes:
+    """The record key of the RRset that the comment is about; raises BadBytes."""
+    if len(key) <= HASH_SIZE:
+        raise BadBytes(what="comment key", reason=f"it has only {len(key)} bytes")
+    return key[:-HASH_SIZE]
+
+
+def _encode_string(tag: int, text: str) -> bytes:
+    body = text.encode()
+    out = bytearray((tag,))
+    size = len(body)
+    while size > 0x7F:
+        out.append(size & 0x7F | 0x80)
+        size >>= 7
+    out.append(size)
+    return bytes(out) + body
+
+
+def _decode_string(body: bytes, at: int, tag: int) -> tuple[str, int]:
+    if body[at : at + 1] != bytes((tag,)):
+        raise BadBytes(what="comment", reason=f"field {tag >> 3} is not where it belongs")
+    size = shift = 0
+    while True:
+        at += 1
+        if at >= len(body) or shift > 28:
+            raise BadBytes(what="comment", reason="it ends too early")
+        size |= (body[at] & 0x7F) << shift
+        shift += 7
+        if body[at] < 0x80:
+            break
+    start, end = at + 1, at + 1 + size
+    if end > len(body):
+        raise BadBytes(what="comment", reason="it ends too early")
+    try:
+        return body[start:end].decode(), end
+    except UnicodeDecodeError as exc:
+        raise BadBytes(what="comment", reason="a text is not UTF-8") from exc

@@ -1,0 +1,267 @@
+"""A provider's whole estate, from a tar.gz of zone files to answered by the last of three nodes; beside edits.
+
+The clock starts when the upload is complete. Then come scan, dry run and
+apply, one after another without a pause, as if somebody pressed each button
+at once; it stops when all three real `pdns_server` nodes answer for the zone
+that was published last, for the last zone of the archive, and for 200 others.
+`dry_run_s` is the scan and the dry run, `saved_s` the time from there until
+everything is in PostgreSQL, `answered_s` the time from the start.
+
+Meanwhile somebody edits other zones, one record after another: `edit_p99_ms`
+is from before the edit's transaction until the last node answers with it.
+
+Before that, on the same stack and without edits: a tenth of such an estate by
+us, by `zone2sql | psql` and by `pdnsutil b2b-migrate bind lmdb`. The ratios
+are their seconds by ours, which last until the nodes answer.
+"""
+
+import argparse
+import contextlib
+import json
+import math
+import os
+import random
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dnspanel.demo import unprivileged
+from tests import zonegen
+from tests.benchmarks import answers, estate, peaks, rivals, stacks
+
+EDITED_ZONES = 50
+EDIT_PAUSE = (0.05, 0.25)
+LOOKED_AT = 200
+STALLS_AFTER = 1800.0
+_POLL_SECONDS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of one import; `answered` counts from its start."""
+
+    scan: float
+    dry_run: float
+    saved: float
+    answered: float
+
+
+class Editor(threading.Thread):
+    """Somebody who edits one record after another, and waits each time until all nodes answer with it."""
+
+    def __init__(self, nodes: list[answers.Address], targets: list[tuple[int, str]]) -> None:
+        super().__init__(daemon=True)
+        self.milliseconds: list[float] = []
+        self.failure: BaseException | None = None
+        self._nodes, self._targets = nodes, targets
+        self._stop_soon = threading.Event()
+
+    def run(self) -> None:
+        from django.db import connection
+
+        chance = random.Random(1)
+        try:
+            while not self._stop_soon.wait(chance.uniform(*EDIT_PAUSE)):
+                self._edit(len(self.milliseconds) + 1)
+        except BaseException as exc:
+            self.failure = exc
+        finally:
+            connection.close()
+
+    def finish(self) -> list[float]:
+        """Milliseconds of each edit, ascending. Raises what stopped it, if it did not last until now."""
+        self._stop_soon.set()
+        self.join()
+        if self.failure is not None:
+            raise self.failure
+        return sorted(self.milliseconds)
+
+    def _edit(self, number: int) -> None:
+        zone_id, name = self._targets[number % len(self._targets)]
+        address = f"198.51.{number // 250 % 250}.{number % 250 + 1}"
+        began = time.monotonic()
+        estate.publish_address(zone_id=zone_id, name=name, address=address)
+        answered = answers.wait_for(self._nodes, name, address, timeout=60, every=0.004)
+        self.milliseconds.append((max(answered) - began) * 1000)
+
+
+def make_edited_zones() -> list[tuple[int, str]]:
+    """Zone id and owner name of an address in each of some zones that the import does not touch."""
+    from django.utils import timezone
+
+    from dnspanel.zones import edit
+    from dnspanel.zones.models import Channel, Zone
+    from replication.rdtypes import A
+    from replication.rrset import make
+
+    names = [f"edited-{number}.test." for number in range(EDITED_ZONES)]
+    new = [edit.NewZone(name, [make(f"www.{name}", A, 300, ["192.0.2.1"])]) for name in names]
+    edit.create_zones(zones=new, author=None, channel=Channel.SYSTEM, now=timezone.now())
+    ids = dict(Zone.objects.filter(name__in=names).values_list("name", "id"))
+    return [(ids[name], f"www.{name}") for name in names]
+
+
+@contextlib.contextmanager
+def as_stack_user() -> Iterator[None]:
+    """What is written here belongs to the user of the stack's processes."""
+    user = unprivileged.account()
+    if user is None:
+        yield
+        return
+    os.setegid(user.pw_gid)
+    os.seteuid(user.pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+def uploaded(archive: Path) -> Any:
+    """A job whose upload is complete."""
+    from django.utils import timezone
+
+    from dnspanel.transfer import jobs, upload
+    from dnspanel.transfer.models import SourceKind
+
+    with archive.open("rb") as stream, as_stack_user():
+        job = jobs.create_job(source=SourceKind.FILES, title=archive.name, author=None, now=timezone.now())
+        upload.receive_file(job=job, name=archive.name, stream=stream)
+    return job
+
+
+def run_import(stack: stacks.BenchStack, job: Any, *, zones: int, last: str) -> Timing:
+    """Scan, dry run, apply, and wait until every node answers. Raises if anything is not imported."""
+    from django.utils import timezone
+
+    from dnspanel.transfer import jobs
+    from dnspanel.transfer.models import ImportZone, State
+    from dnspanel.zones.models import Zone
+
+    began = time.monotonic()
+    jobs.start_scan(job=job, now=timezone.now())
+    _wait_for_state(job, State.CHOOSING)
+    scanned = time.monotonic()
+    jobs.start_plan(job=job, now=timezone.now())
+    _wait_for_state(job, State.PLANNED)
+    planned = time.monotonic()
+    jobs.start_apply(job=job, author=None, now=timezone.now())
+    _wait_for_state(job, State.DONE)
+    saved = time.monotonic()
+    names = list(ImportZone.objects.filter(job=job, action="create").order_by("name").values_list("name", flat=True))
+    created = Zone.objects.filter(id__in=ImportZone.objects.filter(job=job).values("zone_id")).count()
+    if not zones == len(names) == created:
+        raise RuntimeError(f"{created} of {zones} zones were created")
+    chosen = random.Random(1).sample(names, min(LOOKED_AT, zones))
+    wait_until_answered(stack, [last, _published_last(), *chosen])
+    return Timing(scanned - began, planned - began, saved - planned, time.monotonic() - began)
+
+
+def wait_until_answered(stack: stacks.BenchStack, zone_names: list[str]) -> None:
+    """Return when every node has an address at the apex of each of these zones."""
+    deadline = time.monotonic() + STALLS_AFTER
+    for node in stack.dns_addresses:
+        for name in zone_names:
+            while not _has_address(node, name):
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{node} does not answer for {name}")
+                time.sleep(_POLL_SECONDS)
+
+
+def _has_address(node: answers.Address, name: str) -> bool:
+    try:
+        return bool(answers.ask(node, answers.query(name)))
+    except TimeoutError:
+        return False
+
+
+def _published_last() -> str:
+    from dnspanel.transfer.models import ImportPiece
+    from dnspanel.zones.models import Zone
+
+    newest = ImportPiece.objects.exclude(created_in=None).order_by("-created_in")[0].created_in
+    return Zone.objects.filter(sequence=newest).order_by("-id")[0].name
+
+
+def _wait_for_state(job: Any, state: str) -> None:
+    deadline = time.monotonic() + STALLS_AFTER
+    while job.state != state:
+        if job.paused or job.failure or time.monotonic() > deadline:
+            raise RuntimeError(f"the import is {job.state}, not {state}: {job.failure or 'too late'}")
+        time.sleep(_POLL_SECONDS)
+        job.refresh_from_db()
+
+
+def compare_with_rivals(stack: stacks.BenchStack, directory: Path, *, zones: int, records: int) -> dict[str, float]:
+    """A small estate by us and by PowerDNS's own tools: seconds of each."""
+    archive = directory / "tenth.tar.gz"
+    last = zonegen.write_archive(archive, zones, records, seed=2, prefix="tenth")
+    ours = run_import(stack, uploaded(archive), zones=zones, last=last).answered
+    stack.wait_until_in_sync(timeout=STALLS_AFTER)
+    files = directory / "zones"
+    files.mkdir()
+    conf = zonegen.write_named_conf(files, zones, records, seed=2, prefix="tenth")
+    server = stack.stack.stores.database_url.rpartition("/")[0]
+    zone2sql = rivals.zone2sql_seconds(conf, server=server, records=records)
+    b2b = rivals.b2b_migrate_seconds(conf, directory=directory / "b2b", zones=zones)
+    shutil.rmtree(files)
+    say(f"a tenth, {zones:,} zones, {records:,} records: ours {ours:.1f} s until answered by the nodes,")
+    say(f"  zone2sql | psql {zone2sql:.1f} s, pdnsutil b2b-migrate bind lmdb {b2b:.1f} s")
+    return {"vs_zone2sql": round(zone2sql / ours, 1), "vs_b2b_migrate": round(b2b / ours, 1)}
+
+
+def measure(stack: stacks.BenchStack, directory: Path, *, zones: int, records: int) -> dict[str, Any]:
+    """The whole estate beside edits; the figures that the issue names."""
+    archive = directory / "estate.tar.gz"
+    last = zonegen.write_archive(archive, zones, records)
+    say(f"{archive.name}: {zones:,} zones, {records:,} records, {archive.stat().st_size / 2**20:.0f} MiB")
+    targets = make_edited_zones()
+    stack.wait_until_in_sync(timeout=STALLS_AFTER)
+    job = uploaded(archive)
+    editor = Editor(stack.dns_addresses, targets)
+    editor.start()
+    timing = run_import(stack, job, zones=zones, last=last)
+    edits = editor.finish()
+    say(f"scan {timing.scan:.1f} s, with dry run {timing.dry_run:.1f} s, saved after {timing.saved:.1f} s more,")
+    say(f"  answered by all nodes {timing.answered:.1f} s after the upload: {records / timing.answered:,.0f} records/s")
+    say(f"{len(edits)} edits meanwhile: p50 {edits[len(edits) // 2]:.0f} ms, longest {edits[-1]:.0f} ms")
+    return {
+        "dry_run_s": round(timing.dry_run, 1),
+        "saved_s": round(timing.saved, 1),
+        "answered_s": round(timing.answered, 1),
+        "edit_p99_ms": round(edits[math.ceil(len(edits) * 0.99) - 1], 1),
+    }
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--zones", type=int, default=zonegen.PROVIDER_ZONES)
+    parser.add_argument("--records", type=int, help="by default as many per zone as the published estate has")
+    args = parser.parse_args()
+    zones = args.zones
+    records = args.records or round(zones * zonegen.PROVIDER_RECORDS / zonegen.PROVIDER_ZONES)
+    with stacks.bench_stack("import") as stack:
+        directory = stack.stack.directory / "import"
+        directory.mkdir()
+        ratios = compare_with_rivals(stack, directory, zones=zones // 10, records=records // 10)
+        with peaks.Peaks(stack.supervisor_pid()) as memory:
+            found = measure(stack, directory, zones=zones, records=records)
+        for name, mb in memory.by_name().items():
+            say(f"  {name:>20} {mb:7.0f} MiB at most")
+    edit_p99_ms = found.pop("edit_p99_ms")
+    figures = {"zones": zones, "records": records, **found, "peak_mb": round(max(memory.by_name().values()))}
+    say(json.dumps({"bench": "import", **figures, **ratios, "edit_p99_ms": edit_p99_ms}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Imports in a directory of their own, worked on in this process."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.transfer import jobs, work
+from dnspanel.transfer.documents import Document, Options
+from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
+from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.models import Zone
+from tests.people import NOW
+from tests.people import alice as alice
+from tests.people import bob as bob
+from tests.people import charlie as charlie
+
+MakeImport = Callable[..., ImportJob]
+
+
+def zone_text(name: str, *lines: str, serial: int = 7) -> str:
+    """A zone file with SOA, two NS, and these lines."""
+    head = (
+        f"$ORIGIN {name}",
+        "$TTL 3600",
+        f"@ SOA ns1.example.net. hostmaster.example.net. {serial} 10800 3600 604800 3600",
+        "@ NS ns1.example.net.",
+        "@ NS ns2.example.net.",
+    )
+    return "\n".join((*head, *lines, ""))
+
+
+def work_through(job: ImportJob, *, most: int = 500) -> ImportJob:
+    """Do the job's units in this process until its phase ends; a test that loops for ever fails instead."""
+    for _ in range(most):
+        if job.state not in ACTIVE_STATES or job.paused:
+            return job
+        work.work_on_import(job.pk)
+        job.refresh_from_db()
+    raise AssertionError(f"still {job.state} after {most} turns")
+
+
+def import_all(job: ImportJob) -> ImportJob:
+    """From the scan to the report."""
+    work_through(job)
+    assert job.state == State.CHOOSING, job.failure
+    jobs.start_plan(job=job, now=NOW)
+    work_through(job)
+    assert job.state == State.PLANNED, job.failure
+    jobs.start_apply(job=job, author=job.author, now=NOW)
+    return work_through(job)
+
+
+def lines_of(name: str) -> set[str]:
+    """What PostgreSQL holds of a zone, without its SOA: `name ttl type-number rdata…`."""
+    zone = Zone.objects.get(name=name, deleted_at=None)
+    return {
+        f"{one.name} {one.ttl} {one.type} {' | '.join(one.rdata)}"
+        for one in StoredRRset.objects.filter(zone=zone).exclude(type=6)
+    }
+
+
+@pytest.fixture(autouse=True)
+def directories(tmp_path: Path, settings: Any) -> Path:
+    settings.TRANSFER_DIR = tmp_path / "transfer"
+    settings.PUBLISHER_DIR = tmp_path / "publisher"
+    settings.TRANSFER_PROCESSES = 2
+    settings.STORAGES = settings.STORAGES | {
+        "segments": settings.STORAGES["segments"] | {"OPTIONS": {"location": str(tmp_path / "segments")}}
+    }
+    return tmp_path
+
+
+@pytest.fixture
+def make_import(alice: User) -> MakeImport:
+    """Makes an import of zone texts, {path: text}, which waits to be scanned."""
+
+    def make_import(texts: dict[str, str], *, options: Options | None = None, title: str = "test") -> ImportJob:
+        documents = [Document(path=path, text=text.encode()) for path, text in texts.items()]
+        return jobs.create_of_documents(
+            documents=documents, source=SourceKind.PASTE, title=title, author=alice, now=NOW, options=options
+        )
+
+    return make_import

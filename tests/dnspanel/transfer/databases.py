@@ -1,0 +1,80 @@
+"""The PowerDNS estate in a SQL database of each kind, as fixtures to import."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+from uuid import uuid4
+
+import psycopg
+import pytest
+from django.conf import settings
+
+from tests.dnspanel.transfer.powerdns_estate import EXTRAS, fill
+from tests.dnspanel.transfer.running import SCHEMAS, MariaDB, PowerDNS, mariadb, run, sqlite_powerdns
+
+
+def schema(backend: str, name: str) -> str:
+    """PowerDNS's own schema of a backend."""
+    path = SCHEMAS / f"pdns-backend-{backend}/schema/schema.{name}.sql"
+    if not path.exists():
+        pytest.skip(f"pdns-backend-{backend} is not installed on this machine")
+    return path.read_text()
+
+
+@pytest.fixture(scope="session")
+def sqlite_estate(tmp_path_factory: pytest.TempPathFactory) -> PowerDNS:
+    """PowerDNS on a filled `pdns.sqlite`."""
+    powerdns = sqlite_powerdns(tmp_path_factory.mktemp("gsqlite3"))
+    fill(powerdns)
+    run("sqlite3", powerdns.directory / "pdns.sqlite", input=EXTRAS.format(true="1"))
+    return powerdns
+
+
+def postgres_words() -> dict[str, str]:
+    """How libpq reaches the server that the tests have."""
+    there = settings.DATABASES["default"]
+    words = {"host": there["HOST"], "port": there["PORT"], "user": there["USER"], "password": there["PASSWORD"]}
+    return {name: str(value) for name, value in words.items() if value}
+
+
+def postgres_url(database: str) -> str:
+    words = postgres_words()
+    password = f":{quote(words['password'], safe='')}" if "password" in words else ""
+    server = f"postgresql://{quote(words.get('user', ''))}{password}@"
+    if words.get("host", "").startswith("/"):
+        return f"{server}/{database}?host={quote(words['host'])}&port={words.get('port', 5432)}"
+    return f"{server}{words.get('host', 'localhost')}:{words.get('port', 5432)}/{database}"
+
+
+@pytest.fixture(scope="session")
+def postgres_estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a filled PostgreSQL database of its own."""
+    database = f"pdns_{uuid4().hex[:12]}"
+    with psycopg.connect(dbname="postgres", autocommit=True, **postgres_words()) as server:
+        server.execute(f"CREATE DATABASE {database} TEMPLATE template0 ENCODING 'UTF8'")
+        try:
+            with psycopg.connect(dbname=database, **postgres_words()) as connection:
+                connection.execute(schema("pgsql", "pgsql"))
+            powerdns = PowerDNS(tmp_path_factory.mktemp("gpgsql"), {"launch": "gpgsql", "gpgsql-dnssec": "yes"})
+            powerdns.settings |= {f"gpgsql-{name}": value for name, value in postgres_words().items()}
+            powerdns.settings["gpgsql-dbname"] = database
+            fill(powerdns)
+            with psycopg.connect(dbname=database, **postgres_words()) as connection:
+                connection.execute(EXTRAS.format(true="true"))
+            yield postgres_url(database)
+        finally:
+            server.execute(f"DROP DATABASE {database} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def mysql_estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDB]:
+    """A MariaDB with a filled database `pdns`."""
+    tables = schema("mysql", "mysql")
+    with mariadb() as server:
+        server.client("CREATE DATABASE pdns")
+        server.client(tables, "pdns")
+        words = {"launch": "gmysql", "gmysql-dnssec": "yes", "gmysql-dbname": "pdns", "gmysql-user": "root"}
+        directory: Path = tmp_path_factory.mktemp("gmysql")
+        fill(PowerDNS(directory, {**words, "gmysql-socket": server.socket, "gmysql-host": ""}))
+        server.client(EXTRAS.format(true="1"), "--default-character-set=utf8mb4", "pdns")
+        yield server

@@ -1,0 +1,76 @@
+"""manage.py export"""
+
+import gzip
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.dnspanel.zones.conftest import MakeZone
+from tests.dnspanel.zones.conftest import make_zone as make_zone
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def zones(make_zone: MakeZone) -> None:
+    make_zone("www 300 A 192.0.2.1", name="a.test.")
+    make_zone("www 300 A 192.0.2.2", name="b.test.")
+
+
+def run(path: Path, *words: str, **options: Any) -> bytes:
+    call_command("export", *words, output=str(path), quiet=True, stderr=io.StringIO(), **options)
+    return path.read_bytes()
+
+
+def test_everything_goes_into_an_archive(tmp_path: Path) -> None:
+    with tarfile.open(fileobj=io.BytesIO(run(tmp_path / "all.tar.gz")), mode="r:gz") as tar:
+        assert tar.getnames()[-2:] == ["zones/a.test.zone", "zones/b.test.zone"]
+
+
+def test_zones_are_chosen_by_name_in_any_spelling_or_by_a_search(tmp_path: Path) -> None:
+    named = run(tmp_path / "named.json", "A.Test", format="json")
+    found = run(tmp_path / "found.json.gz", search="has:192.0.2.2", format="json")
+    assert json.loads(named)["zone"] == "a.test."
+    assert json.loads(gzip.decompress(found))["zone"] == "b.test."
+
+
+def test_standard_output_gets_the_file_and_nothing_else(capfdbinary: Any) -> None:
+    call_command("export", "a.test", format="csv")
+    out, err = capfdbinary.readouterr()
+    assert out.startswith(b"zone,name,type,ttl,value,disabled,comment\r\n")
+    assert out.count(b"\r\n") == 5
+    assert err.endswith(b"1 zones, 4 records\n")
+
+
+def test_query_files_have_their_options(tmp_path: Path) -> None:
+    lines = run(tmp_path / "q.txt", format="queries", sample=4, random=50, seed=3).decode().splitlines()
+    assert len([line for line in lines if not line.startswith("x-")]) == 4
+    assert len(lines) > 4
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "message"),
+    [
+        (["c.test"], {}, "There is no such zone."),
+        (["a.test", "c.test"], {}, "One of these zones does not exist."),
+        (["a..test"], {}, "empty label"),
+        (["a.test"], {"search": "b"}, "not both"),
+        ([], {"random": 99}, "at most 95 %"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence_and_leaves_no_file(
+    tmp_path: Path, words: list[str], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(CommandError, match=message):
+        run(tmp_path / "file", *words, **options)
+    assert list(tmp_path.glob("file*")) == []
+
+
+def test_a_place_where_no_file_can_be_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="No such file or directory"):
+        run(tmp_path / "nowhere" / "file")

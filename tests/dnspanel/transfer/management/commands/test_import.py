@@ -1,0 +1,68 @@
+"""`manage.py import`: the same steps as in the browser, in this process (`--here`)."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from dnspanel.accounts.models import User
+from dnspanel.transfer.models import ImportJob, State
+from dnspanel.zones.models import Publication, Zone
+from tests.dnspanel.transfer.conftest import lines_of, zone_text
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*arguments: str, **options: Any) -> str:
+    out = io.StringIO()
+    call_command("import", *arguments, here=True, stdout=out, stderr=io.StringIO(), **options)
+    return out.getvalue()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Two good zone files and a bad one."""
+    zones = tmp_path / "zones"
+    zones.mkdir()
+    for name in ("a.test.", "b.test."):
+        (zones / f"{name}zone").write_text(zone_text(name, "www 300 A 192.0.2.1"))
+    (zones / "bad.test.zone").write_text(zone_text("bad.test.", "www 300 AAAA 192.0.2.1"))
+    return zones
+
+
+def test_a_directory_is_imported_after_the_dry_run(directory: Path, alice: User) -> None:
+    said = run(str(directory), yes=True, author="alice")
+    assert "Found 3 zones" in said
+    assert "Would create 2 zones" in said
+    assert "Published 2 zones" in said
+    assert "bad.test.zone:6:" in said
+    assert "www.a.test. 300 1 192.0.2.1" in lines_of("a.test.")
+    assert Publication.objects.get().author == alice
+
+
+def test_nothing_is_applied_without_a_yes(directory: Path) -> None:
+    said = run(str(directory))
+    assert "Would create 2 zones" in said
+    assert not Zone.objects.exists()
+    job = ImportJob.objects.get()
+    assert job.state == State.PLANNED
+    assert "Published 2 zones" in run(resume=job.pk, yes=True)
+
+
+def test_an_import_is_undone(directory: Path) -> None:
+    run(str(directory), yes=True)
+    assert "Undone: 2 zones; 0 kept" in run(undo=ImportJob.objects.get().pk)
+    assert not Zone.objects.filter(deleted_at=None).exists()
+
+
+def test_what_is_missing_is_said() -> None:
+    with pytest.raises(CommandError, match="Import what"):
+        run()
+    with pytest.raises(CommandError, match="does not exist"):
+        run("/nowhere/at/all.zone")
+    with pytest.raises(CommandError, match="no import 77"):
+        run(resume=77)
+    with pytest.raises(CommandError, match="nobody called"):
+        run("x", author="mallory")

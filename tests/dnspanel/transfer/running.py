@@ -1,0 +1,173 @@
+"""Other people's servers on loopback, each in a directory of its own, started by a test and ended with it."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+START_SECONDS = 30
+TOOL_SECONDS = 60
+SCHEMAS = Path("/usr/share")
+
+
+def needed(*programs: str) -> None:
+    """Skip the test unless these programs are installed."""
+    for program in programs:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed on this machine")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def run(*command: str | Path, input: str | None = None) -> str:
+    """Output of a program, both streams; AssertionError with it when the program fails."""
+    done = subprocess.run(
+        list(map(str, command)), check=False, input=input, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        timeout=TOOL_SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{command} ended with {done.returncode}: {done.stdout[-2000:]}"
+    return done.stdout
+
+
+@contextmanager
+def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool]) -> Iterator[None]:
+    """A server in the foreground, once `ready` says so; killed at the end."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            list(map(str, command)), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not ready():
+            said = log.read_text(errors="replace")[-2000:]
+            assert process.poll() is None, f"{command[0]} ended: {said}"
+            assert time.monotonic() < deadline, f"{command[0]} did not start: {said}"
+            time.sleep(0.05)
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=10)
+
+
+def listening(*ports: int) -> Callable[[], bool]:
+    """Whether something takes connections at all of these ports."""
+
+    def takes(port: int) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    return lambda: all(map(takes, ports))
+
+
+@dataclass
+class PowerDNS:
+    """The machine's own PowerDNS with one backend, in a directory."""
+
+    directory: Path
+    settings: dict[str, object] = field(default_factory=dict)
+
+    def pdnsutil(self, *words: str) -> str:
+        needed("pdnsutil")
+        self._write_config({})
+        return run("pdnsutil", f"--config-dir={self.directory}", *words)
+
+    def load_zone(self, zone: str, text: str) -> None:
+        path = self.directory / "zonefile"
+        path.write_text(text)
+        self.pdnsutil("load-zone", zone, str(path))
+
+    @contextmanager
+    def server(self, **settings: object) -> Iterator[int]:
+        """pdns_server; yields its port once it answers there and, if it has one, at its web server."""
+        needed("pdns_server")
+        port = free_port()
+        self._write_config(
+            {
+                "local-address": "127.0.0.1",
+                "local-port": port,
+                "socket-dir": self.directory,
+                "daemon": "no",
+                "guardian": "no",
+                "security-poll-suffix": "",
+                "zone-cache-refresh-interval": 0,
+                "8bit-dns": "yes",
+                **settings,
+            }
+        )
+        command = ["pdns_server", f"--config-dir={self.directory}"]
+        ports = [port, settings.get("webserver-port", port)]
+        with running(command, self.directory / "server.log", listening(*map(int, map(str, ports)))):
+            yield port
+
+    def _write_config(self, more: dict[str, object]) -> None:
+        lines = [f"{name}={value}" for name, value in {**self.settings, **more}.items()]
+        (self.directory / "pdns.conf").write_text("\n".join(lines) + "\n")
+
+
+def sqlite_powerdns(directory: Path) -> PowerDNS:
+    """PowerDNS on an empty SQLite database, `pdns.sqlite` in the directory."""
+    needed("sqlite3", "pdnsutil")
+    schema = SCHEMAS / "pdns-backend-sqlite3/schema/schema.sqlite3.sql"
+    if not schema.exists():
+        pytest.skip("pdns-backend-sqlite3 is not installed on this machine")
+    run("sqlite3", directory / "pdns.sqlite", input=schema.read_text())
+    settings = {"launch": "gsqlite3", "gsqlite3-database": directory / "pdns.sqlite", "gsqlite3-dnssec": "yes"}
+    return PowerDNS(directory, dict(settings))
+
+
+def lmdb_powerdns(directory: Path, shards: int) -> PowerDNS:
+    """PowerDNS on an empty LMDB, `pdns.lmdb` in the directory."""
+    settings = {"launch": "lmdb", "lmdb-filename": directory / "pdns.lmdb", "lmdb-shards": shards}
+    return PowerDNS(directory, dict(settings))
+
+
+@dataclass(frozen=True)
+class MariaDB:
+    """A server that only its socket leads to."""
+
+    socket: Path
+
+    def url(self, database: str, user: str = "root", password: str = "") -> str:
+        secret = f":{password}" if password else ""
+        return f"mysql://{user}{secret}@localhost/{database}?unix_socket={self.socket}"
+
+    def client(self, text: str, *words: str) -> str:
+        return run("mariadb", f"--socket={self.socket}", "--user=root", *words, input=text)
+
+
+@contextmanager
+def mariadb() -> Iterator[MariaDB]:
+    """An empty MariaDB in a directory that its own user can reach: it refuses to run as root."""
+    needed("mariadbd", "mariadb-install-db", "mariadb")
+    with tempfile.TemporaryDirectory(prefix="mariadb-", dir="/tmp") as place:
+        words = ["--no-defaults", f"--datadir={place}/data"]
+        if os.geteuid() == 0:
+            shutil.chown(place, "mysql", "mysql")
+            words.append("--user=mysql")
+        run("mariadb-install-db", *words, "--auth-root-authentication-method=normal", "--skip-test-db")
+        server = MariaDB(Path(place, "socket"))
+        command = ["mariadbd", *words, "--skip-networking", f"--socket={server.socket}"]
+        # Commits need not survive the machine.
+        command.append("--innodb-flush-log-at-trx-commit=0")
+
+        def ready() -> bool:
+            with socket.socket(socket.AF_UNIX) as probe:
+                return probe.connect_ex(str(server.socket)) == 0
+
+        with running(command, Path(place, "log"), ready):
+            yield server

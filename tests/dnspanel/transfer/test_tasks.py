@@ -1,0 +1,50 @@
+"""The bulk worker's tasks: bells that may be lost, work that is found anyway."""
+
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from kombu.exceptions import OperationalError as BrokerError
+
+from dnspanel.transfer import tasks, work
+from dnspanel.transfer.models import ImportJob, State
+from tests.dnspanel.transfer.conftest import MakeImport, zone_text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def kept_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test's transaction lives on this connection."""
+    monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
+
+
+def test_a_worker_does_what_there_is(make_import: MakeImport) -> None:
+    job = make_import({"a": zone_text("a.test.")})
+    assert "units=" in tasks.run_import(job.pk)
+    job.refresh_from_db()
+    assert job.state == State.CHOOSING
+
+
+def test_beat_rings_for_each_import_at_work(make_import: MakeImport, monkeypatch: pytest.MonkeyPatch) -> None:
+    rung: list[int] = []
+    monkeypatch.setattr(tasks.run_import, "apply_async", lambda args, **options: rung.append(args[0]))
+    job = make_import({"a": zone_text("a.test.")})
+    tasks.drive_transfers()
+    assert rung == [job.pk, job.pk]  # one for each worker that may share it
+
+
+def test_a_dead_broker_does_not_stop_an_import(make_import: MakeImport, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **options: Any) -> None:
+        raise BrokerError("no Redis")
+
+    monkeypatch.setattr(tasks.run_import, "apply_async", refuse)
+    tasks.ring_bulk(sender=ImportJob, job_id=make_import({"a": zone_text("a.test.")}).pk)
+
+
+def test_postgresql_away_is_no_failure_of_the_import(make_import: MakeImport, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(job_id: int) -> work.Turn:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(work, "work_on_import", away)
+    assert tasks.run_import(1) == "PostgreSQL is away"

@@ -1,0 +1,141 @@
+"""The bulk workers are killed at ten random moments of an import; nothing is lost, and nothing is done twice."""
+
+import io
+import random
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dnspanel.demo import unprivileged
+from dnspanel.demo.stack import Stack
+from replication.rdata import type_to_text
+from tests import zonegen
+from tests.stack import _new_stack, wait_until_in_sync
+
+pytestmark = pytest.mark.faults
+
+ZONES = 6_000
+RECORDS = 63_000
+KILLS = 10
+
+# One line per zone: its name and a digest of all it serves, in canonical order; the zone's id does not matter.
+CONTENT = """
+import django
+django.setup()
+from django.db import connection
+with connection.cursor() as cursor:
+    cursor.execute('''
+        SELECT z.name, z.serial, z.revision, md5(string_agg(
+            concat_ws('|', r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment), E'\\n' ORDER BY r.owner_key, r.type))
+        FROM zones_zone z JOIN zones_rrset r ON r.zone_id = z.id WHERE z.deleted_at IS NULL
+        GROUP BY z.id ORDER BY z.name''')
+    for row in cursor.fetchall():
+        print(*row)
+"""
+
+COUNTS = """
+import django
+django.setup()
+from dnspanel.transfer.models import ImportJob, ImportPiece
+from dnspanel.zones.models import LogHead, Revision
+job = ImportJob.objects.get()
+print(job.state, LogHead.objects.get().sequence, ImportPiece.objects.count(), Revision.objects.count())
+"""
+
+
+def write_archive(path: Path, *, zones: int, records: int) -> None:
+    """A tar.gz of zone files of a seeded estate."""
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        for name, rrsets in zonegen.estate(zones, records):
+            lines = [f"{r.name} {r.ttl} IN {type_to_text(r.type)} {text}\n" for r in rrsets for text in r.rdata]
+            content = "".join(lines).encode()
+            entry = tarfile.TarInfo(f"zones/{name}zone")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+
+
+class Import:
+    """`manage.py import` of an archive, as a process of the stack."""
+
+    def __init__(self, stack: Stack, archive: Path) -> None:
+        self.log = archive.with_suffix(".log")
+        command = [sys.executable, "manage.py", "import", str(archive), "--yes"]
+        self._out = self.log.open("wb")
+        self.process = subprocess.Popen(
+            [*unprivileged.prefix(), *command], env=stack.env, cwd=unprivileged.CHECKOUT, stdin=subprocess.DEVNULL,
+            stdout=self._out, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+    def wait(self, *, seconds: float) -> None:
+        try:
+            assert self.process.wait(seconds) == 0, self.log.read_text()[-2_000:]
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+            self._out.close()
+
+
+def bulk_processes(stack: Stack) -> list[psutil.Process]:
+    """The bulk worker and its children, who do the work."""
+    pid = stack.supervisor.pid("bulk")
+    if pid is None:
+        return []
+    try:
+        parent = psutil.Process(pid)
+        return [parent, *parent.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def kill_at_random(stack: Stack, job: Import, chance: random.Random) -> Iterator[str]:
+    """Kill one working process or all of them, again and again, while the import runs."""
+    while job.process.poll() is None:
+        time.sleep(chance.uniform(0.3, 1.5))
+        victims = bulk_processes(stack)
+        if len(victims) < 2:
+            continue
+        chosen = victims if chance.random() < 0.5 else [chance.choice(victims[1:])]
+        for victim in chosen:
+            try:
+                victim.kill()
+            except psutil.NoSuchProcess:
+                continue
+        yield f"{len(chosen)} killed"
+
+
+def imported(name: str, archive: Path, *, kills: int, seed: int) -> tuple[list[str], str]:
+    """Import the archive into a stack of its own; returns (digest of each zone, counts)."""
+    with _new_stack(name, sample_zones=False, traffic=False) as stack:
+        job = Import(stack, archive)
+        said = []
+        if kills:
+            for killed in kill_at_random(stack, job, random.Random(seed)):
+                said.append(killed)
+                if len(said) == kills:
+                    break
+        job.wait(seconds=240)
+        assert len(said) == kills, f"the import was over after {len(said)} kills"
+        wait_until_in_sync(stack, seconds=60)
+        stack.run([sys.executable, "manage.py", "audit_lmdb"])
+        content = stack.run([sys.executable, "-c", CONTENT]).splitlines()
+        return content, stack.run([sys.executable, "-c", COUNTS])
+
+
+def test_an_import_killed_ten_times_equals_an_undisturbed_one(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    archive = tmp_path / "estate.tar.gz"
+    write_archive(archive, zones=ZONES, records=RECORDS)
+    undisturbed, counts = imported("import-calm", archive, kills=0, seed=0)
+    assert len(undisturbed) == ZONES
+    disturbed, counts_of_disturbed = imported("import-killed", archive, kills=KILLS, seed=7)
+    assert disturbed == undisturbed
+    state, head, pieces, revisions = counts_of_disturbed.split()
+    assert (state, int(revisions)) == ("done", ZONES)
+    assert int(head) == int(pieces)  # one publication per piece: none was made twice
+    assert counts.split()[0] == "done"
