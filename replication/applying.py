@@ -145,6 +145,8 @@ class _Writer:
         self._write_seconds = hold_seconds * _WRITE_SHARE
         self._row = database.row()
         self._digest = self._row.digest if self._row else 0
+        # Nothing of this segment can be in the file yet: this is no replay.
+        self._is_first_time = self._row is None or self._row.reached < segment.first
         self._txn: Any = None
         self._began = 0.0
         self._rows_in_txn = self._rows_of_zone = 0
@@ -168,7 +170,7 @@ class _Writer:
 
     def write_puts(self, puts: Puts) -> None:
         """As `write`, for many rows; all at once where nothing can lie between them yet."""
-        if len(puts.rows) < _SMALLEST_BATCH or not self._put_batch(puts):
+        if len(puts.rows) < _SMALLEST_BATCH or not (self._put_batch(puts) or self._put_scattered(puts)):
             for key, body in puts.rows:
                 self._enter(puts.dbi, key)
                 self._put(puts.dbi, key, body)
@@ -211,6 +213,27 @@ class _Writer:
         self._rows_in_txn += len(rows) // _BATCH_ROWS_PER_ROW
         if self._is_long():
             self.commit_part()
+        return True
+
+    def _put_scattered(self, puts: Puts) -> bool:
+        """Put rows of the main file that belong between others with one call; False, and nothing is done, if one is
+        there already: then each has to be looked at."""
+        (dbi, rows), table = puts, self._database.tables[puts.dbi]
+        if dbi is Dbi.RECORDS or not self._is_first_time:
+            return False
+        header = self._schema.wrap(b"", self._segment.time_ns, self._segment.last)
+        items = [(key, header + body) for key, body in rows] if header and not self._has_duplicates[dbi] else rows
+        digest = rows_digest(dbi, rows)
+        part = self._database.env.begin(parent=self._open(), write=True)
+        with part.cursor(db=table) as cursor:
+            _, added = cursor.putmulti(items, dupdata=not self._has_duplicates[dbi], overwrite=self._has_duplicates[dbi])
+        if added != len(rows):
+            part.abort()
+            return False
+        part.commit()
+        self._digest += digest
+        self.rows += len(rows)
+        self._rows_in_txn += len(rows)
         return True
 
     def _put_before(

@@ -58,6 +58,10 @@ WITHOUT_OWN_TEST = {
 }
 # Parts of one thing that are tested through the whole of it.
 TESTED_IN = {
+    "dnspanel/transfer/zonefile_content.py": "tests/dnspanel/transfer/test_zonefile.py",
+    "dnspanel/transfer/zonefile_reader.py": "tests/dnspanel/transfer/test_zonefile.py",
+    "dnspanel/transfer/zonefile_records.py": "tests/dnspanel/transfer/test_zonefile.py",
+    "dnspanel/transfer/zonefile_report.py": "tests/dnspanel/transfer/test_zonefile.py",
     "dnspanel/transfer/apply.py": "tests/dnspanel/transfer/test_work.py",
     "dnspanel/transfer/plan.py": "tests/dnspanel/transfer/test_work.py",
     "dnspanel/transfer/scan.py": "tests/dnspanel/transfer/test_work.py",

@@ -19,6 +19,7 @@ DATABASE = USER = "panel"
 
 # `durable` decides whether a commit waits for the disk: yes wherever somebody's edits are kept. A bulk import writes
 # gigabytes of WAL: files that are not zeroed first are written once, and pages are logged whole once per checkpoint.
+# Neither a query nor autovacuum should take a core from the import and from the name servers while it lasts.
 POSTGRES_CONF = """\
 # Written at each start.
 listen_addresses = '{host}'
@@ -32,6 +33,8 @@ maintenance_work_mem = 256MB
 max_wal_size = 4GB
 checkpoint_timeout = 15min
 wal_init_zero = off
+max_parallel_workers_per_gather = 0
+autovacuum_naptime = 3min
 random_page_cost = 1.1
 jit = off
 fsync = {durable}

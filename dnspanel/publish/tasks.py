@@ -15,6 +15,8 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.publish.encode import encode_step
+from dnspanel.zones.garbage import collection_paused
+from replication.position import Position
 
 # A bell that waited longer is worth nothing: beat has rung since.
 BELL_LIFETIME = 10
@@ -28,11 +30,16 @@ def encode_log() -> str:
     close_old_connections()
     position = None
     try:
-        while reached := encode_step(now=timezone.now()):
+        while reached := _step():
             position = reached
     except (psycopg.OperationalError, OperationalError, InterfaceError) as exc:
         logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
     return f"encoded up to {position}" if position else "nothing to encode"
+
+
+def _step() -> Position | None:
+    with collection_paused():
+        return encode_step(now=timezone.now())
 
 
 def ring_publisher(**_: Any) -> None:

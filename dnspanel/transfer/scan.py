@@ -4,9 +4,7 @@ Everything that was found is committed at once, so a scan that dies is
 repeated and leaves nothing behind but a file that the next one replaces.
 """
 
-import gc
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -18,6 +16,8 @@ from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportPiece
 from dnspanel.transfer.sources import include_for
 from dnspanel.transfer.zonefile import read_zone
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
+from dnspanel.zones.garbage import collection_paused
+from dnspanel.zones.store_rrsets import copy_text
 
 # Parsed RRsets of this much text are in memory at a time.
 _BATCH_BYTES = 256 << 10
@@ -82,7 +82,7 @@ def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     """
     writer = stage.StageWriter(stage.stage_path(job.pk, piece.number))
     try:
-        with _without_gc():
+        with collection_paused():
             scanned = _scan(job, piece, writer)
         size, checksum = writer.finish()
     except BaseException:
@@ -182,14 +182,17 @@ def _storable(text: str) -> str:
 def _scan(job: ImportJob, piece: ImportPiece, writer: stage.StageWriter) -> list[_Scanned]:
     parse = parser_for(job)
     scanned: list[_Scanned] = []
+    ids: Iterator[int] | None = None
     for batch in _batches(spool.read_documents(spool.spool_path(job.pk, piece.number))):
         parsed = [(offset, document.path, parse(document)) for offset, document in batch]
         there = existing_zones([zone.name for _, _, zone in parsed if zone.name])
-        ids = iter(allocate_zone_ids(sum(zone.is_sound and zone.name not in there for _, _, zone in parsed)))
+        if ids is None and any(zone.is_sound and zone.name not in there for _, _, zone in parsed):
+            # For all that may still come: the ids of a piece are in a row.
+            ids = iter(allocate_zone_ids(piece.documents - len(scanned)))
         for offset, path, zone in parsed:
             existing = there.get(zone.name)
             zone_id, staged = existing.id if existing else 0, _NO_STAGE
-            if existing is None and zone.is_sound:
+            if existing is None and zone.is_sound and ids is not None:
                 zone_id = next(ids)
                 staged = writer.add(zone_id, zone.name, zone.rrsets)
             scanned.append(
@@ -232,27 +235,19 @@ def _counts(scanned: list[_Scanned]) -> dict[str, int]:
 
 
 def _keep_zones(job_id: int, piece: int, scanned: list[_Scanned]) -> None:
+    lines = [_zone_line(job_id, piece, one) for one in scanned]
     with connection.cursor() as cursor, cursor.copy(_COPY_ZONES) as copy:
-        for one in scanned:
-            copy.write_row(_zone_row(job_id, piece, one))
+        copy.write("".join(lines).encode())
 
 
-def _zone_row(job_id: int, piece: int, one: _Scanned) -> tuple[object, ...]:
+def _zone_line(job_id: int, piece: int, one: _Scanned) -> str:
+    """A row as COPY reads it. By hand, because psycopg takes five times as long for two dozen values."""
     errors = sum(fault.severity is Severity.ERROR for fault in one.faults) if one.faults else 0
     warnings = sum(fault.severity is Severity.WARNING for fault in one.faults) if one.faults else 0
-    staged, action = one.staged, one.action
+    name, path, at, action = copy_text(one.name), copy_text(_storable(one.path)), one.staged, one.action
+    added = one.rrsets if action == Action.CREATE else 0
     return (
-        job_id, piece, one.name, _storable(one.path), one.zone_id, 0, one.serial, one.records, one.rrsets,
-        errors, warnings, one.choice, action, one.rrsets if action == Action.CREATE else 0, 0, 0, one.offset,
-        staged.rows_offset, staged.rows_size, staged.ops_offset, staged.ops_size, staged.op_count, staged.digest, "",
-    )  # fmt: skip
-
-
-@contextmanager
-def _without_gc() -> Iterator[None]:
-    """Parsing makes millions of tuples and no cycles: looking for cycles among them would cost a tenth of the time."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+        f"{job_id}\t{piece}\t{name}\t{path}\t{one.zone_id}\t0\t{one.serial}\t{one.records}\t{one.rrsets}\t"
+        f"{errors}\t{warnings}\t{one.choice}\t{action}\t{added}\t0\t0\t{one.offset}\t{at.rows_offset}\t"
+        f"{at.rows_size}\t{at.ops_offset}\t{at.ops_size}\t{at.op_count}\t\\\\x{at.digest.hex()}\t\n"
+    )

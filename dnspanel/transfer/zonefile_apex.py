@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import PurePosixPath
 
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.zonefile_lines import Sheet, Unreadable
@@ -124,7 +123,7 @@ def guess(path: str) -> str:
     `db.example.test`, `example.test.zone`, `pri.example.test`, `example.test/db` are read as `example.test.`,
     and `db.192.0.2` as `2.0.192.in-addr.arpa.`.
     """
-    parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", "..")]
+    parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     for part in reversed(parts[-2:]):
         word, bare = part.lower(), _bare(part.lower())
         if bare in _EMPTY or word in _EMPTY:

@@ -25,12 +25,11 @@ from dnspanel.transfer.zonefile_content import (
 )
 from dnspanel.zones import mail_rules, rules
 from replication import names, rdata, rdtypes
-from replication.codec.keys import name_from_relative_key, name_key, relative_key
+from replication.codec.keys import name_from_relative_key, relative_key
 from replication.rrset import RRset
 
 _BATCH = 200  # suspects whose neighbourhood is looked at together
 _MOST_SLIGHT = 2_000  # suspects that are asked about for warnings only
-_LONGEST_CHAIN = rules.MAX_CHAIN
 _TAIL_ALIAS, _TAIL_LUA, _TAIL_DNAME, _TAIL_DS = map(type_tail, (rdtypes.ALIAS, rdtypes.LUA, rdtypes.DNAME, rdtypes.DS))
 APEX_SOA, APEX_NS = APEX + TAIL_SOA, APEX + TAIL_NS
 # How a text begins that the mail rules may have something to say about, with or without an empty string before it.
@@ -68,8 +67,10 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
         elif record != APEX_NS:
             cuts = True
     _suspect_apex(content, found)
-    found.grave |= dict.fromkeys(content.special)
-    found.slight |= dict.fromkeys(content.low_ttls)
+    if content.special:
+        found.grave |= dict.fromkeys(content.special)
+    if content.low_ttls:
+        found.slight |= dict.fromkeys(content.low_ttls)
     if cuts:
         _suspect_below(content, ordered, found)
     if content.hosts or content.aliases:
@@ -144,13 +145,14 @@ def _has_glue(content: Content, servers: ReadyRRset) -> bool:
 def _suspect_targets(content: Content, ordered: list[bytes], found: Suspects) -> None:
     """RRsets that point at names of the zone that do not exist, have no address, or lead in a circle."""
     sets = content.sets
-    doubled = name_key(content.zone)
+    doubled = content.zone_key
     suspicious = {
         key for key in content.hosts if key.startswith(doubled) or not (key + TAIL_A in sets or key + TAIL_AAAA in sets)
     }
+    circling: dict[bytes, bool] = {}
     for key in content.aliases:
         if key + TAIL_CNAME in sets:
-            if _leads_in_a_circle(content, key):
+            if _leads_in_a_circle(content, key, circling):
                 suspicious.add(key)
         elif key.startswith(doubled) or not (key + TAIL_A in sets or _exists(key, ordered)):
             suspicious.add(key)
@@ -178,14 +180,21 @@ def _exists(key: bytes, ordered: list[bytes]) -> bool:
     return at < len(ordered) and ordered[at].startswith(key + b"\0")
 
 
-def _leads_in_a_circle(content: Content, key: bytes) -> bool:
-    """True also for chains that are too long to tell, or end at a name of the zone that is none."""
-    for _ in range(_LONGEST_CHAIN):
+def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -> bool:
+    """True if the aliases from a key on never come to an end. `known` grows by what was found out on the way."""
+    passed: dict[bytes, bool] = {}
+    found = False
+    while key not in known:
         alias = content.sets.get(key + TAIL_CNAME)
-        if alias is None or not names.is_within(alias.texts[0], content.zone):
-            return False
+        found = key in passed
+        if found or alias is None or not names.is_within(alias.texts[0], content.zone):
+            break
+        passed[key] = True
         key = relative_key(alias.texts[0], content.zone)
-    return True
+    else:
+        found = known[key]
+    known.update(dict.fromkeys(passed, found))
+    return found
 
 
 def violations(content: Content, ordered: list[bytes], found: Suspects) -> Iterator[rules.Violation]:

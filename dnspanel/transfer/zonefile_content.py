@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from dnspanel.transfer.documents import ReadyRRset
 from replication import names, rdtypes
+from replication.codec.keys import name_key
 from replication.rrset import MAX_MESSAGE
 
 # A DNS message's header, question and OPT; and what a record has besides its rdata, as `replication.rrset` counts.
@@ -37,8 +38,27 @@ class Content:
     are in `more`, by wire, until `finish`.
     """
 
+    __slots__ = (
+        "aliases",
+        "comments",
+        "disabled",
+        "duplicates",
+        "hosts",
+        "low_ttls",
+        "more",
+        "other_ttls",
+        "places",
+        "sets",
+        "special",
+        "too_large",
+        "zone",
+        "zone_key",
+    )
+
     def __init__(self, zone: str) -> None:
         self.zone = zone
+        # What keys of names below it that end in the zone twice begin with: `www.example.test.example.test.`.
+        self.zone_key = name_key(zone)
         self.sets: dict[bytes, ReadyRRset] = {}
         self.places: dict[bytes, int] = {}
         self.more: dict[bytes, dict[bytes, tuple[str, int]]] = {}

@@ -124,7 +124,8 @@ class FastReader:
         self.dot_zone = "." + zone if self.quick else "\0"
         self.zone_wire = names.to_wire(zone)
         self.content = Content(zone)
-        self.suffix: str | None = None
+        self.origin = zone
+        self.suffix: str | None = "" if self.quick else None
         self.owner = ""  # the last one, as written or absolute; "" before the first
         self.default_ttl: int | None = None
         self.last_ttl: int | None = None
@@ -153,6 +154,9 @@ class FastReader:
                     ttl = ttls[ttl_word]
                     stated = ttl
                 elif not words:
+                    continue
+                elif line[0] == "$" and self._read_plain_directive(words, last_owner):
+                    suffix, last_owner, default_ttl = self.suffix, self.owner, self.default_ttl
                     continue
                 else:
                     owner, ttl_word, mnemonic, value = _head(line)
@@ -194,6 +198,30 @@ class FastReader:
                 suffix, last_owner = self.suffix, self.owner
                 default_ttl, last_ttl = self.default_ttl, self.last_ttl
         self.owner, self.last_ttl = last_owner, last_ttl
+
+    def _read_plain_directive(self, words: list[str], last_owner: str) -> bool:
+        """Read a `$TTL` or `$ORIGIN` as nearly every zone begins with; False if it is another line."""
+        if len(words) != 2:
+            return False
+        self.owner = last_owner
+        if words[0] == "$TTL":
+            self.default_ttl = TTLS[words[1]]
+        elif words[0] == "$ORIGIN" and words[1] == self.zone:
+            self.set_origin(words[1])
+        else:
+            return False
+        return True
+
+    def set_origin(self, origin: str) -> None:
+        """Relative names are below `origin` from here on. The last owner stays the name that it is."""
+        if origin == self.origin:
+            return
+        if self.owner and not self.owner.endswith("."):
+            self.owner = names.parse(self.owner, self.origin)
+        self.origin = origin
+        self.suffix = None
+        if self.quick and "\\" not in origin and names.is_within(origin, self.zone):
+            self.suffix = "" if origin == self.zone else "." + origin[: -len(self.dot_zone)]
 
     def _apex_or_not(self, owner: str) -> str:
         if owner == self.zone:
@@ -364,9 +392,10 @@ def _caa(reader: FastReader, value: str) -> Pair:
 
 
 _DIGEST = re.compile(r"([0-9]{1,5})[ \t]+([0-9]{1,3})(?:[ \t]+([0-9]{1,3}))?[ \t]+((?:[0-9A-Fa-f]{2}){1,64})[ \t]*")
-# Lengths by digest type, as dnspython has them; what is not here is left to it.
+# Lengths by digest or matching type, as dnspython has them; what is not here is left to it.
 _DS_SIZES = {1: 20, 2: 32, 4: 48}
 _SSHFP_SIZES = {1: 20, 2: 32}
+_TLSA_SIZES = {1: 32, 2: 64}
 
 
 def _digest(value: str, fields: int) -> tuple[list[int], bytes]:
@@ -387,7 +416,7 @@ def _ds(reader: FastReader, value: str) -> Pair:
 
 def _tlsa(reader: FastReader, value: str) -> Pair:
     (usage, selector, matching), digest = _digest(value, 3)
-    if usage > 255:
+    if usage > 255 or _TLSA_SIZES.get(matching) != len(digest):
         raise KeyError(value)
     return f"{usage} {selector} {matching} {digest.hex()}", bytes((usage, selector, matching)) + digest
 

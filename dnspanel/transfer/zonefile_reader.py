@@ -67,7 +67,6 @@ class Reader(RecordReader):
         self._sheet = _NO_SHEET
         self._badly_encoded: set[int] = set()
         self._lines_of = Lines.OF_FILE
-        self._set_origin(zone)
 
     def read_sheet(self, sheet: Sheet) -> None:
         """Read one file from its first line to its last. Its base is `next_base`."""
@@ -98,8 +97,6 @@ class Reader(RecordReader):
     def _read_of_file(self, place: int, line: str) -> int:
         start = line.lstrip(" \t")
         if start == "" or (start[0] == ";" and not line.startswith(DISABLED)):
-            return 0
-        if line[0] == "$" and self._read_plain_directive(line):
             return 0
         more = 0
         try:
@@ -194,20 +191,6 @@ class Reader(RecordReader):
             raise Unreadable(f"{tokens[0].text} is not a directive of zone files", "directive", fix=fix)
         reader(self, place, tokens)
 
-    def _read_plain_directive(self, line: str) -> bool:
-        """Read a `$TTL` or `$ORIGIN` as nearly every zone begins with; False if it is another line."""
-        words = line.split()
-        if len(words) != 2:
-            return False
-        directive, value = words
-        if directive == "$TTL" and value.isdigit() and len(value) < 10 and value.isascii():
-            self.default_ttl = int(value)
-        elif directive == "$ORIGIN" and value == self.zone:
-            self._set_origin(value)
-        else:
-            return False
-        return True
-
     def _read_ttl(self, place: int, tokens: list[Token]) -> None:
         token = _arguments(tokens, 1)[0]
         ttl = seconds(token.text)
@@ -217,16 +200,7 @@ class Reader(RecordReader):
         self.default_ttl = self.in_range(ttl, token, self.line_at(place))
 
     def _read_origin(self, place: int, tokens: list[Token]) -> None:
-        self._set_origin(self.name_of(_arguments(tokens, 1)[0], self.line_at(place)))
-
-    def _set_origin(self, origin: str) -> None:
-        """Relative names are below `origin` from here on. The last owner stays the name that it is."""
-        if self.owner and not self.owner.endswith("."):
-            self.owner = names.parse(self.owner, self.origin)
-        self.origin = origin
-        self.suffix = None
-        if self.quick and "\\" not in origin and names.is_within(origin, self.zone):
-            self.suffix = "" if origin == self.zone else "." + origin[: -len(self.dot_zone)]
+        self.set_origin(self.name_of(_arguments(tokens, 1)[0], self.line_at(place)))
 
     def _read_include(self, place: int, tokens: list[Token]) -> None:
         """Read another file in place of the line; origin and owner are afterwards as they were."""
@@ -245,11 +219,11 @@ class Reader(RecordReader):
         outer, owner = self.origin, self.owner
         if owner and not owner.endswith("."):
             owner = names.parse(owner, outer)
-        self._set_origin(inner)
+        self.set_origin(inner)
         self._depth += 1
         self.read_sheet(Sheet(document, self.next_base))
         self._depth -= 1
-        self._set_origin(outer)
+        self.set_origin(outer)
         self.owner = owner
 
     def _read_generate(self, place: int, tokens: list[Token]) -> None:

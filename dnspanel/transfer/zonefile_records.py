@@ -48,7 +48,6 @@ class RecordReader(FastReader):
         super().__init__(zone)
         self.comments = comments
         self.allow_lua = allow_lua
-        self.origin = zone
         self.sheets: list[Sheet] = []
         self.faults: list[Fault] = []
         self.errors = 0

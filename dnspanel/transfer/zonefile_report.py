@@ -1,5 +1,6 @@
 """What is to be said about a zone as a whole: what was left out or changed, and the rules that it breaks."""
 
+from bisect import bisect_left
 from itertools import islice
 
 from dnspanel.transfer import limits, zonefile_check
@@ -10,7 +11,7 @@ from dnspanel.transfer.zonefile_lines import Token, Unreadable, read_entry
 from dnspanel.transfer.zonefile_reader import Reader
 from dnspanel.zones.rules import Violation
 from replication import names, rdata, rdtypes
-from replication.codec.keys import name_key, relative_key
+from replication.codec.keys import relative_key
 
 # Rules that look at the last name in the rdata.
 _ABOUT_TARGETS = frozenset(("target-missing", "target-is-cname", "glue-missing", "doubled-name", "cname-loop"))
@@ -84,11 +85,12 @@ def _is_said_already(violation: Violation, doubled: str) -> bool:
 
 def _report_doubled(reader: Reader, ordered: list[bytes]) -> None:
     """Warn about owners that end in the zone's name twice."""
-    zone = reader.zone
-    if zone == names.ROOT:
+    zone, start = reader.zone, reader.content.zone_key
+    at = bisect_left(ordered, start)
+    if at == len(ordered) or not ordered[at].startswith(start) or zone == names.ROOT:
         return
     told = ""
-    for record in islice(zonefile_check.below(ordered, name_key(zone)), limits.MOST_FAULTS_OF_ZONE):
+    for record in islice(zonefile_check.below(ordered, start), limits.MOST_FAULTS_OF_ZONE):
         name = reader.content.sets[record].name
         if name != told:
             told = name

@@ -24,10 +24,13 @@ from dnspanel.web.fields import (
     string_bytes,
     word_at,
 )
-from replication import names, rdata
+from replication import names, rdata, rdtypes
 from replication.errors import BadName, BadRdata
+from replication.rdata_forms import FORMS
 
 TXT_TYPES = frozenset({16, 99})  # TXT, SPF: their rdata is text, which people write without quotes
+# Types of numbers, names and addresses: quotes around one of those are a slip.
+WITHOUT_TEXT = frozenset(FORMS.keys() - TXT_TYPES - {rdtypes.LUA, rdtypes.RKEY})
 MAX_TTL = 2**31 - 1
 CLASSES = frozenset({"IN", "CH", "HS"})
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -141,6 +144,9 @@ def _value(type: int, tokens: Sequence[Token], zone: str, *, origin: str, means:
     if type in TXT_TYPES:
         tokens = list(_text_strings(tokens, notes))
     text = " ".join(token.text for token in tokens)
+    quoted = next((token for token in tokens if token.quoted), None)
+    if quoted is not None and type in WITHOUT_TEXT:
+        raise Unreadable(f"{quoted.text} cannot stand in quotes here.", quoted.column)
     value = _parse_rdata(type, text, origin, tokens[0].column)
     doubled = [token for token in tokens if _is_doubled(token, type, value, zone, origin)]
     if doubled and means is None:
@@ -279,6 +285,8 @@ def _ttl_at(column: int, text: str) -> int:
 
 
 def _owner(token: Token, zone: str, origin: str, means: Means | None) -> str:
+    if token.quoted:
+        raise Unreadable("A name cannot stand in quotes.", token.column)
     try:
         return read_owner(token.text, zone, origin=origin, means=means)
     except Unreadable as exc:
@@ -314,13 +322,16 @@ def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[Past
     `$ORIGIN` and `$TTL` hold for the lines below them.
     """
     found: list[PastedLine] = []
-    origin, ttl, last_owner = zone, None, None
+    origin, ttl, last_owner, lost = zone, None, None, False
     for number, line in logical_lines(text):
         shown = PastedLine(number=number, source=line.strip())
+        continues = line[:1].isspace()
         try:
             if line.startswith("$"):
                 origin, ttl = _read_directive(line, origin, ttl)
                 continue
+            if continues and lost:
+                raise Unreadable("The name above, which this line continues, could not be read.")
             entry = read_line(line, zone, origin=origin, last_owner=last_owner, means=means)
         except Unreadable as exc:
             found.append(replace(shown, error=exc.message, column=exc.column))
@@ -328,9 +339,23 @@ def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[Past
             question = f"{exc.typed} has no final dot: {exc.absolute} or {exc.relative}"
             found.append(replace(shown, error=question, column=line.find(exc.typed) + 1, doubled=True))
         else:
-            last_owner = entry.name
+            last_owner, lost = entry.name, False
             found.append(replace(shown, entry=replace(entry, default_ttl=ttl)))
+            continue
+        if not continues and not line.startswith("$"):
+            # The lines below belong to this name, whatever is wrong with the rest of it.
+            owner = _owner_at(line, zone, origin, means)
+            last_owner, lost = owner or last_owner, owner is None
     return found
+
+
+def _owner_at(line: str, zone: str, origin: str, means: Means | None) -> str | None:
+    """The owner that a line begins with, if it is one."""
+    word = word_at(line, 0)
+    try:
+        return _owner(word[0], zone, origin, means) if word else None
+    except (Unreadable, Doubled):
+        return None
 
 
 def _read_directive(line: str, origin: str, ttl: int | None) -> tuple[str, int | None]:

@@ -30,7 +30,13 @@ RESERVED = "position.dnspanel.invalid."
 Beside = Callable[[Publication], object]
 Changes = Mapping[Key, RRset | None]
 
-_ALLOCATE = "SELECT nextval(pg_get_serial_sequence('zones_zone', 'id')) FROM generate_series(1, %s)"
+# One call at a time, so that its ids have none of another's between them: rows of LMDB lie by zone id, and those of an
+# import are put fastest where nothing else lies between them.
+_ALLOCATE = """
+WITH alone AS MATERIALIZED (
+    SELECT pg_get_serial_sequence('zones_zone', 'id')::regclass AS ids, pg_advisory_xact_lock(1685088001)
+)
+SELECT nextval(ids) FROM alone, generate_series(1, %s)"""
 
 _COPY_ZONES = """
 COPY zones_zone (id, name, serial, revision, rrset_count, created_at, changed_at, changed_by_id, sequence) FROM STDIN"""
@@ -129,7 +135,7 @@ def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
 
 
 def allocate_zone_ids(count: int) -> list[int]:
-    """Ids that no other zone has or will have, ascending."""
+    """Ids that no other zone has or will have, ascending and in a row."""
     with connection.cursor() as cursor:
         cursor.execute(_ALLOCATE, [count])
         return sorted(id for (id,) in cursor.fetchall())

@@ -51,12 +51,20 @@ class Timing:
     answered: float
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """When an edit began (monotonic clock), and the milliseconds until the last node answered with it."""
+
+    began: float
+    milliseconds: float
+
+
 class Editor(threading.Thread):
     """Somebody who edits one record after another, and waits each time until all nodes answer with it."""
 
     def __init__(self, nodes: list[answers.Address], targets: list[tuple[int, str]]) -> None:
         super().__init__(daemon=True)
-        self.milliseconds: list[float] = []
+        self.edits: list[Edit] = []
         self.failure: BaseException | None = None
         self._nodes, self._targets = nodes, targets
         self._stop_soon = threading.Event()
@@ -67,19 +75,19 @@ class Editor(threading.Thread):
         chance = random.Random(1)
         try:
             while not self._stop_soon.wait(chance.uniform(*EDIT_PAUSE)):
-                self._edit(len(self.milliseconds) + 1)
+                self._edit(len(self.edits) + 1)
         except BaseException as exc:
             self.failure = exc
         finally:
             connection.close()
 
-    def finish(self) -> list[float]:
-        """Milliseconds of each edit, ascending. Raises what stopped it, if it did not last until now."""
+    def finish(self) -> list[Edit]:
+        """All edits that it made. Raises what stopped it, if it did not last until now."""
         self._stop_soon.set()
         self.join()
         if self.failure is not None:
             raise self.failure
-        return sorted(self.milliseconds)
+        return self.edits
 
     def _edit(self, number: int) -> None:
         zone_id, name = self._targets[number % len(self._targets)]
@@ -87,7 +95,7 @@ class Editor(threading.Thread):
         began = time.monotonic()
         estate.publish_address(zone_id=zone_id, name=name, address=address)
         answered = answers.wait_for(self._nodes, name, address, timeout=60, every=0.004)
-        self.milliseconds.append((max(answered) - began) * 1000)
+        self.edits.append(Edit(began, (max(answered) - began) * 1000))
 
 
 def make_edited_zones() -> list[tuple[int, str]]:
@@ -215,27 +223,37 @@ def compare_with_rivals(stack: stacks.BenchStack, directory: Path, *, zones: int
     return {"vs_zone2sql": round(zone2sql / ours, 1), "vs_b2b_migrate": round(b2b / ours, 1)}
 
 
-def measure(stack: stacks.BenchStack, directory: Path, *, zones: int, records: int) -> dict[str, Any]:
+def measure(stack: stacks.BenchStack, archive: Path, *, zones: int, records: int, last: str) -> dict[str, Any]:
     """The whole estate beside edits; the figures that the issue names."""
-    archive = directory / "estate.tar.gz"
-    last = zonegen.write_archive(archive, zones, records)
-    say(f"{archive.name}: {zones:,} zones, {records:,} records, {archive.stat().st_size / 2**20:.0f} MiB")
+    job = uploaded(archive)
     targets = make_edited_zones()
     stack.wait_until_in_sync(timeout=STALLS_AFTER)
-    job = uploaded(archive)
     editor = Editor(stack.dns_addresses, targets)
     editor.start()
+    began = time.monotonic()
     timing = run_import(stack, job, zones=zones, last=last)
     edits = editor.finish()
     say(f"scan {timing.scan:.1f} s, with dry run {timing.dry_run:.1f} s, saved after {timing.saved:.1f} s more,")
     say(f"  answered by all nodes {timing.answered:.1f} s after the upload: {records / timing.answered:,.0f} records/s")
-    say(f"{len(edits)} edits meanwhile: p50 {edits[len(edits) // 2]:.0f} ms, longest {edits[-1]:.0f} ms")
+    say_edits("scan and dry run", [edit for edit in edits if edit.began < began + timing.dry_run])
+    say_edits("apply", [edit for edit in edits if edit.began >= began + timing.dry_run])
     return {
         "dry_run_s": round(timing.dry_run, 1),
         "saved_s": round(timing.saved, 1),
         "answered_s": round(timing.answered, 1),
-        "edit_p99_ms": round(edits[math.ceil(len(edits) * 0.99) - 1], 1),
+        "edit_p99_ms": round(percentile(edits, 0.99), 1),
     }
+
+
+def percentile(edits: list[Edit], share: float) -> float:
+    """Milliseconds that this share of the edits did not exceed."""
+    return sorted(edit.milliseconds for edit in edits)[math.ceil(len(edits) * share) - 1]
+
+
+def say_edits(meanwhile: str, edits: list[Edit]) -> None:
+    if edits:
+        p50, p99, longest = (percentile(edits, share) for share in (0.5, 0.99, 1.0))
+        say(f"{len(edits)} edits during {meanwhile}: p50 {p50:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms")
 
 
 def say(text: str) -> None:
@@ -254,12 +272,16 @@ def main() -> None:
         directory = stack.stack.directory / "import"
         directory.mkdir()
         ratios = compare_with_rivals(stack, directory, zones=zones // 10, records=records // 10)
+        archive = directory / "estate.tar.gz"
+        last = zonegen.write_archive(archive, zones, records)
+        say(f"{archive.name}: {zones:,} zones, {records:,} records, {archive.stat().st_size / 2**20:.0f} MiB")
         with peaks.Peaks(stack.supervisor_pid()) as memory:
-            found = measure(stack, directory, zones=zones, records=records)
-        for name, mb in memory.by_name().items():
-            say(f"  {name:>20} {mb:7.0f} MiB at most")
+            found = measure(stack, archive, zones=zones, records=records, last=last)
+        for row in memory.by_name():
+            say(f"  {row.name:>36} {row.mb:6.0f} MiB at most {row.seconds:7.1f} s of a core")
+        say(f"  {sum(row.seconds for row in memory.by_name()):.0f} s of a core altogether, archive and clients apart")
     edit_p99_ms = found.pop("edit_p99_ms")
-    figures = {"zones": zones, "records": records, **found, "peak_mb": round(max(memory.by_name().values()))}
+    figures = {"zones": zones, "records": records, **found, "peak_mb": round(memory.by_name()[0].mb)}
     say(json.dumps({"bench": "import", **figures, **ratios, "edit_p99_ms": edit_p99_ms}))
 
 

@@ -1,11 +1,34 @@
-"""The largest resident memory that each process of a stack ever had."""
+"""The largest resident memory that each process of a stack ever had, and the processor time that it took."""
 
 import contextlib
 import re
 import threading
+import time
+from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+
+@dataclass(slots=True)
+class Peak:
+    """Of a process: what it is, its high-water mark in MiB, its processor seconds at the first and at the last look."""
+
+    name: str
+    mb: float
+    first: float
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Of all processes of one kind: the largest of them in MiB, and the processor seconds of all together."""
+
+    name: str
+    mb: float
+    seconds: float
+
 
 _HIGH_WATER = re.compile(rb"VmHWM:\s+(\d+) kB")
 
@@ -21,11 +44,13 @@ class Peaks:
     def __init__(self, root: int, *, every: float = 0.5) -> None:
         self._root = psutil.Process(root)
         self._every = every
+        self._began = time.time()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._mb: dict[tuple[int, float], tuple[str, float]] = {}
+        self._seen: dict[tuple[int, float], Peak] = {}
 
     def __enter__(self) -> "Peaks":
+        self._look()
         self._thread.start()
         return self
 
@@ -34,12 +59,16 @@ class Peaks:
         self._thread.join()
         self._look()
 
-    def by_name(self) -> dict[str, float]:
-        """The largest of each kind of process, in MiB, the largest first."""
-        found: dict[str, float] = {}
-        for name, mb in self._mb.values():
-            found[name] = max(mb, found.get(name, 0.0))
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+    def by_name(self) -> list[Row]:
+        """One row for each kind of process, the largest first."""
+        kinds: dict[str, list[Peak]] = defaultdict(list)
+        for seen in self._seen.values():
+            kinds[seen.name].append(seen)
+        rows = [
+            Row(name, max(one.mb for one in kind), sum(one.last - one.first for one in kind))
+            for name, kind in kinds.items()
+        ]
+        return sorted(rows, key=lambda row: -row.mb)
 
     def _watch(self) -> None:
         while not self._stop.wait(self._every):
@@ -50,9 +79,17 @@ class Peaks:
             with contextlib.suppress(psutil.Error, OSError):
                 marked = _HIGH_WATER.search(Path(f"/proc/{process.pid}/status").read_bytes())
                 if marked:
-                    key = process.pid, process.create_time()
-                    name = self._mb[key][0] if key in self._mb else _name(process.cmdline())
-                    self._mb[key] = name, int(marked[1]) / 1024
+                    self._note(process, int(marked[1]) / 1024)
+
+    def _note(self, process: psutil.Process, mb: float) -> None:
+        times = process.cpu_times()
+        seconds = times.user + times.system
+        seen = self._seen.get((process.pid, process.create_time()))
+        if seen is None:  # of one that started since, all its time counts
+            first = seconds if process.create_time() < self._began else 0.0
+            self._seen[process.pid, process.create_time()] = Peak(_name(process.cmdline()), mb, first, seconds)
+        else:
+            seen.mb, seen.last = mb, seconds
 
 
 def _name(words: list[str]) -> str:

@@ -12,7 +12,7 @@ from dnspanel.transfer.documents import Document, Fault, Options, ParsedZone, Re
 from dnspanel.transfer.zonefile import read_zone
 from replication import names, rdata, rrset
 from replication.codec.keys import relative_key
-from tests.oracle.test_zonefiles import HEAD, corpus
+from tests.oracle.zonefile_corpus import HEAD, corpus
 from tests.zonegen import estate
 
 ZONE = "example.test."

@@ -52,7 +52,8 @@ def test_plain_lines_are_read_quickly(line: str) -> None:
     "line",
     [
         "www A 192.0.2.300", "www A (192.0.2.1)", "www A 192.0.2.1 ; x", "w\\.w A 192.0.2.1", '"www" A 192.0.2.1',
-        "www.other.test. A 192.0.2.1", "$TTL 300", "; www A 192.0.2.1", ";www 3600 IN A 192.0.2.1",
+        "www.other.test. A 192.0.2.1", "$TTL x", "$TTL 300 ; x", "$ORIGIN sub", "$INCLUDE x",
+        "; www A 192.0.2.1", ";www 3600 IN A 192.0.2.1",
         "www 1h30 A 192.0.2.1",
         "www 300 300 A 192.0.2.1", "www CH A 192.0.2.1", "www TYPE1 \\# 4 C0000201", "t TXT v=spf1", 't TXT "a',
         't TXT "a" b', "@ MX mail", "@ MX 65536 mail", "@ SOA a b 1 2 3 4", "www A", "www", "www LOC x",
@@ -80,6 +81,14 @@ def test_a_missing_ttl_and_a_missing_owner_are_those_above() -> None:
     assert [(found.name[0], found.ttl) for found in reader.content.sets.values()] == [("a", 300)] * 2 + [("b", 300)]
     assert read(" A 192.0.2.1").left == [" A 192.0.2.1"]
     assert read("a A 192.0.2.1", default_ttl=None).left == ["a A 192.0.2.1"]
+
+
+def test_the_directives_of_nearly_every_zone_are_read_at_once() -> None:
+    reader = read("$ORIGIN example.test.", "$TTL 5m", "a A 192.0.2.1", suffix=None, default_ttl=None)
+    assert reader.left == ["a A 192.0.2.1"]  # the origin was there before, where no name may be read quickly
+    reader = read("$TTL 5m", "a A 192.0.2.1", "$ORIGIN example.test.", " A 192.0.2.2")
+    assert (reader.left, reader.default_ttl, reader.owner) == ([], 300, "a")
+    assert len(reader.content.more[b"a\0\0\0\1"]) == 2
 
 
 def test_relative_names_are_below_the_origin() -> None:

@@ -84,7 +84,8 @@ def test_simple_entries_of_several_lines_become_one_line() -> None:
     flat = flatten(["@ SOA a. b. (", " 1 ; serial (day)", " 2 3", " 4 5 ) ; end"])
     assert flat is not None
     assert flat.split() == ["@", "SOA", "a.", "b.", "1", "2", "3", "4", "5"]
-    for lines in (['a ( "x"', ")"], ["a ( (", "))"], ["a ) (", ""], ["a (\\(", ")"]):
+    assert flatten(['a ( "x (;" ; y', "\\( )"]) == 'a   "x (;"   \\(  '
+    for lines in (["a ( (", "))"], ["a ) (", ""], ["a (", "(", "))"]):
         assert flatten(lines) is None
 
 

@@ -4,9 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnspanel.transfer.documents import Document, Options
+from dnspanel.transfer.zonefile import read_zone
 from dnspanel.web.fields import Unreadable
 from dnspanel.web.quickadd import Doubled, Entry, Means, read_line, read_lines, read_owner, read_rdata, read_ttl
 from replication import names, rdata, rdtypes
+from tests.oracle.zonefile_corpus import HEAD, corpus
 
 ZONE = "example.test."
 A, MX, TXT, CNAME = 1, 15, 16, 5
@@ -227,3 +230,55 @@ def test_no_text_whatever_breaks_the_reader(text: str) -> None:
 @given(st.text(max_size=300))
 def test_no_paste_whatever_breaks_the_reader(text: str) -> None:
     assert all(line.entry or line.error for line in read_lines(text, ZONE))
+
+
+# Where a paste differs from an import: it is read the way a person means it, and asks where that is not plain.
+READ_DIFFERENTLY = {
+    "a text without quotes",  # one string, with a note
+    "a text without quotes and with a semicolon",
+    "typographic quotes",
+    "class by number",
+    "an open parenthesis",  # an import goes on below it
+    "parentheses around part of it",
+    "a disabled record of ours",
+}
+LEFT_OUT_BY_AN_IMPORT = (rdtypes.SOA, rdtypes.DNSKEY, rdtypes.CDS, 65534)
+
+
+def test_a_paste_reads_lines_as_an_import_does() -> None:
+    compared = 0
+    for title, raw in corpus().items():
+        if not raw.startswith(HEAD.encode()) or title in READ_DIFFERENTLY or title.startswith("generated"):
+            continue
+        document = Document("pasted", raw, ZONE)
+        zone = read_zone(document, options=Options(), include=lambda path: None, allow_lua=True)
+        text = raw.decode("utf-8", "replace")
+        if "\ufffd" in text:
+            continue
+        pasted = [line.entry for line in read_lines(text, ZONE, means=Means.RELATIVE) if line.entry]
+        assert {
+            (entry.name, entry.type, entry.rdata) for entry in pasted if entry.type not in LEFT_OUT_BY_AN_IMPORT
+        } == {
+            (rrset.name, rrset.type, text) for rrset in zone.rrsets for text in rrset.texts if rrset.type != rdtypes.SOA
+        }, title
+        compared += 1
+    assert compared > 180
+
+
+@pytest.mark.parametrize(
+    ("line", "column"), [('"www" A 192.0.2.1', 1), ('www CNAME "shop"', 11), ('@ MX 10 "mail"', 9)]
+)
+def test_names_cannot_stand_in_quotes(line: str, column: int) -> None:
+    with pytest.raises(Unreadable, match="cannot stand in quotes") as caught:
+        read_line(line, ZONE)
+    assert caught.value.column == column
+
+
+def test_a_line_never_continues_a_name_further_up_than_the_last_one() -> None:
+    """They once did: addresses below a faulty line joined the name above it."""
+    lines = read_lines(
+        "one A 192.0.2.1\ntwo A 192.0.2.300\n A 192.0.2.2\na.other.test. A 192.0.2.1\n A 192.0.2.3\n", ZONE
+    )
+    assert [line.entry.name if line.entry else line.error[:8] for line in lines] == [
+        "one.example.test.", "The addr", "two.example.test.", "a.other.", "The name",
+    ]  # fmt: skip

@@ -44,7 +44,8 @@ def test_ten_thousand_zones_are_made_in_a_moment() -> None:
 
 def test_a_zone_file_to_import_is_sound_and_has_the_asked_size() -> None:
     sizes = zonegen.import_sizes(60, 3000)
-    assert (len(sizes), sum(sizes), sorted(sizes)[-3:]) == (60, 3000, [111] * 3)
+    assert (len(sizes), sum(sizes)) == (60, 3000)
+    assert sizes.count(3000 // 27) >= zonegen.LARGE_ZONES
     types = set()
     for (name, content), size in zip(zonegen.zone_files(60, 3000), sizes, strict=True):
         zone = dns.zone.from_text(content.decode(), check_origin=True)

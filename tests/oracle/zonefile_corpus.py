@@ -1,0 +1,30 @@
+"""Zone files, good ones and every kind of bad one, by title: what zonefiles.txt has."""
+
+import re
+from pathlib import Path
+
+ZONE = "example.test."
+HEAD = """$ORIGIN example.test.
+$TTL 3600
+@ SOA ns1.other.test. hostmaster.other.test. 1 10800 3600 604800 3600
+@ NS ns1.other.test.
+"""
+BYTES = {
+    "tab": b"\t", "cr": b"\r", "ff": b"\f", "nul": b"\0",
+    "bom": b"\xef\xbb\xbf", "latin1": b"\xfc", "utf8": b"\xc3\xbc",
+}  # fmt: skip
+
+
+def corpus() -> dict[str, bytes]:
+    """Every case of zonefiles.txt by its title."""
+    found: dict[str, bytes] = {}
+    text = Path(__file__).with_name("zonefiles.txt").read_text()
+    for case in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
+        title, _, body = case.partition("\n")
+        whole = title.removeprefix("whole: ")
+        raw = (body if whole != title else HEAD + body).encode()
+        assert whole not in found, f"two cases are called “{whole}”"
+        for word, replacement in BYTES.items():
+            raw = raw.replace(f"«{word}»".encode(), replacement)
+        found[whole] = raw
+    return found
