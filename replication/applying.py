@@ -226,7 +226,9 @@ class _Writer:
         digest = rows_digest(dbi, rows)
         part = self._database.env.begin(parent=self._open(), write=True)
         with part.cursor(db=table) as cursor:
-            _, added = cursor.putmulti(items, dupdata=not self._has_duplicates[dbi], overwrite=self._has_duplicates[dbi])
+            _, added = cursor.putmulti(
+                items, dupdata=not self._has_duplicates[dbi], overwrite=self._has_duplicates[dbi]
+            )
         if added != len(rows):
             part.abort()
             return False

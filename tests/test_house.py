@@ -62,6 +62,8 @@ TESTED_IN = {
     "dnspanel/transfer/zonefile_reader.py": "tests/dnspanel/transfer/test_zonefile.py",
     "dnspanel/transfer/zonefile_records.py": "tests/dnspanel/transfer/test_zonefile.py",
     "dnspanel/transfer/zonefile_report.py": "tests/dnspanel/transfer/test_zonefile.py",
+    "dnspanel/transfer/errors.py": "tests/dnspanel/transfer/test_limits.py",
+    "dnspanel/transfer/models.py": "tests/dnspanel/transfer/test_work.py",
     "dnspanel/transfer/apply.py": "tests/dnspanel/transfer/test_work.py",
     "dnspanel/transfer/plan.py": "tests/dnspanel/transfer/test_work.py",
     "dnspanel/transfer/scan.py": "tests/dnspanel/transfer/test_work.py",

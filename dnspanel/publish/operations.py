@@ -1,7 +1,6 @@
 """What a range of the log puts into PowerDNS's files and deletes from them. Pure."""
 
 from collections.abc import Iterable, Iterator
-from operator import attrgetter
 from operator import itemgetter
 
 from dnspanel.publish.errors import ZoneNotEncoded

@@ -155,10 +155,22 @@ class FastReader:
                     stated = ttl
                 elif not words:
                     continue
-                elif default_ttl is not None and len(words) > 3 and words[1] == "IN" and words[2] in kinds and line[0] > " ":
+                elif (
+                    default_ttl is not None
+                    and len(words) > 3
+                    and words[1] == "IN"
+                    and words[2] in kinds
+                    and line[0] > " "
+                ):
                     owner, _, mnemonic, value = line.split(None, 3)
                     ttl, stated = default_ttl, last_ttl
-                elif default_ttl is not None and len(words) > 2 and words[0] == "IN" and words[1] in kinds and line[0] <= " ":
+                elif (
+                    default_ttl is not None
+                    and len(words) > 2
+                    and words[0] == "IN"
+                    and words[1] in kinds
+                    and line[0] <= " "
+                ):
                     _, mnemonic, value = line.split(None, 2)
                     owner, ttl, stated = last_owner, default_ttl, last_ttl
                     if not owner:

@@ -35,10 +35,10 @@ from tests import zonegen
 from tests.benchmarks import answers, estate, peaks, rivals, stacks
 
 EDITED_ZONES = 50
-EDIT_PAUSE = (0.05, 0.25)
+EDIT_PAUSE = (0.2, 0.8)
 LOOKED_AT = 200
 STALLS_AFTER = 1800.0
-_POLL_SECONDS = 0.01
+_POLL_SECONDS = 0.03
 
 
 @dataclass(frozen=True, slots=True)

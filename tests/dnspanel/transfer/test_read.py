@@ -81,7 +81,9 @@ def test_reading_stops_when_the_job_does(job: ImportJob, monkeypatch: pytest.Mon
 
 def test_what_a_source_says_and_keeps_aside_is_kept_with_its_piece(job: ImportJob) -> None:
     items: list[Item] = [
-        Fault("server", 0, 0, "a\0b", "the zone x.test. was refused", "refused", severity=Severity.ERROR, zone="x.test."),
+        Fault(
+            "server", 0, 0, "a\0b", "the zone x.test. was refused", "refused", severity=Severity.ERROR, zone="x.test."
+        ),
         Kept("z.test.", KeptKind.METADATA, "ALSO-NOTIFY", b"192.0.2.1"),
         Kept("z.test.", KeptKind.KEY, "257 13", b"Private-key-format: v1.2"),
     ]

@@ -66,7 +66,10 @@ def test_kinds_that_read_one_file_say_so(alice: User) -> None:
             {"kind": "postgresql", "host": "db.test", "port": 5433, "database": "pdns", "user": "a@b"},
             "postgresql://a%40b:p%2Fw%3A@db.test:5433/pdns",
         ),
-        ({"kind": "mysql", "host": "2001:db8::1", "database": "p/d", "user": "x"}, "mysql://x:p%2Fw%3A@[2001:db8::1]/p/d"),
+        (
+            {"kind": "mysql", "host": "2001:db8::1", "database": "p/d", "user": "x"},
+            "mysql://x:p%2Fw%3A@[2001:db8::1]/p/d",
+        ),
         ({"kind": "sqlite", "database": "/srv/pdns.db"}, "sqlite:///srv/pdns.db"),
     ],
 )

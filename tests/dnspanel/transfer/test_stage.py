@@ -16,16 +16,14 @@ TEXT = zone_text(
     "www 300 A 192.0.2.1",
     ";!disabled www 300 IN A 192.0.2.2",
     ";!disabled gone 300 IN A 192.0.2.3",
-    "deep.down.here 300 TXT \"a b\" \"\\200\"",
+    'deep.down.here 300 TXT "a b" "\\200"',
     "sub NS ns1.sub",
     "ns1.sub A 192.0.2.4",
 )
 
 
 def ready() -> list[ReadyRRset]:
-    parsed = read_zone(
-        Document("x", TEXT.encode(), ZONE), options=Options(), include=lambda _: None, allow_lua=False
-    )
+    parsed = read_zone(Document("x", TEXT.encode(), ZONE), options=Options(), include=lambda _: None, allow_lua=False)
     assert parsed.is_sound, parsed.faults
     return parsed.rrsets
 

@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,9 @@ NAME = "example.test."
 
 
 @pytest.fixture(autouse=True)
-def directory(tmp_path: Path, settings: Any) -> Iterator[Path]:
+def directory(tmp_path: Path, settings: Any) -> Path:
     settings.TRANSFER_DIR = tmp_path
-    yield tmp_path / "exports"
+    return tmp_path / "exports"
 
 
 def file_of(response: Any) -> bytes:
