@@ -69,7 +69,7 @@ class Application:
         self._main = _Writer(main, segment, schema, segment.main_op_count, hold_seconds, is_hidden=lambda _: True)
         self._records = _Writer(
             records, segment, schema, segment.record_op_count, hold_seconds,
-            is_hidden=lambda zone_id: not _is_known(main, schema, zone_id),
+            is_hidden=lambda zone_id: not _is_known(main, schema, zone_id), new_rows_digest=segment.new_rows_digest,
         )  # fmt: skip
 
     @property
@@ -138,13 +138,17 @@ class _Writer:
 
     def __init__(
         self, database: Database, segment: Segment, schema: Schema, ops: int, hold_seconds: float,
-        *, is_hidden: Callable[[int], bool],
+        *, is_hidden: Callable[[int], bool], new_rows_digest: int | None = None,
     ) -> None:  # fmt: skip
         self._database, self._segment, self._schema = database, segment, schema
         self._is_hidden = is_hidden
         self._write_seconds = hold_seconds * _WRITE_SHARE
         self._row = database.row()
         self._digest = self._row.digest if self._row else 0
+        # Rows of new zones count all at once, when the file is complete: nobody has to hash each of them.
+        self._only_new_rows = new_rows_digest is not None
+        is_complete = self._row is not None and self._row.applied >= segment.last
+        self._digest_at_end = 0 if new_rows_digest is None or is_complete else new_rows_digest
         # Nothing of this segment can be in the file yet: this is no replay.
         self._is_first_time = self._row is None or self._row.reached < segment.first
         self._txn: Any = None
@@ -162,6 +166,8 @@ class _Writer:
         self._enter(op.dbi, op.key)
         if op.kind is Kind.PUT:
             self._put(op.dbi, op.key, op.body)
+        elif self._only_new_rows:
+            raise BadSegment(reason="a segment of new zones deletes a row")
         elif op.kind is Kind.DELETE:
             self._delete(op)
         else:
@@ -201,7 +207,7 @@ class _Writer:
             return False
         if first[:4] != self._zone and self._is_long():
             self.commit_part()
-        digest = rows_digest(dbi, rows)  # before the lock is taken
+        digest = 0 if self._only_new_rows else rows_digest(dbi, rows)  # before the lock is taken
         with self._open().cursor(db=self._database.tables[dbi]) as cursor:
             behind = _rows_behind(cursor, first)
             if behind and behind[0][0][::step] <= compared[-1]:
@@ -259,8 +265,9 @@ class _Writer:
     def check_digest(self, expected: bytes) -> None:
         """Raise Diverged unless the file now holds what the panel had, or is still ahead of the segment."""
         ahead = self._row is not None and self._row.reached > self._segment.last
-        if not ahead and digest_bytes(self._digest) != expected:
-            raise Diverged(expected=expected, found=digest_bytes(self._digest), what=self._database.path)
+        found = digest_bytes(self._digest + self._digest_at_end)
+        if not ahead and found != expected:
+            raise Diverged(expected=expected, found=found, what=self._database.path)
 
     def commit_part(self) -> None:
         """Commit rows that do not complete the segment in this file."""
@@ -271,6 +278,7 @@ class _Writer:
         """Commit the last rows together with the position."""
         self.check_digest(expected)
         self._open()
+        self._digest, self._digest_at_end = self._digest + self._digest_at_end, 0
         row = replace(self._new_row(), applied=self._segment.last)
         self._commit(row if main_required is None else replace(row, main_required=main_required))
 
@@ -342,9 +350,12 @@ class _Writer:
             old = txn.get(key, db=table)
             if old == value:
                 return
+            if self._only_new_rows:
+                raise BadSegment(reason=f"the row {key.hex()} of a new zone is there with another value")
             self._digest -= row_digest(dbi, key, self._schema.unwrap(old))
             txn.put(key, value, db=table)
-        self._digest += row_digest(dbi, key, body)
+        if not self._only_new_rows:
+            self._digest += row_digest(dbi, key, body)
         self._count_row()
 
     def _delete(self, op: Op) -> None:

@@ -5,7 +5,7 @@ digests that both files have afterwards. Same input, same bytes. All integers ar
 
     offset  size  header
     0       4     magic `DPSG`
-    4       1     version, 1
+    4       1     version, 1 or 2
     5       1     PowerDNS schema: 4, 5 or 6
     6       2     reserved, 0
     8       16    cluster
@@ -21,6 +21,9 @@ digests that both files have afterwards. Same input, same bytes. All integers ar
     108     4     length n of the body
     112     n     body: marks, then operations, as one raw deflate stream
     112+n   64    Ed25519 signature over `dnspanel segment 1` 00 and the BLAKE2b-512 of all bytes before it
+
+Version 2 has 16 more bytes before the body: the sum of the digests of its rows of the records file, all of which
+are put and belong to zones that are new. The panel has checked it, so no node has to hash millions of new rows.
 
 `operations` has the layout of marks and operations.
 
@@ -84,6 +87,7 @@ __all__ = [
 
 MAGIC = b"DPSG"
 VERSION = 1
+VERSION_OF_NEW_ZONES = 2
 HEADER = struct.Struct(">4sBB2x16s16sQQQ16s16sIIII")
 SIGNATURE_SIZE = 64
 _SIGNED = b"dnspanel segment 1\0"
@@ -95,10 +99,14 @@ _BULK_LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class PackedPuts:
-    """Encoded PUTs of records, sorted by key, deflated before the segment that will carry them: see `pack_puts`."""
+    """Encoded PUTs of records, sorted by key, deflated before the segment that will carry them: see `pack_puts`.
+
+    `digest` is the sum of the rows' digests, which the node takes from the segment: whoever seals has checked it.
+    """
 
     packed: bytes
     count: int
+    digest: int
 
     def runs(self) -> Iterator[Op | Puts]:
         """The operations. Raises BadSegment, also if they are not `count`."""
@@ -123,6 +131,7 @@ class Segment:
     mark_count: int
     main_op_count: int
     record_op_count: int
+    new_rows_digest: int | None  # of all rows of records, where they belong to new zones alone
     size: int
     _source: BinaryIO = field(repr=False, compare=False)
     _offset: int = field(repr=False, compare=False)
@@ -162,7 +171,7 @@ class Segment:
                 yield run
 
     def _body(self) -> Body:
-        start = self._offset + HEADER.size
+        start = self._offset + HEADER.size + (0 if self.new_rows_digest is None else DIGEST_SIZE)
         return Body(self._source, start, self._offset + self.size - SIGNATURE_SIZE)
 
 
@@ -225,9 +234,11 @@ def seal(
     else:
         raise BadSegment(reason="records beside those that are packed already")
     header = HEADER.pack(
-        MAGIC, VERSION, schema, cluster.bytes, epoch.bytes, first, last, time_ns, digest_main, digest_records,
+        MAGIC, VERSION if puts is None else VERSION_OF_NEW_ZONES, schema, cluster.bytes, epoch.bytes, first, last, time_ns, digest_main, digest_records,
         len(marks), len(arranged) - records, puts.count if puts else records, len(body),
     )  # fmt: skip
+    if puts is not None:
+        header += digest_bytes(puts.digest)
     signature = key.sign(_SIGNED + hashlib.blake2b(header + body).digest())
     return header + body + signature
 
@@ -266,19 +277,21 @@ def _open_at(file: BinaryIO, offset: int, end: int, keys: list[Ed25519PublicKey]
     )
     if magic != MAGIC:
         raise BadSegment(reason="it does not start with the magic bytes")
-    if version != VERSION:
-        raise BadSegment(reason=f"its format has version {version}, this side knows version {VERSION}")
-    size = HEADER.size + body_size + SIGNATURE_SIZE
+    if version not in (VERSION, VERSION_OF_NEW_ZONES):
+        raise BadSegment(reason=f"its format has version {version}, this side knows versions 1 and 2")
+    extra = file.read(DIGEST_SIZE) if version == VERSION_OF_NEW_ZONES else b""
+    size = HEADER.size + len(extra) + body_size + SIGNATURE_SIZE
     if offset + size > end:
         raise BadSegment(reason=f"it is {size} bytes long and {end - offset} are there")
-    _check_signature(file, header, body_size, keys)
+    _check_signature(file, header + extra, body_size, keys)
     schema_for(schema)
     if not 1 <= first <= last:
         raise BadSegment(reason=f"sequences {first}..{last} are not a range")
     marks, main_ops, record_ops = counts
+    new_rows = int.from_bytes(extra, "big") if extra else None
     return Segment(
         schema, UUID(bytes=cluster), UUID(bytes=epoch), first, last, time_ns, main, records,
-        marks, main_ops, record_ops, size, file, offset,
+        marks, main_ops, record_ops, new_rows, size, file, offset,
     )  # fmt: skip
 
 

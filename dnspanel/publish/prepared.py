@@ -72,7 +72,7 @@ def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts |
             packed = file.read()
         if _name_of(packed) != prepared.object_name:
             raise BadSegment(reason="the object is damaged")
-        puts = PackedPuts(packed, prepared.rows)
+        puts = PackedPuts(packed, prepared.rows, prepared.digest)
         _check(puts, prepared.digest, {zone_prefix(zone_id) for zone_id in zone_ids})
     except (BadSegment, OSError) as exc:
         logger.warning("prepared rows are not used, PostgreSQL is read object=%s: %s", prepared.object_name, exc)

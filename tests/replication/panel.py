@@ -11,7 +11,7 @@ from replication.codec import keys
 from replication.codec.schema import Dbi
 from replication.compile import compile_changes, compile_zone
 from replication.rrset import RRset
-from replication.segment import Kind, Op, ZoneMark, open_segment, seal
+from replication.segment import Kind, Op, PackedPuts, ZoneMark, digest_bytes, open_segment, pack_puts, record_puts, seal
 from replication.store import Store
 
 CLUSTER = UUID("c1000000-0000-4000-8000-000000000001")
@@ -67,6 +67,22 @@ class Panel:
             marks.append(ZoneMark(zone_id, zone, self.serial(zone)))
         return self.seal(ops, marks)
 
+    def create_packed(self, *zones: Sequence[RRset]) -> bytes:
+        """As `create`, with rows packed beforehand, as those of an import are."""
+        objects, marks, packed, count, digest = [], [], [], 0, 0
+        for rrsets in zones:
+            zone, zone_id = rrsets[0].name, self._next_id
+            self._next_id += 1
+            self.zones[zone] = (zone_id, {(item.name, item.type): item for item in rrsets})
+            rows = compile_zone(zone, rrsets)
+            puts, sum_of_rows = record_puts(zone_id, rows)
+            packed.append(puts)
+            count, digest = count + len(rows), digest + sum_of_rows
+            objects += [Op(Kind.PUT, *row) for row in self.store.schema.zone_rows(zone_id, zone)]
+            marks.append(ZoneMark(zone_id, zone, self.serial(zone)))
+        objects.sort(key=lambda op: op.dbi)
+        return self.seal(objects, marks, puts=PackedPuts(pack_puts(packed), count, digest))
+
     def created_ops(self, zone_id: int, zone: str, rrsets: Sequence[RRset]) -> list[Op]:
         rows = compile_zone(zone, rrsets)
         ops = [Op(Kind.PUT, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body) for rel, type, body in rows]
@@ -110,13 +126,18 @@ class Panel:
         rows = self.store.schema.zone_rows(zone_id, zone)
         return [prefix, *(Op(Kind.DELETE, dbi, key, body if dupsort[dbi] else b"") for dbi, key, body in rows)]
 
-    def seal(self, ops: Sequence[Op], marks: Sequence[ZoneMark], *, sequences: int = 1) -> bytes:
+    def seal(
+        self, ops: Sequence[Op], marks: Sequence[ZoneMark], *, sequences: int = 1, puts: PackedPuts | None = None
+    ) -> bytes:
         """Seal the next sequences, apply them to the panel's own store, and return the segment."""
         main, records_digest = self.store.digest_delta(ops)
+        if puts is not None:
+            records_digest = digest_bytes(int.from_bytes(records_digest, "big") + puts.digest)
         sealed = seal(
             schema=self.schema, cluster=self.cluster, epoch=self.epoch, first=self.sequence + 1,
             last=self.sequence + sequences, time_ns=TIME_NS + self.sequence, digest_main=main,
             digest_records=records_digest, marks=marks, ops=ops, key=SIGNING_KEY,
+            puts=puts,
         )  # fmt: skip
         self.store.apply(open_segment(sealed, PUBLIC_KEYS))
         self.sequence += sequences

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from replication.codec.schema import Dbi
 from replication.errors import BadSegment, BadSignature, UnknownSchema
 from replication.segment import (
+    DIGEST_MODULUS,
     HEADER,
     SIGNATURE_SIZE,
     Kind,
@@ -148,8 +149,8 @@ def test_an_unknown_schema_is_refused_although_it_is_signed() -> None:
 def test_an_unknown_version_is_refused_although_it_is_signed() -> None:
     good = sealed()
     header = bytearray(good[:112])
-    header[4] = 2
-    with pytest.raises(BadSegment, match="version 2"):
+    header[4] = 3
+    with pytest.raises(BadSegment, match="version 3"):
         open_segment(signed_anew(bytes(header), good[112:-SIGNATURE_SIZE]), PUBLIC_KEYS)
 
 
@@ -162,7 +163,7 @@ def test_an_unknown_version_is_refused_although_it_is_signed() -> None:
         (b"\x10\xff\xff\xff\x7f", 0, 1, "length"),
         (b"\x10\x05abc", 0, 1, "too early"),
         (b"\x20\1k\0extra", 0, 1, "follow"),
-        (b"\0\0\0\1\x02\0", 1, 0, "unknown flags"),
+        (b"\0\0\0\1\x03\0", 1, 0, "unknown flags"),
         (b"\0\0\0\1\0\x3fab", 1, 0, "too early"),
     ],
 )
@@ -257,7 +258,9 @@ def test_a_segment_compares_without_its_source() -> None:
 def packed_rows(zone_ids: range) -> tuple[PackedPuts, list[Op]]:
     """Two rows of each zone, packed, and as operations."""
     rows = [(b"\0", 6, b"soa"), (b"www\0", 1, b"address")]
-    puts = PackedPuts(pack_puts(record_puts(zone_id, rows)[0] for zone_id in zone_ids), 2 * len(zone_ids))
+    made = [record_puts(zone_id, rows) for zone_id in zone_ids]
+    digest = sum(of_zone for _, of_zone in made)
+    puts = PackedPuts(pack_puts(packed for packed, _ in made), 2 * len(zone_ids), digest)
     ops = [
         Op(Kind.PUT, Dbi.RECORDS, zone_id.to_bytes(4, "big") + rel + b"\0" + type.to_bytes(2, "big"), body)
         for zone_id in zone_ids
@@ -284,6 +287,7 @@ def test_rows_packed_beforehand_are_spliced_into_one_stream(zones: int) -> None:
     assert list(spliced.ops()) == list(usual.ops())
     assert list(spliced.marks()) == marks
     assert (spliced.main_op_count, spliced.record_op_count) == (usual.main_op_count, usual.record_op_count)
+    assert (spliced.new_rows_digest, usual.new_rows_digest) == (puts.digest % DIGEST_MODULUS, None)
 
 
 def test_records_beside_packed_ones_are_refused() -> None:
@@ -297,4 +301,4 @@ def test_packed_rows_of_another_number_are_noticed() -> None:
     assert [row for run in puts.runs() for row in run.rows] == [(op.key, op.body) for op in ops]  # type: ignore[union-attr]
     for count, words in ((3, "follow"), (5, "early")):
         with pytest.raises(BadSegment, match=words):
-            list(PackedPuts(puts.packed, count).runs())
+            list(PackedPuts(puts.packed, count, puts.digest).runs())

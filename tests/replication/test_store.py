@@ -24,7 +24,18 @@ from replication.codec.schema import Dbi
 from replication.compile import compile_zone
 from replication.errors import BadBytes, BadSegment, Busy, Diverged, Gap, MapFull, WrongCluster, WrongEpoch
 from replication.position import Position
-from replication.segment import Kind, Op, ZoneMark, digest_bytes, open_segment, row_digest, seal
+from replication.segment import (
+    Kind,
+    Op,
+    PackedPuts,
+    ZoneMark,
+    digest_bytes,
+    open_segment,
+    pack_puts,
+    record_puts,
+    row_digest,
+    seal,
+)
 from replication.store import OWN_DBI, Store
 from tests.replication.panel import (
     CLUSTER,
@@ -88,6 +99,8 @@ def history(panel: Panel) -> list[bytes]:
         {f"z{number}.test.": [records(f"z{number}.test.", "x", "A", 60, "192.0.2.9")] for number in range(40)}
     )
     panel.delete(*(f"z{number}.test." for number in range(0, 40, 2)))
+    panel.create_packed(*(small_zone(f"p{number}.test.") for number in range(30)))
+    panel.change("p3.test.", records("p3.test.", "x", "A", 60, "192.0.2.9"), ("www.p3.test.", rdtypes.A))
     return panel.segments
 
 
@@ -622,6 +635,52 @@ def test_a_row_altered_among_many_is_noticed(node_path: Path, panel: Panel) -> N
     )  # fmt: skip
     with open_node(node_path) as store, pytest.raises(Diverged):
         apply(store, false)
+
+
+@pytest.mark.parametrize("schema", [4, 5, 6])
+def test_rows_packed_beforehand_give_the_same_store_as_any_others(tmp_path: Path, schema: int) -> None:
+    zones = [small_zone(f"p{number}.test.") for number in range(200)]
+    stores = []
+    for how in ("create", "create_packed"):
+        (tmp_path / how).mkdir()
+        panel = Panel(tmp_path / how, schema)
+        getattr(panel, how)(*zones[:150])
+        getattr(panel, how)(*zones[150:])
+        with open_node(tmp_path / how / "node.lmdb", schema) as node:
+            apply(node, *panel.segments)
+            assert node.digests() == panel.store.digests()
+            apply(node, *panel.segments)  # once more: acknowledged, and nothing changes
+            assert node.digests() == panel.store.digests()
+        panel.close()
+        stores.append((dump(tmp_path / how / "panel.lmdb"), dump(tmp_path / how / "node.lmdb")))
+    assert stores[0] == stores[1]
+    assert stores[0][0] == stores[0][1]
+
+
+def test_packed_rows_do_not_hide_that_a_store_had_diverged(node_path: Path, panel: Panel) -> None:
+    first, second = panel.create(small_zone(ZONE)), panel.create_packed(small_zone("p.test."))
+    (node_path.parent / "other").mkdir()
+    other = Panel(node_path.parent / "other")
+    with open_node(node_path) as store:
+        apply(store, other.create(small_zone(ZONE, records(ZONE, "more", "A", 60, "192.0.2.7"))))
+        with pytest.raises(Diverged):
+            apply(store, second)
+    other.close()
+    assert first != second
+
+
+def test_a_row_of_a_new_zone_that_is_there_with_another_value_is_refused(node_path: Path, panel: Panel) -> None:
+    key = keys.record_key(1, keys.APEX, rdtypes.TXT)
+    packed, digest = record_puts(1, [(keys.APEX, rdtypes.TXT, b"one")])
+    puts = PackedPuts(pack_puts([packed]), 1, digest)
+    with open_node(node_path) as store:
+        apply(store, panel.seal([Op(Kind.PUT, Dbi.RECORDS, key, b"another")], []))
+        false = seal(
+            schema=4, cluster=CLUSTER, epoch=EPOCH, first=2, last=2, time_ns=TIME_NS, digest_main=bytes(16),
+            digest_records=bytes(16), marks=[], ops=[], key=SIGNING_KEY, puts=puts,
+        )  # fmt: skip
+        with pytest.raises(BadSegment, match="another value"):
+            apply(store, false)
 
 
 # --- crashes
