@@ -234,7 +234,8 @@ def seal(
     else:
         raise BadSegment(reason="records beside those that are packed already")
     header = HEADER.pack(
-        MAGIC, VERSION if puts is None else VERSION_OF_NEW_ZONES, schema, cluster.bytes, epoch.bytes, first, last, time_ns, digest_main, digest_records,
+        MAGIC, VERSION if puts is None else VERSION_OF_NEW_ZONES, schema,
+        cluster.bytes, epoch.bytes, first, last, time_ns, digest_main, digest_records,
         len(marks), len(arranged) - records, puts.count if puts else records, len(body),
     )  # fmt: skip
     if puts is not None:

@@ -8,7 +8,7 @@ tables each file has one of ours, `dnspanel`, whose only row is written in the s
     1       16    epoch
     17      8     applied: this file is complete up to here
     25      8     reached: rows of later sequences, up to here, may already be in this file
-    33      16    digest of the rows that are in this file now; those of a segment of new zones count when it is complete
+    33      16    digest of the rows that are in this file now (of a segment of new zones, once it is complete)
     49      8     main required: what `applied` of the main file has to be for this one's to count
 
 How a segment is applied, and why a crash anywhere is harmless:
