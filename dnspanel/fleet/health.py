@@ -33,6 +33,10 @@ class Word(StrEnum):
 FAULTS = frozenset({Word.OFFLINE, Word.REJECTING, Word.STALE})
 
 
+# Words of a node that answers and moves: during an import every node is behind for as long as it lasts.
+WELL = frozenset({Word.LIVE, Word.CATCHING_UP})
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known of a node. `behind_since` is when the first publication that it lacks was published."""

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from dnspanel.fleet.errors import UnknownNode
-from dnspanel.fleet.health import FAULTS, Facts, Health, Word, health
+from dnspanel.fleet.health import FAULTS, WELL, Facts, Health, health
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.publish.stall import stalls
 from dnspanel.zones.models import LogHead, Publication
@@ -58,8 +58,8 @@ def node_standing(*, name: str, now: datetime) -> Standing:
 def fleet_summary(*, now: datetime | None = None) -> FleetSummary:
     """How many of the nodes that take pushes are live, and what is wrong with the others and with publishing."""
     active = [s for s in node_standings(now=now or timezone.now()) if s.node.state == NodeState.ACTIVE]
-    troubled = [s for s in active if s.health.word not in (Word.LIVE, Word.CATCHING_UP)]
-    live = sum(s.health.word == Word.LIVE for s in active)
+    troubled = [s for s in active if s.health.word not in WELL]
+    live = len(active) - len(troubled)
     stalled = stalls()
     if stalled:
         return FleetSummary(live, len(active), "bad", f"Publishing stands still: {stalled[0].message}")

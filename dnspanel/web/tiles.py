@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dnspanel.fleet.health import Word
+from dnspanel.fleet.health import WELL, Word
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.queries import Standing
 from dnspanel.fleet.telemetry import LiveNow
@@ -100,7 +100,7 @@ def fleet_line(standings: Sequence[Standing], live: Mapping[int, LiveNow], head:
     rates = [now.qps for now in live.values() if now.qps is not None]
     lags = [standing.health.lag_seconds for standing in active if standing.health.lag]
     return FleetLine(
-        live=sum(standing.health.word == Word.LIVE for standing in active),
+        live=sum(standing.health.word in WELL for standing in active),
         total=len(active),
         qps=rate(sum(rates) if rates else None),
         head=f"{head.sequence:,}",
