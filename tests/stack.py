@@ -44,18 +44,19 @@ print(json.dumps({"head": LogHead.objects.get().sequence, "nodes": nodes}))
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
     """One running stack with the sample zones and a trickle of queries, for all tests of a run."""
-    with _new_stack("stack", sample_zones=True, traffic=True) as running:
+    with new_stack("stack", sample_zones=True, traffic=True) as running:
         yield running
 
 
 @pytest.fixture
 def fresh_stack() -> Iterator[Stack]:
     """A running stack for this test alone, without zones."""
-    with _new_stack("fresh-stack", sample_zones=False, traffic=False) as running:
+    with new_stack("fresh-stack", sample_zones=False, traffic=False) as running:
         yield running
 
 
-def _new_stack(name: str, *, sample_zones: bool, traffic: bool) -> Stack:
+def new_stack(name: str, *, sample_zones: bool, traffic: bool) -> Stack:
+    """A stack in a directory of its own, empty; it runs while it is entered."""
     directory = ROOT / "var" / "test" / name
     shutil.rmtree(directory, ignore_errors=True)
     return Stack(directory, sample_zones=sample_zones, traffic=traffic, durable=False)
