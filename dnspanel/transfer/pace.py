@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 
 # Publications that may be on their way to the nodes when the next one is made.
-MOST_UNDER_WAY = 1
+MOST_UNDER_WAY = 2
 # A node that is behind and did not move for this long is not waited for.
 STUCK_SECONDS = 3.0
 _POLL_SECONDS = 0.02

@@ -17,7 +17,7 @@ from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
 
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.1
 _WORDS = {
     State.SCANNING: "scan", State.PLANNING: "dry run", State.APPLYING: "apply", State.UNDOING: "undo",
 }  # fmt: skip
