@@ -179,7 +179,7 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"queue": "bulk", "expires": 170},
     },
     "drive-transfers": {"task": "dnspanel.transfer.tasks.drive_transfers", "schedule": 2.0, "options": {"expires": 5}},
-    "forget-old-exports": {"task": "dnspanel.transfer.tasks.forget_old_exports", "schedule": 3600.0},
+    "forget-old-files": {"task": "dnspanel.transfer.tasks.forget_old_files", "schedule": 3600.0},
     "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
 }
 

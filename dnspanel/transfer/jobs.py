@@ -6,7 +6,7 @@ conditional UPDATE; raises WrongState when the job has moved on meanwhile.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -31,6 +31,8 @@ from dnspanel.transfer.models import (
 )
 from dnspanel.transfer.signals import work_to_do
 
+# How long an ended import keeps its upload, for corrections.
+KEPT_DAYS = 30
 CHOICES = ("", "create", "merge", "replace", "skip")
 # Options that change what is read; the others only say what becomes of it.
 _READING_OPTIONS = ("ttl", "ttl_least", "ttl_most", "comments", "nameservers", "soa")
@@ -257,3 +259,17 @@ def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, 
     job.state, job.phase_at, job.paused = state, now, False
     if state in ACTIVE_STATES:
         transaction.on_commit(lambda: work_to_do.send(sender=ImportJob, job_id=job.pk), robust=True)
+
+
+def forget_old_files(*, now: datetime) -> int:
+    """Imports that ended KEPT_DAYS ago, and those that are forgotten, have no files any more; returns how many had.
+
+    Their reports stay, and so does undo, which needs none of them.
+    """
+    recent = Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=KEPT_DAYS))
+    directories = [path for path in spool.import_directory(0).parent.glob("*") if path.name.isdigit()]
+    there = {int(path.name) for path in directories}
+    old = there - set(ImportJob.objects.filter(recent, pk__in=there).values_list("pk", flat=True))
+    for job_id in old:
+        spool.remove_files(job_id)
+    return len(old)

@@ -11,7 +11,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
-from dnspanel.transfer import cutover_check, export, work
+from dnspanel.transfer import cutover_check, export, jobs, work
 from dnspanel.transfer.models import CutoverCheck, ExportJob
 
 # A bell that waited longer is worth nothing: beat has rung since.
@@ -60,10 +60,11 @@ def drive_transfers() -> str:
 
 
 @shared_task(ignore_result=True)
-def forget_old_exports() -> str:
-    """Files of exports that nobody needs any more are gone."""
+def forget_old_files() -> str:
+    """Files of imports and exports that nobody needs any more are gone."""
     close_old_connections()
-    return f"forgot={export.forget_old_exports(now=timezone.now())}"
+    now = timezone.now()
+    return f"forgot exports={export.forget_old_exports(now=now)} imports={jobs.forget_old_files(now=now)}"
 
 
 def ring_bulk(*, sender: Any, job_id: int, **_: Any) -> None:

@@ -1,5 +1,6 @@
 """What people do to imports, and what they may not do any more once it has moved on."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -115,3 +116,13 @@ def test_nothing_to_correct_is_said(make_import: MakeImport, alice: User) -> Non
     sound = ImportZone.objects.get(job=job)
     with pytest.raises(WrongState):
         jobs.retry_failed(job=job, texts={sound.pk: "x"}, author=alice, now=NOW)
+
+
+def test_files_of_old_imports_go_and_their_reports_stay(make_import: MakeImport) -> None:
+    old, recent = (import_all(make_import({"a": zone_text(name)})) for name in ("a.test.", "b.test."))
+    ImportJob.objects.filter(pk=old.pk).update(ended_at=NOW - timedelta(days=31))
+    ImportJob.objects.filter(pk=recent.pk).update(ended_at=NOW - timedelta(days=29))
+    assert jobs.forget_old_files(now=NOW) == 1
+    assert not spool.import_directory(old.pk).exists()
+    assert spool.import_directory(recent.pk).exists()
+    assert ImportZone.objects.filter(job=old).exists()
