@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from django.conf import settings
-from django.db import Error as DatabaseError
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from dnspanel.transfer import apply, pace, plan, read, scan, undo
@@ -60,8 +59,8 @@ def work_on_import(job_id: int) -> Turn:
                 return Turn(f"import={job_id} units={units}: nothing to do")
             try:
                 done = _do_unit(job)
-            except DatabaseError:
-                raise
+            except (OperationalError, InterfaceError):
+                raise  # PostgreSQL is away: the same unit is tried again
             except Exception as exc:
                 _stop(job, exc)
                 if not isinstance(exc, TransferError | OSError):

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import jobs, queries, spool, stage, work
+from dnspanel.transfer import apply, jobs, queries, spool, stage, work
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones import revision
@@ -227,6 +227,29 @@ def test_a_spool_that_is_gone_stops_the_import_with_a_sentence(make_import: Make
     job.refresh_from_db()
     assert job.paused
     assert "gone from the panel's disk" in job.failure
+
+
+def test_rows_that_the_database_refuses_stop_the_import_with_a_reason(
+    make_import: MakeImport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = make_import(texts("a.test."))
+    work_through(job)
+    jobs.start_plan(job=job, now=NOW)
+    work_through(job)
+    jobs.start_apply(job=job, author=job.author, now=NOW)
+
+    def refuse(**arguments: Any) -> None:
+        raise IntegrityError("rrset_cname_alone")
+
+    monkeypatch.setattr(apply, "create_ready_zones", refuse)
+    with pytest.raises(IntegrityError):
+        work.work_on_import(job.pk)
+    job.refresh_from_db()
+    assert (job.paused, job.failure) == (True, "rrset_cname_alone")
+    monkeypatch.undo()
+    jobs.resume(job=job, now=NOW)
+    job.refresh_from_db()
+    assert work_through(job).state == State.DONE
 
 
 def test_only_so_many_workers_share_an_import(make_import: MakeImport, settings: Any) -> None:
