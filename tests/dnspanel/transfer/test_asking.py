@@ -25,14 +25,26 @@ def answer_to(query: dns.message.Message, text: str = "192.0.2.1") -> dns.messag
     return response
 
 
+def sockets_of_one_port() -> tuple[socket.socket, socket.socket]:
+    """UDP and TCP sockets with one port; a port that is free for UDP may be taken for TCP."""
+    for _ in range(50):
+        udp, tcp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket()
+        try:
+            udp.bind(("127.0.0.1", 0))
+            tcp.bind(udp.getsockname())
+        except OSError:
+            udp.close()
+            tcp.close()
+        else:
+            return udp, tcp
+    raise OSError("no port is free for both UDP and TCP")
+
+
 @contextmanager
 def server(reply: Reply, tcp: Callable[[dns.message.Message], dns.message.Message] | None = None) -> Iterator[Server]:
     """A name server on loopback; `reply` gets each query and how often this name was asked."""
-    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    udp.bind(("127.0.0.1", 0))
+    udp, listener = sockets_of_one_port()
     udp.settimeout(0.05)
-    listener = socket.socket()
-    listener.bind(udp.getsockname())
     listener.listen()
     listener.settimeout(0.05)
     stop = threading.Event()
