@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,10 +27,13 @@ def needed(*programs: str) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody has just now, neither for TCP nor for UDP."""
+    while True:
+        with socket.socket() as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, suppress(OSError):
+            tcp.bind(("127.0.0.1", 0))
+            udp.bind(tcp.getsockname())
+            port: int = tcp.getsockname()[1]
+            return port
 
 
 def run(*command: str | Path, input: str | None = None) -> str:
