@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,6 +24,7 @@ from dnspanel.transfer.asking import Answer, Question, Server
 from dnspanel.transfer.cutover import Difference
 from dnspanel.transfer.errors import SourceAway, TransferError, WrongState
 from dnspanel.transfer.export_rows import Row, read_zones
+from dnspanel.transfer.locks import Lock, locked
 from dnspanel.transfer.models import (
     EXPECTED_KINDS,
     UNFINISHED_STATES,
@@ -51,8 +51,6 @@ _RRSETS_AT_ONCE = 2_000
 MOST_RRSETS = 200_000
 _ZONES_AT_ONCE = 200
 _PARENTS_AT_ONCE = 16
-# First half of the advisory lock's key; the second is the comparison's id.
-LOCK = 0x64700011
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +125,7 @@ def unfinished_checks() -> list[int]:
 
 def run_check(check_id: int, *, parent_port: int = 53) -> str:
     """Every zone of the comparison is compared, unless it has ended or another worker is at it."""
-    with _locked(check_id) as is_mine:
+    with locked(Lock.COMPARISON, check_id) as is_mine:
         check = _unfinished(check_id).select_related("author").first()
         if check is None or not is_mine:
             return f"comparison={check_id}: {'nothing to do' if check is None else 'another worker is at it'}"
@@ -271,18 +269,3 @@ def _difference_row(check: CutoverCheck, each: Difference) -> CutoverDifference:
 
 def _unfinished(check_id: int) -> "QuerySet[CutoverCheck]":
     return CutoverCheck.objects.filter(pk=check_id, state__in=UNFINISHED_STATES)
-
-
-@contextmanager
-def _locked(check_id: int) -> Iterator[bool]:
-    """True while this session works on the comparison; False if another one does. Ends with the process."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCK, check_id])
-        row = cursor.fetchone()
-    is_mine = bool(row and row[0])
-    try:
-        yield is_mine
-    finally:
-        if is_mine:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [LOCK, check_id])

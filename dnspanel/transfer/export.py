@@ -25,6 +25,7 @@ from dnspanel.transfer import export_file
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.export_file import Tally
 from dnspanel.transfer.export_rows import snapshot
+from dnspanel.transfer.locks import Lock
 from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
 from dnspanel.transfer.query_file import QueryOptions
 from dnspanel.transfer.selection import Selection
@@ -34,8 +35,6 @@ from dnspanel.zones.models import Zone
 
 KEPT = timedelta(hours=24)
 MOST_UNFINISHED = 3  # of one person: exports share the bulk workers with imports
-# First half of the advisory lock's key; the second is the job's id. `work.Lock` has others.
-LOCK = 0x64700010
 _TOLD_SECONDS = 0.5
 
 logger = logging.getLogger(__name__)
@@ -133,7 +132,7 @@ def _unfinished(job_id: int) -> "QuerySet[ExportJob]":
 
 def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
     """True if nobody else writes this export; holds until the connection's transaction ends, or its process."""
-    row = conn.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (LOCK, job_id)).fetchone()
+    row = conn.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (Lock.EXPORT, job_id)).fetchone()
     return bool(row and row[0])
 
 

@@ -11,11 +11,9 @@ MOST_RATIO = 200
 # Below this an archive may have any ratio: a small file of zeros is no bomb.
 RATIO_FREE_BYTES = 64 << 20
 MOST_ENTRIES = 2_000_000
-MOST_ARCHIVE_DEPTH = 1  # archives inside archives are not opened
 MOST_PATH_BYTES = 1024
 # One zone file, includes and all.
 MOST_DOCUMENT_BYTES = 256 << 20
-MOST_RECORDS_OF_ZONE = 5_000_000
 MOST_INCLUDE_DEPTH = 10
 MOST_GENERATED = 1_000_000  # records that the $GENERATE lines of one zone may make
 MOST_PASTE_BYTES = 10 << 20

@@ -47,40 +47,14 @@ def job_for(user: access.Person, pk: int) -> ImportJob:
     return job
 
 
-class JobTotals(NamedTuple):
-    """What an import has found and published up to now."""
-
-    zones: int
-    records: int
-    errors: int
-    published: int
-
-
-NO_TOTALS = JobTotals(0, 0, 0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class JobRow:
-    """An import in the list of imports."""
+class JobRow(NamedTuple):
+    """An import in the list of imports, with what it has found and published up to now."""
 
     job: ImportJob
-    totals: JobTotals
-
-    @property
-    def zones(self) -> int:
-        return self.totals.zones
-
-    @property
-    def records(self) -> int:
-        return self.totals.records
-
-    @property
-    def errors(self) -> int:
-        return self.totals.errors
-
-    @property
-    def published(self) -> int:
-        return self.totals.published
+    zones: int = 0
+    records: int = 0
+    errors: int = 0
+    published: int = 0
 
 
 def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50) -> list[JobRow]:
@@ -89,13 +63,13 @@ def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50
     found = ImportJob.objects.select_related("author").order_by("-pk")
     page = list((found if before is None else found.filter(pk__lt=before))[:limit])
     totals = {
-        job: JobTotals(zones, records, errors, created + altered)
+        job: (zones, records, errors, created + altered)
         for job, zones, records, errors, created, altered in ImportPiece.objects.filter(job__in=page)
         .values("job")
         .annotate(Sum("zones"), Sum("records"), Sum("errors"), **_PUBLISHED)
         .values_list("job", "zones__sum", "records__sum", "errors__sum", "created", "altered")
     }
-    return [JobRow(job, totals.get(job.pk, NO_TOTALS)) for job in page]
+    return [JobRow(job, *totals.get(job.pk, ())) for job in page]
 
 
 @dataclass(frozen=True, slots=True)

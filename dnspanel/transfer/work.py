@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import IntEnum
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from dnspanel.transfer import apply, pace, plan, read, scan, undo
 from dnspanel.transfer.errors import TransferError
+from dnspanel.transfer.locks import Lock, locked
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, ImportPiece, PieceState, State
 from dnspanel.transfer.sources import open_source
 
@@ -27,15 +27,6 @@ TURN_SECONDS = 20.0
 _IDLE_SECONDS = 0.05
 
 logger = logging.getLogger(__name__)
-
-
-class Lock(IntEnum):
-    """First halves of the advisory locks' keys; the second is an id of ours."""
-
-    WORKER = 0x64700001  # job · 64 + worker
-    READER = 0x64700002  # job
-    PIECE = 0x64700003  # piece
-    PHASE = 0x64700004  # job: ending or beginning a phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +92,7 @@ def _do_unit(job: ImportJob) -> bool:
 
 def _read(job: ImportJob) -> bool:
     """Read the source; False if another worker does."""
-    with _locked(Lock.READER, job.pk) as mine:
+    with locked(Lock.READER, job.pk) as mine:
         if not mine or not ImportJob.objects.filter(pk=job.pk, state=State.SCANNING, read_ended=False).exists():
             return False
         read.read_source(job=job, source=open_source(job), goes_on=lambda: _goes_on(job))
@@ -110,7 +101,7 @@ def _read(job: ImportJob) -> bool:
 
 def _begin_plan(job: ImportJob) -> bool:
     """Decide what needs no comparison; False if another worker does."""
-    with _locked(Lock.PHASE, job.pk) as mine:
+    with locked(Lock.PHASE, job.pk) as mine:
         if mine and _goes_on(job):  # whoever had the lock may have ended the phase
             plan.begin_plan(job=job)
         return mine
@@ -154,7 +145,7 @@ _STEPS: dict[State, list[tuple[PieceState, Step]]] = {
 def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
     """Enter the next state if every piece is through; False while one is not."""
     phase = job.state
-    with _locked(Lock.PHASE, job.pk) as mine:
+    with locked(Lock.PHASE, job.pk) as mine:
         if not mine:
             return False
         job.refresh_from_db()
@@ -182,7 +173,7 @@ def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | 
     """A piece in this state that no other worker has; None if there is none."""
     waiting = ImportPiece.objects.filter(job=job, state=state).order_by("number")
     for piece in waiting[: 4 * settings.TRANSFER_PROCESSES]:
-        with _locked(Lock.PIECE, piece.pk) as mine:
+        with locked(Lock.PIECE, piece.pk) as mine:
             if not mine:
                 continue
             piece.refresh_from_db()  # as it is now that nobody else can have it
@@ -196,23 +187,8 @@ def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | 
 def _worker_place(job_id: int) -> Iterator[bool]:
     """One of the places for workers on this job, if one is free."""
     for place in range(settings.TRANSFER_PROCESSES):
-        with _locked(Lock.WORKER, job_id * 64 + place) as mine:
+        with locked(Lock.WORKER, job_id * 64 + place) as mine:
             if mine:
                 yield True
                 return
     yield False
-
-
-@contextmanager
-def _locked(lock: Lock, key: int) -> Iterator[bool]:
-    """True while this session holds the lock; False if another one does."""
-    key %= 2**31
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [lock, key])
-        mine = bool(cursor.fetchone()[0])
-    try:
-        yield mine
-    finally:
-        if mine:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [lock, key])

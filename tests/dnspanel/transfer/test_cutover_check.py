@@ -11,6 +11,7 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node
 from dnspanel.transfer import asking, cutover_check
 from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.locks import Lock
 from dnspanel.transfer.models import (
     Action,
     CutoverCheck,
@@ -188,8 +189,8 @@ def test_two_workers_do_not_work_on_one_comparison(check: CutoverCheck) -> None:
 
     other = connection.copy()
     with other.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [cutover_check.LOCK, check.pk])
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [Lock.COMPARISON, check.pk])
         assert cutover_check.run_check(check.pk).endswith("another worker is at it")
-        cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [cutover_check.LOCK, check.pk])
+        cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [Lock.COMPARISON, check.pk])
     other.close()
     done(check)

@@ -16,6 +16,7 @@ from dnspanel.accounts.models import User
 from dnspanel.transfer import export, export_file
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.export_rows import snapshot
+from dnspanel.transfer.locks import Lock
 from dnspanel.transfer.models import ExportFormat, ExportJob, RunState
 from dnspanel.transfer.selection import EVERYTHING, Selection
 from dnspanel.transfer.signals import work_to_do
@@ -133,7 +134,7 @@ def test_a_worker_is_woken_and_can_be_woken_twice(
 def test_two_workers_do_not_write_one_export(zones: None, alice: User) -> None:
     job = make_export(alice)
     with snapshot() as conn:
-        conn.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (export.LOCK, job.pk))
+        conn.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (Lock.EXPORT, job.pk))
         assert export.run_export(job.pk).endswith("another worker is at it")
         job.refresh_from_db()
         assert job.state == RunState.WAITING
