@@ -67,6 +67,9 @@ ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", False)
 DEFAULT_NAMESERVERS = envlist("PANEL_DEFAULT_NAMESERVERS", "ns1.example.net.,ns2.example.net.")
 DEFAULT_HOSTMASTER = envstr("PANEL_DEFAULT_HOSTMASTER", "hostmaster.example.net.")
 
+# How many requests a token may make in a minute, unless the token says otherwise.
+API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))
+
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -6,7 +6,15 @@ AccountError
 │   ├── InvitationUsed
 │   └── InvitationExpired
 ├── AccountRefused        a field of the new account is not acceptable
-└── LastAdministrator
+├── LastAdministrator
+├── TeamNameTaken
+├── NotYours              a token of somebody else
+├── TokenRefused          a field of the new token is not acceptable
+│   └── TsigNameTaken
+└── BadToken              a token that opens nothing; never said why to who asks with it
+    ├── TokenUnknown
+    ├── TokenDead         revoked, expired, unused for too long, or its owner's account is closed
+    └── TokenElsewhere    used from outside of its networks
 """
 
 from datetime import datetime
@@ -56,3 +64,55 @@ class LastAdministrator(AccountError):
     def __init__(self, username: str) -> None:
         self.username = username
         super().__init__(f"{username} is the last administrator. Make somebody else administrator first.")
+
+
+class TeamNameTaken(AccountError):
+    """A team of this name exists."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"There is a team {name} already.")
+
+
+class NotYours(AccountError):
+    """The token belongs to somebody else."""
+
+    def __init__(self) -> None:
+        super().__init__("This token belongs to somebody else.")
+
+
+class TokenRefused(AccountError):
+    """The token cannot be made like this; `fields` maps each field to what is wrong with it."""
+
+    def __init__(self, fields: dict[str, list[str]]) -> None:
+        self.fields = fields
+        super().__init__(" ".join(message for messages in fields.values() for message in messages))
+
+
+class TsigNameTaken(TokenRefused):
+    """A TSIG key of this name exists."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__({"name": [f"There is a TSIG key {name} already."]})
+
+
+class BadToken(AccountError):
+    """The token opens nothing."""
+
+
+class TokenUnknown(BadToken):
+    """No token has this secret or id."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such token.")
+
+
+class TokenDead(BadToken):
+    """The token was good once."""
+
+
+class TokenElsewhere(BadToken):
+    """The token is used from an address outside of its networks."""
+
+    def __init__(self) -> None:
+        super().__init__("This token may not be used from this address.")

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from django.db import connection, transaction
 
+from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 from dnspanel.fleet.models import Authority
-from dnspanel.publish.vault import decrypt_secret, encrypt_secret
 
 AUTHORITY_LIFETIME = timedelta(days=3652)
 NODE_LIFETIME = timedelta(days=366)

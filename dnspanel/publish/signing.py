@@ -10,8 +10,8 @@ from functools import cache
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.db import connection, transaction
 
+from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 from dnspanel.publish.models import SigningKey
-from dnspanel.publish.vault import decrypt_secret, encrypt_secret
 
 # Advisory locks of this project are (class, number) pairs: 1 publisher, 2 signing key, 3 authority.
 _SIGNING_KEY_LOCK = (2, 0)

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from dnspanel.accounts.models import User
-from dnspanel.publish.vault import encrypt_secret
+from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.transfer import read, scan, spool
 from dnspanel.transfer.documents import Document, Options
 from dnspanel.transfer.errors import WrongState

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from dnspanel.publish.vault import encrypt_secret
+from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.transfer import limits, spool
 from dnspanel.transfer.documents import Document, Fault, Kept, Source
 from dnspanel.transfer.models import ImportJob, ImportPiece, KeptItem, KeptKind

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from dnspanel.publish.vault import decrypt_secret
+from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.transfer import archive, axfr, csv, powerdns_api, powerdns_dump, powerdns_lmdb, powerdns_sql, upload
 from dnspanel.transfer import json as json_file
 from dnspanel.transfer.documents import Document, Source

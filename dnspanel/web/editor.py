@@ -10,7 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts.roles import Permission, can
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.queries import node_standings
 from dnspanel.web.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.fields import Unreadable

@@ -11,8 +11,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.middleware import HtmxDetails
 
+from dnspanel.accounts.actors import can
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission, can
+from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.queries import FleetSummary, fleet_summary
 from dnspanel.zones import queries
 

@@ -9,7 +9,8 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.roles import Permission, can
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
 from dnspanel.fleet import enroll, telemetry
 from dnspanel.fleet.errors import BadNode, NameTaken, WrongState
 from dnspanel.fleet.models import Node, NodeState

@@ -10,7 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.roles import Permission, can
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.reach import NodeReach, reach
 from dnspanel.publish.models import Segment

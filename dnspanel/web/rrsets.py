@@ -9,7 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.roles import Permission, can
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
 from dnspanel.web.additions import FALLBACK_TTL
 from dnspanel.web.editor import TYPE_NAMES, default_ttl, table_rows
 from dnspanel.web.frame import PanelRequest

@@ -8,7 +8,8 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from dnspanel.accounts.roles import Permission, can
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.queries import node_standings
 from dnspanel.web.frame import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of

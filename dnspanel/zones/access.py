@@ -1,67 +1,194 @@
-"""The only doors to a zone for a face: each one checks what the person may do."""
+"""The only doors to zones, for people and tokens alike: each one checks what the actor may do.
 
-from django.contrib.auth.models import AnonymousUser
-from django.db.models import QuerySet
+Faces open zones here. What a change does to each RRset is only known where it
+is planned, so the verbs that publish ask `refuse_changes` themselves.
+"""
 
-from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission, can
+from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import or_
+
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts.actors import Actor, Author, actor_of, can
+from dnspanel.accounts.actors import Person as Person
+from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.zones import soa
 from dnspanel.zones.errors import Forbidden as Forbidden
+from dnspanel.zones.errors import RightMissing as RightMissing
 from dnspanel.zones.errors import Unknown as Unknown
 from dnspanel.zones.models import Zone
-from replication import names
+from replication import names, rdtypes
 from replication.errors import BadName
+from replication.rrset import RRset
 
-Person = User | AnonymousUser
+Sight = Callable[[str, int], bool]  # owner name, type
 
 
-def zones_visible_to(user: Person) -> QuerySet[Zone]:
+def zones_visible_to(person: Person) -> QuerySet[Zone]:
     """The zones this person may know about, without those in the trash."""
-    return _readable(user).filter(deleted_at=None)
+    return zones_within_reach(person, Right.READ).filter(deleted_at=None)
 
 
-def trash_visible_to(user: Person) -> QuerySet[Zone]:
+def trash_visible_to(person: Person) -> QuerySet[Zone]:
     """The deleted zones this person may know about."""
-    return _readable(user).exclude(deleted_at=None)
+    return zones_within_reach(person, Right.READ).exclude(deleted_at=None)
 
 
-def zone_for_reading(user: Person, name: str) -> Zone:
+def zones_within_reach(person: Person, right: Right) -> QuerySet[Zone]:
+    """All zones, deleted ones included, over which this person has the right (at some name and type)."""
+    actor = actor_of(person)
+    if actor is None:
+        return Zone.objects.none()
+    zones = Zone.objects.all()
+    for layer in actor.layers:
+        giving = [grant for grant in layer if right in grant.rights]
+        if not giving:
+            return Zone.objects.none()
+        if not any(grant.everywhere for grant in giving):
+            zones = zones.filter(reduce(or_, map(_covered, giving)))
+    return zones
+
+
+def zone_for_reading(person: Person, name: str) -> Zone:
     """The zone of this name; raises Unknown."""
     try:
         canonical = names.parse(name)
     except BadName as exc:
         raise Unknown(name) from exc
-    zone = zones_visible_to(user).select_related("changed_by").filter(name=canonical).first()
+    zone = zones_visible_to(person).select_related("changed_by").filter(name=canonical).first()
     if zone is None:
         raise Unknown(canonical)
     return zone
 
 
-def zone_for_editing(user: Person, name: str) -> Zone:
-    """The zone of this name, to change it; raises Unknown, or Forbidden to a person who may only read it."""
-    zone = zone_for_reading(user, name)
-    require(user, Permission.EDIT)
+def zone_for_editing(person: Person, name: str) -> Zone:
+    """The zone of this name, to change records; raises Unknown, or Forbidden to a person who may only read it."""
+    zone = zone_for_reading(person, name)
+    if not may_edit_zone(person, zone):
+        raise Forbidden(Permission.EDIT)
     return zone
 
 
-def trashed_zone_for_restoring(user: Person, zone_id: int) -> Zone:
-    """The deleted zone with this id, to bring it back; raises Unknown or Forbidden."""
-    zone = trash_visible_to(user).filter(pk=zone_id).first()
+def zone_for(person: Person, name: str, right: Right) -> Zone:
+    """The zone of this name, for what the right says; raises Unknown, or RightMissing."""
+    zone = zone_for_reading(person, name)
+    require_right(person, zone, right)
+    return zone
+
+
+def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:
+    """The deleted zone with this id, to bring it back; raises Unknown or RightMissing."""
+    zone = trash_visible_to(person).filter(pk=zone_id).first()
     if zone is None:
         raise Unknown(str(zone_id))
-    require(user, Permission.EDIT)
+    require_right(person, zone, Right.DELETE_ZONE)
     return zone
 
 
-def require(user: Person, permission: Permission) -> None:
+def require(person: Person, permission: Permission) -> None:
     """Raise Forbidden unless the person has this permission."""
-    if not can(user, permission):
+    if not can(person, permission):
         raise Forbidden(permission)
 
 
-def may_edit(user: Person) -> bool:
+def require_right(author: Person | None, zone: Zone, right: Right) -> None:
+    """Raise RightMissing unless the author has this right over the zone; the panel itself (None) has all."""
+    if author is not None and not has_right(author, zone, right):
+        raise RightMissing(right, zone.name)
+
+
+def has_right(person: Person, zone: Zone, right: Right) -> bool:
+    """Whether this person has the right over this zone (at some name and type)."""
+    actor = actor_of(person)
+    return actor is not None and actor.may(right, zone_id=zone.pk, tags=zone.tags, team_id=zone.team_id)
+
+
+def may_edit_zone(person: Person, zone: Zone) -> bool:
+    """Whether this person may change any record of this zone."""
+    return any(has_right(person, zone, right) for right in RECORD_RIGHTS)
+
+
+def may_edit(person: Person) -> bool:
     """Whether this person may change zones at all."""
-    return can(user, Permission.EDIT)
+    return can(person, Permission.EDIT)
 
 
-def _readable(user: Person) -> QuerySet[Zone]:
-    return Zone.objects.all() if can(user, Permission.READ) else Zone.objects.none()
+def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team | None:
+    """The team that a new zone of this author belongs to: the one asked for, else the only one that gives the right.
+
+    Raises RightMissing for who may not create zones, or not for this team.
+    """
+    actor = None if author is None else actor_of(author)
+    if author is None or (actor is not None and actor.may_everywhere(Right.CREATE_ZONE)):
+        return team
+    wanted = None if team is None else team.pk
+    teams = set() if actor is None else _teams_to_create_in(actor)
+    if wanted is None and len(teams) == 1:
+        return Team.objects.get(pk=teams.pop())
+    if wanted is None or wanted not in teams:
+        raise RightMissing(Right.CREATE_ZONE, zone_name)
+    return team
+
+
+def refuse_changes(author: Author, zone: Zone, changes: Iterable[tuple[str, int, RRset | None, RRset | None]]) -> None:
+    """Nothing, or RightMissing for the first of these (name, type, before, after) that the author may not publish.
+
+    A serial that moves by itself is nobody's change.
+    """
+    actor = None if author is None else actor_of(author)
+    if author is None:
+        return
+    for name, type_, before, after in changes:
+        if before == after or (type_ == rdtypes.SOA and soa.same(before, after)):
+            continue
+        right = Right.ADD if before is None else Right.REMOVE if after is None else Right.CHANGE
+        if actor is None or not all(_allows(layer, zone, right, name, type_) for layer in actor.layers):
+            raise RightMissing(right, zone.name, name, type_)
+
+
+def sight_of(person: Person, zone: Zone) -> Sight | None:
+    """Which RRsets of a visible zone this person sees; None: all of them.
+
+    People see all of a zone. A token sees what the limits of its scope let
+    through, because it should know no more than its task needs.
+    """
+    actor = actor_of(person)
+    if actor is None or actor.scope is None:
+        return None
+    reading = [g for g in actor.scope if Right.READ in g.rights and g.covers_zone(zone.pk, zone.tags, zone.team_id)]
+    if any(not grant.is_limited for grant in reading):
+        return None
+    return lambda name, type: any(grant.covers_rrset(zone.name, name, type) for grant in reading)
+
+
+def _allows(layer: tuple[Grant, ...], zone: Zone, right: Right, name: str, type: int) -> bool:
+    return any(
+        right in grant.rights
+        and grant.covers_zone(zone.pk, zone.tags, zone.team_id)
+        and grant.covers_rrset(zone.name, name, type)
+        for grant in layer
+    )
+
+
+def _covered(grant: Grant) -> Q:
+    covered = Q(pk__in=grant.zones)
+    if grant.tags:
+        covered |= Q(tags__overlap=sorted(grant.tags))
+    if grant.teams:
+        covered |= Q(team__in=grant.teams)
+    return covered
+
+
+def _teams_to_create_in(actor: Actor) -> set[int]:
+    """Teams whose zones each layer of this actor may create."""
+    found: set[int] | None = None
+    for layer in actor.layers:
+        giving = [grant for grant in layer if Right.CREATE_ZONE in grant.rights]
+        if any(grant.everywhere for grant in giving):
+            continue
+        teams = {team for grant in giving for team in grant.teams}
+        found = teams if found is None else found & teams
+    return found or set()

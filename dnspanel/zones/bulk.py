@@ -12,7 +12,8 @@ from datetime import datetime
 
 from django.db import IntegrityError, connection, transaction
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.models import Team
 from dnspanel.zones import soa, store_rrsets
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.history import rrset_after, rrset_before
@@ -39,7 +40,8 @@ WITH alone AS MATERIALIZED (
 SELECT nextval(ids) FROM alone, generate_series(1, %s)"""
 
 _COPY_ZONES = """
-COPY zones_zone (id, name, serial, revision, rrset_count, created_at, changed_at, changed_by_id, sequence) FROM STDIN"""
+COPY zones_zone (id, name, serial, revision, rrset_count, created_at, changed_at, changed_by_id, sequence, team_id)
+FROM STDIN"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +147,11 @@ def create_ready_zones(
     *,
     zones: Sequence[BulkZone],
     rows: Iterable[bytes],
-    author: User | None,
+    author: Author,
     channel: str,
     now: datetime,
     reason: str = "",
+    team: Team | None = None,
     beside: Beside = nothing,
 ) -> Publication:
     """These zones exist with the RRsets in `rows` (of `copy_rows`), each at revision 1, in one publication.
@@ -158,7 +161,7 @@ def create_ready_zones(
     """
     try:
         with transaction.atomic(durable=True):
-            insert_zones(zones=zones, rows=rows, author=author, now=now)
+            insert_zones(zones=zones, rows=rows, author=author, now=now, team=team)
             publication = append_publication(
                 revisions=creations(zones), author=author, channel=channel, now=now, reason=reason, form_id=None
             )
@@ -170,13 +173,17 @@ def create_ready_zones(
         raise
 
 
-def insert_zones(*, zones: Sequence[BulkZone], rows: Iterable[bytes], author: User | None, now: datetime) -> None:
+def insert_zones(
+    *, zones: Sequence[BulkZone], rows: Iterable[bytes], author: Author, now: datetime, team: Team | None = None
+) -> None:
     """Zones and their RRsets stand in their tables; `append_publication` must follow in the same transaction."""
     for zone in zones:
         if names.is_within(zone.name, RESERVED):
             raise NameReserved(zone.name)
-    by = r"\N" if author is None else str(author.pk)
-    end = f"{now.isoformat()}\t{now.isoformat()}\t{by}\t0\n"
+    user = user_of(author)
+    by = r"\N" if user is None else str(user.pk)
+    of_team = r"\N" if team is None else str(team.pk)
+    end = f"{now.isoformat()}\t{now.isoformat()}\t{by}\t0\t{of_team}\n"
     lines = (f"{z.id}\t{store_rrsets.copy_text(z.name)}\t{z.serial}\t0\t{z.rrset_count}\t{end}" for z in zones)
     with connection.wrap_database_errors, connection.cursor() as cursor:
         prefer_indexes()
@@ -208,7 +215,7 @@ def taken_names(wanted: Sequence[str]) -> list[str]:
 def change_zones(
     *,
     changes: Sequence[ZoneChange],
-    author: User | None,
+    author: Author,
     channel: str,
     now: datetime,
     reason: str = "",
@@ -237,7 +244,7 @@ def change_zones(
 def delete_zones(
     *,
     zones: Sequence[tuple[int, int]],
-    author: User | None,
+    author: Author,
     channel: str,
     now: datetime,
     reason: str = "",
@@ -269,7 +276,7 @@ def delete_zones(
 def undo_zone_changes(
     *,
     sequence: int,
-    author: User | None,
+    author: Author,
     channel: str,
     now: datetime,
     reason: str = "",
@@ -345,7 +352,7 @@ def _moves(
 
 
 def _carry_out(
-    moves: Sequence[_Move], author: User | None, channel: str, now: datetime, reason: str, beside: Beside
+    moves: Sequence[_Move], author: Author, channel: str, now: datetime, reason: str, beside: Beside
 ) -> Publication | None:
     """Write the RRsets, then append to the log, last; None when there is nothing to do."""
     if not moves:

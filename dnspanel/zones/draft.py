@@ -10,8 +10,9 @@ from typing import Literal
 
 from django.db import transaction
 
+from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import User
-from dnspanel.zones import store_rrsets
+from dnspanel.zones import access, store_rrsets
 from dnspanel.zones.errors import CannotResolve, CannotUndo, Unknown
 from dnspanel.zones.merge import Edit, Key, is_already_so
 from dnspanel.zones.models import Change, Draft, Operation, Zone
@@ -21,11 +22,13 @@ from replication.errors import BadName, BadRRset
 from replication.rrset import RRset, make
 
 Choice = Literal["theirs", "mine", "both"]
+# Whose draft it is; a token works in the draft of its owner, as far as its scope goes.
+Drafter = User | Actor
 
 
 def replace_rrset(
     *,
-    author: User,
+    author: Drafter,
     zone: Zone,
     rrset: RRset,
     now: datetime,
@@ -38,7 +41,8 @@ def replace_rrset(
     or type was edited. `base_revision` is the revision that the author was
     looking at; a change that others published since then will be a conflict,
     not overwritten. Editing again keeps the base of the first edit. Raises
-    BadName for a name outside of the zone, Unknown when the zone is gone.
+    BadName for a name outside of the zone, Unknown when the zone is gone, and
+    RightMissing for an RRset that the author may not change.
     """
     key = rrset.name, rrset.type
     wanted: dict[Key, RRset | None] = {key: rrset}
@@ -48,28 +52,28 @@ def replace_rrset(
 
 
 def delete_rrset(
-    *, author: User, zone: Zone, name: str, type: int, now: datetime, base_revision: int | None = None
+    *, author: Drafter, zone: Zone, name: str, type: int, now: datetime, base_revision: int | None = None
 ) -> Operation | None:
     """The author's draft wants this RRset gone; None when the zone does not have it (an added one is forgotten)."""
     return _want(author, zone, {(name, type): None}, now, base_revision).get((name, type))
 
 
-def drop_operation(*, author: User, zone: Zone, name: str, type: int) -> bool:
+def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool:
     """The author's draft has no operation on this RRset any more; returns whether it had one."""
-    dropped, _ = Operation.objects.filter(draft__author=author, zone=zone, name=name, type=type).delete()
+    dropped, _ = Operation.objects.filter(draft__author=person(author), zone=zone, name=name, type=type).delete()
     return dropped > 0
 
 
-def discard(*, author: User, zone: Zone | None = None) -> int:
+def discard(*, author: Drafter, zone: Zone | None = None) -> int:
     """The author's draft (of this zone) is empty; returns how many operations it had."""
-    operations = Operation.objects.filter(draft__author=author)
+    operations = Operation.objects.filter(draft__author=person(author))
     if zone is not None:
         operations = operations.filter(zone=zone)
     dropped, _ = operations.delete()
     return dropped
 
 
-def resolve(*, author: User, operation_id: int, choice: Choice, now: datetime) -> Operation | None:
+def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime) -> Operation | None:
     """The conflict of this operation is settled; None when the operation is thereby gone, or was.
 
     theirs: drop mine. mine: put mine over theirs. both: the records of both, with my TTL.
@@ -77,7 +81,7 @@ def resolve(*, author: User, operation_id: int, choice: Choice, now: datetime) -
     """
     with transaction.atomic(durable=True):
         open_draft(author, now)
-        mine = Operation.objects.select_related("zone").filter(draft__author=author, pk=operation_id).first()
+        mine = Operation.objects.select_related("zone").filter(draft__author=person(author), pk=operation_id).first()
         if mine is None:
             return None
         zone = mine.zone
@@ -93,7 +97,7 @@ def resolve(*, author: User, operation_id: int, choice: Choice, now: datetime) -
         return mine
 
 
-def hold_edits(*, author: User, zone: Zone, edits: Sequence[Edit], base_revision: int, now: datetime) -> Draft:
+def hold_edits(*, author: Drafter, zone: Zone, edits: Sequence[Edit], base_revision: int, now: datetime) -> Draft:
     """The author's draft holds these edits besides what it held; raises CannotUndo if it holds one of them already."""
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
@@ -108,14 +112,19 @@ def hold_edits(*, author: User, zone: Zone, edits: Sequence[Edit], base_revision
     return draft
 
 
-def open_draft(author: User, now: datetime) -> Draft:
+def open_draft(author: Drafter, now: datetime) -> Draft:
     """The author's draft, made if there was none, and locked until the transaction ends."""
     return Draft.objects.bulk_create(
-        [Draft(author=author, changed_at=now)],
+        [Draft(author=person(author), changed_at=now)],
         update_conflicts=True,
         unique_fields=["author"],
         update_fields=["changed_at"],
     )[0]
+
+
+def person(drafter: Drafter) -> User:
+    """The person whose draft this is."""
+    return drafter.user if isinstance(drafter, Actor) else drafter
 
 
 def edit_of(operation: Operation) -> Edit:
@@ -127,7 +136,7 @@ def edit_of(operation: Operation) -> Edit:
 
 
 def _want(
-    author: User, zone: Zone, wanted: Mapping[Key, RRset | None], now: datetime, base_revision: int | None
+    author: Drafter, zone: Zone, wanted: Mapping[Key, RRset | None], now: datetime, base_revision: int | None
 ) -> dict[Key, Operation]:
     """The operations with which the author's draft now wants these RRsets; those that would do nothing are gone."""
     owners = {name for name, _ in wanted}
@@ -140,6 +149,7 @@ def _want(
         if revision is None:
             raise Unknown(zone.name)
         published = store_rrsets.rrsets_at_names({zone.pk: (zone.name, owners)})[zone.pk]
+        access.refuse_changes(author, zone, ((*key, published.get(key), rrset) for key, rrset in wanted.items()))
         held = {(o.name, o.type): o for o in Operation.objects.filter(draft=draft, zone=zone, name__in=owners)}
         seen_revision = revision if base_revision is None else min(base_revision, revision)
         seen = published if seen_revision == revision else published | _changed_since(zone, seen_revision, wanted)

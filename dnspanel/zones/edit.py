@@ -8,9 +8,11 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.models import User
-from dnspanel.zones import bulk, soa, store_rrsets
-from dnspanel.zones.errors import NameTaken, NotInTrash, RuleViolations, Unknown, ZoneError
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.zones import access, bulk, soa, store_rrsets
+from dnspanel.zones.errors import NameTaken, NotInTrash, RevisionMoved, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.log import NewChange, NewRevision, append_publication, publication_of_form
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
 from dnspanel.zones.rules import Severity, check_zone, names_below
@@ -32,12 +34,13 @@ class NewZone:
 def create_zone(
     *,
     name: str,
-    author: User | None,
+    author: Author,
     channel: str,
     now: datetime,
     rrsets: Sequence[RRset] | None = None,
     nameservers: Sequence[str] | None = None,
     hostmaster: str | None = None,
+    team: Team | None = None,
     reason: str = "",
     form_id: UUID | None = None,
 ) -> Publication:
@@ -47,18 +50,21 @@ def create_zone(
     NS that `rrsets` lacks is made from `nameservers` and `hostmaster`, whose
     defaults are settings. Raises BadName, NameRefused (NameTaken) or
     RuleViolations (errors only; warnings do not stop a new zone). The same
-    form sent twice returns the first publication.
+    form sent twice returns the first publication. The zone belongs to `team`,
+    or to the only team in which the author may create zones; raises
+    RightMissing for who may not.
     """
     zone_name = names.parse(name)
+    team = access.team_for_new_zone(author, team, zone_name)
     content = _completed(zone_name, rrsets or (), _servers(nameservers), hostmaster)
     _refuse_errors(zone_name, content)
-    return _create([(zone_name, content)], author, channel, now, reason, form_id)
+    return _create([(zone_name, content)], author, team, channel, now, reason, form_id)
 
 
 def create_zones(
     *,
     zones: Sequence[NewZone],
-    author: User | None,
+    author: Author,
     channel: str,
     now: datetime,
     reason: str = "",
@@ -76,18 +82,31 @@ def create_zones(
     for name, rrsets in content:
         if any(rrset.type == rdtypes.LUA or not rrset.name.endswith(name) for rrset in rrsets):
             _refuse_errors(name, rrsets)
-    return _create(content, author, channel, now, reason, form_id)
+    return _create(content, author, None, channel, now, reason, form_id)
 
 
 def delete_zone(
-    *, zone: Zone, author: User | None, channel: str, now: datetime, reason: str = "", form_id: UUID | None = None
+    *,
+    zone: Zone,
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    form_id: UUID | None = None,
+    at_revision: int | None = None,
 ) -> Publication:
-    """The zone is in the trash and served no more; drafts forget their operations on it. Raises Unknown."""
+    """The zone is in the trash and served no more; drafts forget their operations on it.
+
+    Raises Unknown, RightMissing, or RevisionMoved when it is not `at_revision`.
+    """
     try:
         with transaction.atomic(durable=True):
             there = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
             if there is None:
                 raise Unknown(zone.name)
+            access.require_right(author, there, Right.DELETE_ZONE)
+            if at_revision is not None and there.revision != at_revision:
+                raise RevisionMoved(there.name, expected=at_revision, found=there.revision)
             Operation.objects.filter(zone=there).delete()
             Zone.objects.filter(pk=there.pk).update(deleted_at=now)
             revision = _next_revision(there, RevisionKind.DELETE, there.serial)
@@ -99,14 +118,15 @@ def delete_zone(
 
 
 def restore_zone(
-    *, zone: Zone, author: User | None, channel: str, now: datetime, reason: str = "", form_id: UUID | None = None
+    *, zone: Zone, author: Author, channel: str, now: datetime, reason: str = "", form_id: UUID | None = None
 ) -> Publication:
-    """The zone is back from the trash as it was, with a higher serial. Raises NotInTrash or NameTaken."""
+    """The zone is back from the trash as it was, with a higher serial. Raises NotInTrash, RightMissing or NameTaken."""
     try:
         with transaction.atomic(durable=True):
             trashed = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk).exclude(deleted_at=None).first()
             if trashed is None:
                 raise NotInTrash(zone.name)
+            access.require_right(author, trashed, Right.DELETE_ZONE)
             if Zone.objects.filter(name=trashed.name, deleted_at=None).exists():
                 raise NameTaken(trashed.name)
             Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
@@ -134,7 +154,8 @@ def empty_trash(*, now: datetime) -> int:
 
 def _create(
     zones: Sequence[tuple[str, Sequence[RRset]]],
-    author: User | None,
+    author: Author,
+    team: Team | None,
     channel: str,
     now: datetime,
     reason: str,
@@ -148,7 +169,7 @@ def _create(
     rows = (store_rrsets.rows_of_zone(zone.id, name, rrsets) for zone, (name, rrsets) in zip(new, zones, strict=True))
     try:
         with transaction.atomic(durable=True):
-            bulk.insert_zones(zones=new, rows=rows, author=author, now=now)
+            bulk.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
             return append_publication(
                 revisions=bulk.creations(new),
                 author=author,

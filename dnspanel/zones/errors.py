@@ -2,7 +2,9 @@
 
 ZoneError
 ├── Unknown               no such zone, as far as this person may know
-├── Forbidden             the person's role does not allow it
+├── Forbidden             the person may not do it
+│   └── RightMissing      not with this zone, or not with this RRset
+├── RevisionMoved         the zone is not at the revision that the writer expects
 ├── NameRefused           a zone cannot have this name
 │   ├── NameTaken
 │   └── NameReserved
@@ -20,6 +22,7 @@ ZoneError
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from replication import rdata
 
@@ -41,11 +44,40 @@ class Unknown(ZoneError):
 
 
 class Forbidden(ZoneError):
-    """The person's role lacks a permission."""
+    """The person lacks a permission."""
 
     def __init__(self, permission: Permission) -> None:
         self.permission = permission
-        super().__init__(f"Your role does not allow you to {permission.value}.")
+        super().__init__(f"You may not {permission.value}.")
+
+
+_ACTS = {
+    Right.READ: "see",
+    Right.ADD: "add",
+    Right.CHANGE: "change",
+    Right.REMOVE: "delete",
+    Right.CREATE_ZONE: "create the zone",
+    Right.DELETE_ZONE: "delete or restore the zone",
+    Right.SETTINGS: "change the settings of the zone",
+}
+
+
+class RightMissing(Forbidden):
+    """A person or token lacks a right over a zone, or over one of its RRsets."""
+
+    def __init__(self, right: Right, zone_name: str, name: str = "", type: int = 0) -> None:
+        self.permission = Permission.EDIT
+        self.right, self.zone_name, self.name, self.type = right, zone_name, name, type
+        what = f"{rdata.type_to_text(type)} {name} in {zone_name}" if name else zone_name
+        ZoneError.__init__(self, f"You may not {_ACTS[right]} {what}.")
+
+
+class RevisionMoved(ZoneError):
+    """The zone is not at the revision that the writer expects."""
+
+    def __init__(self, zone_name: str, *, expected: int, found: int) -> None:
+        self.zone_name, self.expected, self.found = zone_name, expected, found
+        super().__init__(f"{zone_name} is at revision {found} by now, not {expected}.")
 
 
 class NameRefused(ZoneError):

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from django.db import connection, transaction
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.zones.models import Publication
 from dnspanel.zones.signals import published
 from replication.codec.keys import relative_key
@@ -20,8 +20,8 @@ _APPEND = """
 WITH head AS (
     UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 RETURNING sequence, epoch
 ), publication AS (
-    INSERT INTO zones_publication (sequence, epoch, at, author_id, channel, reason, form_id)
-    SELECT sequence, epoch, %(at)s, %(author)s, %(channel)s, %(reason)s, %(form_id)s::uuid FROM head
+    INSERT INTO zones_publication (sequence, epoch, at, author_id, token_id, channel, reason, form_id)
+    SELECT sequence, epoch, %(at)s, %(author)s, %(token)s, %(channel)s, %(reason)s, %(form_id)s::uuid FROM head
     RETURNING sequence
 ), moved AS (
     SELECT * FROM unnest(%(zone_id)s::int[], %(kind)s::text[], %(number)s::int[], %(serial)s::bigint[],
@@ -80,7 +80,7 @@ def append_publication(
     *,
     revisions: Sequence[NewRevision],
     changes: Iterable[NewChange] = (),
-    author: User | None,
+    author: Author,
     channel: str,
     now: datetime,
     reason: str,
@@ -91,9 +91,11 @@ def append_publication(
     Must be the last step of a transaction: from here to the commit every
     other publisher waits. Raises IntegrityError when `form_id` has published before.
     """
+    user, token = user_of(author), token_of(author)
     facts = {
         "at": now,
-        "author": author.pk if author else None,
+        "author": user.pk if user else None,
+        "token": token.pk if token else None,
         "channel": channel,
         "reason": reason,
         "form_id": form_id,
@@ -105,8 +107,9 @@ def append_publication(
         sequence, epoch = cursor.fetchone()
     transaction.on_commit(lambda: _ring(sequence), robust=True)
     return Publication(
-        sequence=sequence, epoch=epoch, at=now, author=author, channel=channel, reason=reason, form_id=form_id
-    )
+        sequence=sequence, epoch=epoch, at=now, author=user, token=token, channel=channel, reason=reason,
+        form_id=form_id,
+    )  # fmt: skip
 
 
 def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Publication:

@@ -49,6 +49,8 @@ class Publication(models.Model):
     epoch = models.UUIDField()
     at = models.DateTimeField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    # The token by which the author acted, if it was one.
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
     channel = models.CharField(max_length=16, choices=Channel)
     reason = models.TextField(blank=True)
     # Given by the form: the same form sent twice is one publication.
@@ -70,6 +72,8 @@ class Zone(models.Model):
     )
     sequence = models.BigIntegerField(default=0)  # of the newest revision
     deleted_at = models.DateTimeField(null=True)
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="zones")
+    tags = ArrayField(models.TextField(), default=list, db_default=[])  # sorted, lower case
 
     class Meta:
         constraints = [
@@ -81,6 +85,7 @@ class Zone(models.Model):
         indexes = [
             GinIndex(OpClass(Upper("name"), "gin_trgm_ops"), name="zone_name_trigram"),
             models.Index(fields=["deleted_at"], condition=~Q(deleted_at=None), name="zone_trash"),
+            GinIndex(fields=["tags"], condition=~Q(tags=[]), name="zone_tags"),
         ]
 
     def __str__(self) -> str:

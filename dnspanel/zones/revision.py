@@ -1,6 +1,6 @@
 """Publish: a draft becomes a revision of each zone and one sequence of the log."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -8,8 +8,9 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.models import User
-from dnspanel.zones import draft, soa, store_rrsets
+from dnspanel.accounts.actors import Author
+from dnspanel.zones import access, draft, soa, store_rrsets
+from dnspanel.zones.draft import Drafter, person
 from dnspanel.zones.errors import (
     CannotUndo,
     Conflicts,
@@ -17,21 +18,19 @@ from dnspanel.zones.errors import (
     NothingToPublish,
     PublishRefused,
     RuleViolations,
-    Unknown,
 )
 from dnspanel.zones.history import rrset_after, rrset_before
 from dnspanel.zones.log import NewChange, NewRevision, append_publication, publication_of_form
-from dnspanel.zones.merge import Edit, Key
+from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Change, Draft, Operation, Publication, Revision, RevisionKind, Zone
 from dnspanel.zones.plan import PlannedChange, ZonePlan, plan_zones
 from dnspanel.zones.rules import Severity, Violation
 from replication import rdtypes
-from replication.rrset import RRset
 
 Accepted = bool | Collection[str]
 
 
-def preview(*, author: User, zones: Sequence[Zone] | None = None) -> tuple[ZonePlan, ...]:
+def preview(*, author: Drafter, zones: Sequence[Zone] | None = None) -> tuple[ZonePlan, ...]:
     """What `publish` would do now with the author's draft (of these zones): the same plan, not carried out."""
     chosen = _operations(author, zones)
     alive = Zone.objects.filter(pk__in=chosen.values("zone"), deleted_at=None).order_by("name")
@@ -40,7 +39,7 @@ def preview(*, author: User, zones: Sequence[Zone] | None = None) -> tuple[ZoneP
 
 def publish(
     *,
-    author: User,
+    author: Drafter,
     channel: str,
     now: datetime,
     zones: Sequence[Zone] | None = None,
@@ -58,20 +57,21 @@ def publish(
 
     `accept_warnings` is True, or the codes of the warnings that the author
     accepted. `confirmed` says that a person confirmed a change that the guard
-    would hold. Raises PublishRefused: Conflicts, RuleViolations or
+    would hold. Raises RightMissing for an RRset that the author may not change,
+    or PublishRefused: Conflicts, RuleViolations or
     GuardHolds, then the draft is as it was; or NothingToPublish, then
     operations that others have published as well are gone. The same form
     sent twice returns the first publication.
     """
     try:
         with transaction.atomic(durable=True):
-            Draft.objects.select_for_update(no_key=True).filter(author=author).first()
+            Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
             chosen = _operations(author, zones)
-            locked = _locked(chosen.values("zone"))
-            plans = plan_zones(_edits_by_zone(locked, chosen))
-            _refuse(plans, accept_warnings, confirmed)
-            Operation.objects.filter(draft__author=author, zone__in=[zone.pk for zone in locked]).delete()
-            publication = _carry_out(plans, author, channel, now, reason, form_id)
+            there = locked(chosen.values("zone"))
+            plans = plan_zones(_edits_by_zone(there, chosen))
+            refuse(plans, author, accept_warnings, confirmed)
+            Operation.objects.filter(draft__author=person(author), zone__in=[zone.pk for zone in there]).delete()
+            publication = carry_out(plans, author, channel, now, reason, form_id)
         if publication is None:
             raise NothingToPublish
         return publication
@@ -79,41 +79,7 @@ def publish(
         return publication_of_form(form_id, otherwise=refusal)
 
 
-def change_rrsets(
-    *,
-    zone: Zone,
-    changes: Mapping[Key, RRset | None],
-    author: User | None,
-    channel: str,
-    now: datetime,
-    reason: str = "",
-    form_id: UUID | None = None,
-    accept_warnings: Accepted = True,
-    confirmed: bool = False,
-) -> Publication:
-    """These RRsets of the zone are published as given (None: gone), past any draft.
-
-    Raises as `publish` does, but never Conflicts; and Unknown when the zone is gone.
-    """
-    try:
-        with transaction.atomic(durable=True):
-            locked = _locked([zone.pk])
-            if not locked:
-                raise Unknown(zone.name)
-            owners = {name for name, _ in changes}
-            now_there = store_rrsets.rrsets_at_names({zone.pk: (zone.name, owners)})[zone.pk]
-            edits = [Edit(None, *key, base=now_there.get(key), wanted=wanted) for key, wanted in changes.items()]
-            plans = plan_zones({zone.pk: (locked[0], edits)})
-            _refuse(plans, accept_warnings, confirmed)
-            publication = _carry_out(plans, author, channel, now, reason, form_id)
-        if publication is None:
-            raise NothingToPublish
-        return publication
-    except (PublishRefused, IntegrityError) as refusal:
-        return publication_of_form(form_id, otherwise=refusal)
-
-
-def undo_revision(*, revision: Revision, author: User, now: datetime) -> Draft:
+def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draft:
     """The author's draft holds the inverse of this revision; what others changed since will be a conflict.
 
     Raises CannotUndo: for a revision that created, deleted or restored the
@@ -129,7 +95,7 @@ def undo_revision(*, revision: Revision, author: User, now: datetime) -> Draft:
     return draft.hold_edits(author=author, zone=revision.zone, edits=edits, base_revision=revision.number, now=now)
 
 
-def restore_to(*, zone: Zone, number: int, author: User, now: datetime) -> Draft:
+def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Draft:
     """The author's draft takes the zone back to this revision. Raises CannotUndo as `undo_revision` does."""
     zone.refresh_from_db()
     if not 0 < number <= zone.revision:
@@ -146,12 +112,12 @@ def restore_to(*, zone: Zone, number: int, author: User, now: datetime) -> Draft
     return draft.hold_edits(author=author, zone=zone, edits=edits, base_revision=zone.revision, now=now)
 
 
-def _operations(author: User, zones: Sequence[Zone] | None) -> QuerySet[Operation]:
-    chosen = Operation.objects.filter(draft__author=author)
+def _operations(author: Drafter, zones: Sequence[Zone] | None) -> QuerySet[Operation]:
+    chosen = Operation.objects.filter(draft__author=person(author))
     return chosen if zones is None else chosen.filter(zone__in=[zone.pk for zone in zones])
 
 
-def _locked(zone_ids: QuerySet[Operation, Any] | list[int]) -> list[Zone]:
+def locked(zone_ids: QuerySet[Operation, Any] | list[int]) -> list[Zone]:
     """These zones, without deleted ones, locked in the order of their ids, so that no two publishers deadlock."""
     alive = Zone.objects.filter(pk__in=zone_ids, deleted_at=None)
     return list(alive.select_for_update(no_key=True).order_by("pk"))
@@ -165,8 +131,10 @@ def _edits_by_zone(zones: Iterable[Zone], operations: Iterable[Operation]) -> di
     return {zone_id: (zone, of_zone) for zone_id, (zone, of_zone) in edits.items()}
 
 
-def _refuse(plans: Sequence[ZonePlan], accept_warnings: Accepted, confirmed: bool) -> None:
-    """Nothing, or the PublishRefused that these plans deserve."""
+def refuse(plans: Sequence[ZonePlan], author: Author, accept_warnings: Accepted, confirmed: bool) -> None:
+    """Nothing, or the RightMissing or PublishRefused that these plans deserve."""
+    for plan in plans:
+        access.refuse_changes(author, plan.zone, ((c.name, c.type, c.before, c.after) for c in plan.changes))
     conflicts = [conflict for plan in plans for conflict in plan.conflicts]
     if conflicts:
         raise Conflicts(conflicts)
@@ -184,9 +152,9 @@ def _blocks(violation: Violation, accepted: Accepted) -> bool:
     return violation.code not in accepted if not isinstance(accepted, bool) else not accepted
 
 
-def _carry_out(
+def carry_out(
     plans: Sequence[ZonePlan],
-    author: User | None,
+    author: Author,
     channel: str,
     now: datetime,
     reason: str,

@@ -78,7 +78,7 @@ class Traffic:
     def _change(self, zone_name: str, owner: str, address: str | None) -> None:
         from django.utils import timezone
 
-        from dnspanel.zones import revision
+        from dnspanel.zones import direct
         from dnspanel.zones.models import Channel, Zone
         from replication import rrset
 
@@ -86,7 +86,7 @@ class Traffic:
         name = f"{owner}.{zone_name}"
         wanted = None if address is None else rrset.make(name, 1, 300, [address])
         try:
-            publication = revision.change_rrsets(
+            publication = direct.change_rrsets(
                 zone=zone,
                 changes={(name, 1): wanted},
                 author=self.author,

@@ -3,8 +3,9 @@
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
+from dnspanel.accounts.actors import can
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.roles import PERMISSIONS, Permission, can
+from dnspanel.accounts.roles import PERMISSIONS, Permission
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.rebuild import audit_store
-from dnspanel.zones import edit, revision
+from dnspanel.zones import direct, edit
 from dnspanel.zones.models import LogHead, Zone
 from replication import rdtypes
 from replication.rrset import RRset, make
@@ -36,9 +36,7 @@ def change(zone: Zone, *rrsets: RRset, gone: tuple[tuple[str, int], ...] = ()) -
     changes: dict[tuple[str, int], RRset | None] = {(r.name, r.type): r for r in rrsets}
     changes |= dict.fromkeys(gone)
     zone.refresh_from_db()
-    revision.change_rrsets(
-        zone=zone, changes=changes, author=None, channel="system", now=timezone.now(), confirmed=True
-    )
+    direct.change_rrsets(zone=zone, changes=changes, author=None, channel="system", now=timezone.now(), confirmed=True)
 
 
 def encode_all() -> int:

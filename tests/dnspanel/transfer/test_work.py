@@ -10,7 +10,7 @@ from dnspanel.accounts.models import User
 from dnspanel.transfer import apply, jobs, queries, spool, stage, work
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
-from dnspanel.zones import revision
+from dnspanel.zones import direct
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
 from tests.dnspanel.zones.conftest import rr
@@ -32,7 +32,7 @@ def texts(*names: str) -> dict[str, str]:
 def change(name: str, line: str, author: User) -> None:
     """Somebody edits one RRset of a zone."""
     rrset = rr(line, origin=name)
-    revision.change_rrsets(
+    direct.change_rrsets(
         zone=Zone.objects.get(name=name, deleted_at=None), changes={(rrset.name, rrset.type): rrset}, author=author,
         channel=Channel.WEB, now=NOW,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.web.rows import row_id
-from dnspanel.zones import draft, edit, queries, revision
+from dnspanel.zones import direct, draft, edit, queries
 from dnspanel.zones.models import Channel, Operation, Zone
 from replication.rrset import RRset, make
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -237,7 +237,7 @@ def test_others_drafts_are_named_in_a_slim_line(zone: Zone, browser: Browser, al
 def publish(zone: Zone, author: User, line: str) -> None:
     rrset = rr(line)
     changes = {(rrset.name, rrset.type): rrset}
-    revision.change_rrsets(zone=zone, changes=changes, author=author, channel=Channel.WEB, now=NOW)
+    direct.change_rrsets(zone=zone, changes=changes, author=author, channel=Channel.WEB, now=NOW)
 
 
 def test_news_says_what_others_published_and_whether_it_touches_mine(

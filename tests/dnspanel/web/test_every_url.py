@@ -13,8 +13,9 @@ from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from dnspanel.accounts.actors import can
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission, can
+from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import Node
 from dnspanel.transfer import jobs
 from dnspanel.transfer.models import ImportZone, SourceKind

@@ -7,7 +7,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.web.history import differences
-from dnspanel.zones import draft, queries, revision
+from dnspanel.zones import direct, draft, queries
 from dnspanel.zones.models import Channel, Operation, Zone
 from replication.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -24,7 +24,7 @@ def publish(
     wanted: dict[tuple[str, int], RRset | None] = {(rrset.name, rrset.type): rrset for rrset in changes}
     wanted |= dict.fromkeys(gone)
     now = NOW + timedelta(minutes=Operation.objects.count())
-    revision.change_rrsets(zone=zone, changes=wanted, author=author, channel=Channel.WEB, now=now, **facts)  # type: ignore[arg-type]
+    direct.change_rrsets(zone=zone, changes=wanted, author=author, channel=Channel.WEB, now=now, **facts)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dnspanel.transfer import jobs
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.models import Action, ImportJob, ImportZone, State
 from dnspanel.web.imports_plan import fingerprint
-from dnspanel.zones import revision
+from dnspanel.zones import direct
 from dnspanel.zones.models import Channel, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, directories, make_import, work_through, zone_text
 from tests.dnspanel.web.conftest import Browser, MakeZone
@@ -126,7 +126,7 @@ def test_who_would_remove_much_types_how_much(
 def test_a_zone_that_changed_since_waits_for_another_dry_run(browser: Browser, bob: User, job: ImportJob) -> None:
     planned(job)
     rrset = rr("new 300 A 192.0.2.7", origin="here.test.")
-    revision.change_rrsets(
+    direct.change_rrsets(
         zone=Zone.objects.get(name="here.test."),
         changes={(rrset.name, rrset.type): rrset},
         author=bob,

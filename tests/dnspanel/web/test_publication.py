@@ -9,7 +9,7 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Ack, Node
 from dnspanel.publish import stall
 from dnspanel.publish.models import Segment
-from dnspanel.zones import edit, queries, revision
+from dnspanel.zones import direct, edit, queries
 from dnspanel.zones.models import Channel, Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -25,9 +25,7 @@ def zone(make_zone: MakeZone) -> Zone:
 def published(zone: Zone, bob: User) -> Publication:
     changes = {("www.example.test.", 1): rr("www 300 A 192.0.2.2")}
     now = timezone.now()
-    return revision.change_rrsets(
-        zone=zone, changes=changes, author=bob, channel=Channel.WEB, now=now, reason="OPS <7>"
-    )
+    return direct.change_rrsets(zone=zone, changes=changes, author=bob, channel=Channel.WEB, now=now, reason="OPS <7>")
 
 
 def url(publication: Publication) -> str:

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import draft, edit, history, revision
+from dnspanel.zones import direct, draft, edit, history, revision
 from dnspanel.zones.errors import CannotUndo, Conflicts, GuardHolds, NothingToPublish, RuleViolations, Unknown
 from dnspanel.zones.models import Change, Channel, LogHead, Operation, Publication, Revision, RRset, Zone
 from dnspanel.zones.store_rrsets import rrset_of
@@ -219,18 +219,18 @@ def test_ten_thousand_operations_need_no_more_queries(bob: User, zone: Zone) -> 
 
 def test_change_rrsets_publishes_past_the_draft(zone: Zone) -> None:
     changes = {("www." + ZONE, A): None, ("api." + ZONE, A): rr("api 300 A 192.0.2.5")}
-    revision.change_rrsets(zone=zone, changes=changes, author=None, channel=Channel.API, now=NOW)
+    direct.change_rrsets(zone=zone, changes=changes, author=None, channel=Channel.API, now=NOW)
     now = stored(zone)
     assert ("www." + ZONE, A) not in now
     assert ("api." + ZONE, A) in now
     with pytest.raises(NothingToPublish):
-        revision.change_rrsets(zone=zone, changes=changes, author=None, channel=Channel.API, now=NOW)
+        direct.change_rrsets(zone=zone, changes=changes, author=None, channel=Channel.API, now=NOW)
 
 
 def test_changing_a_deleted_zone_is_unknown(alice: User, zone: Zone) -> None:
     edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
     with pytest.raises(Unknown):
-        revision.change_rrsets(
+        direct.change_rrsets(
             zone=zone, changes={("w." + ZONE, A): rr("w 3 A 192.0.2.1")}, author=None, channel="api", now=NOW
         )
 

@@ -6,7 +6,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
-from dnspanel.publish.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 
 
 def test_a_secret_comes_back_and_is_not_readable_meanwhile() -> None:

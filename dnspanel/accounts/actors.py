@@ -1,0 +1,134 @@
+"""Who acts, and what that actor may do: a person, or a token on behalf of a person.
+
+What a person may do is what the role says, besides what teams and grants
+give. A token never may more than its owner does at that moment, and of that
+only what its scope lets through.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser
+
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.models import GrantRow, Membership, Role, Token, User
+from dnspanel.accounts.roles import PERMISSIONS, Permission
+
+_ROLE_RIGHTS = {
+    Role.READER: frozenset({Right.READ}),
+    Role.EDITOR: EVERY_RIGHT,
+    Role.ADMINISTRATOR: EVERY_RIGHT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A person with what they may do, and the token if they act by one; `scope` is None without a token."""
+
+    user: User
+    permissions: frozenset[Permission]
+    grants: tuple[Grant, ...]
+    token: Token | None = None
+    scope: tuple[Grant, ...] | None = None
+
+    @property
+    def layers(self) -> tuple[tuple[Grant, ...], ...]:
+        """Each of these must allow a thing: what the person has, and what the token lets through."""
+        return (self.grants,) if self.scope is None else (self.grants, self.scope)
+
+    def may(self, right: Right, *, zone_id: int, tags: Collection[str], team_id: int | None) -> bool:
+        """Whether the right is had over this zone, at some name and type at least."""
+        return all(
+            any(right in grant.rights and grant.covers_zone(zone_id, tags, team_id) for grant in layer)
+            for layer in self.layers
+        )
+
+    def may_everywhere(self, right: Right) -> bool:
+        """Whether the right is had over all zones, without limits by name or type."""
+        return all(
+            any(right in grant.rights and grant.everywhere and not grant.is_limited for grant in layer)
+            for layer in self.layers
+        )
+
+    def may_somewhere(self, right: Right) -> bool:
+        """Whether there may be a zone over which the right is had."""
+        return all(any(right in grant.rights for grant in layer) for layer in self.layers)
+
+
+# Whoever asks a door: a person with or without a session, or a token.
+Person = User | AnonymousUser | Actor
+# Whoever a publication is recorded for; None is the panel itself, which may do everything.
+Author = User | Actor | None
+
+
+def actor_of(person: Person) -> Actor | None:
+    """The actor that this person is; None for nobody and for closed accounts. One query for each `User` object."""
+    if isinstance(person, Actor):
+        return person
+    if not isinstance(person, User) or not person.is_active:
+        return None
+    known: Actor | None = getattr(person, "_actor", None)
+    if known is None or known.user.role != person.role:
+        known = _actor(person)
+        person._actor = known  # type: ignore[attr-defined]
+    return known
+
+
+def actor_of_token(token: Token) -> Actor | None:
+    """The actor that a token is; None when its owner's account is closed. Does not look whether the token is alive."""
+    person = actor_of(token.owner)
+    if person is None:
+        return None
+    allowed = person.permissions & frozenset(map(Permission, token.permissions))
+    scope = tuple(Grant.from_json(each) for each in token.scope)
+    if any(Right.READ in grant.rights for grant in scope):
+        allowed |= person.permissions & {Permission.READ}
+    if any(grant.rights - {Right.READ} for grant in scope):
+        allowed |= person.permissions & {Permission.EDIT}
+    return Actor(token.owner, allowed, person.grants, token, scope)
+
+
+def can(person: Person, permission: Permission) -> bool:
+    """Whether this person may do this; nobody without an active account may do anything."""
+    actor = actor_of(person)
+    return actor is not None and permission in actor.permissions
+
+
+def user_of(author: Author) -> User | None:
+    """The person behind an author."""
+    return author.user if isinstance(author, Actor) else author
+
+
+def token_of(author: Author) -> Token | None:
+    """The token that an author acts by, if any."""
+    return author.token if isinstance(author, Actor) else None
+
+
+def _actor(user: User) -> Actor:
+    grants = [*_by_role(user), *_by_team(user), *_by_grant(user)]
+    permissions = PERMISSIONS[user.role]
+    rights = frozenset[Right]().union(*(grant.rights for grant in grants))
+    if Right.READ in rights:
+        permissions |= {Permission.READ}
+    if rights - {Right.READ}:
+        permissions |= {Permission.EDIT}
+    return Actor(user, permissions, tuple(grants))
+
+
+def _by_role(user: User) -> Iterable[Grant]:
+    rights = _ROLE_RIGHTS.get(Role(user.role))
+    return () if rights is None else (Grant(rights, everywhere=True),)
+
+
+def _by_team(user: User) -> Iterable[Grant]:
+    if user.role in {Role.EDITOR, Role.ADMINISTRATOR}:  # they have it all; spare the query
+        return
+    for team_id, role in Membership.objects.filter(user=user).values_list("team_id", "role"):
+        yield Grant(_ROLE_RIGHTS[Role(role)], teams=frozenset({team_id}))
+
+
+def _by_grant(user: User) -> Iterable[Grant]:
+    if user.role in {Role.EDITOR, Role.ADMINISTRATOR}:
+        return
+    rows = GrantRow.objects.filter(user=user) | GrantRow.objects.filter(team__memberships__user=user)
+    yield from (Grant.from_json(row.grant) for row in rows.distinct())

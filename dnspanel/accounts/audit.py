@@ -1,0 +1,51 @@
+"""The audit log: every act that is not a publication. A verb module; publications are their own record."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.models import AuditEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """From where a request came: the address of its sender, and the id under which logs know it."""
+
+    address: str | None = None
+    request_id: str = ""
+
+
+_NOWHERE = Origin()
+_origin: ContextVar[Origin] = ContextVar("origin", default=_NOWHERE)
+
+
+def origin() -> Origin:
+    """From where the request at hand came; empty outside of requests."""
+    return _origin.get()
+
+
+@contextmanager
+def coming_from(where: Origin) -> Iterator[None]:
+    """Within, `origin()` is this."""
+    reset = _origin.set(where)
+    try:
+        yield
+    finally:
+        _origin.reset(reset)
+
+
+def record(*, action: str, by: Author, now: datetime, target: str = "", **details: Any) -> None:
+    """The act stands in the audit log, with the origin of the request at hand. `details` must hold no secrets.
+
+    Belongs into the transaction of the act, so that there is neither an act
+    without its entry nor an entry without its act.
+    """
+    where = _origin.get()
+    AuditEntry.objects.create(
+        at=now, user=user_of(by), token=token_of(by), address=where.address, request_id=where.request_id,
+        action=action, target=target, details=details,
+    )  # fmt: skip

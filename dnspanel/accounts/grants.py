@@ -1,0 +1,106 @@
+"""Grants: some rights over some zones, at some names and types. Pure values; `actors` says who has which."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+from replication import names
+
+
+class Right(StrEnum):
+    """One thing that can be done to a zone; the value is how pages and the API name it."""
+
+    READ = "read"  # know the zone and see what it holds
+    ADD = "add"  # publish an RRset that was not there
+    CHANGE = "change"  # publish other values, TTL or comment of an RRset
+    REMOVE = "remove"  # publish that an RRset is gone
+    CREATE_ZONE = "create-zone"
+    DELETE_ZONE = "delete-zone"  # and bring it back from the trash
+    SETTINGS = "settings"  # tags, team, metadata, keys
+
+
+RECORD_RIGHTS = frozenset({Right.ADD, Right.CHANGE, Right.REMOVE})
+EVERY_RIGHT = frozenset(Right)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Rights over all zones, or over those named by id, tag or team.
+
+    `names` (patterns, see `matches`) and `types` limit which RRsets may be
+    changed; empty means any. They do not limit CREATE_ZONE, DELETE_ZONE and
+    SETTINGS: whoever gives those together with limits gives them whole.
+    """
+
+    rights: frozenset[Right]
+    everywhere: bool = False
+    zones: frozenset[int] = frozenset()
+    tags: frozenset[str] = frozenset()
+    teams: frozenset[int] = frozenset()
+    names: tuple[str, ...] = ()
+    types: frozenset[int] = frozenset()
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it holds for some names or types only."""
+        return bool(self.names or self.types)
+
+    def covers_zone(self, zone_id: int, tags: Collection[str], team_id: int | None) -> bool:
+        """Whether the zone with these facts is one of those it is about."""
+        return (
+            self.everywhere
+            or zone_id in self.zones
+            or (team_id is not None and team_id in self.teams)
+            or not self.tags.isdisjoint(tags)
+        )
+
+    def covers_rrset(self, zone_name: str, name: str, type: int) -> bool:
+        """Whether its limits let this RRset of a zone through."""
+        if self.types and type not in self.types:
+            return False
+        return not self.names or any(matches(pattern, name, zone_name) for pattern in self.names)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {
+            "rights": sorted(self.rights),
+            "everywhere": self.everywhere,
+            "zones": sorted(self.zones),
+            "tags": sorted(self.tags),
+            "teams": sorted(self.teams),
+            "names": list(self.names),
+            "types": sorted(self.types),
+        }
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> "Grant":
+        """The inverse of `to_json`."""
+        return cls(
+            rights=frozenset(map(Right, obj["rights"])),
+            everywhere=obj["everywhere"],
+            zones=frozenset(obj["zones"]),
+            tags=frozenset(obj["tags"]),
+            teams=frozenset(obj["teams"]),
+            names=tuple(obj["names"]),
+            types=frozenset(obj["types"]),
+        )
+
+
+def matches(pattern: str, name: str, zone_name: str) -> bool:
+    r"""Whether an owner name of a zone fits a pattern.
+
+    A pattern that ends in a dot is matched with the whole name, any other
+    with the name relative to the zone ("@" is the apex). `*` stands for any
+    characters, dots included; `\*` for a star. Upper and lower case are equal.
+    """
+    text = name if pattern.endswith(".") else names.relative_text(name, zone_name)
+    return _compiled(pattern).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    parts = re.split(r"(\\\*|\*)", pattern)
+    return re.compile("".join({"*": ".*", "\\*": r"\*"}.get(part, re.escape(part)) for part in parts), re.IGNORECASE)

@@ -1,0 +1,322 @@
+"""API tokens and TSIG keys: make, find, rotate, revoke. A verb module.
+
+The secret of an API token has 256 bits, is shown once, and only its SHA-256
+is stored: against a random secret a slow hash would add nothing. A TSIG key
+has to be known to check a signature, so it is stored encrypted.
+"""
+
+import base64
+import hashlib
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import ip_address, ip_network
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token
+from dnspanel.accounts.errors import (
+    NotYours,
+    TokenDead,
+    TokenElsewhere,
+    TokenRefused,
+    TokenUnknown,
+    TsigNameTaken,
+)
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import Token, TokenKind, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from replication import names
+from replication.errors import BadName
+
+# So that a secret scanner, or a person who finds one in a file, knows what it is.
+SECRET_START = "dnsp_"
+PREFIX_LENGTH = len(SECRET_START) + 6
+LIFETIME = timedelta(days=90)
+LONGEST_OVERLAP = timedelta(days=30)
+# A token that is used all the time is written down once in this time, not at every request.
+USE_NOTED_EVERY = timedelta(seconds=60)
+TSIG_ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", "hmac-md5")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTerms:
+    """What a token is for and what it may do; made by a form, a preset or the API."""
+
+    purpose: str
+    scope: tuple[Grant, ...] = ()
+    permissions: frozenset[Permission] = frozenset()
+    networks: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+    unused_days: int | None = None
+    needs_if_match: bool = False
+    requests_per_minute: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token just made, and its secret, which nobody can be shown again."""
+
+    token: Token
+    secret: str
+
+
+def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -> NewToken:
+    """The token exists, and the audit log says so.
+
+    Raises TokenRefused with the fields at fault: a purpose is missing, a
+    network is none, the end is past, a right is given that the owner (or the
+    token that makes this one) does not have.
+    """
+    _refuse_bad_terms(owner, terms, by, now)
+    secret = SECRET_START + secrets.token_urlsafe(32)
+    with transaction.atomic():
+        token = Token.objects.create(
+            kind=TokenKind.API, owner=owner, prefix=secret[:PREFIX_LENGTH], secret_sha256=_sha256(secret),
+            created_at=now, **_columns(terms),
+        )  # fmt: skip
+        audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk)
+    return NewToken(token, secret)
+
+
+def create_tsig_key(
+    *, owner: User, name: str, terms: TokenTerms, by: Author, now: datetime, algorithm: str = "hmac-sha256",
+    secret: str = "",
+) -> NewToken:  # fmt: skip
+    """The TSIG key exists; `secret` is its Base64, made here when empty.
+
+    Raises TokenRefused as `create_token` does and for a bad name, algorithm
+    or secret, and TsigNameTaken.
+    """
+    _refuse_bad_terms(owner, terms, by, now)
+    key_name, algorithm = _key_name(name), algorithm.lower().rstrip(".")
+    if algorithm == "hmac-md5.sig-alg.reg.int":
+        algorithm = "hmac-md5"
+    if algorithm not in TSIG_ALGORITHMS:
+        raise TokenRefused({"algorithm": [f"Use one of {', '.join(TSIG_ALGORITHMS)}."]})
+    secret = secret or base64.b64encode(secrets.token_bytes(32)).decode()
+    try:
+        if len(base64.b64decode(secret, validate=True)) < 1:
+            raise ValueError
+    except ValueError as exc:
+        raise TokenRefused({"key": ["The key must be Base64."]}) from exc
+    try:
+        with transaction.atomic():
+            token = Token.objects.create(
+                kind=TokenKind.TSIG, owner=owner, tsig_name=key_name, tsig_algorithm=algorithm,
+                tsig_secret=encrypt_secret(secret.encode()), created_at=now, **_columns(terms),
+            )  # fmt: skip
+            audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk, tsig=key_name)
+    except IntegrityError as exc:
+        raise TsigNameTaken(key_name) from exc
+    return NewToken(token, secret)
+
+
+def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta = timedelta(days=1)) -> NewToken:
+    """A new API token has the same terms, a lifetime as long, and this one dies after `overlap`.
+
+    Raises TokenDead for one that is dead already or was rotated before.
+    """
+    if token.kind != TokenKind.API:
+        raise TokenRefused({"token": ["Make a new TSIG key beside this one instead: its name cannot be used twice."]})
+    end = now + min(max(overlap, timedelta()), LONGEST_OVERLAP)
+    lifetime = token.expires_at - token.created_at if token.expires_at else None
+    secret = SECRET_START + secrets.token_urlsafe(32)
+    with transaction.atomic():
+        there = Token.objects.select_for_update().get(pk=token.pk)
+        refuse_dead(there, now)
+        if there.rotated_to_id is not None:
+            raise TokenDead("This token has been rotated already; rotate the newer one.")
+        new = Token.objects.create(
+            kind=TokenKind.API, owner_id=there.owner_id, purpose=there.purpose, prefix=secret[:PREFIX_LENGTH],
+            secret_sha256=_sha256(secret), scope=there.scope, permissions=there.permissions, networks=there.networks,
+            needs_if_match=there.needs_if_match, requests_per_minute=there.requests_per_minute, created_at=now,
+            expires_at=None if lifetime is None else now + lifetime, unused_days=there.unused_days,
+        )  # fmt: skip
+        there.rotated_to = new
+        there.expires_at = min(there.expires_at, end) if there.expires_at else end
+        there.save(update_fields=["rotated_to", "expires_at"])
+        audit.record(action="token.rotate", by=by, now=now, target=there.purpose, token=there.pk, new=new.pk)
+    return NewToken(new, secret)
+
+
+def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
+    """The token opens nothing from now on; revoking twice changes nothing."""
+    with transaction.atomic():
+        if Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+            # A TSIG key's name is free again; what it was stands in the audit log.
+            audit.record(action="token.revoke", by=by, now=now, target=token.purpose, token=token.pk)
+            if token.kind == TokenKind.TSIG:
+                Token.objects.filter(pk=token.pk).update(tsig_name=f"{token.pk}.revoked.{token.tsig_name}")
+    token.revoked_at = token.revoked_at or now
+
+
+def actor_by_secret(*, secret: str, address: str | None, now: datetime) -> Actor:
+    """The actor that this API token is, used from this address. One query, and now and then one to note the use.
+
+    Raises TokenUnknown, TokenDead (revoked, expired, unused for too long, its
+    owner gone) or TokenElsewhere; who asks with a bad token must not be told which.
+    """
+    if not secret.startswith(SECRET_START):
+        raise TokenUnknown
+    found = Token.objects.select_related("owner").filter(secret_sha256=_sha256(secret)).first()
+    if found is None:
+        raise TokenUnknown
+    return actor_by_token(token=found, address=address, now=now)
+
+
+def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor:
+    """The actor of a token that has proved itself (TSIG); raises as `actor_by_secret` does."""
+    refuse_dead(token, now)
+    if token.networks and not _is_within(address, token.networks):
+        raise TokenElsewhere
+    actor = actor_of_token(token)
+    if actor is None:
+        raise TokenDead("The account of this token's owner is closed.")
+    _note_use(token, address, now)
+    return actor
+
+
+def tsig_secret(token: Token) -> bytes:
+    """The key of a TSIG key, decoded."""
+    assert token.tsig_secret is not None
+    return base64.b64decode(decrypt_secret(token.tsig_secret))
+
+
+def refuse_dead(token: Token, now: datetime) -> None:
+    """Nothing, or TokenDead with the reason."""
+    if token.revoked_at is not None:
+        raise TokenDead(f"This token was revoked on {token.revoked_at:%Y-%m-%d}.")
+    if token.expires_at is not None and token.expires_at <= now:
+        raise TokenDead(f"This token expired on {token.expires_at:%Y-%m-%d}.")
+    if token.unused_days is not None:
+        used = token.last_used_at or token.created_at
+        if used + timedelta(days=token.unused_days) <= now:
+            raise TokenDead(f"This token was not used for {token.unused_days} days.")
+
+
+def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
+    """A person's own tokens; for whoever may manage people, everybody's. A token sees those of its owner if it may."""
+    tokens = Token.objects.select_related("owner")
+    if Permission.PEOPLE in actor.permissions:
+        return tokens
+    # A narrow token must not see, or make, wider ones of its owner.
+    return tokens.filter(owner=actor.user) if actor.token is None else tokens.filter(pk=actor.token.pk)
+
+
+def token_for(actor: Actor, pk: int) -> Token:
+    """The token with this id; raises TokenUnknown for those that the actor may not know about."""
+    token = tokens_visible_to(actor).filter(pk=pk).first()
+    if token is None:
+        raise TokenUnknown
+    return token
+
+
+def refuse_others_token(*, actor: Actor, token: Token) -> None:
+    """Nothing, or NotYours for a token of somebody else without the permission to manage people."""
+    if token.owner_id != actor.user.pk and Permission.PEOPLE not in actor.permissions:
+        raise NotYours
+
+
+def _refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) -> None:
+    faults: dict[str, list[str]] = {}
+    if not terms.purpose.strip():
+        faults["purpose"] = ["Say what the token is for; the list and the history show it."]
+    elif len(terms.purpose) > 100:
+        faults["purpose"] = ["At most 100 characters."]
+    for network in terms.networks:
+        try:
+            ip_network(network)
+        except ValueError:
+            faults.setdefault("networks", []).append(f"{network} is not a network such as 192.0.2.0/24 or 2001:db8::1.")
+    if terms.expires_at is not None and terms.expires_at <= now:
+        faults["expires_at"] = ["This time is past."]
+    if terms.unused_days is not None and not 1 <= terms.unused_days <= 3650:
+        faults["unused_days"] = ["From 1 to 3650 days."]
+    if terms.requests_per_minute is not None and not 1 <= terms.requests_per_minute <= 1_000_000:
+        faults["requests_per_minute"] = ["From 1 to 1,000,000."]
+    if not terms.scope and not terms.permissions:
+        faults["scope"] = ["The token would open nothing: give it zones or permissions."]
+    if lacking := _lacking(owner, terms, by):
+        faults["scope"] = lacking
+    if faults:
+        raise TokenRefused(faults)
+
+
+def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
+    """What the token would give that its owner, or the token that makes it, does not have."""
+    lacking: list[str] = []
+    for giver in (actor_of(owner), by if isinstance(by, Actor) and by.token else None):
+        if giver is None:
+            continue
+        rights: Collection[Right] = frozenset[Right]().union(*(grant.rights for grant in terms.scope))
+        lacking += [f"You cannot give what you do not have: {r}." for r in sorted(rights) if not giver.may_somewhere(r)]
+        lacking += [
+            f"You cannot give what you do not have: {p}." for p in sorted(terms.permissions - giver.permissions)
+        ]
+    by_token = by.scope if isinstance(by, Actor) else None
+    if by_token is not None and not all(any(_is_part(grant, mine) for mine in by_token) for grant in terms.scope):
+        lacking.append("A token can only make tokens whose scope is part of its own.")
+    return list(dict.fromkeys(lacking))
+
+
+def _is_part(grant: Grant, whole: Grant) -> bool:
+    """Whether `whole` gives all that `grant` gives, as far as their forms tell."""
+    return (
+        grant.rights <= whole.rights
+        and (whole.everywhere or (not grant.everywhere and grant.zones <= whole.zones))
+        and (whole.everywhere or (grant.tags <= whole.tags and grant.teams <= whole.teams))
+        and (not whole.names or (bool(grant.names) and set(grant.names) <= set(whole.names)))
+        and (not whole.types or (bool(grant.types) and grant.types <= whole.types))
+    )
+
+
+def _columns(terms: TokenTerms) -> dict[str, object]:
+    return {
+        "purpose": terms.purpose.strip(),
+        "scope": [grant.to_json() for grant in terms.scope],
+        "permissions": sorted(terms.permissions),
+        "networks": [str(ip_network(network)) for network in terms.networks],
+        "expires_at": terms.expires_at,
+        "unused_days": terms.unused_days,
+        "needs_if_match": terms.needs_if_match,
+        "requests_per_minute": terms.requests_per_minute,
+    }
+
+
+def _key_name(name: str) -> str:
+    try:
+        return names.parse(name)
+    except BadName as exc:
+        raise TokenRefused({"name": [str(exc)]}) from exc
+
+
+def _is_within(address: str | None, networks: Sequence[str]) -> bool:
+    if address is None:
+        return False
+    asked = ip_address(address)
+    return any(asked in ip_network(network) for network in networks)
+
+
+def _note_use(token: Token, address: str | None, now: datetime) -> None:
+    """Last use and address, written at most once in USE_NOTED_EVERY unless the address changes."""
+    recent = token.last_used_at is not None and token.last_used_at > now - USE_NOTED_EVERY
+    if recent and token.last_address == address:
+        return
+    stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USE_NOTED_EVERY) | ~Q(last_address=address)
+    Token.objects.filter(stale, pk=token.pk).update(last_used_at=now, last_address=address)
+    token.last_used_at, token.last_address = now, address
+
+
+def requests_per_minute(token: Token) -> int:
+    """How many requests the token may make in a minute."""
+    return token.requests_per_minute or settings.API_REQUESTS_PER_MINUTE
+
+
+def _sha256(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
