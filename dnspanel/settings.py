@@ -87,6 +87,8 @@ INSTALLED_APPS = [
     "dnspanel.publish",
     "dnspanel.transfer",
     "dnspanel.fleet",
+    "dnspanel.webhooks",
+    "dnspanel.api",
     "dnspanel.web",
     "dnspanel.demo",
 ]
@@ -94,6 +96,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dnspanel.accounts.request_origin.RequestOriginMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -184,6 +187,14 @@ CELERY_BEAT_SCHEDULE = {
     "drive-transfers": {"task": "dnspanel.transfer.tasks.drive_transfers", "schedule": 2.0, "options": {"expires": 5}},
     "forget-old-files": {"task": "dnspanel.transfer.tasks.forget_old_files", "schedule": 3600.0},
     "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["dnspanel.api.authentication.TokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["dnspanel.api.authentication.HasToken"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "UNAUTHENTICATED_USER": None,
 }
 
 # Segments and snapshots; any Django storage, e.g. S3 through django-storages.

@@ -4,5 +4,6 @@ from django.urls import include, path
 
 urlpatterns = [
     path("", include("dnspanel.fleet.urls")),
+    path("", include("dnspanel.api.urls")),
     path("", include("dnspanel.web.urls")),
 ]

@@ -36,7 +36,10 @@ class SignedInMiddleware:
         self, request: HttpRequest, view: View, args: list[object], kwargs: dict[str, object]
     ) -> HttpResponse | None:
         match = request.resolver_match
-        if request.user.is_authenticated or (match is not None and match.view_name in OPEN_VIEWS):
+        # The API's views know tokens, not sessions, and deny by default themselves: `api.authentication.HasToken`.
+        if match is not None and (match.app_names[:1] == ["api"] or match.view_name in OPEN_VIEWS):
+            return None
+        if request.user.is_authenticated:
             return None
         wants_json = request.get_preferred_type(["text/html", "application/json"]) == "application/json"
         if request.headers.get("HX-Request") or wants_json:
@@ -47,6 +50,8 @@ class SignedInMiddleware:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if isinstance(exception, access.Unknown | UnknownNode):
             return render(request, "404.html", {"what": str(exception)}, status=404)
+        if isinstance(exception, access.RightMissing):
+            return render(request, "403.html", {"sentence": str(exception)}, status=403)
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)
         return None

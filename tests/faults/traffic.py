@@ -79,6 +79,7 @@ class Traffic:
         from django.utils import timezone
 
         from dnspanel.zones import direct
+        from dnspanel.zones.errors import NothingToPublish
         from dnspanel.zones.models import Channel, Zone
         from replication import rrset
 
@@ -93,7 +94,7 @@ class Traffic:
                 channel=Channel.SYSTEM,
                 now=timezone.now(),
             )
-        except revision.NothingToPublish:
+        except NothingToPublish:
             return
         self._note(publication.sequence, zone_name, name, address)
 

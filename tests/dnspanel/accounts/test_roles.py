@@ -6,18 +6,20 @@ from django.contrib.auth.models import AnonymousUser
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.roles import PERMISSIONS, Permission
+from tests.people import make_person
 
 
 @pytest.mark.parametrize(
     ("role", "allowed"),
     [
-        (Role.READER, {Permission.READ}),
-        (Role.EDITOR, {Permission.READ, Permission.EDIT}),
-        (Role.ADMINISTRATOR, {Permission.READ, Permission.EDIT, Permission.NODES, Permission.PEOPLE}),
+        (Role.MEMBER, set()),
+        (Role.READER, {Permission.READ, Permission.FLEET}),
+        (Role.EDITOR, {Permission.READ, Permission.FLEET, Permission.EDIT}),
+        (Role.ADMINISTRATOR, set(Permission)),
     ],
 )
-def test_each_role_includes_the_ones_below_it(role: Role, allowed: set[Permission]) -> None:
-    user = User(username="x", role=role)
+def test_each_role_includes_the_ones_below_it(role: Role, allowed: set[Permission], db: None) -> None:
+    user = make_person("x", role)
     assert {permission for permission in Permission if can(user, permission)} == allowed
 
 

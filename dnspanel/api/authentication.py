@@ -1,0 +1,64 @@
+"""Who calls an API: a token and nothing else, so no cookie of a browser can act here."""
+
+import base64
+import binascii
+
+from django.http import HttpRequest
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.errors import BadToken
+from dnspanel.accounts.models import User
+from dnspanel.accounts.tokens import actor_by_secret
+
+# What both APIs say about every bad token: which of its faults it has is not for who tries it.
+REFUSAL = "There is no such token, or it may not be used any more, or not from here."
+
+
+class TokenAuthentication(BaseAuthentication):
+    """The token in `X-API-Key` or `Authorization: Bearer`; then `request.auth` is the `Actor`."""
+
+    def authenticate(self, request: Request) -> tuple[User, Actor] | None:
+        secret = secret_in(request)
+        if not secret:
+            return None
+        try:
+            actor = actor_by_secret(secret=secret, address=request.META.get("REMOTE_ADDR"), now=timezone.now())
+        except BadToken as exc:
+            raise AuthenticationFailed(REFUSAL) from exc
+        return actor.user, actor
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="dnspanel"'
+
+
+class HasToken(BasePermission):
+    """Deny by default: no view of an API answers without a token, unless it says so itself."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        return isinstance(request.auth, Actor)
+
+
+def secret_in(request: Request | HttpRequest) -> str:
+    """The secret that a request carries in one of the headers for it, or nothing."""
+    if key := request.META.get("HTTP_X_API_KEY", ""):
+        return str(key)
+    scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
+    return value.strip() if scheme.lower() in {"bearer", "token"} else ""
+
+
+def password_in(request: Request | HttpRequest) -> tuple[str, str] | None:
+    """User name and password of HTTP Basic authentication, as dyndns2 clients send them."""
+    scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        name, colon, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return (name, password) if colon else None

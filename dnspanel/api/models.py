@@ -1,0 +1,40 @@
+"""What the APIs remember: answers that a retry gets again, and what PowerDNS's API lets one say of a zone."""
+
+from typing import Any
+
+from django.db import models
+
+from dnspanel.accounts.models import Token
+from dnspanel.zones.models import Zone
+
+
+class RememberedAnswer(models.Model):
+    """The answer to a request with an Idempotency-Key; null `status`: the request is under way."""
+
+    token = models.ForeignKey(Token, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=255)
+    request_sha256 = models.BinaryField()  # of method, path and body: a key means one request
+    at = models.DateTimeField(db_index=True)
+    status = models.SmallIntegerField(null=True)
+    headers: "models.JSONField[Any]" = models.JSONField(default=dict)
+    body = models.BinaryField(default=b"")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["token", "key"], name="remembered_answer_unique")]
+
+
+class PowerdnsZone(models.Model):
+    """What a client of API v1 said about a zone that has no meaning here, so that it reads it back.
+
+    There is a row only for zones of which somebody said something.
+    """
+
+    zone = models.OneToOneField(Zone, on_delete=models.CASCADE, primary_key=True, related_name="powerdns")
+    kind = models.CharField(max_length=16, default="Native")
+    account = models.CharField(max_length=40, blank=True)
+    catalog = models.TextField(blank=True)
+    soa_edit = models.CharField(max_length=32, blank=True)
+    soa_edit_api = models.CharField(max_length=32, blank=True)
+    api_rectify = models.BooleanField(default=False)
+    masters: "models.JSONField[Any]" = models.JSONField(default=list)
+    metadata: "models.JSONField[Any]" = models.JSONField(default=dict)  # kind → list of values
