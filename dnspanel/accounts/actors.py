@@ -67,10 +67,10 @@ def actor_of(person: Person) -> Actor | None:
         return person
     if not isinstance(person, User) or not person.is_active:
         return None
-    known: Actor | None = getattr(person, "_actor", None)
-    if known is None or known.user.role != person.role:
+    role, known = getattr(person, "_actor", ("", None))
+    if known is None or role != person.role:
         known = _actor(person)
-        person._actor = known  # type: ignore[attr-defined]
+        person._actor = person.role, known  # type: ignore[attr-defined]
     return known
 
 

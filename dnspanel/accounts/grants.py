@@ -31,8 +31,8 @@ class Grant:
     """Rights over all zones, or over those named by id, tag or team.
 
     `names` (patterns, see `matches`) and `types` limit which RRsets may be
-    changed; empty means any. They do not limit CREATE_ZONE, DELETE_ZONE and
-    SETTINGS: whoever gives those together with limits gives them whole.
+    changed; empty means any. They do not limit DELETE_ZONE and SETTINGS, and
+    CREATE_ZONE together with limits gives nothing: a new zone is a whole one.
     """
 
     rights: frozenset[Right]
@@ -98,6 +98,17 @@ def matches(pattern: str, name: str, zone_name: str) -> bool:
     """
     text = name if pattern.endswith(".") else names.relative_text(name, zone_name)
     return _compiled(pattern).fullmatch(text) is not None
+
+
+def is_part(grant: Grant, whole: Grant) -> bool:
+    """Whether `whole` gives all that `grant` gives, as far as their forms tell."""
+    return (
+        grant.rights <= whole.rights
+        and (whole.everywhere or (not grant.everywhere and grant.zones <= whole.zones))
+        and (whole.everywhere or (grant.tags <= whole.tags and grant.teams <= whole.teams))
+        and (not whole.names or (bool(grant.names) and set(grant.names) <= set(whole.names)))
+        and (not whole.types or (bool(grant.types) and grant.types <= whole.types))
+    )
 
 
 @lru_cache(maxsize=1024)

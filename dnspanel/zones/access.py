@@ -186,7 +186,7 @@ def _teams_to_create_in(actor: Actor) -> set[int]:
     """Teams whose zones each layer of this actor may create."""
     found: set[int] | None = None
     for layer in actor.layers:
-        giving = [grant for grant in layer if Right.CREATE_ZONE in grant.rights]
+        giving = [grant for grant in layer if Right.CREATE_ZONE in grant.rights and not grant.is_limited]
         if any(grant.everywhere for grant in giving):
             continue
         teams = {team for grant in giving for team in grant.teams}

@@ -14,6 +14,7 @@ ZoneError
 │   ├── Conflicts         others published a change of the same RRset meanwhile
 │   ├── RuleViolations
 │   └── GuardHolds        a change so large that somebody must confirm it
+├── SettingsRefused       a tag or a team that the zone cannot have
 ├── CannotResolve         a conflict cannot be settled in this way
 ├── CannotUndo
 └── NotInTrash
@@ -109,6 +110,14 @@ class NameReserved(NameRefused):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, f"The name {name} is reserved: the panel uses it to see how far a node is.")
+
+
+class SettingsRefused(ZoneError):
+    """The zone cannot have this tag or team; `field` says which of the two."""
+
+    def __init__(self, field: str, why: str) -> None:
+        self.field = field
+        super().__init__(why)
 
 
 class PublishRefused(ZoneError):

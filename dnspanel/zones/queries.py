@@ -5,6 +5,7 @@ What concerns the past is in `history`, and offered from here too.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -40,6 +41,7 @@ from replication.rrset import RRset
 COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
 
 Row = TypeVar("Row")
+_WORD = re.compile(r'(?:"[^"]*"|\S)+')
 StoredKey = tuple[bytes, int]  # owner_key and type: the order of an editor
 
 
@@ -64,6 +66,8 @@ class ZoneRow:
     changed_at: datetime
     changed_by: str  # username, or nothing
     deleted_at: datetime | None
+    team: str  # name, or nothing
+    tags: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +111,30 @@ class DraftCounts:
 
 
 def zone_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
-    """Zones by name. Words of `search` must all be in the name; `has:<rdata>` finds zones with such a record."""
+    """Zones by name. Words of `search` must all be in the name; these find zones by something else:
+
+    `has:<rdata>` with such a record, `tag:<tag>`, `team:<name>`; `team:"two words"` has quotes.
+    """
     zones = found_zones(zones_visible_to(user).filter(name__gt=_storable(after)), search)
-    rows = [_zone_row(zone) for zone in zones.select_related("changed_by").order_by("name")[: limit + 1]]
+    rows = [_zone_row(zone) for zone in zones.select_related("changed_by", "team").order_by("name")[: limit + 1]]
     return Page(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
 
 
 def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
     """Those of `zones` that a search finds, as `zone_page` describes it."""
-    for word in _storable(search).split():
+    for word in words_of(_storable(search)):
         zones = zones.filter(_zone_matches(word))
     return zones
 
 
+def words_of(search: str) -> list[str]:
+    """The words of a search; quotes hold words together."""
+    return _WORD.findall(search)
+
+
 def trash_page(*, user: Person, after: str = "", limit: int = 100) -> Page[ZoneRow]:
     """Deleted zones, the newest first."""
-    zones = trash_visible_to(user).select_related("changed_by").order_by("-deleted_at", "-pk")
+    zones = trash_visible_to(user).select_related("changed_by", "team").order_by("-deleted_at", "-pk")
     at, _, pk = after.partition("~")
     if pk.isdecimal():
         try:
@@ -213,6 +225,10 @@ def _zone_matches(word: str) -> Q:
         value = word[4:]
         return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=_rdata_spellings(value)).values("zone"))
     text = word.lower()
+    if text.startswith("tag:"):
+        return Q(tags__contains=[text[4:].strip('"')])
+    if text.startswith("team:"):
+        return Q(team__name__iexact=text[5:].strip('"'))
     if not text.isascii():
         with suppress(BadName):  # then nothing has it, and the list says so
             text = names.parse(text).removesuffix(".")
@@ -248,6 +264,8 @@ def _zone_row(zone: Zone) -> ZoneRow:
         changed_at=zone.changed_at,
         changed_by=zone.changed_by.username if zone.changed_by else "",
         deleted_at=zone.deleted_at,
+        team=zone.team.name if zone.team else "",
+        tags=tuple(zone.tags),
     )
 
 

@@ -3,11 +3,13 @@
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from dnspanel.accounts.models import User
-from dnspanel.zones import access, edit
+from dnspanel.accounts.actors import actor_of_token
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
+from dnspanel.zones import access, draft, edit
 from dnspanel.zones.models import Zone
-from tests.dnspanel.zones.conftest import ZONE
-from tests.people import NOW
+from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
+from tests.people import NOW, make_person
 
 
 def test_everybody_with_an_account_reads_and_editors_edit(alice: User, bob: User, charlie: User, zone: Zone) -> None:
@@ -52,3 +54,74 @@ def test_a_deleted_zone_is_only_in_the_trash(bob: User, charlie: User, zone: Zon
         access.trashed_zone_for_restoring(charlie, zone.pk)
     with pytest.raises(access.Unknown):
         access.trashed_zone_for_restoring(bob, zone.pk + 1)
+
+
+def test_a_member_finds_the_zones_of_teams_and_grants_and_no_others(make_zone: MakeZone) -> None:
+    of_team, tagged, granted, other = (make_zone(name=f"{name}.test.") for name in ("team", "tag", "grant", "other"))
+    mia = make_person("mia", Role.MEMBER)
+    team = Team.objects.create(name="shop", created_at=NOW)
+    Membership.objects.create(team=team, user=mia, role=Role.EDITOR)
+    Zone.objects.filter(pk=of_team.pk).update(team=team)
+    Zone.objects.filter(pk=tagged.pk).update(tags=["blue"])
+    read, every = frozenset({Right.READ}), EVERY_RIGHT
+    for grant in (Grant(read, tags=frozenset({"blue"})), Grant(every, zones=frozenset({granted.pk}), names=("www",))):
+        GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=NOW)
+    assert {zone.name for zone in access.zones_visible_to(mia)} == {"team.test.", "tag.test.", "grant.test."}
+    with pytest.raises(access.Unknown):
+        access.zone_for_reading(mia, other.name)
+    with pytest.raises(access.Forbidden):
+        access.zone_for_editing(mia, tagged.name)
+    assert access.zone_for_editing(mia, granted.name) == granted
+    assert access.zone_for(mia, of_team.name, Right.DELETE_ZONE) == of_team
+    with pytest.raises(access.RightMissing, match=r"delete or restore the zone tag\.test"):
+        access.zone_for(mia, tagged.name, Right.DELETE_ZONE)
+
+
+def test_a_right_over_part_of_a_zone_changes_that_part_only(make_zone: MakeZone) -> None:
+    zone = make_zone("www 60 A 192.0.2.1")
+    mia = make_person("mia", Role.MEMBER)
+    grant = Grant(EVERY_RIGHT, zones=frozenset({zone.pk}), names=("www", "*.www"), types=frozenset({1}))
+    GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=NOW)
+    www, mail = rr("www 60 A 192.0.2.2"), rr("mail 60 A 192.0.2.2")
+    access.refuse_changes(mia, zone, [(www.name, 1, None, www)])
+    access.refuse_changes(None, zone, [(mail.name, 1, None, mail)])
+    access.refuse_changes(mia, zone, [(mail.name, 1, mail, mail)])  # nothing changes
+    with pytest.raises(access.RightMissing, match=r"add A mail\.example\.test\. in example\.test\."):
+        access.refuse_changes(mia, zone, [(www.name, 1, None, www), (mail.name, 1, None, mail)])
+    with pytest.raises(access.RightMissing):
+        draft.replace_rrset(author=mia, zone=zone, rrset=mail, now=NOW)
+    assert draft.replace_rrset(author=mia, zone=zone, rrset=www, now=NOW) is not None
+
+
+def test_new_zones_of_a_member_belong_to_the_team_that_allows_them(make_zone: MakeZone) -> None:
+    mia = make_person("mia", Role.MEMBER)
+    with pytest.raises(access.RightMissing):
+        edit.create_zone(name="new.test.", author=mia, channel="web", now=NOW)
+    one, two = (Team.objects.create(name=name, created_at=NOW) for name in ("one", "two"))
+    Membership.objects.create(team=one, user=mia, role=Role.EDITOR)
+    mia = User.objects.get(pk=mia.pk)
+    edit.create_zone(name="new.test.", author=mia, channel="web", now=NOW)
+    assert Zone.objects.get(name="new.test.").team == one
+    with pytest.raises(access.RightMissing):
+        edit.create_zone(name="newer.test.", author=mia, team=two, channel="web", now=NOW)
+    Membership.objects.create(team=two, user=mia, role=Role.EDITOR)
+    mia = User.objects.get(pk=mia.pk)
+    with pytest.raises(access.RightMissing):  # which of the two?
+        edit.create_zone(name="newer.test.", author=mia, channel="web", now=NOW)
+    edit.create_zone(name="newer.test.", author=mia, team=two, channel="web", now=NOW)
+
+
+def test_a_token_sees_what_its_scope_lets_through(alice: User, zone: Zone) -> None:
+    def sight(*scope: Grant) -> access.Sight | None:
+        actor = actor_of_token(Token(owner=alice, scope=[grant.to_json() for grant in scope]))
+        assert actor is not None
+        return access.sight_of(actor, zone)
+
+    txt = Grant(frozenset({Right.READ}), everywhere=True, names=("_acme*",), types=frozenset({16}))
+    assert access.sight_of(alice, zone) is None
+    assert sight(Grant(frozenset({Right.READ}), everywhere=True), txt) is None
+    limited = sight(txt, Grant(frozenset({Right.READ}), zones=frozenset({zone.pk + 1})))
+    assert limited is not None
+    assert limited("_acme-challenge.example.test.", 16)
+    assert not limited("www.example.test.", 16)
+    assert not limited("_acme-challenge.example.test.", 1)

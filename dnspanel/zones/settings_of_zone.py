@@ -1,0 +1,86 @@
+"""Tags and team of a zone: what lists filter by, and what grants hold on to. A verb module."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, actor_of
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import Team
+from dnspanel.zones import access
+from dnspanel.zones.errors import RightMissing, SettingsRefused, Unknown
+from dnspanel.zones.models import Zone
+
+MOST_TAGS = 50
+_TAG = re.compile(r"[a-z0-9._-]{1,40}")
+
+
+def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, author: Author, now: datetime) -> None:
+    """The zone has these tags and this team (None: no team), and the audit log says what it had before.
+
+    Raises RightMissing for who may not change the zone's settings, or would
+    gain a right over the zone by this change; SettingsRefused for a tag that
+    is none and for a team that the author may not choose.
+    """
+    wanted = canonical_tags(tags)
+    with transaction.atomic():
+        there = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
+        if there is None:
+            raise Unknown(zone.name)
+        access.require_right(author, there, Right.SETTINGS)
+        if team is not None and team.pk != there.team_id and team not in teams_to_choose_from(author):
+            raise SettingsRefused("team", f"You cannot give a zone to the team {team.name}.")
+        _refuse_gain(author, there, wanted, team)
+        if (wanted, team.pk if team else None) != (there.tags, there.team_id):
+            audit.record(
+                action="zone.settings", by=author, now=now, target=there.name,
+                tags=wanted, tags_before=there.tags,
+                team=team.name if team else "", team_before=there.team.name if there.team else "",
+            )  # fmt: skip
+            Zone.objects.filter(pk=there.pk).update(tags=wanted, team=team)
+    zone.tags, zone.team = wanted, team
+
+
+def canonical_tags(tags: Iterable[str]) -> list[str]:
+    """Lower case, sorted, each once; raises SettingsRefused for what is not a tag."""
+    found = sorted({tag.strip().lower() for tag in tags} - {""})
+    wrong = [tag for tag in found if not _TAG.fullmatch(tag)]
+    if wrong:
+        raise SettingsRefused("tags", f"{wrong[0][:60]} is not a tag: use 1 to 40 of a–z, 0–9, dot, dash, underscore.")
+    if len(found) > MOST_TAGS:
+        raise SettingsRefused("tags", f"At most {MOST_TAGS} tags; these are {len(found)}.")
+    return found
+
+
+def teams_to_choose_from(author: Author) -> list[Team]:
+    """The teams that this author may give a zone to: all, or those in which they may change settings themselves."""
+    teams = Team.objects.order_by("name")
+    actor = None if author is None else actor_of(author)
+    if author is None or (actor is not None and actor.may_everywhere(Right.SETTINGS)):
+        return list(teams)
+    if actor is None:
+        return []
+    return [team for team in teams if actor.may(Right.SETTINGS, zone_id=0, tags=(), team_id=team.pk)]
+
+
+def _refuse_gain(author: Author, zone: Zone, tags: list[str], team: Team | None) -> None:
+    """Nothing, or RightMissing: a grant that holds on to a tag must not be reached for by setting that tag."""
+    actor = None if author is None else actor_of(author)
+    if actor is None:
+        return
+    for layer in actor.layers:
+        held = [grant for grant in layer if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
+        reached = [grant for grant in layer if grant.covers_zone(zone.pk, tags, team.pk if team else None)]
+        for grant in reached:
+            for right in sorted(grant.rights):
+                if not any(_gives(mine, right, grant) for mine in held):
+                    raise RightMissing(right, zone.name)
+
+
+def _gives(mine: Grant, right: Right, grant: Grant) -> bool:
+    """Whether `mine` gives this right wherever `grant` does."""
+    same_limits = mine.names == grant.names and mine.types == grant.types
+    return right in mine.rights and (not mine.is_limited or same_limits)
