@@ -11,7 +11,7 @@ from typing import NamedTuple
 from django.db import transaction
 
 from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
-from dnspanel.transfer import plan, scan, stage
+from dnspanel.transfer import plan, rights, scan, stage
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones.bulk import BulkZone, ZoneChange, change_zones, create_ready_zones, existing_zones
 from dnspanel.zones.errors import NamesTaken
@@ -74,6 +74,9 @@ def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
     """Create the piece's new zones but those whose names are taken by now; False if their stage is gone."""
     creating = ImportZone.objects.filter(job=job, piece=piece.number, action=Action.CREATE).order_by("zone_id")
     zones = list(map(_Staged._make, creating.values_list(*_Staged._fields)))
+    if zones and not rights.rights_of(job).may_create:  # not any more, that is: the dry run said yes
+        _wait(job, piece, [zone.pk for zone in zones])
+        return True
     content = stage.read_stage(stage.stage_path(job.pk, piece.number), piece.stage_size, piece.stage_checksum)
     if zones and content is None:
         return False
@@ -97,7 +100,8 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
     create_ready_zones(
         zones=[BulkZone(zone.zone_id, zone.name, zone.serial, zone.rrsets) for zone in zones],
         rows=(bytes(content[zone.rows_offset : zone.rows_offset + zone.rows_size]) for zone in zones),
-        author=job.author, channel=Channel.IMPORT, now=now, reason=reason_of(job),
+        author=rights.actor_of_job(job), channel=Channel.IMPORT, now=now, reason=reason_of(job),
+        team=rights.rights_of(job).team,
         beside=lambda publication: _created(piece, publication, prepared),
     )  # fmt: skip
 
@@ -123,7 +127,7 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
         if effect.changes and not effect.faults
     ]
     change_zones(
-        changes=changes, author=job.author, channel=Channel.IMPORT, now=now, reason=reason_of(job),
+        changes=changes, author=rights.actor_of_job(job), channel=Channel.IMPORT, now=now, reason=reason_of(job),
         beside=lambda publication: _note_changed(piece, publication),
     )  # fmt: skip
 

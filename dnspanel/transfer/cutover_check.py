@@ -17,9 +17,10 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from dnspanel.accounts.actors import Actor, token_of, user_of
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.transfer import asking, cutover, delegation
+from dnspanel.transfer import asking, cutover, delegation, rights
 from dnspanel.transfer.asking import Answer, Question, Server
 from dnspanel.transfer.cutover import Difference
 from dnspanel.transfer.errors import SourceAway, TransferError, WrongState
@@ -41,6 +42,7 @@ from dnspanel.transfer.parents import Resolver
 from dnspanel.transfer.selection import EVERYTHING, Selection
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.access import zones_visible_to
+from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.models import Zone
 from replication import rdtypes
 
@@ -81,7 +83,7 @@ def create_check(
     *,
     server: str,
     port: int,
-    author: User,
+    author: User | Actor,
     now: datetime,
     job: ImportJob | None = None,
     selection: Selection = EVERYTHING,
@@ -95,11 +97,12 @@ def create_check(
     if not Node.objects.filter(state=NodeState.ACTIVE).exists():
         raise WrongState("There is no active node to compare the old server with.")
     with transaction.atomic(durable=True):
-        unfinished = CutoverCheck.objects.filter(author=author, state__in=UNFINISHED_STATES)
+        unfinished = CutoverCheck.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
         if unfinished.count() >= MOST_UNFINISHED:
             raise WrongState(f"{MOST_UNFINISHED} of your comparisons are not finished yet.")
         check = CutoverCheck.objects.create(
-            author=author,
+            author=user_of(author),
+            token=token_of(author),
             created_at=now,
             job=job,
             selection=selection.to_json(),
@@ -126,7 +129,7 @@ def unfinished_checks() -> list[int]:
 def run_check(check_id: int, *, parent_port: int = 53) -> str:
     """Every zone of the comparison is compared, unless it has ended or another worker is at it."""
     with locked(Lock.COMPARISON, check_id) as is_mine:
-        check = _unfinished(check_id).select_related("author").first()
+        check = _unfinished(check_id).select_related("author", "token").first()
         if check is None or not is_mine:
             return f"comparison={check_id}: {'nothing to do' if check is None else 'another worker is at it'}"
         started = time.monotonic()
@@ -137,9 +140,9 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
         except DatabaseError:
             raise  # PostgreSQL is away: the comparison is found again
         except Exception as exc:
-            sentence = str(exc) if isinstance(exc, TransferError) else f"A fault of the panel: {exc!r}"
+            sentence = str(exc) if isinstance(exc, TransferError | Forbidden) else f"A fault of the panel: {exc!r}"
             _unfinished(check_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=sentence)
-            if not isinstance(exc, TransferError):
+            if not isinstance(exc, TransferError | Forbidden):
                 raise
             return f"comparison={check_id} failed: {exc}"
         _unfinished(check_id).update(state=RunState.DONE, ended_at=timezone.now())
@@ -149,7 +152,8 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
 
 def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
     """The zones that are compared: those its author may see."""
-    zones = zones_visible_to(check.author) if check.author else Zone.objects.none()
+    author = rights.actor_of_job(check)
+    zones = Zone.objects.none() if author is None else zones_visible_to(author)
     if check.job_id is None:
         return Selection.from_json(check.selection).among(zones)
     imported = ImportZone.objects.filter(

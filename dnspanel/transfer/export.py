@@ -20,8 +20,8 @@ from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts.models import User
-from dnspanel.transfer import export_file
+from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.transfer import export_file, rights
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.export_file import Tally
 from dnspanel.transfer.export_rows import snapshot
@@ -31,6 +31,7 @@ from dnspanel.transfer.query_file import QueryOptions
 from dnspanel.transfer.selection import Selection
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.access import zones_visible_to
+from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.models import Zone
 
 KEPT = timedelta(hours=24)
@@ -58,20 +59,23 @@ def create_export(
     *,
     selection: Selection,
     format: str,
-    author: User | None,
+    author: Author,
     now: datetime,
     options: QueryOptions | None = None,
 ) -> ExportJob:
     """An export that waits for a worker; without an author it is the system's, of all zones there are.
 
-    Raises WrongState to a person who has several unfinished ones already.
+    Raises WrongState to a person who has several unfinished ones already, and
+    Forbidden to a token that sees only parts of zones.
     """
-    unfinished = ExportJob.objects.filter(author=author, state__in=UNFINISHED_STATES)
+    rights.refuse_partial_sight(author)
+    unfinished = ExportJob.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
     with transaction.atomic(durable=True):
         if author is not None and unfinished.count() >= MOST_UNFINISHED:
             raise WrongState(f"{MOST_UNFINISHED} of your exports are not finished yet: wait for one, or cancel it.")
         job = ExportJob.objects.create(
-            author=author,
+            author=user_of(author),
+            token=token_of(author),
             created_at=now,
             format=ExportFormat(format),
             selection=selection.to_json(),
@@ -94,7 +98,7 @@ def unfinished_exports() -> list[int]:
 
 def run_export(job_id: int) -> str:
     """The export is written, unless it has ended or another worker is at it; returns what came of it."""
-    job = _unfinished(job_id).select_related("author").first()
+    job = _unfinished(job_id).select_related("author", "token").first()
     if job is None:
         return f"export={job_id}: nothing to do"
     try:
@@ -108,7 +112,7 @@ def run_export(job_id: int) -> str:
         raise  # PostgreSQL is away: the job is found again
     except Exception as exc:
         _unfinished(job_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=_sentence(exc))
-        if not isinstance(exc, OSError):
+        if not isinstance(exc, OSError | Forbidden):
             raise
         return f"export={job_id} failed: {exc}"
 
@@ -138,7 +142,8 @@ def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
 
 def zones_of(job: ExportJob) -> "QuerySet[Zone]":
     """The zones that the export is about and that its author may see."""
-    zones = zones_visible_to(job.author) if job.author else Zone.objects.filter(deleted_at=None)
+    author = rights.actor_of_job(job)
+    zones = Zone.objects.filter(deleted_at=None) if author is None else zones_visible_to(author)
     return Selection.from_json(job.selection).among(zones)
 
 
@@ -208,4 +213,6 @@ def _file(path: Path) -> Iterator[Any]:
 def _sentence(exc: Exception) -> str:
     if isinstance(exc, OSError) and exc.strerror:
         return f"The file could not be written: {exc.strerror}."
+    if isinstance(exc, Forbidden):
+        return str(exc)
     return f"The export stopped at a fault of the panel: {exc.__class__.__name__}: {exc}"

@@ -13,9 +13,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.accounts.vault import encrypt_secret
-from dnspanel.transfer import read, scan, spool
+from dnspanel.transfer import read, rights, scan, spool
 from dnspanel.transfer.documents import Document, Options
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.models import (
@@ -45,7 +45,7 @@ def create_job(
     *,
     source: str,
     title: str,
-    author: User | None,
+    author: Author,
     now: datetime,
     parameters: Mapping[str, Any] | None = None,
     secret: Mapping[str, str] | None = None,
@@ -58,7 +58,8 @@ def create_job(
     if options is None:
         options = Options(nameservers="missing", soa="missing") if source in _PARTIAL else Options()
     job = ImportJob.objects.create(
-        title=title, author=author, created_at=now, phase_at=now, source=source, parameters=dict(parameters or {}),
+        title=title, author=user_of(author), token=token_of(author), created_at=now, phase_at=now,
+        source=source, parameters=dict(parameters or {}),
         secret=encrypt_secret(json.dumps(dict(secret)).encode()) if secret else None, options=options.to_json(),
         state=State.UPLOADING, form_id=form_id,
     )  # fmt: skip
@@ -68,7 +69,7 @@ def create_job(
 
 
 def create_paste(
-    *, title: str, text: bytes, zone: str, author: User | None, now: datetime, options: Options | None = None,
+    *, title: str, text: bytes, zone: str, author: Author, now: datetime, options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:  # fmt: skip
     """An import of one pasted zone file; `zone` is its canonical name, or "" if the text says it."""
@@ -82,7 +83,7 @@ def create_paste(
 
 
 def retry_failed(
-    *, job: ImportJob, texts: Mapping[int, str], author: User | None, now: datetime, form_id: UUID | None = None
+    *, job: ImportJob, texts: Mapping[int, str], author: Author, now: datetime, form_id: UUID | None = None
 ) -> ImportJob:
     """A new import of corrected zones: {id of an ImportZone of `job`: its text as it should be}."""
     if first := _job_of_form(form_id):
@@ -116,7 +117,7 @@ def create_of_documents(
     documents: Sequence[Document],
     source: str,
     title: str,
-    author: User | None,
+    author: Author,
     now: datetime,
     options: Options | None = None,
     retry_of: ImportJob | None = None,
@@ -125,7 +126,8 @@ def create_of_documents(
     """An import of these documents, which is scanned at once."""
     options = options or Options()
     job = ImportJob.objects.create(
-        title=title, author=author, created_at=now, phase_at=now, source=source, options=options.to_json(),
+        title=title, author=user_of(author), token=token_of(author), created_at=now, phase_at=now,
+        source=source, options=options.to_json(),
         retry_of=retry_of, state=State.UPLOADING, form_id=form_id, parameters=retry_of.parameters if retry_of else {},
     )  # fmt: skip
     read.spool_documents(job=job, documents=documents)
@@ -199,9 +201,9 @@ def start_plan(*, job: ImportJob, now: datetime) -> None:
     _move(job, (State.CHOOSING,), State.PLANNING, now)
 
 
-def start_apply(*, job: ImportJob, author: User | None, now: datetime) -> None:
+def start_apply(*, job: ImportJob, author: Author, now: datetime) -> None:
     """What the dry run showed is being published, in the name of `author`."""
-    _move(job, (State.PLANNED,), State.APPLYING, now, author=author)
+    _move(job, (State.PLANNED,), State.APPLYING, now, author=user_of(author), token=token_of(author))
 
 
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
@@ -237,9 +239,14 @@ def cancel(*, job: ImportJob, now: datetime) -> None:
     _move(job, states, State.CANCELLED, now, ended_at=now, secret=None)
 
 
-def start_undo(*, job: ImportJob, author: User | None, now: datetime) -> None:
-    """Everything that this import published is being taken back, where nobody changed it since."""
-    _move(job, (State.DONE, State.CANCELLED), State.UNDOING, now, author=author, ended_at=None)
+def start_undo(*, job: ImportJob, author: Author, now: datetime) -> None:
+    """Everything that this import published is being taken back, where nobody changed it since.
+
+    Raises RightMissing for who may not take back all of its zones.
+    """
+    rights.refuse_undo(job, author)
+    people = {"author": user_of(author), "token": token_of(author)}
+    _move(job, (State.DONE, State.CANCELLED), State.UNDOING, now, ended_at=None, **people)
 
 
 def delete_job(*, job: ImportJob) -> None:

@@ -44,6 +44,8 @@ class ImportJob(models.Model):
 
     title = models.TextField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    # The token by which the author acted, if it was one.
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField()
     source = models.CharField(max_length=16, choices=SourceKind)
     # What the source needs, without secrets: see each source's module.
@@ -236,6 +238,8 @@ class ExportJob(models.Model):
     """One export into a file, kept for a day. `export` writes it; its file lies in `export.exports_directory`."""
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    # The token by which the author acted, if it was one.
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField()
     format = models.CharField(max_length=8, choices=ExportFormat)
     selection: "models.JSONField[Any]" = models.JSONField(default=dict)  # a `selection.Selection`
@@ -264,6 +268,8 @@ class CutoverCheck(models.Model):
     """One comparison of an old server's answers with those of our nodes. `cutover_check` writes it."""
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    # The token by which the author acted, if it was one.
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField()
     # The import whose zones are compared; null: those of the selection.
     job = models.ForeignKey(ImportJob, null=True, on_delete=models.CASCADE, related_name="checks")

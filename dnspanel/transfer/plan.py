@@ -5,13 +5,13 @@ to be looked at. Zones that exist are compared RRset by RRset.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from django.conf import settings
 from django.db import connection, transaction
 
-from dnspanel.transfer import compare, scan, spool
+from dnspanel.transfer import compare, rights, scan, spool
 from dnspanel.transfer.documents import Fault, Options, ParsedZone
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones import rules
@@ -45,7 +45,7 @@ def begin_plan(*, job: ImportJob) -> None:
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute(_TAKEN, {"job": job.pk})
         taken = {piece for (piece,) in cursor.fetchall()}
-        if options.new == "skip":
+        if options.new == "skip" or not rights.rights_of(job).may_create:
             creating = ImportZone.objects.filter(job=job, action=Action.CREATE, choice="")
             taken.update(creating.values_list("piece", flat=True).distinct())
             creating.update(action="", added=0)
@@ -91,18 +91,24 @@ def effects(
 ) -> Iterator[tuple[ImportZone, Effect]]:
     """What importing each of these zones, which exist and have an action, would change now.
 
-    Their documents are parsed again: what an existing zone is compared with
-    is never older than the options.
+    A zone that the job's author may not see has one fault and no content. Their
+    documents are parsed again: what an existing zone is compared with is never
+    older than the options.
     """
-    parse = scan.parser_for(job)
+    parse, allowed = scan.parser_for(job), rights.rights_of(job)
     ordered = sorted(zones, key=lambda zone: (zone.piece, zone.document_offset))
     for number, of_piece in groupby(ordered, key=lambda zone: zone.piece):
         path = spool.spool_path(job.pk, number)
         for batch in _chunks(list(of_piece), _ZONES_AT_ONCE):
-            current = rrsets_of_zones([there[zone.name].id for zone in batch])
-            for zone in batch:
-                parsed = parse(spool.read_document(path, zone.document_offset))
-                yield zone, _effect(zone.action, parsed, current.get(there[zone.name].id, {}))
+            ids = [there[zone.name].id for zone in batch]
+            current, in_reach = rrsets_of_zones(ids), allowed.zones_in_reach(ids)
+            for zone, id in zip(batch, ids, strict=True):
+                if in_reach is not None and id not in in_reach:
+                    yield zone, Effect({}, {}, [rights.not_yours(zone.name)])
+                    continue
+                effect = _effect(zone.action, parse(spool.read_document(path, zone.document_offset)), current[id])
+                refusal = allowed.refusal(in_reach[id], effect.changes, effect.current) if in_reach else None
+                yield zone, replace(effect, faults=[refusal]) if refusal else effect
 
 
 def _effect(action: str, parsed: ParsedZone, current: Mapping[compare.Key, RRset]) -> Effect:
@@ -137,9 +143,13 @@ def _compare(
     job: ImportJob, piece: ImportPiece, undecided: Sequence[ImportZone], there: Mapping[str, ExistingZone]
 ) -> Iterator[Fault]:
     """Give each of these zones its counts; yield what stands against it."""
+    may_create = rights.rights_of(job).may_create
     for zone in undecided:
-        if zone.action == Action.CREATE:
+        if zone.action == Action.CREATE and may_create:
             zone.added = zone.rrsets
+        elif zone.action == Action.CREATE:
+            zone.action, zone.errors = Action.FAILED, 1
+            yield rights.may_not_create(zone.name)
     existing = [zone for zone in undecided if zone.action in (Action.MERGE, Action.REPLACE)]
     for zone, effect in effects(job, existing, there):
         zone.zone_id, zone.base_revision = there[zone.name].id, there[zone.name].revision

@@ -11,7 +11,7 @@ from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.transfer import compare, jobs, plan, scan, spool
+from dnspanel.transfer import compare, jobs, plan, rights, scan, spool
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.models import (
     ACTIVE_STATES,
@@ -39,9 +39,9 @@ MOST_DIFFS = 1_000
 
 
 def job_for(user: access.Person, pk: int) -> ImportJob:
-    """The import, for somebody who may edit zones. Raises Forbidden or Unknown."""
+    """The import, for who may edit zones and see this one. Raises Forbidden or Unknown."""
     access.require(user, Permission.EDIT)
-    job = ImportJob.objects.select_related("author", "retry_of").filter(pk=pk).first()
+    job = rights.jobs_visible_to(user).select_related("retry_of").filter(pk=pk).first()
     if job is None:
         raise Unknown(f"import {pk}")
     return job
@@ -60,7 +60,7 @@ class JobRow(NamedTuple):
 def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50) -> list[JobRow]:
     """The newest imports with ids below `before`, by two queries. Raises Forbidden."""
     access.require(user, Permission.EDIT)
-    found = ImportJob.objects.select_related("author").order_by("-pk")
+    found = rights.jobs_visible_to(user).order_by("-pk")
     page = list((found if before is None else found.filter(pk__lt=before))[:limit])
     totals = {
         job: (zones, records, errors, created + altered)

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from dnspanel.transfer import rights
 from dnspanel.transfer.apply import last_sequence, reason_of
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones.bulk import delete_zones, undo_zone_changes
@@ -48,7 +49,12 @@ def _delete_created(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
 
     zones = Revision.objects.filter(publication=piece.created_in).values_list("zone_id", "number")
     delete_zones(
-        zones=list(zones), author=job.author, channel=Channel.IMPORT, now=now, reason=_reason(job), beside=note
+        zones=list(zones),
+        author=rights.actor_of_job(job),
+        channel=Channel.IMPORT,
+        now=now,
+        reason=_reason(job),
+        beside=note,
     )
 
 
@@ -60,7 +66,12 @@ def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[s
 
     assert piece.changed_in is not None
     _, clashes = undo_zone_changes(
-        sequence=piece.changed_in, author=job.author, channel=Channel.IMPORT, now=now, reason=_reason(job), beside=note
+        sequence=piece.changed_in,
+        author=rights.actor_of_job(job),
+        channel=Channel.IMPORT,
+        now=now,
+        reason=_reason(job),
+        beside=note,
     )
     return {zone_name for zone_name, _, _ in clashes}
 

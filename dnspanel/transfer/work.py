@@ -21,6 +21,7 @@ from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.locks import Lock, locked
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, ImportPiece, PieceState, State
 from dnspanel.transfer.sources import open_source
+from dnspanel.zones.errors import Forbidden
 
 # A worker lets other jobs have their turn after this long.
 TURN_SECONDS = 20.0
@@ -45,7 +46,7 @@ def work_on_import(job_id: int) -> Turn:
         until = time.monotonic() + TURN_SECONDS
         units = 0
         while time.monotonic() < until:
-            job = ImportJob.objects.select_related("author").filter(pk=job_id, state__in=ACTIVE_STATES).first()
+            job = ImportJob.objects.select_related("author", "token").filter(pk=job_id, state__in=ACTIVE_STATES).first()
             if job is None or job.paused:
                 return Turn(f"import={job_id} units={units}: nothing to do")
             try:
@@ -54,7 +55,7 @@ def work_on_import(job_id: int) -> Turn:
                 raise  # PostgreSQL is away: the same unit is tried again
             except Exception as exc:
                 _stop(job, exc)
-                if not isinstance(exc, TransferError | OSError):
+                if not isinstance(exc, TransferError | Forbidden | OSError):
                     raise
                 return Turn(f"import={job_id} stopped: {exc}")
             units += done

@@ -47,9 +47,9 @@ class Unknown(ZoneError):
 class Forbidden(ZoneError):
     """The person lacks a permission."""
 
-    def __init__(self, permission: Permission) -> None:
+    def __init__(self, permission: Permission, why: str = "") -> None:
         self.permission = permission
-        super().__init__(f"You may not {permission.value}.")
+        super().__init__(why or f"You may not {permission.value}.")
 
 
 _ACTS = {
@@ -67,10 +67,9 @@ class RightMissing(Forbidden):
     """A person or token lacks a right over a zone, or over one of its RRsets."""
 
     def __init__(self, right: Right, zone_name: str, name: str = "", type: int = 0) -> None:
-        self.permission = Permission.EDIT
         self.right, self.zone_name, self.name, self.type = right, zone_name, name, type
         what = f"{rdata.type_to_text(type)} {name} in {zone_name}" if name else zone_name
-        ZoneError.__init__(self, f"You may not {_ACTS[right]} {what}.")
+        super().__init__(Permission.EDIT, f"You may not {_ACTS[right]} {what.rstrip('.')}.")
 
 
 class RevisionMoved(ZoneError):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import jobs, work
+from dnspanel.transfer import jobs, rights, work
 from dnspanel.transfer.documents import Document, Options
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
 from dnspanel.zones.models import RRset as StoredRRset
@@ -49,7 +49,7 @@ def import_all(job: ImportJob) -> ImportJob:
     jobs.start_plan(job=job, now=NOW)
     work_through(job)
     assert job.state == State.PLANNED, job.failure
-    jobs.start_apply(job=job, author=job.author, now=NOW)
+    jobs.start_apply(job=job, author=rights.actor_of_job(job), now=NOW)
     return work_through(job)
 
 

@@ -13,7 +13,7 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import export, export_file
+from dnspanel.transfer import export, export_file, rights
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.export_rows import snapshot
 from dnspanel.transfer.locks import Lock
@@ -91,7 +91,9 @@ def test_a_person_who_was_shut_out_gets_nothing(zones: None, alice: User) -> Non
     job = make_export(alice)
     User.objects.filter(pk=alice.pk).update(is_active=False)
     export.run_export(job.pk)
-    assert written(job) == b""
+    job.refresh_from_db()
+    assert (job.state, job.failure) == ("failed", rights.NOBODY)
+    assert not export.export_path(job).exists()
 
 
 def test_an_export_shows_one_moment(zones: None, make_zone: MakeZone) -> None:

@@ -1,0 +1,113 @@
+"""What an import or export may do: no more than whoever made it, asked again at each of its steps."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token
+from dnspanel.accounts.grants import RECORD_RIGHTS, Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.transfer import compare
+from dnspanel.transfer.documents import Fault
+from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob, ImportPiece
+from dnspanel.zones import access
+from dnspanel.zones.errors import Forbidden, RightMissing
+from dnspanel.zones.models import Revision, Zone
+from replication.rrset import RRset
+
+_WHOLE = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
+NOBODY = "Whoever made this may not do it any more: the account is closed or the token was revoked."
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRights:
+    """What an import may do. `actor` is None when that is everything: the panel's own, and editors' of all zones."""
+
+    actor: Actor | None
+    may_create: bool
+    team: Team | None  # that new zones belong to
+
+    def zones_in_reach(self, zone_ids: Collection[int]) -> dict[int, Zone] | None:
+        """Those of these zones that it may know about, by id; None: all of them."""
+        if self.actor is None:
+            return None
+        return access.zones_visible_to(self.actor).in_bulk(zone_ids)
+
+    def refusal(self, zone: Zone, changes: compare.Changes, current: Mapping[compare.Key, RRset]) -> Fault | None:
+        """What stands against these changes of a zone in reach."""
+        try:
+            access.refuse_changes(self.actor, zone, ((*key, current.get(key), new) for key, new in changes.items()))
+        except RightMissing as refusal:
+            return _fault(zone.name, str(refusal))
+        return None
+
+
+def actor_of_job(job: ImportJob | ExportJob | CutoverCheck) -> Author:
+    """Whoever made the job, as they are now; None for the panel's own. Raises Forbidden if they are nobody any more."""
+    if job.author is None:
+        return None
+    actor = actor_of_token(job.token) if job.token else actor_of(job.author)
+    if actor is None or (job.token and job.token.revoked_at):
+        raise Forbidden(Permission.EDIT, NOBODY)
+    return actor
+
+
+def rights_of(job: ImportJob) -> ImportRights:
+    """What this import may do now. Raises Forbidden as `actor_of_job`."""
+    author = actor_of_job(job)
+    if author is None or not isinstance(author, Actor) or all(map(author.may_everywhere, _WHOLE)):
+        return ImportRights(None, True, None)
+    try:
+        return ImportRights(author, True, access.team_for_new_zone(author, None, ""))
+    except RightMissing:
+        return ImportRights(author, False, None)
+
+
+def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
+    """All imports to who may edit every zone, else one's own; a narrow token sees those that it made."""
+    actor = actor_of(person)
+    jobs = ImportJob.objects.select_related("author", "token")
+    if actor is None:
+        return jobs.none()
+    if all(map(actor.may_everywhere, _WHOLE)):
+        return jobs
+    return jobs.filter(Q(author=actor.user) if actor.token is None else Q(token=actor.token))
+
+
+def refuse_undo(job: ImportJob, person: Author) -> None:
+    """Nothing, or RightMissing if the import published zones that this person may not take back."""
+    actor = None if person is None else actor_of(person)
+    if person is None or (actor is not None and actor.may_everywhere(Right.DELETE_ZONE)):
+        return
+    pieces = ImportPiece.objects.filter(job=job)
+    for right, column in ((Right.DELETE_ZONE, "created_in"), (Right.CHANGE, "changed_in")):
+        published = pieces.exclude(**{column: None}).values(column)
+        zones = Revision.objects.filter(publication__in=published).values("zone_id")
+        mine = access.zones_within_reach(actor or person, right) if actor else Zone.objects.none()
+        other = Zone.objects.filter(pk__in=zones).exclude(pk__in=mine.values("pk")).first()
+        if other is not None:
+            raise RightMissing(right, other.name)
+
+
+def refuse_partial_sight(author: Author) -> None:
+    """Nothing, or Forbidden for a token that may see only parts of zones: a file of parts would look like the whole."""
+    if isinstance(author, Actor) and author.scope is not None:
+        reading = [grant for grant in author.scope if Right.READ in grant.rights]
+        if not reading or any(grant.is_limited for grant in reading):
+            raise Forbidden(Permission.READ, "This token sees only parts of zones, so it cannot export them.")
+
+
+def not_yours(zone: str) -> Fault:
+    """What stands against importing a zone that exists out of the author's reach."""
+    return _fault(zone, "The zone exists already, and you may not see it.")
+
+
+def may_not_create(zone: str) -> Fault:
+    """What stands against importing a new zone for who may not create zones."""
+    return _fault(zone, "You may not create zones.")
+
+
+def _fault(zone: str, reason: str) -> Fault:
+    return Fault("", 0, 0, "", reason, "not-allowed", zone=zone)
