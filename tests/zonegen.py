@@ -9,11 +9,11 @@ against `rrset.make`.
 import io
 import random
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, repeat
 from pathlib import Path
 
-from replication import rdtypes
+from replication import rdata, rdtypes
 from replication.rrset import RRset
 
 # SOA, two NS, two A at the apex and www, MX, two TXT: what even the smallest zone has.
@@ -178,14 +178,33 @@ def write_archive(path: Path, zones: int, records: int, seed: int = 1, prefix: s
 
 def write_named_conf(directory: Path, zones: int, records: int, seed: int = 1, prefix: str = "zone") -> Path:
     """The same as files in a directory, with a named.conf that names them; returns its path."""
+    return write_files(directory, zone_files(zones, records, seed, prefix))
+
+
+def write_estate(directory: Path, zones: int, records: int) -> Path:
+    """The zones of `estate` as files in a directory, with a named.conf that names them; returns its path."""
+    return write_files(directory, ((name, zone_text(rrsets).encode()) for name, rrsets in estate(zones, records)))
+
+
+def write_files(directory: Path, files: Iterable[tuple[str, bytes]]) -> Path:
+    """Each zone's file in the directory, and a named.conf that names them; returns its path."""
     conf = [f'options {{ directory "{directory}"; }};\n']
-    for name, content in zone_files(zones, records, seed, prefix):
+    for name, content in files:
         file = directory / f"{name}zone"
         file.write_bytes(content)
         conf.append(f'zone "{name[:-1]}" {{ type master; file "{file.name}"; }};\n')
-    found = directory / "named.conf"
-    found.write_text("".join(conf))
-    return found
+    path = directory / "named.conf"
+    path.write_text("".join(conf))
+    return path
+
+
+def zone_text(rrsets: Iterable[RRset]) -> str:
+    """RRsets as a zone file, one record a line."""
+    return "".join(
+        f"{rrset.name} {rrset.ttl} IN {rdata.type_to_text(rrset.type)} {text}\n"
+        for rrset in rrsets
+        for text in rrset.rdata
+    )
 
 
 def count_records(rrsets: Sequence[RRset]) -> int:
