@@ -40,8 +40,9 @@ RUN python -m compileall -q dnspanel replication \
     && PANEL_SECRET_KEY=build PANEL_MASTER_KEY=build PANEL_DATABASE=postgresql:// PANEL_REDIS_URL=redis:// \
        python manage.py collectstatic --noinput --verbosity 0 --skip-checks
 USER dnspanel
-CMD ["uvicorn", "dnspanel.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off", \
-     "--no-access-log", "--no-server-header", "--timeout-graceful-shutdown", "2"]
+CMD ["gunicorn", "dnspanel.wsgi", "--bind", "0.0.0.0:8000", "--preload", "--workers", "2", "--worker-class", "gthread", \
+     "--threads", "16", "--keep-alive", "75", "--graceful-timeout", "2", "--limit-request-line", "8190", \
+     "--worker-tmp-dir", "/dev/shm", "--no-control-socket", "--log-level", "warning"]
 EXPOSE 8000
 
 

@@ -6,7 +6,7 @@ Each id stays what it is for ever.
 
 import os
 from collections.abc import Sequence
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -57,6 +57,22 @@ def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
         hint = "Put the panel behind TLS and give its https address."
         message = "PANEL_URL is http: passwords and sessions can be read on the way."
         return [Warning(message, hint=hint, id="dnspanel.W001")]
+    return []
+
+
+@register(Tags.security)
+def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E008: no request could be answered. W002: everybody would seem to come from the proxy."""
+    for network in settings.TRUSTED_PROXIES:
+        try:
+            ip_network(network)
+        except ValueError:
+            hint = "Give addresses or networks with commas between them, such as 127.0.0.1,10.0.0.0/24"
+            return [Error(f"PANEL_TRUSTED_PROXIES: {network} is not a network.", hint=hint, id="dnspanel.E008")]
+    if settings.PANEL_URL.startswith("https://") and not settings.TRUSTED_PROXIES:
+        message = "PANEL_URL is https, so a proxy stands before the panel, and PANEL_TRUSTED_PROXIES names none."
+        hint = "Name it: otherwise limits, the audit log and tokens bound to networks see the proxy's address only."
+        return [Warning(message, hint=hint, id="dnspanel.W002")]
     return []
 
 

@@ -61,6 +61,8 @@ PANEL_URL = envstr("PANEL_URL", "http://127.0.0.1:8000").rstrip("/")
 ALLOWED_HOSTS = envlist("PANEL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 BEHIND_TLS = PANEL_URL.startswith("https://")
 CSRF_TRUSTED_ORIGINS = [PANEL_URL]
+# Networks of reverse proxies; only what these say in X-Forwarded-For is believed.
+TRUSTED_PROXIES = envlist("PANEL_TRUSTED_PROXIES", "")
 
 # Zone policy
 ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", False)
@@ -69,6 +71,14 @@ DEFAULT_HOSTMASTER = envstr("PANEL_DEFAULT_HOSTMASTER", "hostmaster.example.net.
 
 # How many requests a token may make in a minute, unless the token says otherwise.
 API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))
+
+# Webhooks go to public addresses over https; besides, to these networks, and with OUTBOUND_HTTP over http too.
+OUTBOUND_NETWORKS = envlist("PANEL_OUTBOUND_NETWORKS", "")
+OUTBOUND_HTTP = envbool("PANEL_OUTBOUND_HTTP", False)
+
+# Where the gateway takes DNS UPDATE and AXFR.
+UPDATE_HOST = envstr("PANEL_UPDATE_HOST", "127.0.0.1")
+UPDATE_PORT = int(envstr("PANEL_UPDATE_PORT", "5340"))
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -89,6 +99,7 @@ INSTALLED_APPS = [
     "dnspanel.fleet",
     "dnspanel.webhooks",
     "dnspanel.api",
+    "dnspanel.gateway",
     "dnspanel.web",
     "dnspanel.demo",
 ]
@@ -97,6 +108,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dnspanel.accounts.request_origin.RequestOriginMiddleware",
+    "dnspanel.api.throttle.AllowanceHeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -110,7 +122,7 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "dnspanel.urls"
-ASGI_APPLICATION = "dnspanel.asgi.application"
+WSGI_APPLICATION = "dnspanel.wsgi.application"
 
 TEMPLATES = [
     {
@@ -172,6 +184,7 @@ CELERY_TASK_DEFAULT_QUEUE = "push"
 CELERY_TASK_ROUTES = {
     "dnspanel.publish.*": {"queue": "publish"},
     "dnspanel.fleet.*": {"queue": "push"},
+    "dnspanel.webhooks.*": {"queue": "push"},
     "dnspanel.transfer.*": {"queue": "bulk"},
 }
 # Celery would close the database connection around every task; our tasks keep it, as long as CONN_MAX_AGE allows.
@@ -187,11 +200,14 @@ CELERY_BEAT_SCHEDULE = {
     "drive-transfers": {"task": "dnspanel.transfer.tasks.drive_transfers", "schedule": 2.0, "options": {"expires": 5}},
     "forget-old-files": {"task": "dnspanel.transfer.tasks.forget_old_files", "schedule": 3600.0},
     "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
+    "notice-events": {"task": "dnspanel.webhooks.tasks.notice_events", "schedule": 2.0, "options": {"expires": 5}},
+    "forget-old-deliveries": {"task": "dnspanel.webhooks.tasks.forget_old_deliveries", "schedule": 86_400.0},
 }
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["dnspanel.api.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["dnspanel.api.authentication.HasToken"],
+    "DEFAULT_THROTTLE_CLASSES": ["dnspanel.api.throttle.TokenThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "UNAUTHENTICATED_USER": None,

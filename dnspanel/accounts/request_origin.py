@@ -1,22 +1,46 @@
-"""From where each request comes, for the audit log and for the answer's `X-Request-ID`."""
+"""From where each request comes: for tokens that are bound to networks, the audit log and `X-Request-ID`."""
 
 from collections.abc import Callable
+from functools import cached_property
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from uuid import uuid4
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from dnspanel.accounts import audit
 
 
 class RequestOriginMiddleware:
-    """Every request has an id, and `audit.origin()` knows it and the sender's address."""
+    """Every request has an id, `REMOTE_ADDR` is its sender's address, and `audit.origin()` knows both.
+
+    A sender behind reverse proxies is the last one in X-Forwarded-For that is
+    not such a proxy itself; what others write there is not believed.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        if self._proxies and (forwarded := request.META.get("HTTP_X_FORWARDED_FOR")):
+            request.META["REMOTE_ADDR"] = self._sender(request.META["REMOTE_ADDR"], forwarded)
         origin = audit.Origin(request.META.get("REMOTE_ADDR") or None, str(uuid4()))
         with audit.coming_from(origin):
             response = self.get_response(request)
         response["X-Request-ID"] = origin.request_id
         return response
+
+    @cached_property
+    def _proxies(self) -> list[IPv4Network | IPv6Network]:
+        return [ip_network(network) for network in settings.TRUSTED_PROXIES]
+
+    def _sender(self, connected: str, forwarded: str) -> str:
+        sender = connected
+        for before in reversed(forwarded.split(",")):
+            if not any(ip_address(sender) in proxy for proxy in self._proxies):
+                break
+            try:
+                sender = str(ip_address(before.strip()))
+            except ValueError:  # not an address: whoever wrote it is the last one that we know
+                break
+        return sender

@@ -1,16 +1,9 @@
-"""Files as answers: of a known length, resumable (one `Range`), read a piece at a time.
-
-What is no longer than a piece is an answer like any other. Longer ones are
-asynchronous iterators under ASGI, where Django would read a synchronous one
-to its end before it sends the first byte.
-"""
+"""Files as answers: of a known length, resumable (one `Range`), read a piece at a time."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO
 
-from asgiref.sync import sync_to_async
-from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
@@ -39,8 +32,7 @@ def file_response(
         with file:
             response = HttpResponse(file.read(len(asked)), status=status, content_type=content_type)
     else:
-        pieces = _Pieces(file, len(asked)) if isinstance(request, ASGIRequest) else _SyncPieces(file, len(asked))
-        response = StreamingHttpResponse(pieces, status=status, content_type=content_type)
+        response = StreamingHttpResponse(_Pieces(file, len(asked)), status=status, content_type=content_type)
     response["Content-Length"] = str(len(asked))
     disposition = content_disposition_header(as_attachment=True, filename=name)
     assert disposition is not None
@@ -66,31 +58,17 @@ def _asked_part(request: HttpRequest, size: int, tag: str) -> range | None:
     return range(min(int(first), size), min(int(last) + 1, size) if last else size)
 
 
-class _File:
-    """The next `left` bytes of a file."""
+class _Pieces:
+    """The next `left` bytes of a file, a piece at a time."""
 
     def __init__(self, file: BinaryIO, left: int) -> None:
         self._file = file
         self._left = left
 
-    def read(self) -> bytes:
-        """The next piece; empty at the end."""
-        piece = self._file.read(min(self._left, _PIECE))
-        self._left -= len(piece)
-        return piece
+    def __iter__(self) -> Iterator[bytes]:
+        while piece := self._file.read(min(self._left, _PIECE)):
+            self._left -= len(piece)
+            yield piece
 
     def close(self) -> None:
         self._file.close()
-
-
-class _SyncPieces(_File):
-    def __iter__(self) -> Iterator[bytes]:
-        while piece := self.read():
-            yield piece
-
-
-class _Pieces(_File):
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = sync_to_async(self.read, thread_sensitive=False)
-        while piece := await read():
-            yield piece

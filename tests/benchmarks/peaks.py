@@ -105,7 +105,7 @@ def _name(words: list[str]) -> str:
         (r"(ns\d)/agent", r"agent \1"),
         (r"(ns\d)/pdns", r"pdns_server \1"),
         (r"manage\.py (\w+)", r"\1"),
-        (r"(uvicorn|redis-server|supervisord)", r"\1"),
+        (r"(gunicorn|redis-server|supervisord)", r"\1"),
     ):
         if found := re.search(pattern, line):
             return found.expand(name)

@@ -11,6 +11,7 @@ EVERY_CHECK = (
     checks.check_master_key,
     checks.check_secret_key,
     checks.check_panel_url,
+    checks.check_trusted_proxies,
     checks.check_zone_defaults,
     checks.check_directories,
 )
@@ -27,6 +28,7 @@ def right_settings(settings: Any, tmp_path: Path) -> None:
     settings.SECRET_KEY = "s" * 50
     settings.MASTER_KEY = "q2Vt8r1Yb9gGm3wq0sUu7Zr3t5yXv1KcN8dPfEhJlAo="
     settings.PANEL_URL = "https://panel.test"
+    settings.TRUSTED_PROXIES = ["192.0.2.1"]
     settings.PUBLISHER_DIR = tmp_path / "var" / "publisher"
 
 
@@ -38,6 +40,8 @@ def test_right_settings_are_passed_over() -> None:
     ("name", "value", "ids"),
     [
         ("MASTER_KEY", "not a key", ["dnspanel.E001"]),
+        ("TRUSTED_PROXIES", ["proxy"], ["dnspanel.E008"]),
+        ("TRUSTED_PROXIES", [], ["dnspanel.W002"]),
         ("SECRET_KEY", "s" * 49, ["dnspanel.E002"]),
         ("SECRET_KEY", "q2Vt8r1Yb9gGm3wq0sUu7Zr3t5yXv1KcN8dPfEhJlAo=", ["dnspanel.E002", "dnspanel.E003"]),
         ("PANEL_URL", "panel.test", ["dnspanel.E004"]),

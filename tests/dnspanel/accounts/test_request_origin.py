@@ -1,5 +1,8 @@
 """Each request has an origin."""
 
+from typing import Any
+
+import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
@@ -21,3 +24,30 @@ def test_the_request_and_its_answer_have_one_id() -> None:
     assert [first["X-Request-ID"], second["X-Request-ID"]] == [origin.request_id for origin in seen]
     assert first["X-Request-ID"] != second["X-Request-ID"]
     assert audit.origin() == audit.Origin()
+
+
+@pytest.mark.parametrize(
+    ("connected", "forwarded", "sender"),
+    [
+        ("192.0.2.1", "198.51.100.7", "192.0.2.1"),  # no proxy of ours: not believed
+        ("127.0.0.1", "198.51.100.7", "198.51.100.7"),
+        ("127.0.0.1", "203.0.113.9, 198.51.100.7", "198.51.100.7"),  # what the sender wrote before is not believed
+        ("127.0.0.1", "198.51.100.7, 10.0.0.5", "198.51.100.7"),
+        ("10.0.0.5", "2001:db8::1", "2001:db8::1"),
+        ("127.0.0.1", "unknown", "127.0.0.1"),
+        ("127.0.0.1", "", "127.0.0.1"),
+    ],
+)
+def test_behind_a_proxy_the_sender_is_the_one_that_the_proxy_saw(
+    settings: Any, connected: str, forwarded: str, sender: str
+) -> None:
+    settings.TRUSTED_PROXIES = ["127.0.0.1", "10.0.0.0/8"]
+    seen: list[str | None] = []
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        seen.append(audit.origin().address)
+        return HttpResponse(request.META["REMOTE_ADDR"])
+
+    request = RequestFactory().get("/", REMOTE_ADDR=connected, HTTP_X_FORWARDED_FOR=forwarded)
+    assert RequestOriginMiddleware(answer)(request).content.decode() == sender
+    assert seen == [sender]

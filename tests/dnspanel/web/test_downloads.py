@@ -1,11 +1,9 @@
-"""Files as answers, under WSGI (as the test client asks) and under ASGI (as uvicorn does)."""
+"""Files as answers."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.handlers.asgi import ASGIRequest
 from django.http.response import HttpResponseBase
 from django.test import RequestFactory
 
@@ -83,17 +81,10 @@ def test_a_file_without_a_tag_has_no_parts(file: Any) -> None:
     assert body(response) == TEXT
 
 
-def test_uvicorn_gets_it_a_piece_at_a_time(file: Any) -> None:
-    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"range", b"bytes=10-700000")]}
-
-    async def read() -> list[bytes]:
-        request = ASGIRequest(scope, None)
-        response = file_response(request, file, size=len(TEXT), name="a", content_type="b", tag="c")
-        pieces = [piece async for piece in response]  # type: ignore[attr-defined]
-        response.close()
-        return pieces
-
-    pieces = asyncio.run(read())
+def test_a_long_file_comes_a_piece_at_a_time(file: Any) -> None:
+    response = answer(file, Range="bytes=10-700000")
+    pieces = list(response)
+    response.close()
     assert b"".join(pieces) == TEXT[10:700_001]
     assert len(pieces) == 3
     assert file.closed
