@@ -81,7 +81,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
 
 
 def _publication(sequence: int) -> Publication:
-    found = Publication.objects.select_related("author").filter(sequence=sequence).first()
+    found = Publication.objects.select_related("author", "token").filter(sequence=sequence).first()
     if found is None:
         raise access.Unknown(f"publication {sequence}")
     return found

@@ -46,7 +46,7 @@ class HistoryRow:
     revision_id: int
     number: int
     at: datetime
-    author: str  # username, or nothing
+    author: str  # `Publication.by`
     channel: str
     kind: str
     serial: int
@@ -100,7 +100,8 @@ def _records(rrset: RRset | None) -> dict[tuple[str, bool], None]:
 
 def revisions_below(zone: Zone, before: int | None, limit: int) -> list[HistoryRow]:
     """The newest revisions with numbers below `before` (None: all)."""
-    revisions = Revision.objects.filter(zone=zone).select_related("publication__author").order_by("-number")
+    people = ("publication__author", "publication__token")
+    revisions = Revision.objects.filter(zone=zone).select_related(*people).order_by("-number")
     if before is not None:
         revisions = revisions.filter(number__lt=before)
     return [history_row(revision) for revision in revisions[:limit]]
@@ -115,7 +116,8 @@ def revision_changes(*, revision: Revision) -> tuple[RRsetDiff, ...]:
 def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple[tuple[HistoryRow, RRsetDiff], ...]:
     """How one RRset came to be what it is, the newest change first."""
     changes = Change.objects.filter(revision__zone=zone, owner_key=relative_key(name, zone.name), type=type)
-    newest = changes.select_related("revision__publication__author").order_by("-revision__number")[:limit]
+    people = ("revision__publication__author", "revision__publication__token")
+    newest = changes.select_related(*people).order_by("-revision__number")[:limit]
     return tuple((history_row(change.revision), diff(rrset_before(change), rrset_after(change))) for change in newest)
 
 
@@ -139,13 +141,13 @@ def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:
 
 
 def history_row(revision: Revision) -> HistoryRow:
-    """The revision as a list shows it; its publication and author must be loaded."""
+    """The revision as a list shows it; its publication, author and token must be loaded."""
     publication = revision.publication
     return HistoryRow(
         revision_id=revision.pk,
         number=revision.number,
         at=publication.at,
-        author=publication.author.username if publication.author else "",
+        author=publication.by,
         channel=publication.channel,
         kind=revision.kind,
         serial=revision.serial,

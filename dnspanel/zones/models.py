@@ -56,6 +56,13 @@ class Publication(models.Model):
     # Given by the form: the same form sent twice is one publication.
     form_id = models.UUIDField(null=True, unique=True)
 
+    @property
+    def by(self) -> str:
+        """Who published it, for people to read: a name, and the token's purpose; nothing for the panel itself."""
+        if self.author is None:
+            return ""
+        return f"{self.author.username} with {self.token.purpose}" if self.token else self.author.username
+
 
 class Zone(models.Model):
     """A zone; its id is also PowerDNS's domain id and is never used twice."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import Token, User
 from dnspanel.zones import edit
 from dnspanel.zones.models import Change, LogHead, Publication, Revision, RRset, Zone
 from tests.dnspanel.zones.conftest import ZONE, MakeZone
@@ -179,3 +179,10 @@ def test_a_cname_is_alone_in_small_and_in_large_statements(zone: Zone, make_zone
     with refused("must be alone"), transaction.atomic():
         write("n1", 5, "x.example.net.")
     write("h", 1, "192.0.2.1")
+
+
+def test_a_publication_says_who_made_it_and_with_which_token(alice: User) -> None:
+    token = Token(owner=alice, purpose="CI")
+    assert Publication(author=alice).by == "alice"
+    assert Publication(author=alice, token=token).by == "alice with CI"
+    assert Publication().by == ""
