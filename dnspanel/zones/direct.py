@@ -18,7 +18,7 @@ from dnspanel.zones.errors import NothingToPublish, RevisionMoved, Unknown, Zone
 from dnspanel.zones.log import publication_of_form
 from dnspanel.zones.merge import Edit, Key
 from dnspanel.zones.models import Publication, Zone
-from dnspanel.zones.plan import ZonePlan, plan_zones
+from dnspanel.zones.plan import Seen, ZonePlan, plan_zones
 from dnspanel.zones.revision import Accepted
 from replication.rrset import RRset, make
 
@@ -168,17 +168,17 @@ def plan_wishes(wishes: Sequence[Wish]) -> tuple[ZonePlan, ...]:
             raise Unknown(wish.zone.name)
         if wish.at_revision is not None and zone.revision != wish.at_revision:
             raise RevisionMoved(zone.name, expected=wish.at_revision, found=zone.revision)
-    there = _there(wishes, locked)
+    seen = _seen(wishes, locked)
     edits = {}
     for wish in wishes:
-        here = there[wish.zone.pk]
+        here = seen[wish.zone.pk].rrsets
         wanted = wish.decide(here)
         changes = [Edit(None, *key, base=here.get(key), wanted=rrset) for key, rrset in wanted.items()]
         edits[wish.zone.pk] = (locked[wish.zone.pk], changes)
-    return plan_zones(edits)
+    return plan_zones(edits, seen)
 
 
-def _there(wishes: Sequence[Wish], zones: Mapping[int, Zone]) -> dict[int, There]:
+def _seen(wishes: Sequence[Wish], zones: Mapping[int, Zone]) -> dict[int, Seen]:
     """What each wish wants to see: by one query for names, and one for whole zones."""
     some = {wish.zone.pk: (zones[wish.zone.pk].name, wish.names) for wish in wishes if wish.names is not None}
     whole = [wish.zone.pk for wish in wishes if wish.names is None]
@@ -187,4 +187,4 @@ def _there(wishes: Sequence[Wish], zones: Mapping[int, Zone]) -> dict[int, There
         found.update(store_rrsets.rrsets_at_names(some))
     if whole:
         found.update(store_rrsets.rrsets_of_zones(whole))
-    return found
+    return {wish.zone.pk: Seen(wish.names, found[wish.zone.pk]) for wish in wishes}

@@ -5,11 +5,12 @@
 says nothing about.
 """
 
+import socket
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 
 from dnspanel.zones import mail_rules
 from replication import names, rdata, rdtypes
@@ -22,13 +23,17 @@ MAX_CHAIN = 16
 _ADDRESSES = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.ALIAS))
 _HOST_TARGETS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 _AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
-_PRIVATE = [
-    ip_network(network)
-    for network in (
-        *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
-        *("fc00::/7", "fe80::/10", "::1/128"),
+# (netmask, network) as numbers: `ipaddress` objects cost more than all other rules of an address together.
+_PRIVATE = {
+    family: [(int(network.netmask), int(network.network_address)) for network in map(ip_network, networks)]
+    for family, networks in (
+        (
+            socket.AF_INET,
+            ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
+        ),
+        (socket.AF_INET6, ("fc00::/7", "fe80::/10", "::1/128")),
     )
-]
+}
 
 
 class Severity(StrEnum):
@@ -68,6 +73,16 @@ class Neighbourhood:
     def at(self, name: str) -> dict[int, RRset]:
         return self.by_name.get(name, {})
 
+    @cached_property
+    def has_cuts(self) -> bool:
+        """Whether anything is delegated or redirected here, so that names may lie below it; most zones have neither."""
+        return any(type_ == rdtypes.DNAME or (type_ == rdtypes.NS and name != self.zone) for name, type_ in self.rrsets)
+
+    @cached_property
+    def doubled(self) -> str:
+        """How a name ends at which a final dot was forgotten."""
+        return f".{self.zone}{self.zone}" if self.zone != names.ROOT else "\0"
+
     def shown(self, name: str) -> str:
         return names.owner_text(name, self.zone) if name != self.zone else self.zone
 
@@ -77,6 +92,8 @@ class Neighbourhood:
 
     def cut_above(self, name: str) -> str | None:
         """The delegation that this name lies under, if there is one."""
+        if not self.has_cuts:
+            return None
         cuts = [a for a in self.ancestors(name) if a != self.zone and rdtypes.NS in self.at(a)]
         return cuts[-1] if cuts else None
 
@@ -202,13 +219,14 @@ def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         others = ", ".join(sorted(rdata.type_to_text(t) for t in here if t != rdtypes.CNAME))
         message = f"a CNAME must be alone at its name, and {near.shown(rrset.name)} also has {others}"
         yield Violation(Severity.ERROR, "cname-alone", rrset.name, rdtypes.CNAME, message)
-    beside = {rdtypes.A, rdtypes.AAAA} & here.keys()
-    if rdtypes.ALIAS in here and beside and rrset.type in _ADDRESSES:
+    if rdtypes.ALIAS in here and rrset.type in _ADDRESSES and {rdtypes.A, rdtypes.AAAA} & here.keys():
         message = f"an ALIAS answers for A and AAAA, so {near.shown(rrset.name)} cannot have those as well"
         yield Violation(Severity.ERROR, "alias-beside", rrset.name, rdtypes.ALIAS, message)
 
 
 def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    if not near.has_cuts:
+        return
     for ancestor in near.ancestors(rrset.name):
         if rdtypes.DNAME in near.at(ancestor):
             dname = near.shown(ancestor)
@@ -249,15 +267,15 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    if near.cut_above(rrset.name):
+    wanted = targets_of(rrset)
+    if not wanted or near.cut_above(rrset.name):
         return
-    for target in sorted(targets_of(rrset)):
+    for target in sorted(wanted):
         if rrset.type == rdtypes.CNAME and target == rrset.name:
             yield _error(rrset, "cname-loop", f"the CNAME {near.shown(rrset.name)} points at itself")
         elif names.is_within(target, near.zone) and rrset.type != rdtypes.DNAME:
             yield from _target_within(near, rrset, target)
-        doubled = near.zone != names.ROOT and target.endswith(f".{near.zone}{near.zone}")
-        if doubled:
+        if target.endswith(near.doubled):
             yield _warning(rrset, "doubled-name", f"{target} ends in the zone's name twice: is a final dot missing?")
 
 
@@ -299,7 +317,7 @@ def _loops(near: Neighbourhood, start: str, target: str) -> bool:
 
 
 def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    if near.zone != names.ROOT and rrset.name.endswith(f".{near.zone}{near.zone}"):
+    if rrset.name.endswith(near.doubled):
         message = f"{rrset.name} ends in the zone's name twice: was a final dot missing?"
         yield _warning(rrset, "doubled-name", message)
     if rrset.name.startswith("*."):
@@ -308,7 +326,7 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         else:
             message = f"{near.shown(rrset.name)} answers for every name below it that does not exist otherwise"
             yield _note(rrset, "wildcard", message)
-    elif rrset.type in (rdtypes.A, rdtypes.AAAA) and names.relative_text(rrset.name, near.zone).startswith("_"):
+    elif rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name.startswith("_") and rrset.name != near.zone:
         yield _note(rrset, "underscore-host", f"{near.shown(rrset.name)} is not a host name: it has an underscore")
 
 
@@ -327,8 +345,9 @@ def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _is_private(text: str) -> bool:
-    address = ip_address(text)
-    return any(address in network for network in _PRIVATE)
+    family = socket.AF_INET6 if ":" in text else socket.AF_INET
+    address = int.from_bytes(socket.inet_pton(family, text), "big")
+    return any(address & mask == network for mask, network in _PRIVATE[family])
 
 
 Rule = Callable[[Neighbourhood, RRset], Iterator[Violation]]

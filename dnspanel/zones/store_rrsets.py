@@ -22,8 +22,8 @@ _BEHIND_ALL = b"\xff" * 64  # no label has more than 63 bytes
 COLUMNS = "r.zone_id, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment"
 
 _AT_NAMES = f"""
-SELECT {COLUMNS} FROM unnest(%s::int[], %s::bytea[]) AS wanted (zone_id, owner_key)
-JOIN zones_rrset r USING (zone_id, owner_key)
+SELECT {COLUMNS} FROM unnest(%s::int[], %s::text[]) AS wanted (zone_id, hex)
+JOIN zones_rrset r ON r.zone_id = wanted.zone_id AND r.owner_key = decode(wanted.hex, 'hex')
 """
 
 _BELOW = f"""
@@ -61,14 +61,14 @@ def rrset_of(row: Any) -> RRset:
 
 def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
     """Every RRset at these owner names, per zone: {zone id: (zone name, owner names)}."""
-    zone_ids: list[int] = []
-    keys: list[bytes] = []
+    zone_ids: list[str] = []
+    keys: list[str] = []
     for zone_id, (zone_name, owner_names) in owners.items():
-        for name in owner_names:
-            zone_ids.append(zone_id)
-            keys.append(relative_key(name, zone_name))
+        zone_ids += [str(zone_id)] * len(owner_names)
+        keys += [relative_key(name, zone_name).hex() for name in owner_names]
     found: dict[int, dict[Key, RRset]] = {zone_id: {} for zone_id in owners}
-    for zone_id, rrset in _rows(_AT_NAMES, [zone_ids, keys]):
+    # As PostgreSQL reads arrays: psycopg would look at each member for what to quote.
+    for zone_id, rrset in _rows(_AT_NAMES, [f"{{{','.join(zone_ids)}}}", f"{{{','.join(keys)}}}"]):
         found[zone_id][rrset.name, rrset.type] = rrset
     return found
 

@@ -39,6 +39,8 @@ def relative_key(name: str, zone: str) -> bytes:
     """The key of an owner name inside its zone. The name must be within the zone."""
     if name == zone:
         return APEX
+    if "\\" not in name and zone != names.ROOT:
+        return b"\0".join(name[: -len(zone) - 1].encode("ascii").split(b".")[::-1]) + b"\0"
     key = name_key(name)
     return key if zone == names.ROOT else key[len(name_key(zone)) :]
 
