@@ -41,7 +41,7 @@ RUN python -m compileall -q dnspanel replication \
        python manage.py collectstatic --noinput --verbosity 0 --skip-checks
 USER dnspanel
 CMD ["gunicorn", "dnspanel.wsgi", "--bind", "0.0.0.0:8000", "--preload", "--workers", "2", "--worker-class", "gthread", \
-     "--threads", "16", "--keep-alive", "75", "--graceful-timeout", "2", "--limit-request-line", "8190", \
+     "--threads", "24", "--keep-alive", "75", "--graceful-timeout", "2", "--limit-request-line", "8190", \
      "--worker-tmp-dir", "/dev/shm", "--no-control-socket", "--log-level", "warning"]
 EXPOSE 8000
 
