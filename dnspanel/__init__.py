@@ -1,5 +1,1 @@
-"""The panel: everything that needs PostgreSQL or a browser."""
-
-from dnspanel.celery import app as celery_app
-
-__all__ = ["celery_app"]
+"""The panel: everything that needs PostgreSQL or a browser; and its command line, `cli`, which needs neither."""
