@@ -14,7 +14,7 @@ from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Token, User
 from dnspanel.accounts.roles import PERMISSIONS, Permission
 
-_ROLE_RIGHTS = {
+ROLE_RIGHTS = {
     Role.READER: frozenset({Right.READ}),
     Role.EDITOR: EVERY_RIGHT,
     Role.ADMINISTRATOR: EVERY_RIGHT,
@@ -116,7 +116,7 @@ def _actor(user: User) -> Actor:
 
 
 def _by_role(user: User) -> Iterable[Grant]:
-    rights = _ROLE_RIGHTS.get(Role(user.role))
+    rights = ROLE_RIGHTS.get(Role(user.role))
     return () if rights is None else (Grant(rights, everywhere=True),)
 
 
@@ -124,7 +124,7 @@ def _by_team(user: User) -> Iterable[Grant]:
     if user.role in {Role.EDITOR, Role.ADMINISTRATOR}:  # they have it all; spare the query
         return
     for team_id, role in Membership.objects.filter(user=user).values_list("team_id", "role"):
-        yield Grant(_ROLE_RIGHTS[Role(role)], teams=frozenset({team_id}))
+        yield Grant(ROLE_RIGHTS[Role(role)], teams=frozenset({team_id}))
 
 
 def _by_grant(user: User) -> Iterable[Grant]:

@@ -6,8 +6,13 @@ AccountError
 │   ├── InvitationUsed
 │   └── InvitationExpired
 ├── AccountRefused        a field of the new account is not acceptable
+├── PersonUnknown
 ├── LastAdministrator
-├── TeamNameTaken
+├── TeamUnknown
+├── TeamRefused           a field of the team or a membership is not acceptable
+│   └── TeamNameTaken
+├── GrantUnknown
+├── GrantRefused          a field of the grant is not acceptable, or it gives more than its giver has
 ├── NotYours              a token of somebody else
 ├── TokenRefused          a field of the new token is not acceptable
 │   └── TsigNameTaken
@@ -58,6 +63,13 @@ class AccountRefused(AccountError):
         super().__init__(" ".join(message for messages in fields.values() for message in messages))
 
 
+class PersonUnknown(AccountError):
+    """No person has this id."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such person.")
+
+
 class LastAdministrator(AccountError):
     """Without this person nobody could administer the panel."""
 
@@ -66,12 +78,42 @@ class LastAdministrator(AccountError):
         super().__init__(f"{username} is the last administrator. Make somebody else administrator first.")
 
 
-class TeamNameTaken(AccountError):
+class TeamUnknown(AccountError):
+    """No team has this id."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such team.")
+
+
+class TeamRefused(AccountError):
+    """The team cannot be like this; `fields` maps each field to what is wrong with it."""
+
+    def __init__(self, fields: dict[str, list[str]]) -> None:
+        self.fields = fields
+        super().__init__(" ".join(message for messages in fields.values() for message in messages))
+
+
+class TeamNameTaken(TeamRefused):
     """A team of this name exists."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"There is a team {name} already.")
+        super().__init__({"name": [f"There is a team {name} already."]})
+
+
+class GrantUnknown(AccountError):
+    """No grant has this id."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such grant.")
+
+
+class GrantRefused(AccountError):
+    """The grant cannot be given like this; `fields` maps each field to what is wrong with it."""
+
+    def __init__(self, fields: dict[str, list[str]]) -> None:
+        self.fields = fields
+        super().__init__(" ".join(message for messages in fields.values() for message in messages))
 
 
 class NotYours(AccountError):

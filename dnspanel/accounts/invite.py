@@ -8,6 +8,8 @@ from django.contrib.auth import password_validation
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.errors import AccountRefused, InvitationExpired, InvitationUnknown, InvitationUsed
 from dnspanel.accounts.models import Invitation, Role, User
 
@@ -15,19 +17,21 @@ LIFETIME = timedelta(hours=48)
 SECRET_BYTES = 32
 
 
-def make_invitation(*, role: str, by: User | None, now: datetime, lifetime: timedelta = LIFETIME) -> str:
+def make_invitation(*, role: str, by: Author, now: datetime, lifetime: timedelta = LIFETIME) -> str:
     """Store an invitation and return its secret, which is shown once and kept nowhere.
 
     `by` is None when the invitation is made on the console.
     """
     secret = secrets.token_urlsafe(SECRET_BYTES)
-    Invitation.objects.create(
-        secret_sha256=_sha256(secret),
-        role=Role(role),
-        created_by=by,
-        created_at=now,
-        expires_at=now + lifetime,
-    )
+    with transaction.atomic():
+        invitation = Invitation.objects.create(
+            secret_sha256=_sha256(secret),
+            role=Role(role),
+            created_by=user_of(by),
+            created_at=now,
+            expires_at=now + lifetime,
+        )
+        audit.record(action="person.invite", by=by, now=now, role=role, invitation=invitation.pk)
     return secret
 
 
@@ -68,6 +72,9 @@ def _claim(invitation: Invitation, user: User, now: datetime) -> None:
             raise InvitationUsed
         user.save(force_insert=True)
         Invitation.objects.filter(pk=invitation.pk).update(used_by=user)
+        audit.record(
+            action="person.join", by=user, now=now, target=user.username, role=user.role, invitation=invitation.pk
+        )
 
 
 def _refuse_bad_fields(user: User, password: str) -> None:

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -27,7 +27,7 @@ from dnspanel.accounts.errors import (
     TokenUnknown,
     TsigNameTaken,
 )
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.grants import Grant, Right, is_part
 from dnspanel.accounts.models import Token, TokenKind, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
@@ -244,7 +244,7 @@ def _refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime)
         faults["scope"] = ["The token would open nothing: give it zones or permissions."]
     if lacking := _lacking(owner, terms, by):
         faults["scope"] = lacking
-    if faults:
+    if faults := faults or _outliving(terms, by):
         raise TokenRefused(faults)
 
 
@@ -260,20 +260,30 @@ def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
             f"You cannot give what you do not have: {p}." for p in sorted(terms.permissions - giver.permissions)
         ]
     by_token = by.scope if isinstance(by, Actor) else None
-    if by_token is not None and not all(any(_is_part(grant, mine) for mine in by_token) for grant in terms.scope):
+    if by_token is not None and not all(any(is_part(grant, mine) for mine in by_token) for grant in terms.scope):
         lacking.append("A token can only make tokens whose scope is part of its own.")
     return list(dict.fromkeys(lacking))
 
 
-def _is_part(grant: Grant, whole: Grant) -> bool:
-    """Whether `whole` gives all that `grant` gives, as far as their forms tell."""
-    return (
-        grant.rights <= whole.rights
-        and (whole.everywhere or (not grant.everywhere and grant.zones <= whole.zones))
-        and (whole.everywhere or (grant.tags <= whole.tags and grant.teams <= whole.teams))
-        and (not whole.names or (bool(grant.names) and set(grant.names) <= set(whole.names)))
-        and (not whole.types or (bool(grant.types) and grant.types <= whole.types))
-    )
+def _outliving(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
+    """Where a token made by a token would work longer, or from elsewhere, than the one that makes it."""
+    maker = by.token if isinstance(by, Actor) else None
+    faults: dict[str, list[str]] = {}
+    if maker is None:
+        return faults
+    if maker.expires_at is not None and (terms.expires_at is None or terms.expires_at > maker.expires_at):
+        faults["expires_at"] = ["A token can only make tokens that end with it, or before."]
+    within = [ip_network(network) for network in maker.networks]
+    outside = [one for one in map(ip_network, terms.networks) if not any(_is_subnet(one, whole) for whole in within)]
+    if within and (outside or not terms.networks):
+        faults["networks"] = ["A token can only make tokens for its own networks."]
+    return faults
+
+
+def _is_subnet(one: IPv4Network | IPv6Network, whole: IPv4Network | IPv6Network) -> bool:
+    if isinstance(one, IPv4Network) and isinstance(whole, IPv4Network):
+        return one.subnet_of(whole)
+    return isinstance(one, IPv6Network) and isinstance(whole, IPv6Network) and one.subnet_of(whole)
 
 
 def _columns(terms: TokenTerms) -> dict[str, object]:

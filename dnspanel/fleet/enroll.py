@@ -24,7 +24,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.authority import ensure_authority, fingerprint, sign_node_certificate
 from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, UnknownNode, WrongState
@@ -71,7 +72,7 @@ def create_node(
     agent_port: int,
     schema: int,
     now: datetime,
-    by: User | None,
+    by: Author,
 ) -> Node:
     """Make a node that waits for its agent. Raises BadNode, NameTaken, Forbidden.
 
@@ -90,13 +91,14 @@ def create_node(
                 schema=schema,
                 created_at=now,
             )
+            audit.record(action="node.create", by=by, now=now, target=name, dns=dns_address, agent=agent_host)
     except IntegrityError as exc:
         raise NameTaken(name) from exc
-    logger.info("created node=%s by=%s", name, by or "command line")
+    logger.info("created node=%s by=%s", name, user_of(by) or "command line")
     return node
 
 
-def make_code(*, node: Node, now: datetime, by: User | None) -> str:
+def make_code(*, node: Node, now: datetime, by: Author) -> str:
     """Return a new one-time code for this node; older unused codes of it no longer work.
 
     Raises WrongState for a node that is not waiting for approval, and Forbidden.
@@ -112,6 +114,7 @@ def make_code(*, node: Node, now: datetime, by: User | None) -> str:
         EnrolmentCode.objects.create(
             node=node, secret_sha256=_sha256(secret), created_at=now, expires_at=now + CODE_LIFETIME
         )
+        audit.record(action="node.code", by=by, now=now, target=node.name)
     return f"{secret}.{fingerprint(authority)[:CODE_FINGERPRINT_LENGTH]}"
 
 
@@ -146,7 +149,7 @@ def request_of(node: Node) -> EnrolmentCode | None:
     return node.codes.exclude(used_at=None).order_by("-used_at").first()
 
 
-def approve(*, node: Node, now: datetime, by: User | None) -> Node:
+def approve(*, node: Node, now: datetime, by: Author) -> Node:
     """Sign the waiting request and make the node active. Raises WrongState, Forbidden."""
     _require_nodes_permission(by)
     waiting = request_of(node)
@@ -159,56 +162,66 @@ def approve(*, node: Node, now: datetime, by: User | None) -> Node:
         agent_host=node.agent_host,
         now=now,
     )
-    _move(
-        node,
-        to=NodeState.ACTIVE,
-        expected=(NodeState.AWAITING_APPROVAL,),
-        refused="is not waiting for approval",
-        certificate_pem=certificate.public_bytes(serialization.Encoding.PEM).decode(),
-        certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),
-        certificate_expires_at=certificate.not_valid_after_utc,
-    )
-    logger.info("approved node=%s by=%s", node.name, by or "command line")
+    with transaction.atomic():
+        _move(
+            node,
+            to=NodeState.ACTIVE,
+            expected=(NodeState.AWAITING_APPROVAL,),
+            refused="is not waiting for approval",
+            certificate_pem=certificate.public_bytes(serialization.Encoding.PEM).decode(),
+            certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),
+            certificate_expires_at=certificate.not_valid_after_utc,
+        )
+        audit.record(action="node.approve", by=by, now=now, target=node.name, fingerprint=waiting.csr_sha256)
+    logger.info("approved node=%s by=%s", node.name, user_of(by) or "command line")
     return node
 
 
-def decline(*, node: Node, now: datetime, by: User | None) -> Node:
+def decline(*, node: Node, now: datetime, by: Author) -> Node:
     """Refuse the waiting request; the node then waits for a new code. Raises WrongState, Forbidden."""
     _require_nodes_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, "is not waiting for approval")
-    EnrolmentCode.objects.filter(node=node).delete()
-    logger.info("declined node=%s by=%s at=%s", node.name, by or "command line", now.isoformat())
+    with transaction.atomic():
+        EnrolmentCode.objects.filter(node=node).delete()
+        audit.record(action="node.decline", by=by, now=now, target=node.name)
+    logger.info("declined node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
 
 
-def drain(*, node: Node, now: datetime, by: User | None) -> Node:
+def drain(*, node: Node, now: datetime, by: Author) -> Node:
     """Push nothing more to the node; it keeps serving what it has. Raises WrongState, Forbidden."""
     _require_nodes_permission(by)
-    _move(node, to=NodeState.DRAINED, expected=(NodeState.ACTIVE,), refused="is not active")
-    logger.info("drained node=%s by=%s at=%s", node.name, by or "command line", now.isoformat())
+    with transaction.atomic():
+        _move(node, to=NodeState.DRAINED, expected=(NodeState.ACTIVE,), refused="is not active")
+        audit.record(action="node.drain", by=by, now=now, target=node.name)
+    logger.info("drained node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
 
 
-def resume(*, node: Node, now: datetime, by: User | None) -> Node:
+def resume(*, node: Node, now: datetime, by: Author) -> Node:
     """Push to a drained node again, beginning with what it missed. Raises WrongState, Forbidden."""
     _require_nodes_permission(by)
-    _move(node, to=NodeState.ACTIVE, expected=(NodeState.DRAINED,), refused="is not drained")
-    logger.info("resumed node=%s by=%s at=%s", node.name, by or "command line", now.isoformat())
+    with transaction.atomic():
+        _move(node, to=NodeState.ACTIVE, expected=(NodeState.DRAINED,), refused="is not drained")
+        audit.record(action="node.resume", by=by, now=now, target=node.name)
+    logger.info("resumed node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
 
 
-def retire(*, node: Node, now: datetime, by: User | None) -> Node:
+def retire(*, node: Node, now: datetime, by: Author) -> Node:
     """Let the node go for good: it counts nowhere any more and its codes are void. Raises WrongState, Forbidden."""
     _require_nodes_permission(by)
-    _move(
-        node,
-        to=NodeState.RETIRED,
-        expected=(NodeState.AWAITING_APPROVAL, NodeState.ACTIVE, NodeState.DRAINED),
-        refused="is retired already",
-    )
-    EnrolmentCode.objects.filter(node=node).delete()
-    logger.info("retired node=%s by=%s at=%s", node.name, by or "command line", now.isoformat())
+    with transaction.atomic():
+        _move(
+            node,
+            to=NodeState.RETIRED,
+            expected=(NodeState.AWAITING_APPROVAL, NodeState.ACTIVE, NodeState.DRAINED),
+            refused="is retired already",
+        )
+        EnrolmentCode.objects.filter(node=node).delete()
+        audit.record(action="node.retire", by=by, now=now, target=node.name)
+    logger.info("retired node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
 
 
@@ -294,6 +307,6 @@ def _sha256(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def _require_nodes_permission(by: User | None) -> None:
+def _require_nodes_permission(by: Author) -> None:
     if by is not None:
         access.require(by, Permission.NODES)

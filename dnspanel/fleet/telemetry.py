@@ -1,6 +1,7 @@
 """Live numbers of the nodes: one capped Redis stream per node, an entry per second.
 
-    live:<node id>   entry id: unix time of the panel in ms; field `s`: a `protocol.Sample` as JSON
+    live:<node id>     entry id: unix time of the panel in ms; field `s`: a `protocol.Sample` as JSON
+    totals:<node id>   a hash: sums of all samples that ever came into the stream, and the newest of what is no sum
 
 Redis is the only place of these numbers. The agents keep an hour of them, so
 a lost Redis is filled again by the collector. What was not sampled is a gap,
@@ -8,6 +9,7 @@ never a zero and never a spike: agents send differences, not totals.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +29,8 @@ MINUTE = 60
 # Numbers older than this are not "now" any more.
 FRESH_SECONDS = 5
 
+_SUMMED = ("udp", "tcp", "packet_hits", "packet_misses", "query_hits", "query_misses")
+_NEWEST = ("uptime", "latency_us", "memory_bytes")
 _RCODES = {"NOERROR": "noerror", "NXDOMAIN": "nxdomain", "SERVFAIL": "servfail"}
 
 
@@ -71,6 +75,7 @@ def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
 
     Raises RedisError.
     """
+    samples = list(samples)
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for sample in samples:
         entry = {"s": json.dumps(sample.to_json(), separators=(",", ":"))}
@@ -81,12 +86,36 @@ def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
         # The stream refuses an id that is not above its last one: that second is there already.
         if isinstance(answer, RedisError) and (answer is length or not isinstance(answer, ResponseError)):
             raise answer
+    _add_to_totals(
+        node_id, [sample for sample, answer in zip(samples, answers, strict=True) if not isinstance(answer, RedisError)]
+    )
     return int(length)
 
 
+def totals(node_ids: Sequence[int]) -> dict[int, dict[str, int]]:
+    """Return the totals of those nodes that have any, in one round trip; of none while Redis is away.
+
+    They count from when Redis was last empty, and never go back while it lives: `udp`, `tcp`, `packet_hits`,
+    `packet_misses`, `query_hits`, `query_misses` and `rcode:…`. As of the newest sample: `uptime`, `latency_us`,
+    `memory_bytes`.
+    """
+    pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
+    for node_id in node_ids:
+        pipe.hgetall(_totals_key(node_id))
+    try:
+        found = pipe.execute() if node_ids else []
+    except RedisError:
+        return {}
+    return {
+        node_id: {name: int(value) for name, value in fields.items()}
+        for node_id, fields in zip(node_ids, found, strict=True)
+        if fields
+    }
+
+
 def forget_samples(*, node_id: int) -> None:
-    """Empty the node's stream. Raises RedisError."""
-    connection(settings.REDIS_URL).delete(_key(node_id))
+    """Empty the node's stream, and forget its totals. Raises RedisError."""
+    connection(settings.REDIS_URL).delete(_key(node_id), _totals_key(node_id))
 
 
 def newest_at(*, node_id: int) -> int:
@@ -139,6 +168,21 @@ def point(sample: Sample) -> Point:
     )  # fmt: skip
 
 
+def _add_to_totals(node_id: int, samples: Sequence[Sample]) -> None:
+    if not samples:
+        return
+    sums: Counter[str] = Counter()
+    for sample in samples:
+        sums.update({name: getattr(sample, name) for name in _SUMMED})
+        sums.update({f"rcode:{rcode}": answers for rcode, answers in sample.rcodes.items()})
+    pipe = connection(settings.REDIS_URL).pipeline()
+    for name, amount in sums.items():
+        if amount:
+            pipe.hincrby(_totals_key(node_id), name, amount)
+    pipe.hset(_totals_key(node_id), mapping={name: getattr(samples[-1], name) for name in _NEWEST})
+    pipe.execute()
+
+
 def _live_now(newest_first: Sequence[Sample], now: int) -> LiveNow:
     newest = newest_first[0]
     fresh = newest if now - newest.at <= FRESH_SECONDS and newest.qps is not None else None
@@ -184,6 +228,10 @@ def _rounded(rate: float) -> float:
 
 def _key(node_id: int) -> str:
     return f"live:{node_id}"
+
+
+def _totals_key(node_id: int) -> str:
+    return f"totals:{node_id}"
 
 
 def _sample(entry: tuple[str, Mapping[str, str]]) -> Sample:

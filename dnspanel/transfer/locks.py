@@ -19,6 +19,7 @@ class Lock(IntEnum):
     PHASE = 0x64700004  # import: ending or beginning a phase
     EXPORT = 0x64700010  # export; held by the transaction that reads its snapshot
     COMPARISON = 0x64700011  # comparison
+    WEBHOOK = 0x64700020  # webhook: sending
 
 
 @contextmanager

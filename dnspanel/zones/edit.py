@@ -69,20 +69,25 @@ def create_zones(
     now: datetime,
     reason: str = "",
     form_id: UUID | None = None,
+    team: Team | None = None,
 ) -> Publication:
     """All these zones exist, in one publication; or none does, if one of the names is taken.
+
+    They belong to `team`, or to the only team in which the author may create
+    zones; raises RightMissing for who may not.
 
     For bulk: RRsets must be such as `rrset.make` returns. Refused is only what
     the database refuses (duplicates, a CNAME beside other data), names outside
     of the zone and, without the setting, LUA. Missing SOA and apex NS are made
     from the settings.
     """
+    team = access.team_for_new_zone(author, team, zones[0].name)
     servers = _servers(None)
     content = [(zone.name, _completed(zone.name, zone.rrsets or (), servers, None)) for zone in zones]
     for name, rrsets in content:
         if any(rrset.type == rdtypes.LUA or not rrset.name.endswith(name) for rrset in rrsets):
             _refuse_errors(name, rrsets)
-    return _create(content, author, None, channel, now, reason, form_id)
+    return _create(content, author, team, channel, now, reason, form_id)
 
 
 def delete_zone(

@@ -223,7 +223,7 @@ def history_page(*, zone: Zone, before: int | None = None, limit: int = 50) -> P
 def _zone_matches(word: str) -> Q:
     if word.lower().startswith("has:"):
         value = word[4:]
-        return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=_rdata_spellings(value)).values("zone"))
+        return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=rdata_spellings(value)).values("zone"))
     text = word.lower()
     if text.startswith("tag:"):
         return Q(tags__contains=[text[4:].strip('"')])
@@ -235,7 +235,7 @@ def _zone_matches(word: str) -> Q:
     return Q(name__icontains=text)
 
 
-def _rdata_spellings(value: str) -> list[str]:
+def rdata_spellings(value: str) -> list[str]:
     """How a value that a person typed may be stored: an address, a name with its final dot, a quoted string."""
     spellings = {value, value.lower(), value.lower() + ".", json.dumps(value, ensure_ascii=False)}
     with suppress(ValueError):  # not an address

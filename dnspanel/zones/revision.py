@@ -33,7 +33,8 @@ Accepted = bool | Collection[str]
 def preview(*, author: Drafter, zones: Sequence[Zone] | None = None) -> tuple[ZonePlan, ...]:
     """What `publish` would do now with the author's draft (of these zones): the same plan, not carried out."""
     chosen = _operations(author, zones)
-    alive = Zone.objects.filter(pk__in=chosen.values("zone"), deleted_at=None).order_by("name")
+    # A draft outlives a grant: what one may no longer see is not shown by it either.
+    alive = access.zones_visible_to(author).filter(pk__in=chosen.values("zone")).order_by("name")
     return plan_zones(_edits_by_zone(alive, chosen))
 
 

@@ -55,15 +55,18 @@ def canonical_tags(tags: Iterable[str]) -> list[str]:
     return found
 
 
-def teams_to_choose_from(author: Author) -> list[Team]:
-    """The teams that this author may give a zone to: all, or those in which they may change settings themselves."""
+def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[Team]:
+    """The teams that this author may give a zone to: all, or those in which they have the right themselves.
+
+    The right is SETTINGS for a zone that there is, CREATE_ZONE for a new one.
+    """
     teams = Team.objects.order_by("name")
     actor = None if author is None else actor_of(author)
-    if author is None or (actor is not None and actor.may_everywhere(Right.SETTINGS)):
+    if author is None or (actor is not None and actor.may_everywhere(right)):
         return list(teams)
     if actor is None:
         return []
-    return [team for team in teams if actor.may(Right.SETTINGS, zone_id=0, tags=(), team_id=team.pk)]
+    return [team for team in teams if actor.may(right, zone_id=0, tags=(), team_id=team.pk)]
 
 
 def _refuse_gain(author: Author, zone: Zone, tags: list[str], team: Team | None) -> None:

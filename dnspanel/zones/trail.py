@@ -46,18 +46,27 @@ class Place(NamedTuple):
     publication: int | None = None
 
 
+BEGINNING = Place()
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which acts: an exact action, or a beginning such as `token.`; by whom; from and to when."""
+    """Which acts: an exact action, or a beginning such as `token.`; by whom; from and to when.
+
+    And with which words in action, target or reason; from which address, or
+    addresses that begin so.
+    """
 
     action: str = ""
     user: str = ""
     since: datetime | None = None
     until: datetime | None = None
+    words: tuple[str, ...] = ()
+    address: str = ""
 
 
 def acts_page(
-    actor: Actor, *, wanted: Wanted, after: Place = Place(), limit: int = 50
+    actor: Actor, *, wanted: Wanted, after: Place = BEGINNING, limit: int = 50
 ) -> tuple[list[Act], Place | None]:
     """Acts behind `after`, and where the next page begins (None: nowhere). Who may not read the log sees their own."""
     entries = _entries(actor, wanted, after)[: limit + 1]
@@ -82,13 +91,19 @@ def _entries(actor: Actor, wanted: Wanted, after: Place) -> "QuerySet[AuditEntry
         found = found.filter(action__startswith=wanted.action)
     elif wanted.action:
         found = found.filter(action=wanted.action)
+    for word in wanted.words:
+        found = found.filter(Q(target__icontains=word) | Q(action__icontains=word))
+    if wanted.address:
+        found = found.filter(address__startswith=wanted.address)
     return found if after.entry is None else found.filter(pk__lt=after.entry)
 
 
 def _publications(actor: Actor, wanted: Wanted, after: Place) -> "QuerySet[Publication]":
-    if wanted.action not in {"", PUBLISH}:
+    if wanted.action not in {"", PUBLISH} or wanted.address:
         return Publication.objects.none()
     found = Publication.objects.select_related("author", "token").filter(_shared(actor, wanted, "author"))
+    for word in wanted.words:
+        found = found.filter(reason__icontains=word)
     return (found if after.publication is None else found.filter(pk__lt=after.publication)).order_by("-pk")
 
 
@@ -119,21 +134,21 @@ def _published(publications: "QuerySet[Publication]") -> Iterator[Act]:
     page = list(publications)
     counts = _counts(page)
     for row in page:
-        zones = counts.get(row.pk, _Counts())
+        found = counts.get(row.pk, _Counts())
         yield Act(
             "publication", row.pk, row.at, row.author.username if row.author else "",
-            row.token.purpose if row.token else "", row.token_id, PUBLISH, zones.words, "", "",
-            {"channel": row.channel, "reason": row.reason, "zones": zones.count},
+            row.token.purpose if row.token else "", row.token_id, PUBLISH, found.words, "", "",
+            {"channel": row.channel, "reason": row.reason, "zones": found.zones},
         )  # fmt: skip
 
 
 class _Counts(NamedTuple):
-    count: int = 0
+    zones: int = 0
     named: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
-        more = self.count - len(self.named)
+        more = self.zones - len(self.named)
         return ", ".join([*map(names.display, self.named), *([f"{more:,} more"] if more else [])])
 
 
@@ -143,8 +158,6 @@ def _counts(page: Sequence[Publication]) -> dict[int, _Counts]:
     counted = dict(revisions.values_list("publication").annotate(Count("pk")) if page else ())
     named: dict[int, list[str]] = {}
     few = [sequence for sequence, count in counted.items() if count <= _MOST_NAMED]
-    for sequence, name in revisions.filter(publication__in=few).order_by("pk").values_list(
-        "publication", "zone__name"
-    ):
+    for sequence, name in revisions.filter(publication__in=few).order_by("pk").values_list("publication", "zone__name"):
         named.setdefault(sequence, []).append(name)
     return {sequence: _Counts(count, tuple(named.get(sequence, ()))) for sequence, count in counted.items()}

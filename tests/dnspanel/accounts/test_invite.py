@@ -12,7 +12,7 @@ from django.db import connection
 
 from dnspanel.accounts.errors import AccountRefused, InvitationExpired, InvitationUnknown, InvitationUsed
 from dnspanel.accounts.invite import LIFETIME, accept_invitation, make_invitation, open_invitation
-from dnspanel.accounts.models import Invitation, Role, User
+from dnspanel.accounts.models import AuditEntry, Invitation, Role, User
 from tests.people import NOW, PASSWORD
 
 
@@ -105,3 +105,9 @@ def test_the_command_prints_the_link_of_an_administrator(db: None, settings: Any
     secret = link.removeprefix("https://panel.test/welcome/").removesuffix("/")
     assert invitation.role == Role.ADMINISTRATOR
     assert open_invitation(secret, invitation.created_at) == invitation
+
+
+def test_an_invitation_and_its_account_are_in_the_audit_log(alice: User) -> None:
+    accept(make_invitation(role=Role.READER, by=alice, now=NOW))
+    entries = AuditEntry.objects.order_by("pk").values_list("action", "user__username", "target", "details__role")
+    assert list(entries) == [("person.invite", "alice", "", "reader"), ("person.join", "eva", "eva", "reader")]

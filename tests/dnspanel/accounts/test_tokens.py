@@ -83,7 +83,7 @@ def test_a_token_ends_by_time_disuse_revocation_and_with_its_owner(alice: User, 
     assert not opens(unused, timedelta(days=88))
     assert not opens(revoked, timedelta())
     assert opens(owned, timedelta())
-    people.deactivate(user=bob)
+    people.deactivate(user=bob, by=None, now=NOW)
     assert not opens(owned, timedelta())
 
 

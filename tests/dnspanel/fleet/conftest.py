@@ -70,7 +70,7 @@ def live_redis() -> Iterator[None]:
     """Redis without live numbers, before and after."""
     redis = telemetry.connection(settings.REDIS_URL)
     for moment in ("before", "after"):
-        for key in redis.scan_iter("live:*"):
+        for key in (*redis.scan_iter("live:*"), *redis.scan_iter("totals:*")):
             redis.delete(key)
         if moment == "before":
             yield

@@ -9,13 +9,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
-from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.fleet import enroll
 from dnspanel.fleet.authority import ensure_authority, fingerprint
 from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, UnknownNode, WrongState
 from dnspanel.fleet.models import EnrolmentCode, Node, NodeState
 from dnspanel.zones.access import Forbidden
 from tests.dnspanel.fleet.conftest import NOW, MakeNode, new_key, signing_request
+from tests.people import make_person
 
 pytestmark = pytest.mark.django_db
 
@@ -173,3 +174,17 @@ def test_a_code_is_one_word_on_any_command_line(waiting_node: MakeNode) -> None:
     for _ in range(5):
         code = enroll.make_code(node=node, now=NOW, by=None)
         assert re.fullmatch(r"[0-9a-f]{48}\.[0-9a-f]{32}", code)
+
+
+def test_every_act_on_a_node_is_in_the_audit_log(waiting_node: MakeNode) -> None:
+    alice = make_person("alice", Role.ADMINISTRATOR)
+    node = waiting_node()
+    code = enroll.make_code(node=node, now=NOW, by=alice)
+    enroll.submit_request(code=code, csr_pem=signing_request(), now=NOW)
+    for act in (enroll.approve, enroll.drain, enroll.resume, enroll.retire):
+        act(node=node, now=NOW, by=alice)
+    with pytest.raises(WrongState):
+        enroll.retire(node=node, now=NOW, by=alice)
+    entries = AuditEntry.objects.filter(user=alice, target=node.name).order_by("pk").values_list("action", flat=True)
+    assert list(entries) == [f"node.{act}" for act in ("code", "approve", "drain", "resume", "retire")]
+    assert code not in str(list(AuditEntry.objects.values()))

@@ -86,3 +86,31 @@ def test_without_redis_pages_have_no_numbers_but_an_answer(settings: Any) -> Non
     assert telemetry.live_now([NODE]) == {}
     assert telemetry.points(NODE) == []
     assert time.monotonic() - began < 1
+
+
+def test_totals_count_every_sample_once_however_often_it_is_sent() -> None:
+    now = int(time.time())
+    first, second = sample(now - 2, 10), sample(now - 1, 20, uptime=101)
+    telemetry.keep_samples(node_id=NODE, samples=[first])
+    telemetry.keep_samples(node_id=NODE, samples=[first, second])
+    totals = telemetry.totals([NODE, 8])
+    assert set(totals) == {NODE}
+    assert (totals[NODE]["udp"], totals[NODE]["packet_hits"], totals[NODE]["rcode:NOERROR"]) == (30, 6, 26)
+    assert (totals[NODE]["uptime"], totals[NODE]["latency_us"]) == (101, 250)
+
+
+def test_totals_keep_what_the_stream_forgets() -> None:
+    now = int(time.time())
+    telemetry.keep_samples(node_id=NODE, samples=[sample(now - n) for n in range(4000, -1, -1)])
+    assert telemetry.totals([NODE])[NODE]["udp"] == 40_010
+
+
+def test_forgotten_samples_are_in_no_total() -> None:
+    telemetry.keep_samples(node_id=NODE, samples=[sample(int(time.time()))])
+    telemetry.forget_samples(node_id=NODE)
+    assert telemetry.totals([NODE]) == {}
+
+
+def test_without_redis_there_are_no_totals(settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    assert telemetry.totals([NODE]) == {}

@@ -1,0 +1,21 @@
+"""What the audit log holds about one token and one person. The whole of it is read by `zones.trail`."""
+
+from django.db.models import Q
+
+from dnspanel.accounts.models import AuditEntry, Token
+
+_ABOUT_TOKENS = ("token.create", "token.rotate", "token.revoke")
+_ABOUT_PEOPLE = ("person.join", "person.role", "person.close", "person.open", "person.password")
+
+
+def entries_about_token(token: Token, limit: int = 20) -> tuple[AuditEntry, ...]:
+    """What was done by this token and with it, the newest first."""
+    about = Q(action__in=_ABOUT_TOKENS, details__token=token.pk) | Q(action__in=_ABOUT_TOKENS, details__new=token.pk)
+    entries = AuditEntry.objects.filter(about | Q(token=token)).select_related("user", "token")
+    return tuple(entries.order_by("-pk")[:limit])
+
+
+def entries_about_person(username: str, user_id: int, limit: int = 20) -> tuple[AuditEntry, ...]:
+    """What this person did, and what was done to their account, the newest first."""
+    done = Q(user=user_id) | Q(action__in=_ABOUT_PEOPLE, target=username)
+    return tuple(AuditEntry.objects.filter(done).select_related("user", "token").order_by("-pk")[:limit])

@@ -1,0 +1,125 @@
+"""Grants are given to people and teams, and taken back. A verb module.
+
+Whoever may manage people may give anything they have themselves; a token that
+may manage people gives no more than its scope lets through.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import ROLE_RIGHTS, Actor, Author, user_of
+from dnspanel.accounts.errors import GrantRefused, GrantUnknown
+from dnspanel.accounts.grants import Grant, is_part
+from dnspanel.accounts.models import GrantRow, Role, Team, User
+from dnspanel.accounts.roles import PERMISSIONS
+from replication import rdtypes
+
+LONGEST_PATTERN = 255
+LONGEST_TAG = 64
+MOST_ENTRIES = 1_000  # zones, tags, patterns of one grant
+_LARGEST_ID = 2**31 - 1
+
+
+def grant_by_id(pk: int) -> GrantRow:
+    """The grant with this id; raises GrantUnknown."""
+    row = GrantRow.objects.select_related("user", "team", "created_by").filter(pk=pk).first()
+    if row is None:
+        raise GrantUnknown
+    return row
+
+
+def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> GrantRow:
+    """The person, or every member of the team, has the grant from now on.
+
+    Raises GrantRefused with the fields at fault. That the zones exist is
+    checked where their ids come from.
+    """
+    refuse_bad_grant(grant)
+    refuse_more_than_own(by, grant)
+    person, team = (to, None) if isinstance(to, User) else (None, to)
+    with transaction.atomic():
+        row = GrantRow.objects.create(
+            user=person, team=team, grant=grant.to_json(), created_by=user_of(by), created_at=now
+        )
+        audit.record(action="grant.give", by=by, now=now, target=receiver(row), grant=row.pk, **grant.to_json())
+    return row
+
+
+def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
+    """Nobody has anything by this grant any more; taking it twice changes nothing."""
+    with transaction.atomic():
+        if GrantRow.objects.filter(pk=row.pk).delete()[0]:
+            audit.record(action="grant.take", by=by, now=now, target=receiver(row), grant=row.pk, **row.grant)
+
+
+def receiver(row: GrantRow) -> str:
+    """Who has the grant, in words."""
+    return f"team {row.team.name}" if row.team is not None else row.user.username if row.user else ""
+
+
+def refuse_bad_grant(grant: Grant) -> None:
+    """Nothing, or GrantRefused with each field at fault."""
+    faults: dict[str, list[str]] = {}
+    if not grant.rights:
+        faults["rights"] = ["Say what may be done."]
+    if not (grant.everywhere or grant.zones or grant.tags or grant.teams):
+        faults["zones"] = ["Say which zones: all, or some by name, tag or team."]
+    if any(not 0 < zone_id <= _LARGEST_ID for zone_id in grant.zones):
+        faults["zones"] = ["There is no such zone."]
+    if missing := _missing_teams(grant.teams):
+        faults["teams"] = [f"There is no team with the id {pk}." for pk in missing]
+    if reasons := [reason for tag in sorted(grant.tags) if (reason := _fault_of_tag(tag))]:
+        faults["tags"] = reasons
+    if reasons := [reason for pattern in grant.names if (reason := _fault_of_pattern(pattern))]:
+        faults["names"] = reasons
+    if reasons := [reason for type_ in sorted(grant.types) if (reason := _fault_of_type(type_))]:
+        faults["types"] = reasons
+    for field, entries in (("zones", grant.zones), ("tags", grant.tags), ("names", grant.names)):
+        if len(entries) > MOST_ENTRIES:
+            faults[field] = [f"At most {MOST_ENTRIES:,}."]
+    if faults:
+        raise GrantRefused(faults)
+
+
+def refuse_more_than_own(by: Author, grant: Grant) -> None:
+    """Nothing, or GrantRefused when an actor would give what it does not have, as far as the grants' forms tell."""
+    if isinstance(by, Actor) and not all(any(is_part(grant, mine) for mine in layer) for layer in by.layers):
+        raise GrantRefused({"rights": ["You cannot give what you do not have."]})
+
+
+def refuse_higher_role(by: Author, role: str) -> None:
+    """Nothing, or GrantRefused when the role may do more than whoever gives it."""
+    if not isinstance(by, Actor):
+        return
+    if not PERMISSIONS[role] <= by.permissions:
+        raise GrantRefused({"role": ["You cannot give a role that may do more than you."]})
+    rights = ROLE_RIGHTS.get(Role(role))
+    if rights is not None:
+        refuse_more_than_own(by, Grant(rights, everywhere=True))
+
+
+def _missing_teams(asked: Iterable[int]) -> list[int]:
+    asked = set(asked)
+    known = set(Team.objects.filter(pk__in=[pk for pk in asked if 0 < pk <= _LARGEST_ID]).values_list("pk", flat=True))
+    return sorted(asked - known)
+
+
+def _fault_of_tag(tag: str) -> str:
+    if not tag or tag != tag.strip().lower() or not tag.isprintable():
+        return f"{tag!a} is not a tag: small letters, no spaces around them."
+    return "" if len(tag) <= LONGEST_TAG else f"A tag has at most {LONGEST_TAG} characters."
+
+
+def _fault_of_pattern(pattern: str) -> str:
+    if not pattern or not pattern.isprintable() or any(char.isspace() for char in pattern):
+        return f"{pattern!a} is not a pattern such as www, *.dev or _acme-challenge*."
+    return "" if len(pattern) <= LONGEST_PATTERN else f"A pattern has at most {LONGEST_PATTERN} characters."
+
+
+def _fault_of_type(type: int) -> str:
+    if not 0 < type <= 0xFFFF:
+        return f"{type} is not the number of a record type."
+    return rdtypes.refusal(type) or ""

@@ -1,0 +1,118 @@
+"""Teams and who is in them. A verb module; which zones a team looks after is said where zones are edited."""
+
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import ROLE_RIGHTS, Author
+from dnspanel.accounts.errors import TeamNameTaken, TeamRefused, TeamUnknown
+from dnspanel.accounts.give import refuse_more_than_own
+from dnspanel.accounts.grants import Grant
+from dnspanel.accounts.models import Membership, Role, Team, User
+
+LONGEST_NAME = 64
+MEMBER_ROLES = (Role.READER, Role.EDITOR)
+
+
+def team_by_id(pk: int) -> Team:
+    """The team with this id; raises TeamUnknown."""
+    team = Team.objects.filter(pk=pk).first()
+    if team is None:
+        raise TeamUnknown
+    return team
+
+
+def create_team(*, name: str, by: Author, now: datetime) -> Team:
+    """The team exists, without members. Raises TeamRefused, TeamNameTaken."""
+    name = _checked(name)
+    try:
+        with transaction.atomic():
+            team = Team.objects.create(name=name, created_at=now)
+            audit.record(action="team.create", by=by, now=now, target=name, team=team.pk)
+    except IntegrityError as exc:
+        raise TeamNameTaken(name) from exc
+    return team
+
+
+def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
+    """The team has this name. Raises TeamRefused, TeamNameTaken, TeamUnknown."""
+    name = _checked(name)
+    try:
+        with transaction.atomic():
+            there = _locked(team)
+            if there.name == name:
+                return
+            Team.objects.filter(pk=team.pk).update(name=name)
+            audit.record(action="team.rename", by=by, now=now, target=name, team=team.pk, before=there.name)
+    except IntegrityError as exc:
+        raise TeamNameTaken(name) from exc
+    team.name = name
+
+
+def delete_team(*, team: Team, by: Author, now: datetime) -> None:
+    """The team and what was granted to it are gone; its zones stay, and belong to no team. Twice changes nothing."""
+    with transaction.atomic():
+        there = Team.objects.select_for_update().filter(pk=team.pk).first()
+        if there is None:
+            return
+        members = list(Membership.objects.filter(team=team).values_list("user__username", flat=True))
+        Team.objects.filter(pk=team.pk).delete()
+        audit.record(action="team.delete", by=by, now=now, target=there.name, team=team.pk, members=members)
+
+
+def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) -> Membership:
+    """The person is in the team with this role ("reader" or "editor"), whether they were before or not.
+
+    Raises TeamRefused for another role, TeamUnknown, GrantRefused when a
+    token gives more than it has itself.
+    """
+    if role not in MEMBER_ROLES:
+        raise TeamRefused({"role": ["In a team a person is reader or editor."]})
+    refuse_more_than_own(by, _grant_of_member(team, role))
+    with transaction.atomic():
+        there = _locked(team)
+        before = Membership.objects.filter(team=team, user=user).first()
+        if before is not None and before.role == role:
+            return before
+        if before is None:
+            after = Membership.objects.create(team=team, user=user, role=role)
+            audit.record(action="team.add", by=by, now=now, target=there.name, person=user.username, role=role)
+        else:
+            Membership.objects.filter(pk=before.pk).update(role=role)
+            after, was = before, before.role
+            after.role = role
+            audit.record(
+                action="team.change", by=by, now=now, target=there.name, person=user.username, role=role, before=was
+            )
+    return after
+
+
+def remove_member(*, team: Team, user: User, by: Author, now: datetime) -> None:
+    """The person is not in the team; nothing happens to who was not."""
+    with transaction.atomic():
+        if Membership.objects.filter(team=team, user=user).delete()[0]:
+            audit.record(action="team.remove", by=by, now=now, target=team.name, person=user.username)
+
+
+def _grant_of_member(team: Team, role: str) -> Grant:
+    return Grant(ROLE_RIGHTS[Role(role)], teams=frozenset({team.pk}))
+
+
+def _locked(team: Team) -> Team:
+    """The team as it is now; nobody deletes it before the transaction ends."""
+    there = Team.objects.select_for_update().filter(pk=team.pk).first()
+    if there is None:
+        raise TeamUnknown
+    return there
+
+
+def _checked(name: str) -> str:
+    name = " ".join(name.split())
+    if not name:
+        raise TeamRefused({"name": ["A team needs a name."]})
+    if len(name) > LONGEST_NAME:
+        raise TeamRefused({"name": [f"At most {LONGEST_NAME} characters."]})
+    if not name.isprintable():
+        raise TeamRefused({"name": ["The name has characters that cannot be shown."]})
+    return name

@@ -1,0 +1,118 @@
+"""TSIG keys by name, as programs look after them: find, make, change. A verb module; `tokens.revoke_token` removes.
+
+A TSIG key is a token, and one made by a token can do no more than that one,
+from nowhere else and for no longer. Only who may change the settings of some
+zone sees or makes any, because whoever sees a key can sign with it.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.errors import TokenRefused, TokenUnknown, TsigNameTaken
+from dnspanel.accounts.grants import Grant, Right, is_part
+from dnspanel.accounts.models import Token, TokenKind
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TSIG_ALGORITHMS, NewToken, TokenTerms, create_tsig_key
+from dnspanel.accounts.vault import encrypt_secret
+
+# How some programs spell it.
+_LONG_NAMES = {"hmac-md5.sig-alg.reg.int": "hmac-md5"}
+
+
+def may_have_keys(actor: Actor) -> bool:
+    """Whether this actor may see and make TSIG keys at all."""
+    return actor.may_somewhere(Right.SETTINGS)
+
+
+def tsig_keys_visible_to(actor: Actor) -> list[Token]:
+    """The keys by name: a person's own; for a token, those of its owner that give no more than itself.
+
+    Everybody's for who may manage people. A key that has expired is there
+    until somebody removes it, and so is its name.
+    """
+    if not may_have_keys(actor):
+        return []
+    keys = Token.objects.filter(kind=TokenKind.TSIG, revoked_at=None).select_related("owner").order_by("tsig_name")
+    if Permission.PEOPLE in actor.permissions:
+        return list(keys)
+    return [key for key in keys.filter(owner=actor.user) if actor.scope is None or _is_within(key, actor.scope)]
+
+
+def tsig_key_for(actor: Actor, name: str) -> Token:
+    """The key of this (canonical) name; raises TokenUnknown for those that the actor may not know about."""
+    for key in tsig_keys_visible_to(actor):
+        if key.tsig_name == name:
+            return key
+    raise TokenUnknown
+
+
+def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, now: datetime) -> NewToken:
+    """There is a TSIG key that may do what `by` may, from the same networks and until the same time.
+
+    Raises as `create_tsig_key` does.
+    """
+    token = by.token
+    terms = TokenTerms(
+        purpose=f"TSIG key {name}"[:100],
+        scope=by.grants if by.scope is None else by.scope,
+        networks=() if token is None else tuple(token.networks),
+        expires_at=None if token is None else token.expires_at,
+        unused_days=None if token is None else token.unused_days,
+    )
+    return create_tsig_key(
+        owner=by.user, name=name, terms=terms, by=by, now=now, algorithm=algorithm_of(algorithm), secret=secret
+    )
+
+
+def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret: str, now: datetime) -> Token:
+    """The key has this name, algorithm and (Base64) secret; raises TokenUnknown, TokenRefused or TsigNameTaken."""
+    algorithm = algorithm_of(algorithm)
+    refuse_bad_secret(secret)
+    try:
+        with transaction.atomic():
+            there = Token.objects.select_for_update().filter(pk=key.pk, revoked_at=None).first()
+            if there is None:
+                raise TokenUnknown
+            before, there.tsig_name = there.tsig_name, name
+            there.tsig_algorithm = algorithm
+            there.tsig_secret = encrypt_secret(secret.encode())
+            there.save(update_fields=["tsig_name", "tsig_algorithm", "tsig_secret"])
+            audit.record(
+                action="token.change", by=by, now=now, target=there.purpose, token=there.pk, tsig=name, was=before
+            )
+    except IntegrityError as exc:
+        raise TsigNameTaken(name) from exc
+    return there
+
+
+def algorithm_of(text: str) -> str:
+    """The algorithm that a client names, with or without its final dot; raises TokenRefused."""
+    name = text.lower().removesuffix(".")
+    name = _LONG_NAMES.get(name, name)
+    if name not in TSIG_ALGORITHMS:
+        raise TokenRefused({"algorithm": [f"Use one of {', '.join(TSIG_ALGORITHMS)}."]})
+    return name
+
+
+def refuse_bad_secret(text: str) -> None:
+    """Nothing, or TokenRefused for what is not the Base64 of any byte."""
+    try:
+        if text.isascii() and base64.b64decode(text, validate=True):
+            return
+    except (ValueError, binascii.Error):
+        pass
+    raise TokenRefused({"key": ["The key must be Base64."]})
+
+
+def _is_within(key: Token, scope: tuple[Grant, ...]) -> bool:
+    return all(any(is_part(grant, mine) for mine in scope) for grant in _grants(key)) and not key.permissions
+
+
+def _grants(key: Token) -> Iterator[Grant]:
+    return map(Grant.from_json, key.scope)

@@ -1,0 +1,70 @@
+"""Why somebody may do something: the explanation agrees with the decision."""
+
+import itertools
+
+import pytest
+
+from dnspanel.accounts import why
+from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
+from replication import rdtypes
+from tests.people import NOW, make_person
+
+pytestmark = pytest.mark.django_db
+PLAIN = why.Asked(7, "example.test.", ("prod",), None)
+
+
+def sources(user: User, right: Right, asked: why.Asked = PLAIN) -> list[str]:
+    return [reason.words for reason in why.reasons_for(why.reasons_of(user), right, asked)]
+
+
+def test_a_role_a_team_and_a_grant_are_told_apart() -> None:
+    mallory = make_person("mallory", Role.READER)
+    team = Team.objects.create(name="Web", created_at=NOW)
+    Membership.objects.create(user=mallory, team=team, role="editor")
+    grant = Grant(frozenset({Right.CHANGE}), tags=frozenset({"prod"}))
+    row = GrantRow.objects.create(team=team, grant=grant.to_json(), created_at=NOW)
+    mine = GrantRow.objects.create(user=mallory, grant=grant.to_json(), created_at=NOW)
+    assert sources(mallory, Right.READ) == ["as reader"]
+    both = [f"by grant {row.pk} to the team Web", f"by grant {mine.pk}"]
+    assert sources(mallory, Right.CHANGE) == both
+    of_team = why.Asked(8, "other.test.", (), team.pk)
+    assert sources(mallory, Right.DELETE_ZONE, of_team) == ["as editor in the team Web"]
+    assert sources(mallory, Right.DELETE_ZONE) == []
+
+
+def test_a_limit_by_name_counts_for_records_and_not_for_the_zone() -> None:
+    mallory = make_person("mallory", Role.MEMBER)
+    rights = frozenset({Right.READ, Right.CHANGE})
+    limited = Grant(rights, zones=frozenset({7}), names=("www",), types=frozenset({rdtypes.A}))
+    GrantRow.objects.create(user=mallory, grant=limited.to_json(), created_at=NOW)
+    www = why.Asked(7, "example.test.", (), None, "www.example.test.", rdtypes.A)
+    mail = why.Asked(7, "example.test.", (), None, "mail.example.test.", rdtypes.A)
+    assert sources(mallory, Right.CHANGE, www)
+    assert not sources(mallory, Right.CHANGE, mail)
+    assert sources(mallory, Right.READ, mail)
+
+
+def test_a_closed_account_has_no_reasons(alice: User) -> None:
+    alice.is_active = False
+    assert why.reasons_of(alice) == ()
+
+
+@pytest.mark.parametrize("role", Role)
+def test_the_explanation_agrees_with_the_decision(role: Role) -> None:
+    person = make_person("mallory", role)
+    teams = [Team.objects.create(name=name, created_at=NOW) for name in ("one", "two")]
+    Membership.objects.create(user=person, team=teams[0], role="reader")
+    for number, rights in enumerate(([Right.ADD], [Right.READ, Right.REMOVE], [Right.SETTINGS])):
+        grant = Grant(frozenset(rights), zones=frozenset({number}), tags=frozenset({f"t{number}"}))
+        GrantRow.objects.create(user=person, grant=grant.to_json(), created_at=NOW)
+    actor = actor_of(person)
+    assert actor is not None
+    reasons = why.reasons_of(person)
+    for zone, tags, team in itertools.product(range(4), ((), ("t1",)), (None, *(team.pk for team in teams))):
+        asked = why.Asked(zone, "example.test.", tags, team)
+        for right in Right:
+            may = actor.may(right, zone_id=zone, tags=tags, team_id=team)
+            assert bool(why.reasons_for(reasons, right, asked)) == may
+    assert set(Right) >= RECORD_RIGHTS

@@ -1,0 +1,107 @@
+"""The stream of acts: both sources in one order, in pages that stay, and nothing that is not for the reader."""
+
+from datetime import timedelta
+
+import pytest
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor, actor_of, actor_of_token
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.zones.trail import Act, Place, Wanted, acts_page
+from tests.dnspanel.zones.conftest import MakeZone
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db
+
+
+def acting(user: User) -> Actor:
+    actor = actor_of(user)
+    assert actor is not None
+    return actor
+
+
+def token_of(owner: User, permission: Permission) -> Actor:
+    terms = TokenTerms("watch", permissions=frozenset({permission}))
+    actor = actor_of_token(create_token(owner=owner, terms=terms, by=owner, now=NOW).token)
+    assert actor is not None
+    return actor
+
+
+def told(acts: list[Act]) -> list[str]:
+    return [f"{act.user} {act.action} {act.target}" for act in acts]
+
+
+@pytest.fixture
+def eventful(make_zone: MakeZone, bob: User, alice: User) -> None:
+    for minutes in (-2, 1, 3):
+        at = NOW + timedelta(minutes=minutes)
+        audit.record(action="team.create", by=bob, now=at, target=f"team at {minutes}")
+    make_zone(name="one.test.")
+    audit.record(action="token.create", by=alice, now=NOW + timedelta(minutes=4), target="CI")
+
+
+@pytest.mark.usefixtures("eventful")
+def test_entries_and_publications_come_in_one_order_the_newest_first(alice: User) -> None:
+    acts, more = acts_page(acting(alice), wanted=Wanted())
+    assert told(acts) == [
+        "alice token.create CI",
+        "bob team.create team at 3",
+        "bob team.create team at 1",
+        "alice publish one.test.",
+        "bob team.create team at -2",
+    ]
+    assert more is None
+
+
+@pytest.mark.usefixtures("eventful")
+def test_pages_join_without_gap_or_repetition_though_more_happens_meanwhile(alice: User, bob: User) -> None:
+    whole, _ = acts_page(acting(alice), wanted=Wanted())
+    joined: list[Act] = []
+    place: Place | None = Place()
+    while place is not None:
+        page, place = acts_page(acting(alice), wanted=Wanted(), after=place, limit=2)
+        assert 1 <= len(page) <= 2
+        joined += page
+        audit.record(action="team.create", by=bob, now=NOW + timedelta(hours=1), target="later")
+    assert joined == whole
+
+
+@pytest.mark.usefixtures("eventful")
+def test_filters_narrow_both_sources(alice: User) -> None:
+    def found(**wanted: object) -> list[str]:
+        return [act.action for act in acts_page(acting(alice), wanted=Wanted(**wanted))[0]]  # type: ignore[arg-type]
+
+    assert found(action="publish") == ["publish"]
+    assert found(action="token.create") == ["token.create"]
+    assert found(action="team.") == ["team.create"] * 3
+    assert found(user="BOB") == ["team.create"] * 3
+    assert found(since=NOW + timedelta(minutes=2)) == ["token.create", "team.create"]
+    assert found(until=NOW) == ["team.create"]
+    assert found(action="nonsense") == []
+
+
+@pytest.mark.usefixtures("eventful")
+def test_who_may_not_read_the_log_sees_their_own_acts_and_a_token_its_own(alice: User, bob: User) -> None:
+    assert {act.user for act in acts_page(acting(bob), wanted=Wanted())[0]} == {"bob"}
+    assert acts_page(acting(bob), wanted=Wanted(user="alice"))[0] == []
+    assert acts_page(token_of(alice, Permission.FLEET), wanted=Wanted())[0] == []
+    assert len(acts_page(token_of(alice, Permission.AUDIT), wanted=Wanted())[0]) >= 5
+
+
+def test_a_publication_over_many_zones_names_none_and_counts_them(
+    alice: User, make_zone: MakeZone, django_assert_max_num_queries: object
+) -> None:
+    from dnspanel.zones.models import Publication, Revision, RevisionKind
+
+    zones = [make_zone(name=f"z{number}.test.") for number in range(5)]
+    newest = Publication.objects.latest("sequence")
+    Revision.objects.bulk_create(
+        Revision(zone=zone, number=2, publication=newest, kind=RevisionKind.CHANGE, serial=1) for zone in zones[:4]
+    )
+    with django_assert_max_num_queries(4):  # type: ignore[operator]
+        acts, _ = acts_page(acting(alice), wanted=Wanted(action="publish"))
+    assert acts[0].target == "5 more"
+    assert acts[0].details["zones"] == 5
+    assert acts[1].target == "z3.test."
