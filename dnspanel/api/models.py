@@ -34,7 +34,9 @@ class PowerdnsZone(models.Model):
     account = models.CharField(max_length=40, blank=True)
     catalog = models.TextField(blank=True)
     soa_edit = models.CharField(max_length=32, blank=True)
-    soa_edit_api = models.CharField(max_length=32, blank=True)
+    soa_edit_api = models.CharField(max_length=32, blank=True, default="DEFAULT")
     api_rectify = models.BooleanField(default=False)
     masters: "models.JSONField[Any]" = models.JSONField(default=list)
     metadata: "models.JSONField[Any]" = models.JSONField(default=dict)  # kind → list of values
+    # "name type" → its comments in PowerDNS's form, of which an RRset here has only the text.
+    comments: "models.JSONField[Any]" = models.JSONField(default=dict)

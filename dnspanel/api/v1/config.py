@@ -1,0 +1,46 @@
+"""`/config`: the settings of PowerDNS that mean something here, with what they are in effect."""
+
+from django.conf import settings
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from dnspanel.api.v1.frame import PowerdnsView, answer
+from dnspanel.zones import soa
+
+_MEGABYTE = 1 << 20
+
+
+class Config(PowerdnsView):
+    """All settings, by name. None can be changed here."""
+
+    def get(self, request: Request, server_id: str) -> HttpResponse:
+        return answer([{"name": n, "type": "ConfigSetting", "value": v} for n, v in sorted(config().items())])
+
+
+def config() -> dict[str, str]:
+    """Setting → value, as PowerDNS spells both. What only concerns one node's machine is that node's business."""
+    servers = settings.DEFAULT_NAMESERVERS
+    return {
+        "8bit-dns": "yes",
+        "api": "yes",
+        "api-key": "***",
+        "autosecondary": "no",
+        # Nodes are always rectified.
+        "default-api-rectify": "yes",
+        # What the panel writes into a zone that is created without a SOA; `@` is the zone.
+        "default-soa-content": f"{servers[0] if servers else '@'} {settings.DEFAULT_HOSTMASTER} 0 {soa.DEFAULT_TIMERS}",
+        # Serials move with every publication, whatever a zone says.
+        "default-soa-edit": "",
+        "default-soa-edit-signed": "",
+        "default-ttl": str(soa.DEFAULT_TTL),
+        "direct-dnskey": "no",
+        "enable-lua-records": "yes" if settings.ALLOW_LUA_RECORDS else "no",
+        "expand-alias": "no",
+        "launch": "lmdb",
+        # Nodes get their zones from the panel, and answer no transfers for it.
+        "master": "no",
+        "primary": "no",
+        "secondary": "no",
+        "slave": "no",
+        "webserver-max-bodysize": str(settings.DATA_UPLOAD_MAX_MEMORY_SIZE // _MEGABYTE),
+    }

@@ -1,0 +1,113 @@
+"""Record content as PowerDNS writes it, from and to our canonical rdata.
+
+They differ in a few types only. What clients write must be in a form that
+can mean one thing: names absolute, TXT in quotes, nothing around it.
+"""
+
+import re
+from collections.abc import Callable
+
+from dnspanel.api.v1.frame import Refusal, shown
+from replication import rdata, rdtypes
+from replication.errors import BadRdata
+
+# Relative names get this origin, by which they are found out.
+RELATIVE = "a.relative.name.invalid."
+_QUOTED = frozenset((rdtypes.TXT, rdtypes.SPF))
+_HOSTS = frozenset((rdtypes.NS, rdtypes.MX, rdtypes.SRV))  # types that must name a host
+_SVCB_VALUE = re.compile(r'\b(alpn|mandatory|port|ipv4hint|ipv6hint)="([^"\\ ]*)"')
+_LOC_REST = ("1.00m", "10000.00m", "10.00m")
+_CERT_WORDS = {"PKIX": "1", "SPKI": "2", "PGP": "3", "IPKIX": "4", "ISPKI": "5", "IPGP": "6", "ACPKIX": "7",
+               "IACPKIX": "8", "URI": "253", "OID": "254"}  # fmt: skip
+_ALGORITHMS = {"RSAMD5": "1", "DH": "2", "DSA": "3", "ECC": "4", "RSASHA1": "5", "DSANSEC3SHA1": "6",
+               "RSASHA1NSEC3SHA1": "7", "RSASHA256": "8", "RSASHA512": "10", "ECCGOST": "12", "ECDSAP256SHA256": "13",
+               "ECDSAP384SHA384": "14", "ED25519": "15", "ED448": "16", "INDIRECT": "252", "PRIVATEDNS": "253",
+               "PRIVATEOID": "254"}  # fmt: skip
+
+
+def shown_content(type: int, text: str) -> str:
+    """A canonical rdata as PowerDNS shows it."""
+    writer = _WRITERS.get(type)
+    return text if writer is None else writer(text)
+
+
+def read_content(name: str, type: int, content: str) -> str:
+    """The canonical rdata that a client's content means; raises Refusal (422), naming the RRset."""
+    try:
+        if type == rdtypes.IPSECKEY:
+            content = _with_gateway(content)
+        text = rdata.parse(type, content, RELATIVE)
+    except BadRdata as exc:
+        raise refused(name, type, content, exc.reason) from exc
+    if content != content.strip() or (type in _QUOTED and not content.startswith('"')):
+        raise refused(name, type, content, f"Not in expected format (parsed as '{shown(text)}')")
+    if RELATIVE in text:
+        absolute = text.replace("." + RELATIVE, ".").replace(RELATIVE, "@")
+        raise refused(name, type, content, f"Not in expected format (parsed as '{shown(absolute)}')")
+    if type in _HOSTS and "\\" in text:
+        raise refused(name, type, content, "non-hostname content")
+    return text
+
+
+def refused(name: str, type: int, content: str, reason: str) -> Refusal:
+    """The refusal of one record, in PowerDNS's form."""
+    return Refusal(422, f"Record {name}/{rdata.type_to_text(type)} '{shown(content)}': {reason}")
+
+
+def _last_word_whole(words: int) -> Callable[[str], str]:
+    """A writer for types that end in Base64, which dnspython prints in pieces; `words` stand before it."""
+
+    def write(text: str) -> str:
+        parts = text.split(" ")
+        return " ".join([*parts[:words], "".join(parts[words:])])
+
+    return write
+
+
+def _cert(text: str) -> str:
+    kind, tag, algorithm, *key = text.split(" ")
+    return f"{_CERT_WORDS.get(kind, kind)} {tag} {_ALGORITHMS.get(algorithm, algorithm)} {''.join(key)}"
+
+
+def _svcb(text: str) -> str:
+    return _SVCB_VALUE.sub(r"\1=\2", text)
+
+
+def _loc(text: str) -> str:
+    """dnspython leaves out sizes that are the defaults; behind the altitude, which is the first word in metres."""
+    words = text.split(" ")
+    altitude = next(place for place, word in enumerate(words) if word.endswith("m"))
+    given = words[altitude + 1 :]
+    return " ".join([*words[: altitude + 1], *given, *_LOC_REST[len(given) :]])
+
+
+def _ipseckey(text: str) -> str:
+    """Without the dot that stands for no gateway, and the key in one piece."""
+    precedence, kind, algorithm, gateway, *key = text.split(" ")
+    shown_gateway = [] if kind == "0" else [gateway]
+    return " ".join([precedence, kind, algorithm, *shown_gateway, *(["".join(key)] if key else [])])
+
+
+def _with_gateway(content: str) -> str:
+    """With the dot that RFC 4025 writes where there is no gateway, and PowerDNS does not."""
+    words = content.split()
+    if words[1:2] == ["0"] and words[3:4] != ["."]:
+        words.insert(3, ".")
+        return " ".join(words)
+    return content
+
+
+_WRITERS: dict[int, Callable[[str], str]] = {
+    rdtypes.CDNSKEY: _last_word_whole(3),
+    rdtypes.DNSKEY: _last_word_whole(3),
+    rdtypes.KEY: _last_word_whole(3),
+    rdtypes.DHCID: _last_word_whole(0),
+    rdtypes.OPENPGPKEY: _last_word_whole(0),
+    rdtypes.CERT: _cert,
+    rdtypes.IPSECKEY: _ipseckey,
+    rdtypes.HTTPS: _svcb,
+    rdtypes.SVCB: _svcb,
+    rdtypes.LOC: _loc,
+    rdtypes.NID: str.upper,
+    rdtypes.L64: str.upper,
+}

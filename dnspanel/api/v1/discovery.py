@@ -1,0 +1,52 @@
+"""How clients find the API and learn what it can: `/api`, `/api/v1`, the list of servers and the one server."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from dnspanel.api.v1.frame import ROOT_URL, SERVER, SERVER_URL, PowerdnsView, answer
+
+# Clients parse this and branch on it, so it says which release's API this is, and nothing about the nodes. 4.9.12
+# is the first release with EXTEND and PRUNE, which we have; from 5.0 on a server has views and networks, which we
+# have not. What came between 4.7 and 4.9 is here too: PUT of a zone with its RRsets, 204 for deleted metadata.
+VERSION = "4.9.12"
+
+SERVER_OBJECT: dict[str, Any] = {
+    "type": "Server",
+    "id": SERVER,
+    "daemon_type": "authoritative",
+    "version": VERSION,
+    "url": SERVER_URL,
+    "config_url": f"{SERVER_URL}/config{{/config_setting}}",
+    "zones_url": f"{SERVER_URL}/zones{{/zone}}",
+    "autoprimaries_url": f"{SERVER_URL}/autoprimaries{{/autoprimary}}",
+}
+
+
+class Versions(PowerdnsView):
+    """`/api`: which versions of the API there are."""
+
+    def get(self, request: Request) -> HttpResponse:
+        return answer([{"version": 1, "url": ROOT_URL}])
+
+
+class Version1(PowerdnsView):
+    """`/api/v1`: where its servers are."""
+
+    def get(self, request: Request) -> HttpResponse:
+        return answer([{"server_url": f"{ROOT_URL}/servers{{/server}}", "api_features": []}])
+
+
+class Servers(PowerdnsView):
+    """The one server that there is: the panel with all its nodes."""
+
+    def get(self, request: Request) -> HttpResponse:
+        return answer([SERVER_OBJECT])
+
+
+class Server(PowerdnsView):
+    """That server alone."""
+
+    def get(self, request: Request, server_id: str) -> HttpResponse:
+        return answer(SERVER_OBJECT)

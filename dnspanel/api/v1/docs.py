@@ -1,0 +1,44 @@
+"""`/api/docs`: the API's description for machines, from which some clients build themselves."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from dnspanel.api.v1.frame import JSON, PowerdnsView, accepts_json
+
+DOCUMENT = Path(__file__).with_name("swagger.yaml")
+YAML = "application/x-yaml"
+
+
+class Docs(PowerdnsView):
+    """The document as YAML or JSON, whichever is accepted; YAML as plain text for who accepts neither."""
+
+    def get(self, request: Request) -> HttpResponse:
+        accepted = request.META.get("HTTP_ACCEPT", "")
+        if YAML in accepted or "text/x-yaml" in accepted:
+            return HttpResponse(document_text(), content_type=YAML)
+        if accepts_json(request):
+            return HttpResponse(document_json(), content_type=JSON)
+        return HttpResponse(document_text(), content_type="text/plain; charset=utf-8")
+
+
+@cache
+def document_text() -> str:
+    """The document as it is written."""
+    return DOCUMENT.read_text(encoding="utf-8")
+
+
+@cache
+def document_json() -> str:
+    """The same as JSON."""
+    return json.dumps(document())
+
+
+def document() -> dict[str, Any]:
+    """The same as a value."""
+    return dict(yaml.safe_load(document_text()))

@@ -1,0 +1,85 @@
+"""What clients of API v1 say of a zone that has no meaning here, so that they read it back. A verb module.
+
+An RRset here has one text as its comment. PowerDNS has a list of comments,
+each with an account and a time: the list is kept beside the text, and holds
+for as long as the text says the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.api.models import PowerdnsZone
+from dnspanel.zones.models import Zone
+from replication import rdata
+
+Comment = dict[str, Any]  # account, content, modified_at
+CommentKey = tuple[str, int]  # owner name and type
+
+FIELDS = ("kind", "account", "catalog", "soa_edit", "soa_edit_api", "api_rectify", "masters")
+
+
+def facts_of(zone: Zone) -> PowerdnsZone:
+    """What was said of the zone, or what PowerDNS says when nobody said anything. No query if loaded with the zone."""
+    try:
+        return zone.powerdns
+    except PowerdnsZone.DoesNotExist:
+        return PowerdnsZone(zone=zone)
+
+
+def keep_facts(*, zone: Zone, said: Mapping[str, Any], by: Author, now: datetime) -> None:
+    """The zone has these of FIELDS, and the audit log says so; nothing is written if it has them already."""
+    with transaction.atomic():
+        row = _locked(zone)
+        changed = {field: value for field, value in said.items() if getattr(row, field) != value}
+        if not changed:
+            return
+        for field, value in changed.items():
+            setattr(row, field, value)
+        row.save()
+        audit.record(action="zone.facts", by=by, now=now, target=zone.name, **changed)
+
+
+def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]]) -> None:
+    """These RRsets have these comments in full; an empty list forgets them."""
+    if not any(comments.values()) and not facts_of(zone).comments:
+        return
+    with transaction.atomic():
+        row = _locked(zone)
+        for (name, type_), said in comments.items():
+            key = _stored_key(name, type_)
+            if said:
+                row.comments[key] = list(said)
+            else:
+                row.comments.pop(key, None)
+        row.save()
+
+
+def comment_text(comments: Sequence[Comment]) -> str:
+    """Several comments as the one text of an RRset: each on one line, each different one once."""
+    flat = (" ".join(comment["content"].split()) for comment in comments)
+    return "; ".join(dict.fromkeys(text for text in flat if text))
+
+
+def comments_in_full(facts: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
+    """The comments of an RRset with this text: those that a client gave, or one made of what stands here."""
+    if not text:
+        return []
+    kept: list[Comment] = facts.comments.get(_stored_key(name, type), []) if facts.comments else []
+    if kept and comment_text(kept) == text:
+        return kept
+    return [{"account": "", "content": text, "modified_at": modified_at}]
+
+
+def _locked(zone: Zone) -> PowerdnsZone:
+    """The row to change; who changes it holds the lock of the zone."""
+    there = Zone.objects.select_for_update(no_key=True).get(pk=zone.pk)
+    return PowerdnsZone.objects.filter(pk=there.pk).first() or PowerdnsZone(zone=there)
+
+
+def _stored_key(name: str, type: int) -> str:
+    return f"{name} {rdata.type_to_text(type)}"

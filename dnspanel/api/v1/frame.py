@@ -1,0 +1,320 @@
+"""What every call of API v1 shares: how requests are read, and how answers and errors look in PowerDNS's API.
+
+Errors of the framework (400, 401, 404 …) are JSON only for who accepts it,
+else a line of text; 422 is always JSON. So does the real server, and clients
+tell the two apart.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, cast
+
+from django.core.exceptions import RequestDataTooBig
+from django.core.signals import got_request_exception
+from django.db import Error as DatabaseFault
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.request import UnreadablePostError
+from django.utils.cache import patch_vary_headers
+from rest_framework.exceptions import APIException, NotAuthenticated, Throttled
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.api.authentication import TokenAuthentication
+from dnspanel.zones import access
+from dnspanel.zones.errors import Forbidden, NameTaken, Unknown, ZoneError
+from dnspanel.zones.models import Zone
+from replication import names
+from replication.errors import BadName, Permanent
+
+SERVER = "localhost"
+ROOT_URL = "/api/v1"
+SERVER_URL = f"{ROOT_URL}/servers/{SERVER}"
+JSON = "application/json"
+
+logger = logging.getLogger(__name__)
+
+_ESCAPED_BYTE = re.compile(r"=(.{0,2})", re.DOTALL)
+_HEX = re.compile(r"[0-9A-F]{2}", re.ASCII)
+_KEPT_IN_IDS = re.compile(r"[^A-Za-z0-9.-]", re.ASCII)
+
+
+class Refusal(Exception):
+    """The request is answered with this status; without a text, the status's own words are said."""
+
+    def __init__(self, status: int, text: str = "", *, headers: Mapping[str, str] | None = None) -> None:
+        self.status, self.text, self.headers = status, text, dict(headers or {})
+        super().__init__(text or HTTPStatus(status).phrase)
+
+
+class AnyAccept(BaseContentNegotiation):
+    """Whatever a client says it accepts, it gets what there is: the real server never answers 406."""
+
+    def select_parser(self, request: Request, parsers: Any) -> BaseParser:
+        return cast(BaseParser, parsers[0])
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        return renderers[0], JSON
+
+
+class KeyAuthentication(TokenAuthentication):
+    """A token as PowerDNS's API key; a refusal asks for one in PowerDNS's words."""
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'X-API-Key realm="PowerDNS"'
+
+
+class PowerdnsView(APIView):
+    """Base of every view of API v1: only with a token, only for the server `localhost`, errors as PowerDNS's."""
+
+    authentication_classes: Any = (KeyAuthentication,)
+    content_negotiation_class = AnyAccept
+    http_method_names = ["get", "post", "put", "patch", "delete"]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if kwargs.get("server_id", SERVER) != SERVER:
+            raise Refusal(404)
+
+    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        raise Refusal(405, headers={"Allow": ", ".join(self.allowed_methods)})
+
+    def get_exception_handler(self) -> Callable[..., Any]:
+        return answer_to_error
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(response, Response):  # what a DRF mixin made; ours are ready
+            return super().finalize_response(request, response, *args, **kwargs)
+        # An answer is for one key only, and an error looks different to who accepts something else.
+        patch_vary_headers(response, ("Accept", "X-API-Key"))
+        response["Cache-Control"] = "no-store"
+        return response
+
+
+class NothingHere(PowerdnsView):
+    """Every URL below the API's root that is not one of its calls."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise Refusal(404)
+
+
+def actor_in(request: Request) -> Actor:
+    """Who calls."""
+    return cast(Actor, request.auth)
+
+
+def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    """A JSON answer."""
+    return answer_text(json.dumps(value), status, headers=headers)
+
+
+def answer_text(text: str, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    """A JSON answer that is text already."""
+    return HttpResponse(text, status=status, content_type=JSON, headers=headers)
+
+
+def done(headers: Mapping[str, str] | None = None) -> HttpResponse:
+    """204: it is so, and there is nothing to say."""
+    response = HttpResponse(status=204, headers=headers)
+    del response["Content-Type"]
+    return response
+
+
+def accepts_json(request: HttpRequest | Request) -> bool:
+    """Whether the client says so, as the real server decides it: by the words anywhere in the header."""
+    return JSON in request.META.get("HTTP_ACCEPT", "")
+
+
+def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
+    """The answer to anything that a view raised; what nobody foresaw is logged, and said to be our fault."""
+    request: Request = context["request"]
+    refusal = _refusal_of(exc)
+    if refusal is None:
+        logger.exception("%s %s failed", request.method, request.path)
+        got_request_exception.send(sender=type(context["view"]), request=request._request)
+        refusal = Refusal(500)
+    if isinstance(exc, APIException) and (challenge := getattr(exc, "auth_header", None)):
+        refusal.headers["WWW-Authenticate"] = challenge
+    return _error(request, refusal)
+
+
+def _refusal_of(exc: Exception) -> Refusal | None:
+    """What an error is in HTTP's words; None for one that nobody foresaw."""
+    match exc:
+        case Refusal():
+            return exc
+        case Throttled():
+            return Refusal(429, headers={"Retry-After": str(int(exc.wait or 1))})
+        case NotAuthenticated():
+            return Refusal(401)
+        case APIException():
+            return Refusal(exc.status_code)
+        case Unknown() | Http404():
+            return Refusal(404)
+        case Forbidden():
+            return Refusal(403, str(exc))
+        case NameTaken():
+            return Refusal(409)
+        case ZoneError() | Permanent():
+            return Refusal(422, str(exc))
+        case DatabaseFault():
+            return None
+    return None
+
+
+def _error(request: Request, refusal: Refusal) -> HttpResponse:
+    """JSON for who accepts it, and wherever the text tells what is wrong; else the status's own words."""
+    phrase = HTTPStatus(refusal.status).phrase
+    if refusal.text or accepts_json(request):
+        response = answer({"error": refusal.text or phrase}, refusal.status)
+    elif "text/html" in request.META.get("HTTP_ACCEPT", ""):
+        page = f"<!doctype html><title>{phrase}</title><h1>{phrase}</h1>"
+        response = HttpResponse(page, status=refusal.status)
+    else:
+        response = HttpResponse(phrase, status=refusal.status, content_type="text/plain; charset=utf-8")
+    for name, value in refusal.headers.items():
+        response[name] = value
+    return response
+
+
+def json_body(request: Request) -> Any:
+    """The request's body as JSON, whatever its Content-Type; raises Refusal (400, 413)."""
+    try:
+        text = request._request.body.decode()
+        value = json.loads(text, parse_constant=_refuse_constant)
+        if "\\u" in text:
+            _refuse_unstorable(value)
+    except RequestDataTooBig as exc:
+        raise Refusal(413) from exc
+    except (ValueError, RecursionError, UnreadablePostError) as exc:
+        raise Refusal(400) from exc
+    return value
+
+
+def json_object(request: Request) -> dict[str, Any]:
+    """The request's body as a JSON object, without what is null; an array or a word has no members, as in PowerDNS."""
+    value = json_body(request)
+    if not isinstance(value, dict):
+        return {}
+    return {key: member for key, member in value.items() if member is not None}
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _refuse_unstorable(value: Any) -> None:
+    """ValueError for a text that is not one: with half a character, or the one that PostgreSQL has no place for."""
+    if isinstance(value, str):
+        value.encode()  # UnicodeEncodeError for half a character
+        if "\0" in value:
+            raise ValueError("a text contains a zero byte")
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            _refuse_unstorable(key)
+            _refuse_unstorable(member)
+    elif isinstance(value, list):
+        for member in value:
+            _refuse_unstorable(member)
+
+
+def text_in(body: Mapping[str, Any], key: str) -> str:
+    """The member of this key; raises Refusal (422) unless it is there and a string."""
+    value = body.get(key)
+    if not isinstance(value, str):
+        raise Refusal(422, f"Key '{key}' not present or not a String")
+    return value
+
+
+def list_in(body: Mapping[str, Any], key: str) -> list[Any]:
+    """The member of this key, empty when there is none; raises Refusal (422) for anything but an array."""
+    value = body.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise Refusal(422, f"Key '{key}' not an Array")
+    return value
+
+
+def bool_in(body: Mapping[str, Any], key: str, default: bool) -> bool:
+    """The member of this key; raises Refusal (422) for anything but true and false."""
+    value = body.get(key, default)
+    if not isinstance(value, bool):
+        raise Refusal(422, f"Key '{key}' is not a Boolean")
+    return value
+
+
+def flag_in(request: Request, key: str, default: bool) -> bool:
+    """A query parameter that is `true` or `false`; raises Refusal (422) for anything else."""
+    value = request.GET.get(key, "")
+    if value not in {"", "true", "false", "1", "0"}:
+        raise Refusal(422, f"'{key}' request parameter value '{shown(value)}' is not supported")
+    return default if not value else value in {"true", "1"}
+
+
+def canonical(text: str) -> str:
+    """The name that a client states; raises Refusal (422) for one without its final dot, or that is none."""
+    try:
+        name = names.parse(text)
+    except BadName as exc:
+        if not text.endswith("."):
+            raise Refusal(422, f"DNS Name '{shown(text)}' is not canonical") from exc
+        raise Refusal(422, f"Unable to parse DNS Name '{shown(text)}': {exc.reason}") from exc
+    if not text.endswith(".") or text.endswith("\\."):
+        raise Refusal(422, f"DNS Name '{shown(text)}' is not canonical")
+    return name
+
+
+def shown(text: str) -> str:
+    """What a client sent, short enough to be sent back."""
+    return text if len(text) <= 300 else text[:299] + "…"
+
+
+def zone_url(name: str) -> str:
+    """Where the API has this zone."""
+    return f"{SERVER_URL}/zones/{zone_id(name)}"
+
+
+def zone_id(name: str) -> str:
+    """The name as it stands in URLs: `=2F` for a slash; the root is `=2E`, because a lone dot is lost on the way."""
+    return "=2E" if name == names.ROOT else _KEPT_IN_IDS.sub(lambda found: f"={ord(found[0]):02X}", name)
+
+
+def name_of_id(id: str) -> str:
+    """The inverse, with or without the final dot; raises Refusal (400) for a bad escape, 422 for what is no name."""
+    text = _ESCAPED_BYTE.sub(_unescaped, id)
+    try:
+        return names.parse(text)
+    except BadName as exc:
+        raise Refusal(422, f"Unable to parse DNS Name '{shown(text)}'") from exc
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if not _HEX.fullmatch(found[1]):
+        raise Refusal(400)
+    return chr(int(found[1], 16))
+
+
+def zone_by_id(request: Request, id: str, right: Right | None = None) -> Zone:
+    """The zone with this id in a URL, for reading or what the right says; raises Refusal, Unknown or RightMissing.
+
+    One query, which also loads what `facts` says of the zone.
+    """
+    name = name_of_id(id)
+    zone = access.zones_visible_to(actor_in(request)).select_related("powerdns").filter(name=name).first()
+    if zone is None:
+        raise Unknown(name)
+    if right is not None:
+        access.require_right(actor_in(request), zone, right)
+    return zone

@@ -1,0 +1,121 @@
+"""Metadata that clients of API v1 gave zones: kept, and given back. A verb module.
+
+PowerDNS would act on some kinds (ALLOW-AXFR-FROM, ALSO-NOTIFY …). Here none has an effect on the nodes, which
+transfer no zones and notify nobody; programs that set them, or keep their own under `X-`, find them again.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.api.models import PowerdnsZone
+from dnspanel.zones.errors import Unknown, ZoneError
+from dnspanel.zones.models import Zone
+
+# How PowerDNS's API sees kinds: those that it writes, and those that it shows only.
+WRITABLE = frozenset(
+    [
+        "ALLOW-AXFR-FROM",
+        "AXFR-SOURCE",
+        "ALLOW-DNSUPDATE-FROM",
+        "TSIG-ALLOW-DNSUPDATE",
+        "FORWARD-DNSUPDATE",
+        "SOA-EDIT-DNSUPDATE",
+        "NOTIFY-DNSUPDATE",
+        "ALSO-NOTIFY",
+        "GSS-ALLOW-AXFR-PRINCIPAL",
+        "GSS-ACCEPTOR-PRINCIPAL",
+        "IXFR",
+        "PUBLISH-CDNSKEY",
+        "PUBLISH-CDS",
+        "SLAVE-RENOTIFY",
+        "SOA-EDIT",
+    ]
+)
+READABLE = WRITABLE | frozenset(
+    ["AXFR-MASTER-TSIG", "LUA-AXFR-SCRIPT", "NSEC3NARROW", "NSEC3PARAM", "PRESIGNED", "TSIG-ALLOW-AXFR"]
+)
+# Those that are fields of the zone itself.
+SOA_EDIT, SOA_EDIT_API, API_RECTIFY = "SOA-EDIT", "SOA-EDIT-API", "API-RECTIFY"
+
+MOST_BYTES = 64 << 10
+_FREE = re.compile(r"X-[ -~]*", re.ASCII)
+
+
+class TooMuchMetadata(ZoneError):
+    """A zone's metadata would be larger than anybody needs."""
+
+    def __init__(self, zone_name: str) -> None:
+        super().__init__(f"The metadata of {zone_name} would be larger than {MOST_BYTES >> 10} kB.")
+
+
+def is_writable(kind: str) -> bool:
+    """Whether the API writes this kind."""
+    return kind in WRITABLE or is_free(kind)
+
+
+def is_readable(kind: str) -> bool:
+    """Whether the API shows this kind alone."""
+    return kind in READABLE or is_free(kind)
+
+
+def is_free(kind: str) -> bool:
+    """Whether the kind is one that anybody may make up."""
+    return _FREE.fullmatch(kind) is not None
+
+
+def metadata_of(zone: Zone) -> dict[str, list[str]]:
+    """All metadata of the zone, by kind."""
+    return _shown(_row(zone))
+
+
+def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> list[str]:
+    """The zone has these values of the kind besides those it has, each once; returns all. Raises TooMuchMetadata."""
+    return _write(zone, kind, values, True, by, now)
+
+
+def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
+    """The zone has exactly these values of the kind; without any it does not have the kind. Raises TooMuchMetadata."""
+    _write(zone, kind, values, False, by, now)
+
+
+def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author, now: datetime) -> list[str]:
+    with transaction.atomic():
+        if not Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).exists():
+            raise Unknown(zone.name)
+        row = _row(zone)
+        there = _shown(row).get(kind, [])
+        wanted = [*there, *(value for value in dict.fromkeys(values) if value not in there)] if keep else list(values)
+        if wanted == there:
+            return wanted
+        if kind == SOA_EDIT:
+            row.soa_edit = wanted[0][:32] if wanted else ""
+        row.metadata = {**{k: v for k, v in row.metadata.items() if k != kind}, **({kind: wanted} if wanted else {})}
+        if sum(len(text.encode()) for name, texts in row.metadata.items() for text in (name, *texts)) > MOST_BYTES:
+            raise TooMuchMetadata(zone.name)
+        row.save()
+        audit.record(action="zone.metadata", by=by, now=now, target=zone.name, kind=kind, values=len(wanted))
+    return wanted
+
+
+def _row(zone: Zone) -> PowerdnsZone:
+    """What is kept of the zone now, or what PowerDNS says when nothing is."""
+    return PowerdnsZone.objects.filter(pk=zone.pk).first() or PowerdnsZone(zone=zone)
+
+
+def _shown(row: PowerdnsZone) -> dict[str, list[str]]:
+    """What the row says, fields of the zone that PowerDNS keeps as metadata included."""
+    found: dict[str, list[str]] = dict(row.metadata)
+    if row.soa_edit and found.get(SOA_EDIT, [""])[0] != row.soa_edit:
+        found[SOA_EDIT] = [row.soa_edit]
+    elif not row.soa_edit:
+        found.pop(SOA_EDIT, None)
+    if row.soa_edit_api:
+        found[SOA_EDIT_API] = [row.soa_edit_api]
+    if row.api_rectify:
+        found[API_RECTIFY] = ["1"]
+    return found

@@ -1,0 +1,82 @@
+"""`/zones/ID/metadata`: what clients keep about a zone, by kind."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.request import Request
+
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v1 import kept_metadata
+from dnspanel.api.v1.frame import PowerdnsView, Refusal, actor_in, answer, done, json_object, shown, zone_by_id
+
+
+class MetadataList(PowerdnsView):
+    """All metadata of a zone; values are added here."""
+
+    def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
+        metadata = kept_metadata.metadata_of(zone_by_id(request, zone_id))
+        return answer([_object(kind, values) for kind, values in sorted(metadata.items())])
+
+    def post(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
+        zone = zone_by_id(request, zone_id, Right.SETTINGS)
+        body = json_object(request)
+        kind = body.get("kind")
+        if not isinstance(kind, str):
+            raise Refusal(422, "kind is not specified or not a string")
+        _refuse_unwritable(kind)
+        values = kept_metadata.add_metadata(
+            zone=zone, kind=kind, values=_values_in(body), by=actor_in(request), now=timezone.now()
+        )
+        return answer(_object(kind, values), 201)
+
+
+class Metadata(PowerdnsView):
+    """The values of one kind; they are replaced and removed here."""
+
+    def get(self, request: Request, server_id: str, zone_id: str, metadata_kind: str) -> HttpResponse:
+        zone = zone_by_id(request, zone_id)
+        if not kept_metadata.is_readable(metadata_kind):
+            raise _unsupported(metadata_kind)
+        return answer(_object(metadata_kind, kept_metadata.metadata_of(zone).get(metadata_kind, [])))
+
+    def put(self, request: Request, server_id: str, zone_id: str, metadata_kind: str) -> HttpResponse:
+        zone = zone_by_id(request, zone_id, Right.SETTINGS)
+        body = json_object(request)
+        _refuse_unwritable(metadata_kind)
+        values = _values_in(body)
+        kept_metadata.replace_metadata(
+            zone=zone, kind=metadata_kind, values=values, by=actor_in(request), now=timezone.now()
+        )
+        return answer(_object(metadata_kind, values))
+
+    def delete(self, request: Request, server_id: str, zone_id: str, metadata_kind: str) -> HttpResponse:
+        zone = zone_by_id(request, zone_id, Right.SETTINGS)
+        _refuse_unwritable(metadata_kind)
+        kept_metadata.replace_metadata(
+            zone=zone, kind=metadata_kind, values=[], by=actor_in(request), now=timezone.now()
+        )
+        return done()
+
+
+def _object(kind: str, values: Sequence[str]) -> dict[str, Any]:
+    return {"kind": kind, "metadata": list(values), "type": "Metadata"}
+
+
+def _refuse_unwritable(kind: str) -> None:
+    if not kept_metadata.is_writable(kind):
+        raise _unsupported(kind)
+
+
+def _unsupported(kind: str) -> Refusal:
+    return Refusal(422, f"Unsupported metadata kind '{shown(kind)}'")
+
+
+def _values_in(body: Mapping[str, Any]) -> list[str]:
+    values = body.get("metadata")
+    if not isinstance(values, list):
+        raise Refusal(422, "metadata is not specified or not an array")
+    if not all(isinstance(value, str) for value in values):
+        raise Refusal(422, "metadata must be strings")
+    return values

@@ -1,0 +1,176 @@
+"""RRsets in PowerDNS's JSON: how clients write them, and how they read them."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from json.encoder import encode_basestring_ascii as quoted
+from typing import Any
+
+from dnspanel.api.models import PowerdnsZone
+from dnspanel.api.v1.content import read_content, shown_content
+from dnspanel.api.v1.facts import Comment, comment_text, comments_in_full
+from dnspanel.api.v1.frame import Refusal, canonical, list_in, shown, text_in
+from replication import names, rdata, rdtypes
+from replication.errors import BadName, BadRdata, BadRRset
+from replication.rrset import MAX_TTL, RRset, make
+
+StoredRow = tuple[str, int, int, list[str], list[str], str]  # name, type, TTL, rdata, disabled, comment
+
+MOST_COMMENT = 2000
+_LATEST = 2**32 - 1
+_SURELY_FITS = 10_000  # characters of a record that fits into a DNS message whatever its name is
+_ALLOWED = re.compile(r"[A-Za-z0-9_/.*-]+", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"-?[0-9]{1,12}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a client says of one RRset. None: it says nothing of that."""
+
+    name: str
+    type: int
+    ttl: int | None
+    records: Mapping[str, bool] | None  # canonical rdata → whether it is disabled, in the order given
+    comments: tuple[Comment, ...] | None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.name, self.type
+
+    @property
+    def title(self) -> str:
+        """How errors name the RRset."""
+        return title(self.name, self.type)
+
+    def rrset(self, ttl: int, comment: str) -> RRset:
+        """The RRset of these records; raises Refusal (422)."""
+        assert self.records is not None
+        disabled = [text for text, is_disabled in self.records.items() if is_disabled]
+        if len(self.records) == 1 and len(next(iter(self.records))) < _SURELY_FITS:
+            # Most RRsets have one record: it is canonical already, and there is nothing to put in order.
+            return RRset(self.name, self.type, ttl, tuple(self.records), tuple(disabled), comment)
+        try:
+            return make(self.name, self.type, ttl, self.records, disabled, comment)
+        except (BadRRset, BadRdata, BadName) as exc:
+            served = len(self.records) - len(disabled)
+            one_only = self.type in _SINGLE and served > 1
+            raise Refusal(422, f"{self.title}{' has more than one record' if one_only else f': {exc}'}") from exc
+
+
+_SINGLE = frozenset((rdtypes.SOA, rdtypes.CNAME, rdtypes.DNAME))
+
+
+def title(name: str, type: int) -> str:
+    """An RRset as PowerDNS's errors name it."""
+    return f"RRset {name} IN {rdata.type_to_text(type)}"
+
+
+def read_rrset(value: Mapping[str, Any], zone: str, now: datetime) -> Said:
+    """What one member of `rrsets` says; raises Refusal (422)."""
+    name, type_ = read_key(value)
+    refuse_odd_characters(text_in(value, "name"))
+    if not names.is_within(name, zone):
+        raise Refusal(422, f"{title(name, type_)}: Name is out of zone")
+    records = _records(value, name, type_) if isinstance(value.get("records"), list) else None
+    comments = _comments(value, now) if isinstance(value.get("comments"), list) else None
+    return Said(name, type_, number_in(value, "ttl", MAX_TTL), records, comments)
+
+
+def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
+    """Owner name and type of one member of `rrsets`; raises Refusal (422)."""
+    name = canonical(text_in(value, "name"))
+    word = text_in(value, "type")
+    try:
+        type_ = rdata.type_from_text(word)
+    except BadRdata as exc:
+        raise Refusal(422, f"RRset {name} IN {shown(word)}: unknown type given") from exc
+    if rdtypes.refusal(type_) is not None:
+        raise Refusal(422, f"{title(name, type_)}: invalid type given: {rdtypes.refusal(type_)}")
+    return name, type_
+
+
+def refuse_odd_characters(name: str) -> None:
+    """Nothing, or Refusal (422) for a name with characters that PowerDNS's API does not take either."""
+    if not _ALLOWED.fullmatch(name):
+        raise Refusal(422, f"Name '{shown(name)}' contains unsupported characters")
+
+
+def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
+    """A whole number, also one in quotes, or None when there is none; raises Refusal (422)."""
+    number = value.get(key)
+    if isinstance(number, str) and _PLAIN_NUMBER.fullmatch(number):
+        number = int(number)
+    if number is None:
+        return None
+    if isinstance(number, bool) or not isinstance(number, int | float) or number != number // 1:
+        raise Refusal(422, f"Key '{key}' not an Integer or not present")
+    if not 0 <= number <= most:
+        raise Refusal(422, f"Value for key '{key}' is out of range")
+    return int(number)
+
+
+def _records(value: Mapping[str, Any], name: str, type_: int) -> dict[str, bool]:
+    records: dict[str, bool] = {}
+    for record in list_in(value, "records"):
+        if not isinstance(record, dict):
+            raise Refusal(422, "Key 'content' not present or not a String")
+        content = text_in(record, "content")
+        is_disabled = record.get("disabled") or False
+        if not isinstance(is_disabled, bool):
+            raise Refusal(422, "Key 'disabled' not present or not a Bool")
+        text = read_content(name, type_, content)
+        if text in records:
+            raise Refusal(422, f'Duplicate record in {title(name, type_)} with content "{shown(content)}"')
+        records[text] = is_disabled
+    return records
+
+
+def _comments(value: Mapping[str, Any], now: datetime) -> tuple[Comment, ...]:
+    found = []
+    for comment in list_in(value, "comments"):
+        if not isinstance(comment, dict):
+            raise Refusal(422, "Key 'content' not present or not a String")
+        at = number_in(comment, "modified_at", _LATEST)
+        found.append(
+            {
+                "account": text_in({"account": "", **comment}, "account"),
+                "content": text_in(comment, "content"),
+                "modified_at": int(now.timestamp()) if at is None else at,
+            }
+        )
+    if len(comment_text(found)) > MOST_COMMENT:
+        raise Refusal(422, f"The comments of an RRset may have {MOST_COMMENT} characters together")
+    return tuple(found)
+
+
+def rrset_text(row: StoredRow, facts: PowerdnsZone, modified_at: int) -> str:
+    """An RRset as JSON text. `name` comes before `records`: some clients read JSON by regular expression."""
+    name, type_, ttl, texts, disabled, comment = row
+    if type_ in _AS_IT_STANDS and not disabled:
+        records = ", ".join([f'{{"content": {quoted(text)}, "disabled": false}}' for text in texts])
+    else:
+        records = ", ".join([_record_text(shown_content(type_, text), text in disabled) for text in texts])
+    comments = json.dumps(comments_in_full(facts, name, type_, comment, modified_at)) if comment else "[]"
+    return (
+        f'{{"comments": {comments}, "name": {quoted(name)}, "records": [{records}], '
+        f'"ttl": {ttl}, "type": "{mnemonic(type_)}"}}'
+    )
+
+
+def _record_text(content: str, is_disabled: bool) -> str:
+    return f'{{"content": {quoted(content)}, "disabled": {"true" if is_disabled else "false"}}}'
+
+
+# Most records are of these types, whose canonical text is PowerDNS's too.
+_AS_IT_STANDS = frozenset(
+    (rdtypes.A, rdtypes.AAAA, rdtypes.NS, rdtypes.CNAME, rdtypes.MX, rdtypes.TXT, rdtypes.SOA, rdtypes.PTR, rdtypes.SRV)
+)
+
+
+@cache
+def mnemonic(type: int) -> str:
+    """The word for a type; there are few of them in a panel."""
+    return rdata.type_to_text(type)

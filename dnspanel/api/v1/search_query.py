@@ -1,0 +1,211 @@
+"""What `/search-data` finds: zones by name, records by owner name or content, comments by their text.
+
+A pattern is matched with the whole of a text; `*` stands for any characters, `?` for one, and letter case does not
+matter. Without either it is looked up in indexes, however much there is. With them it has to be compared: with all
+visible RRsets while these are no more than `MOST_COMPARED`, else with those of the zones above and below the name in
+which the pattern ends (for `www*.example.org`, with what `example.org` and its subzones hold). A pattern that leaves
+more is refused. Comments have no index, so they are always compared, and refused in the same way.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import transaction
+from django.db.models import BooleanField, Q, QuerySet, Sum, TextField, Value
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Upper
+from django.db.models.lookups import PostgresOperatorLookup
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.zones.access import Sight, sight_of, zones_visible_to
+from dnspanel.zones.errors import ZoneError
+from dnspanel.zones.models import RRset, Zone
+from replication import names
+from replication.codec.keys import relative_key
+from replication.errors import BadName
+
+MOST_COMPARED = 300_000  # RRsets; about a second
+
+_CHUNK = 500
+_WILDCARD = re.compile(r"[*?]")
+_TEXTS = ArrayField(TextField())
+_NAMED = '"zones_rrset"."name" LIKE %s'
+_HOLDS = 'EXISTS (SELECT FROM unnest("zones_rrset"."rdata") t WHERE t ILIKE %s OR t ILIKE %s)'
+_HELD = 'ARRAY(SELECT t FROM unnest("zones_rrset"."rdata") t WHERE t ILIKE %s OR t ILIKE %s)'
+# Several comments of an RRset stand in one text.
+_COMMENTS = 'string_to_array("zones_rrset"."comment", \'; \')'
+_SAID = f'ARRAY(SELECT t FROM unnest({_COMMENTS}) t WHERE "zones_rrset"."name" LIKE %s OR t ILIKE %s)'
+
+
+class TooGeneral(ZoneError):
+    """The pattern could fit more RRsets than a request may be compared with."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"'{text[:100]}' could be in too many places to look for it: search for a whole name or value, or let the "
+            "pattern end in the name of a zone"
+        )
+
+
+class _Like(PostgresOperatorLookup):
+    """`LIKE` with a pattern of our own; the trigram index of zone names serves it."""
+
+    lookup_name = "like"
+    postgres_operator = "LIKE"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What is searched for, without a final dot."""
+
+    text: str
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it stands for one text only."""
+        return _WILDCARD.search(self.text) is None
+
+    @property
+    def like(self) -> str:
+        """As PostgreSQL's LIKE has it."""
+        return re.sub(r"([\\%_])", r"\\\1", self.text).replace("*", "%").replace("?", "_")
+
+    @property
+    def like_name(self) -> str:
+        """The same for names, which are in lower case and end in a dot."""
+        return f"{self.like.lower()}."
+
+    @property
+    def end(self) -> str:
+        """How every name ends that fits."""
+        return f"{_WILDCARD.split(self.text)[-1].lower()}."
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRecord:
+    """One record of an RRset."""
+
+    zone_name: str
+    name: str
+    type: int
+    ttl: int
+    rdata: str
+    disabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FoundComment:
+    """One comment on an RRset."""
+
+    zone_name: str
+    name: str
+    type: int
+    text: str
+
+
+def pattern_of(text: str) -> Pattern:
+    """The pattern that a client wrote."""
+    return Pattern(re.sub(r"\*+", "*", text).removesuffix("."))
+
+
+def find_zones(actor: Actor, pattern: Pattern, limit: int) -> list[str]:
+    """Names of visible zones."""
+    zones = zones_visible_to(actor)
+    if pattern.is_exact:
+        zones = zones.filter(name=f"{pattern.text.lower()}.")
+    else:
+        zones = zones.filter(_Like(Upper("name"), Upper(Value(pattern.like_name))))
+    return list(zones.order_by("name").values_list("name", flat=True)[:limit])
+
+
+def find_records(actor: Actor, pattern: Pattern, limit: int) -> list[FoundRecord]:
+    """Records that the actor sees, at names that fit or with content that does. Raises TooGeneral."""
+    likes = [pattern.like, f"{pattern.like}."]
+    named = RawSQL(_NAMED, [pattern.like_name], output_field=BooleanField())
+    if pattern.is_exact:
+        fitting = _at_name(actor, pattern) | Q(rdata__overlap=_spellings(pattern.text))
+        zones = zones_visible_to(actor)
+    else:
+        fitting = Q(named) | Q(RawSQL(_HOLDS, likes, output_field=BooleanField()))
+        zones = _zones_to_compare(actor, pattern)
+    rrsets = RRset.objects.filter(fitting, zone__in=zones)
+    rrsets = rrsets.annotate(named=named, held=RawSQL(_HELD, likes, output_field=_TEXTS))
+    with transaction.atomic():  # or the database would collect all rows before it gives the first
+        rows = _seen(actor, rrsets, "ttl", "rdata", "disabled", "named", "held")
+        return sorted(islice(_records(rows), limit), key=lambda found: (found.zone_name, found.name, found.type))
+
+
+def find_comments(actor: Actor, pattern: Pattern, limit: int) -> list[FoundComment]:
+    """Comments on RRsets that the actor sees, at names that fit or with text that does. Raises TooGeneral."""
+    zones = zones_visible_to(actor)
+    if _rrset_count(zones) > MOST_COMPARED:
+        raise TooGeneral(pattern.text)
+    rrsets = RRset.objects.filter(zone__in=zones).exclude(comment="")
+    rrsets = rrsets.annotate(said=RawSQL(_SAID, [pattern.like_name, pattern.like], output_field=_TEXTS)).filter(
+        said__len__gt=0
+    )
+    with transaction.atomic():
+        rows = _seen(actor, rrsets, "said")
+        comments = (FoundComment(zone, name, type, text) for zone, name, type, (said,) in rows for text in said)
+        return sorted(islice(comments, limit), key=lambda found: (found.zone_name, found.name, found.type))
+
+
+def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]:
+    """Every record where the name fits, else those whose content does."""
+    for zone_name, name, type_, (ttl, texts, disabled, named, held) in rows:
+        for text in texts if named else held:
+            yield FoundRecord(zone_name, name, type_, ttl, text, text in disabled)
+
+
+def _seen(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Iterator[tuple[str, str, int, Any]]:
+    """Zone name, owner name, type and these columns of the RRsets that the actor sees."""
+    sights: dict[int, Sight | None] = {}
+    facts = rrsets.values_list("zone_id", "zone__name", "zone__tags", "zone__team_id", "name", "type", *columns)
+    for zone_id, zone_name, tags, team_id, name, type_, *rest in facts.iterator(chunk_size=_CHUNK):
+        if zone_id not in sights:
+            sights[zone_id] = sight_of(actor, Zone(pk=zone_id, name=zone_name, tags=tags, team_id=team_id))
+        sight = sights[zone_id]
+        if sight is None or sight(name, type_):
+            yield zone_name, name, type_, rest
+
+
+def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
+    """The zones all of whose RRsets are compared with the pattern; raises TooGeneral."""
+    zones = zones_visible_to(actor)
+    if _rrset_count(zones) > MOST_COMPARED:
+        below = _Like(Upper("name"), Upper(Value(f"%{Pattern(pattern.end).like}")))
+        zones = zones.filter(Q(below) | Q(name__in=_names_above(pattern.end)))
+        if _rrset_count(zones) > MOST_COMPARED:
+            raise TooGeneral(pattern.text)
+    return zones
+
+
+def _rrset_count(zones: QuerySet[Zone]) -> int:
+    return zones.aggregate(total=Sum("rrset_count"))["total"] or 0
+
+
+def _at_name(actor: Actor, pattern: Pattern) -> Q:
+    """RRsets whose owner has exactly the pattern's name, in whichever visible zones it can be."""
+    found = Q(zone__in=[])
+    try:
+        name = names.parse(f"{pattern.text}.")
+    except BadName:
+        return found
+    for pk, zone_name in zones_visible_to(actor).filter(name__in=_names_above(name)).values_list("pk", "name"):
+        found |= Q(zone=pk, owner_key=relative_key(name, zone_name))
+    return found
+
+
+def _names_above(end: str) -> list[str]:
+    """The name, as far as `end` is one, and every name above it."""
+    labels = end.rstrip(".").split(".")
+    return [".".join(labels[at:]) + "." for at in range(len(labels))] + [names.ROOT]
+
+
+def _spellings(text: str) -> list[str]:
+    """How a content may be stored: as it is, in lower case, or as a name with its final dot."""
+    return sorted({text, text.lower(), f"{text}.", f"{text.lower()}."})

@@ -1,0 +1,149 @@
+"""`/tsigkeys`: the TSIG keys for dynamic updates, which are tokens of another kind."""
+
+import base64
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.request import Request
+
+from dnspanel.accounts import tsig_keys
+from dnspanel.accounts.errors import TokenRefused, TokenUnknown, TsigNameTaken
+from dnspanel.accounts.models import Token
+from dnspanel.accounts.tokens import revoke_token, tsig_secret
+from dnspanel.api.v1.frame import (
+    PowerdnsView,
+    Refusal,
+    accepts_json,
+    actor_in,
+    answer,
+    done,
+    json_object,
+    name_of_id,
+    shown,
+    text_in,
+    zone_id,
+)
+from replication import names
+from replication.errors import BadName
+
+
+class TsigKeys(PowerdnsView):
+    """The keys, without their secrets; keys are made here."""
+
+    def get(self, request: Request, server_id: str) -> HttpResponse:
+        return answer([_object(key, "") for key in tsig_keys.tsig_keys_visible_to(actor_in(request))])
+
+    def post(self, request: Request, server_id: str) -> HttpResponse:
+        actor = actor_in(request)
+        if not tsig_keys.may_have_keys(actor):
+            raise Refusal(403, "This token may not make TSIG keys.")
+        body = json_object(request)
+        name, algorithm, secret = _name(text_in(body, "name")), text_in(body, "algorithm"), _text(body, "key")
+        # Without a key the real server fails while it makes one, and says so in another way.
+        algorithm = _algorithm(algorithm, request, 422 if secret else 400)
+        if secret:
+            _refuse_bad_secret(secret, "TSIG content '{}' cannot be base64-decoded")
+        with _refusals(request, name):
+            made = tsig_keys.create_own_tsig_key(
+                by=actor, name=name, algorithm=algorithm, secret=secret, now=timezone.now()
+            )
+        return answer(_object(made.token, made.secret), 201)
+
+
+class TsigKey(PowerdnsView):
+    """One key with its secret; it is changed and removed here."""
+
+    def get(self, request: Request, server_id: str, tsigkey_id: str) -> HttpResponse:
+        key = _key(request, tsigkey_id)
+        return answer(_object(key, _secret_of(key)))
+
+    def put(self, request: Request, server_id: str, tsigkey_id: str) -> HttpResponse:
+        key = _key(request, tsigkey_id)
+        body = json_object(request) if request._request.body else {}
+        name, secret = _text(body, "name", str(key.tsig_name)), _text(body, "key", _secret_of(key))
+        algorithm = _algorithm(_text(body, "algorithm", key.tsig_algorithm), request, 422)
+        _refuse_bad_secret(secret, "Can not base64 decode key content '{}'")
+        name = _name(name)
+        with _refusals(request, name):
+            key = tsig_keys.change_tsig_key(
+                key=key, by=actor_in(request), name=name, algorithm=algorithm, secret=secret, now=timezone.now()
+            )
+        return answer(_object(key, secret))
+
+    def delete(self, request: Request, server_id: str, tsigkey_id: str) -> HttpResponse:
+        revoke_token(token=_key(request, tsigkey_id), by=actor_in(request), now=timezone.now())
+        return done()
+
+
+def _object(key: Token, secret: str) -> dict[str, Any]:
+    name = str(key.tsig_name)
+    return {
+        "algorithm": key.tsig_algorithm,
+        "id": zone_id(name),
+        "key": secret,
+        "name": name[:-1],
+        "type": "TSIGKey",
+    }
+
+
+def _key(request: Request, id: str) -> Token:
+    name = name_of_id(id)
+    with _refusals(request, name):
+        return tsig_keys.tsig_key_for(actor_in(request), name)
+
+
+def _secret_of(key: Token) -> str:
+    return base64.b64encode(tsig_secret(key)).decode()
+
+
+def _text(body: Mapping[str, Any], member: str, otherwise: str = "") -> str:
+    """What is no string counts as not there, as in PowerDNS."""
+    value = body.get(member)
+    return value if isinstance(value, str) else otherwise
+
+
+def _name(text: str) -> str:
+    try:
+        name = names.parse(text)
+    except BadName as exc:
+        raise Refusal(422, f"Unable to parse DNS Name '{shown(text)}'") from exc
+    if name == names.ROOT:
+        raise Refusal(422, "A TSIG key needs a name")
+    return name
+
+
+def _algorithm(text: str, request: Request, status: int) -> str:
+    try:
+        return tsig_keys.algorithm_of(text)
+    except TokenRefused as exc:
+        if status == 422:
+            raise Refusal(422, f"Unknown TSIG algorithm: {shown(text)}") from exc
+        raise _refusal(request, status, f"Invalid TSIG algorithm: {shown(text)}") from exc
+
+
+def _refuse_bad_secret(text: str, message: str) -> None:
+    try:
+        tsig_keys.refuse_bad_secret(text)
+    except TokenRefused as exc:
+        raise Refusal(422, message.format(shown(text))) from exc
+
+
+@contextmanager
+def _refusals(request: Request, name: str) -> Iterator[None]:
+    """What the verbs raise about the key of this name, in this API's words."""
+    try:
+        yield
+    except TokenUnknown as exc:
+        raise _refusal(request, 404, f"TSIG key with name '{shown(name[:-1])}' not found") from exc
+    except TsigNameTaken as exc:
+        raise _refusal(request, 409, f"A TSIG key with the name '{shown(name[:-1])}' already exists") from exc
+    except TokenRefused as exc:
+        raise Refusal(422, str(exc)) from exc
+
+
+def _refusal(request: Request, status: int, text: str) -> Refusal:
+    """An error of the framework, which says what is wrong only to who accepts JSON."""
+    return Refusal(status, text if accepts_json(request) else "")

@@ -1,0 +1,70 @@
+"""Calls about one zone besides its content: notify, rectify, export, axfr-retrieve."""
+
+from collections.abc import Iterator
+
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from dnspanel.api.v1.content import shown_content
+from dnspanel.api.v1.frame import PowerdnsView, Refusal, accepts_json, actor_in, answer, zone_by_id
+from dnspanel.api.v1.rrsets import StoredRow, mnemonic
+from dnspanel.api.v1.zone_objects import stored_rows
+from dnspanel.zones import access
+from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.signals import published
+
+
+class Notify(PowerdnsView):
+    """Tell the nodes of a zone: they know already, or are about to."""
+
+    def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
+        """Ring the bell, in case the last one was lost; 200."""
+        zone = _changeable(request, zone_id)
+        published.send_robust(sender=Publication, sequence=zone.sequence)
+        return answer({"result": "Notification queued"})
+
+
+class Rectify(PowerdnsView):
+    """Bring the zone's order and empty names into the form that DNSSEC needs."""
+
+    def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
+        """Nothing to do: what the nodes get always is; 200."""
+        _changeable(request, zone_id)
+        return answer({"result": "Rectified"})
+
+
+class AxfrRetrieve(PowerdnsView):
+    """Fetch the zone from its primary."""
+
+    def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
+        """No zone here has one; 422."""
+        zone = _changeable(request, zone_id)
+        raise Refusal(422, f"Domain '{zone.name}' is not a slave domain (or has no master defined)")
+
+
+class Export(PowerdnsView):
+    """The zone as text."""
+
+    def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
+        """One record a line: name, TTL, class, type and content between tabs; in JSON for who accepts it."""
+        zone = zone_by_id(request, zone_id)
+        text = "".join(_lines(stored_rows(actor_in(request), zone)))
+        if accepts_json(request):
+            return answer({"zone": text})
+        return HttpResponse(text, content_type="text/plain; charset=us-ascii")
+
+
+def _changeable(request: Request, zone_id: str) -> Zone:
+    """The zone, for who may change a record of it at least; raises RightMissing for those who may only read."""
+    zone = zone_by_id(request, zone_id)
+    if not access.may_edit_zone(actor_in(request), zone):
+        raise Refusal(403, f"You may not change {zone.name}.")
+    return zone
+
+
+def _lines(rows: Iterator[StoredRow]) -> Iterator[str]:
+    """The served records of the rows."""
+    for name, type_, ttl, texts, disabled, _ in rows:
+        for text in texts:
+            if text not in disabled:
+                yield f"{name}\t{ttl}\tIN\t{mnemonic(type_)}\t{shown_content(type_, text)}\n"

@@ -1,0 +1,104 @@
+"""Zones in PowerDNS's JSON, as text.
+
+These are the calls that clients make all the time, and answers of thousands
+of zones or RRsets are common: so the text is written straight from the rows
+of one query, without objects between them.
+"""
+
+import json
+from collections.abc import Iterator
+from json.encoder import encode_basestring_ascii as quoted
+from typing import Any
+
+from django.db import connection
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.api.models import PowerdnsZone
+from dnspanel.api.v1.facts import facts_of
+from dnspanel.api.v1.frame import SERVER_URL, zone_id
+from dnspanel.api.v1.rrsets import StoredRow, rrset_text
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
+from replication import names
+from replication.codec.keys import relative_key
+
+_LISTED = ("name", "serial", "powerdns__kind", "powerdns__account", "powerdns__catalog", "powerdns__masters")
+
+_ROWS = """
+SELECT r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment FROM zones_rrset r
+WHERE r.zone_id = %(zone)s AND (%(key)s::bytea IS NULL OR r.owner_key = %(key)s)
+    AND (%(type)s::int IS NULL OR r.type = %(type)s)
+ORDER BY r.owner_key, r.type
+"""
+_ALL_ROWS = """
+SELECT r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment FROM zones_rrset r
+WHERE r.zone_id = %(zone)s ORDER BY r.owner_key, r.type
+"""
+
+
+def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
+    """The zones that the actor may know of, by name; of one name when it is given. One query."""
+    zones = access.zones_visible_to(actor)
+    if name is not None:
+        zones = zones.filter(name=name)
+    rows: Any = zones.order_by("name").values_list(*_LISTED)
+    return f"[{', '.join([f'{{{_listed(with_dnssec, *row)}}}' for row in rows])}]"
+
+
+def zone_object(
+    actor: Actor, zone: Zone, *, with_rrsets: bool, name: str | None = None, type: int | None = None
+) -> str:
+    """A zone as PowerDNS shows it; with its RRsets (of this name and type) as far as the actor sees them."""
+    facts = facts_of(zone)
+    listed = _listed(True, zone.name, zone.serial, facts.kind, facts.account, facts.catalog, facts.masters)
+    own = json.dumps(_own_fields(facts))[1:-1]
+    if not with_rrsets:
+        return f"{{{listed}, {own}}}"
+    modified_at = int(zone.changed_at.timestamp())
+    rrsets = [rrset_text(row, facts, modified_at) for row in stored_rows(actor, zone, name=name, type=type)]
+    return f'{{{listed}, {own}, "rrsets": [{", ".join(rrsets)}]}}'
+
+
+def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int | None = None) -> Iterator[StoredRow]:
+    """The zone's RRsets in canonical order, those that the actor sees. One query."""
+    if name is not None and not names.is_within(name, zone.name):
+        return iter(())
+    key = None if name is None else relative_key(name, zone.name)
+    sees = access.sight_of(actor, zone)
+    with connection.cursor() as cursor:
+        cursor.execute(_ALL_ROWS if key is None else _ROWS, {"zone": zone.pk, "key": key, "type": type})
+        rows: list[StoredRow] = cursor.fetchall()
+    return iter(rows) if sees is None else (row for row in rows if sees(row[0], row[1]))
+
+
+def _listed(
+    with_dnssec: bool,
+    name: str,
+    serial: int,
+    kind: str | None,
+    account: str | None,
+    catalog: str | None,
+    masters: list[str] | None,
+) -> str:
+    """The members that a list shows too; `kind` and the like are None where nobody said anything."""
+    id = quoted(zone_id(name))
+    dnssec = f'"dnssec": false, "edited_serial": {serial}, ' if with_dnssec else ""
+    return (
+        f'"account": {quoted(account or "")}, "catalog": {quoted(catalog or "")}, {dnssec}"id": {id}, '
+        f'"kind": {quoted(kind or "Native")}, "last_check": 0, "masters": {json.dumps(masters) if masters else "[]"}, '
+        f'"name": {quoted(name)}, "notified_serial": {serial if kind == "Master" else 0}, "serial": {serial}, '
+        f'"url": "{SERVER_URL}/zones/{id[1:]}'
+    )
+
+
+def _own_fields(facts: PowerdnsZone) -> dict[str, Any]:
+    """The members that only the zone itself shows."""
+    return {
+        "api_rectify": facts.api_rectify,
+        "master_tsig_key_ids": [],
+        "nsec3narrow": False,
+        "nsec3param": "",
+        "slave_tsig_key_ids": [],
+        "soa_edit": facts.soa_edit,
+        "soa_edit_api": facts.soa_edit_api,
+    }

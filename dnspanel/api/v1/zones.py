@@ -1,0 +1,127 @@
+"""The zones of API v1: list, create, read, change, delete. The calls about one zone besides are in `zone_calls`."""
+
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.request import Request
+
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v1.changes import Asked, named_violations, read_content_of_zone, read_patch
+from dnspanel.api.v1.creation import NewZone, read_facts, read_new_zone
+from dnspanel.api.v1.facts import keep_comments, keep_facts
+from dnspanel.api.v1.frame import (
+    PowerdnsView,
+    Refusal,
+    actor_in,
+    answer_text,
+    canonical,
+    done,
+    flag_in,
+    json_object,
+    list_in,
+    text_in,
+    zone_by_id,
+)
+from dnspanel.api.v1.waiting import seconds_to_wait, wait_for_all
+from dnspanel.api.v1.zone_objects import zone_list, zone_object
+from dnspanel.zones import access, edit
+from dnspanel.zones.direct import publish_wishes
+from dnspanel.zones.models import Channel, Publication, Zone
+from replication import rdata
+from replication.errors import BadRdata
+
+NO_TYPE = 0  # no RRset has it
+
+
+class Zones(PowerdnsView):
+    """All zones that the token may know of."""
+
+    def get(self, request: Request, server_id: str) -> HttpResponse:
+        """List them, or the one named by `zone`."""
+        name = canonical(request.GET["zone"]) if "zone" in request.GET else None
+        with_dnssec = flag_in(request, "dnssec", True)
+        return answer_text(zone_list(actor_in(request), name=name, with_dnssec=with_dnssec))
+
+    def post(self, request: Request, server_id: str) -> HttpResponse:
+        """Create one; 409 if there is one of this name."""
+        body, with_rrsets, seconds = json_object(request), flag_in(request, "rrsets", True), seconds_to_wait(request)
+        name = canonical(text_in(body, "name"))
+        if access.zones_visible_to(actor_in(request)).filter(name=name).exists():
+            raise Refusal(409)
+        wait_for_all(request, _create(request, read_new_zone(body, timezone.now())), seconds)
+        made = zone_by_id(request, name)
+        return answer_text(zone_object(actor_in(request), made, with_rrsets=with_rrsets), 201)
+
+
+def _create(request: Request, new: NewZone) -> Publication:
+    actor, now = actor_in(request), timezone.now()
+    with named_violations("another"):
+        publication = edit.create_zone(
+            name=new.name, rrsets=new.rrsets, nameservers=new.nameservers or None,
+            author=actor, channel=Channel.API, now=now,
+        )  # fmt: skip
+    made = Zone.objects.get(name=new.name, deleted_at=None)
+    if new.facts:
+        keep_facts(zone=made, said=new.facts, by=actor, now=now)
+    if new.comments:
+        keep_comments(zone=made, comments=new.comments)
+    return publication
+
+
+class OneZone(PowerdnsView):
+    """One zone."""
+
+    def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
+        """The zone with its RRsets; `rrsets=false` leaves them out, `rrset_name` and `rrset_type` choose some."""
+        with_rrsets, (name, type_) = flag_in(request, "rrsets", True), _chosen(request)
+        actor, zone = actor_in(request), zone_by_id(request, zone_id)
+        return answer_text(zone_object(actor, zone, with_rrsets=with_rrsets, name=name, type=type_))
+
+    def patch(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
+        """Change RRsets, all of them or none, in one revision; 204."""
+        seconds, body, zone = seconds_to_wait(request), json_object(request), zone_by_id(request, zone_id)
+        serials = _publish(request, zone, read_patch(body, zone, timezone.now()), seconds)
+        return done(serials)
+
+    def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
+        """Change what is kept of the zone besides its content; with `rrsets`, its content becomes these; 204."""
+        seconds, body, now = seconds_to_wait(request), json_object(request), timezone.now()
+        zone = zone_by_id(request, zone_id)
+        facts = read_facts(body)
+        if facts or "rrsets" not in body:
+            access.require_right(actor_in(request), zone, Right.SETTINGS)
+        serials = {}
+        if "rrsets" in body:
+            serials = _publish(request, zone, read_content_of_zone(list_in(body, "rrsets"), zone, now), seconds)
+        if facts:
+            keep_facts(zone=zone, said=facts, by=actor_in(request), now=now)
+        return done(serials)
+
+    def delete(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
+        """The zone goes into the trash; 204."""
+        seconds, zone = seconds_to_wait(request), zone_by_id(request, zone_id)
+        publication = edit.delete_zone(zone=zone, author=actor_in(request), channel=Channel.API, now=timezone.now())
+        wait_for_all(request, publication, seconds)
+        return done()
+
+
+def _publish(request: Request, zone: Zone, asked: Asked, seconds: float | None) -> dict[str, str]:
+    """Publish what is asked for; return the headers with the zone's serials. Waits for the nodes if that is asked."""
+    with named_violations():
+        outcome = publish_wishes(wishes=[asked.wish], author=actor_in(request), channel=Channel.API, now=timezone.now())
+    if asked.comments:
+        keep_comments(zone=zone, comments=asked.comments)
+    wait_for_all(request, outcome.publication, seconds)
+    plan = outcome.plans[0]
+    new = plan.serial if outcome.publication is not None else plan.zone.serial
+    return {"X-PDNS-Old-Serial": str(plan.zone.serial), "X-PDNS-New-Serial": str(new)}
+
+
+def _chosen(request: Request) -> tuple[str | None, int | None]:
+    """`rrset_name` and `rrset_type`, None for any. A type without a name chooses nothing, as in PowerDNS."""
+    name, word = request.GET.get("rrset_name", ""), request.GET.get("rrset_type", "")
+    if not name:
+        return None, None
+    try:
+        return canonical(name if name.endswith(".") else name + "."), rdata.type_from_text(word) if word else None
+    except BadRdata:
+        return canonical(name), NO_TYPE

@@ -1,0 +1,67 @@
+"""API v1 answers as its description says, whatever schemathesis comes up with."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django.live_server_helper import LiveServer
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v1.docs import document_json
+from tests.dnspanel.api.v1.calls import Caller, caller
+from tests.people import bob
+
+__all__ = ["bob"]
+HERE = Path(__file__).parent
+SEED = 4
+EXAMPLES = 10  # per operation, besides those that cover the description
+SECONDS = 300  # on a busy machine
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("phases", "config"),
+    [
+        ("examples,coverage", "schemathesis_v1.toml"),
+        ("fuzzing", "schemathesis_v1.toml"),
+        ("stateful", "schemathesis_v1_stateful.toml"),
+    ],
+)
+def test_no_request_that_schemathesis_makes_is_answered_otherwise_than_described(
+    phases: str, config: str, live_server: LiveServer, bob: User, settings: Any, tmp_path: Path
+) -> None:
+    settings.API_REQUESTS_PER_MINUTE = 1_000_000
+    ask = caller(bob, permissions=[Permission.FLEET])
+    make_what_the_examples_are_about(ask)
+    (tmp_path / "swagger.json").write_text(document_json())
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(HERE / config)),
+            *("run", str(tmp_path / "swagger.json"), "--url", f"{live_server.url}/api/v1"),
+            *("--header", f"X-API-Key: {ask.key}", "--header", "Accept: application/json"),
+            *("--checks", "all", "--seed", str(SEED), "--max-examples", str(EXAMPLES), "--continue-on-failure"),
+            *("--phases", phases),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "SCHEMATHESIS_HOOKS": str(HERE / "schemathesis_hooks.py")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:]
+    assert "Selected: 34/34" in done.stdout
+
+
+def make_what_the_examples_are_about(ask: Caller) -> None:
+    """The zones, keys and metadata of the description's examples and of the configuration."""
+    for name in ("example.org.", "gone.example.org."):
+        ask.value("POST", "/zones", {"name": name, "kind": "Native"}, status=201)
+    for name in ("updates.example.org", "gone.example.org"):
+        ask.value("POST", "/tsigkeys", {"name": name, "algorithm": "hmac-sha256"}, status=201)
+    ask.value("POST", "/zones/example.org./metadata", {"kind": "X-Owner", "metadata": ["dept-7"]}, status=201)

@@ -1,0 +1,71 @@
+"""What tests of API v1 call with: a client with a key, and zones to call about."""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse
+from django.test import Client
+
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import Token, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.zones import edit
+from dnspanel.zones.models import Channel, Zone
+from replication import rdata
+from replication.rrset import RRset, make
+from tests.people import NOW
+
+SERVER = "/api/v1/servers/localhost"
+EVERYTHING = Grant(EVERY_RIGHT, everywhere=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Calls the API with one key, and asks for JSON."""
+
+    key: str
+    token: Token | None = None
+
+    def __call__(self, method: str, path: str, body: Any = None, *, accept: str = "application/json") -> HttpResponse:
+        """The answer to a call below `/api/v1/servers/localhost`, or of an absolute path."""
+        headers = {"Accept": accept, **({"X-API-Key": self.key} if self.key else {})}
+        content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        url = path if path.startswith("/api") else SERVER + path
+        return Client().generic(method, url, content, content_type="application/json", headers=headers)
+
+    def value(self, method: str, path: str, body: Any = None, *, status: int = 200) -> Any:
+        """The JSON of an answer with this status."""
+        response = self(method, path, body)
+        assert response.status_code == status, (response.status_code, response.content)
+        return json.loads(response.content) if response.content else None
+
+    def error(self, method: str, path: str, body: Any = None, *, status: int = 422) -> str:
+        """The text of a refusal with this status."""
+        return str(self.value(method, path, body, status=status)["error"])
+
+
+def caller(
+    owner: User, *grants: Grant, permissions: Collection[Permission] = (), name: str = "test", **terms: Any
+) -> Caller:
+    """A new token of this person with these grants (all rights over all zones, unless some are given)."""
+    scope = grants or (EVERYTHING,)
+    made = create_token(owner=owner, terms=TokenTerms(name, scope, frozenset(permissions), **terms), by=owner, now=NOW)
+    return Caller(made.secret, made.token)
+
+
+def make_zone(name: str, *records: str, author: User | None = None) -> Zone:
+    """A zone with these RRsets: "www A 192.0.2.1 192.0.2.2"; names are relative to the zone."""
+    edit.create_zone(
+        name=name, rrsets=[_rrset(name, record) for record in records], author=author, channel=Channel.API, now=NOW
+    )
+    return Zone.objects.get(name=name, deleted_at=None)
+
+
+def _rrset(zone: str, record: str) -> RRset:
+    owner, type_, *texts = record.split(" ")
+    type_number = rdata.type_from_text(type_)
+    name = zone if owner == "@" else f"{owner}.{zone}"
+    return make(name, type_number, 300, [rdata.parse(type_number, text) for text in texts])

@@ -1,0 +1,95 @@
+"""A client of API v1 as the tests need it: what it says on the wire, and nothing that would hide a header."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import User
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.zones.models import Zone
+from tests.dnspanel.zones.conftest import MakeZone as MakeZone
+from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.dnspanel.zones.conftest import zone as zone
+from tests.people import alice as alice
+from tests.people import bob as bob
+from tests.people import charlie as charlie
+
+SERVER = "/api/v1/servers/localhost"
+EVERYTHING = Grant(EVERY_RIGHT, everywhere=True)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Calls API v1 with one key; paths below the server, or from the host's root."""
+
+    key: str
+    accept: str | None = "application/json"
+
+    def __call__(
+        self, method: str, path: str, body: Any = None, *, accept: str | None = "", content_type: str = "text/plain"
+    ) -> HttpResponse:
+        wanted = self.accept if accept == "" else accept
+        headers = {"X-API-Key": self.key} if self.key else {}
+        if wanted is not None:
+            headers["Accept"] = wanted
+        data = body if isinstance(body, str | bytes) else "" if body is None else json.dumps(body)
+        url = path if path.startswith("/api") else SERVER + path
+        answer: Any = Client().generic(method, url, data, content_type, headers=headers)
+        return cast(HttpResponse, answer)
+
+    def get(self, path: str, **options: Any) -> Any:
+        """The JSON of a good answer."""
+        found = self("GET", path, **options)
+        assert found.status_code == 200, found.content
+        return json.loads(found.content)
+
+    def patch(self, zone: str, *rrsets: Mapping[str, Any]) -> HttpResponse:
+        return self("PATCH", f"/zones/{zone}", {"rrsets": list(rrsets)})
+
+
+MakeCaller = Callable[..., Caller]
+
+
+def texts(answer: HttpResponse) -> str:
+    """The error of a refusal in JSON."""
+    found: str = json.loads(answer.content)["error"]
+    return found
+
+
+def replace(name: str, type: str, *contents: str, ttl: int = 300, **more: Any) -> dict[str, Any]:
+    """An RRset of a PATCH."""
+    records = [{"content": content, "disabled": False} for content in contents]
+    return {"name": name, "type": type, "ttl": ttl, "changetype": "REPLACE", "records": records, **more}
+
+
+@pytest.fixture
+def make_caller(alice: User) -> MakeCaller:
+    """Make a token of this scope, and who calls with it."""
+
+    def make_caller(*scope: Grant, owner: User = alice, **terms: Any) -> Caller:
+        found = TokenTerms("tests", scope or (EVERYTHING,), **terms)
+        return Caller(create_token(owner=owner, terms=found, by=owner, now=timezone.now()).secret)
+
+    return make_caller
+
+
+@pytest.fixture
+def call(make_caller: MakeCaller) -> Caller:
+    """Calls as a token that may do everything."""
+    return make_caller()
+
+
+def rrset_of(call: Caller, zone: str, name: str, type: str) -> dict[str, Any] | None:
+    """One RRset as the API shows it."""
+    found = call.get(f"/zones/{zone}")["rrsets"]
+    return next((rrset for rrset in found if (rrset["name"], rrset["type"]) == (name, type)), None)
+
+
+__all__ = ["Caller", "MakeCaller", "MakeZone", "Zone", "replace", "rrset_of", "texts"]

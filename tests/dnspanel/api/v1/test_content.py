@@ -1,0 +1,104 @@
+"""Record content between PowerDNS's form and ours. The samples are what pdns_server 4.7.3 takes and shows."""
+
+import pytest
+
+from dnspanel.api.v1.content import read_content, shown_content
+from dnspanel.api.v1.frame import Refusal
+from replication import rdata
+
+NAME = "x.example.test."
+KEY = "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ=="
+
+# Taken and shown alike by the real server.
+SAMPLES = [
+    ("A", "192.0.2.1"),
+    ("AAAA", "2001:db8::1"),
+    ("AFSDB", "1 afs.test."),
+    ("ALIAS", "x.test."),
+    ("CAA", '0 issue "letsencrypt.org"'),
+    ("CDNSKEY", f"257 3 13 {KEY}"),
+    ("CDS", "12345 13 2 " + "ab" * 32),
+    ("CERT", "1 0 0 AQIDBA=="),
+    ("CERT", "3 0 8 " + "A" * 100),
+    ("CNAME", "x.test."),
+    ("CSYNC", "66 3 A NS AAAA"),
+    ("DHCID", "AAIBY2/AuCccgoJbsaxcQc9TUapptP69lOjxfNuVAA2kjEA="),
+    ("DNSKEY", f"257 3 13 {KEY}"),
+    ("DS", "12345 13 2 " + "ab" * 32),
+    ("EUI48", "00-00-5e-00-53-2a"),
+    ("HINFO", '"i386" "Linux"'),
+    ("HTTPS", "1 . alpn=h2,h3 ipv4hint=192.0.2.1 ipv6hint=2001:db8::1"),
+    ("HTTPS", "0 foo.test."),
+    ("IPSECKEY", "10 0 2 AQNR"),
+    ("IPSECKEY", f"10 1 2 192.0.2.38 {KEY}"),
+    ("IPSECKEY", "10 3 2 mygw.test. AQNR"),
+    ("KX", "10 kx.test."),
+    ("L32", "10 10.1.2.0"),
+    ("L64", "10 2001:0DB8:1140:1000"),
+    ("LOC", "51 56 0.123 N 5 54 0.000 E 4.00m 1.00m 10000.00m 10.00m"),
+    ("LOC", "51 56 0.123 N 5 54 0.000 E 4.00m 2.00m 10000.00m 10.00m"),
+    ("LP", "10 l64.test."),
+    ("MX", "10 mx.test."),
+    ("NAPTR", '100 50 "s" "z3950+I2L+I2C" "" _z3950._tcp.test.'),
+    ("NID", "10 0014:4FFF:FF20:EE64"),
+    ("OPENPGPKEY", "AQIDBA=="),
+    ("PTR", "x.test."),
+    ("RP", "a.b.test. ."),
+    ("SMIMEA", "3 1 1 " + "ab" * 32),
+    ("SOA", "ns1.test. hostmaster.test. 1 10800 3600 604800 3600"),
+    ("SRV", "0 5 5060 sip.test."),
+    ("SSHFP", "1 1 " + "ab" * 20),
+    ("SVCB", "16 foo.test. port=53"),
+    ("TLSA", "3 1 1 " + "ab" * 32),
+    ("TXT", '"a" "b"'),
+    ("TXT", '"semi;colon \\"quoted\\" back\\\\slash"'),
+    ("TXT", '""'),
+    ("TYPE1234", "\\# 4 01020304"),
+    ("URI", '10 1 "https://a.test/"'),
+    ("ZONEMD", "2018031500 1 1 " + "ab" * 48),
+]
+
+
+@pytest.mark.parametrize(("word", "content"), SAMPLES)
+def test_what_a_client_writes_is_what_it_reads(word: str, content: str) -> None:
+    type_ = rdata.type_from_text(word)
+    assert shown_content(type_, read_content(NAME, type_, content)) == content
+
+
+@pytest.mark.parametrize(
+    ("word", "content", "shown"),
+    [
+        ("AAAA", "2001:DB8:0::1", "2001:db8::1"),
+        ("MX", "10 MX.test.", "10 mx.test."),
+        ("DS", "1 13 2 " + "AB" * 32, "1 13 2 " + "ab" * 32),
+        ("TXT", '"' + "x" * 300 + '"', '"' + "x" * 255 + '" "' + "x" * 45 + '"'),
+        ("HTTPS", '1 . alpn="h2,h3"', "1 . alpn=h2,h3"),
+        ("HTTPS", '1 . alpn="h2,h\\\\,3"', '1 . alpn="h2,h\\\\,3"'),
+    ],
+)
+def test_other_spellings_are_taken_and_shown_in_the_one(word: str, content: str, shown: str) -> None:
+    type_ = rdata.type_from_text(word)
+    assert shown_content(type_, read_content(NAME, type_, content)) == shown
+
+
+@pytest.mark.parametrize(
+    ("word", "content", "words"),
+    [
+        ("A", "x", "Record x.example.test./A 'x': "),
+        ("A", " 192.0.2.1", "Not in expected format (parsed as '192.0.2.1')"),
+        ("CNAME", "www", "Not in expected format (parsed as 'www.')"),
+        ("MX", "10 mail.test", "Not in expected format (parsed as '10 mail.test.')"),
+        ("SRV", "0 5 5060 @", "Not in expected format"),
+        ("HTTPS", "1 svc", "Not in expected format (parsed as '1 svc.')"),
+        ("RP", "a.test. b", "Not in expected format"),
+        ("TXT", "plain", "Not in expected format (parsed as '\"plain\"')"),
+        ("TXT", "", "is empty"),
+        ("MX", "10 a@b.test.", "non-hostname content"),
+        ("RRSIG", "x", "signed"),
+    ],
+)
+def test_what_could_mean_two_things_is_refused(word: str, content: str, words: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        read_content(NAME, rdata.type_from_text(word), content)
+    assert caught.value.status == 422
+    assert words in str(caught.value)

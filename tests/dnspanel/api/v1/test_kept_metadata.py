@@ -1,0 +1,102 @@
+"""The verbs that keep metadata."""
+
+from typing import Any
+
+import pytest
+
+from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.api.models import PowerdnsZone
+from dnspanel.api.v1 import kept_metadata
+from dnspanel.zones import edit
+from dnspanel.zones.errors import Unknown
+from dnspanel.zones.models import Channel, Zone
+from tests.dnspanel.api.v1.calls import make_zone
+from tests.people import NOW
+
+
+@pytest.fixture
+def zone(db: None) -> Zone:
+    return make_zone("a.test.")
+
+
+def add(zone: Zone, kind: str, *values: str) -> list[str]:
+    return kept_metadata.add_metadata(zone=zone, kind=kind, values=values, by=None, now=NOW)
+
+
+def replace(zone: Zone, kind: str, *values: str) -> None:
+    kept_metadata.replace_metadata(zone=zone, kind=kind, values=values, by=None, now=NOW)
+
+
+# What PowerDNS's API gives a zone of which nobody says otherwise.
+USUAL = {"SOA-EDIT-API": ["DEFAULT"]}
+
+
+def test_values_are_added_once_and_stay_in_their_order(zone: Zone) -> None:
+    assert add(zone, "X-A", "b", "a", "b") == ["b", "a"]
+    assert add(zone, "X-A", "c", "a") == ["b", "a", "c"]
+    assert kept_metadata.metadata_of(zone) == {"X-A": ["b", "a", "c"], **USUAL}
+
+
+def test_replacing_by_nothing_forgets_the_kind(zone: Zone) -> None:
+    add(zone, "X-A", "a")
+    add(zone, "X-B", "b")
+    replace(zone, "X-A")
+    assert kept_metadata.metadata_of(zone) == {"X-B": ["b"], **USUAL}
+
+
+def test_a_zone_of_which_nobody_said_anything_has_no_row(zone: Zone) -> None:
+    assert kept_metadata.metadata_of(zone) == USUAL
+    replace(zone, "X-A")
+    assert not PowerdnsZone.objects.exists()
+
+
+def test_soa_edit_is_the_field_of_the_zone(zone: Zone) -> None:
+    replace(zone, "SOA-EDIT", "EPOCH", "x")
+    assert PowerdnsZone.objects.get(zone=zone).soa_edit == "EPOCH"
+    PowerdnsZone.objects.filter(zone=zone).update(soa_edit="DEFAULT", soa_edit_api="OFF", api_rectify=True)
+    found = {"SOA-EDIT": ["DEFAULT"], "SOA-EDIT-API": ["OFF"], "API-RECTIFY": ["1"]}
+    assert kept_metadata.metadata_of(zone) == found
+    replace(zone, "SOA-EDIT")
+    assert PowerdnsZone.objects.get(zone=zone).soa_edit == ""
+
+
+def test_each_change_is_in_the_audit_log_without_the_values(zone: Zone, alice: User) -> None:
+    kept_metadata.add_metadata(zone=zone, kind="X-A", values=["secret"], by=alice, now=NOW)
+    kept_metadata.add_metadata(zone=zone, kind="X-A", values=["secret"], by=alice, now=NOW)
+    entry = AuditEntry.objects.get(action="zone.metadata")
+    assert (entry.user, entry.target) == (alice, "a.test.")
+    assert "secret" not in str(entry.details)
+
+
+def test_more_than_a_zone_needs_is_refused_and_nothing_is_lost(zone: Zone) -> None:
+    add(zone, "X-A", "a")
+    with pytest.raises(kept_metadata.TooMuchMetadata):
+        add(zone, "X-B", "b" * kept_metadata.MOST_BYTES)
+    assert kept_metadata.metadata_of(zone) == {"X-A": ["a"], **USUAL}
+
+
+def test_a_zone_deleted_meanwhile_is_unknown(zone: Zone) -> None:
+    edit.delete_zone(zone=zone, author=None, channel=Channel.API, now=NOW)
+    with pytest.raises(Unknown):
+        add(zone, "X-A", "a")
+
+
+@pytest.mark.parametrize(
+    ("kind", "writable", "readable"),
+    [
+        ("ALSO-NOTIFY", True, True),
+        ("PRESIGNED", False, True),
+        ("TSIG-ALLOW-AXFR", False, True),
+        ("SOA-EDIT-API", False, False),
+        ("API-RECTIFY", False, False),
+        ("X-", True, True),
+        ("X-anything at all", True, True),
+        ("X-\0", False, False),
+        ("X-ü", False, False),
+        ("x-lower", False, False),
+        ("", False, False),
+    ],
+)
+def test_which_kinds_the_api_writes_and_shows(kind: str, writable: bool, readable: bool) -> None:
+    found: Any = (kept_metadata.is_writable(kind), kept_metadata.is_readable(kind))
+    assert found == (writable, readable)

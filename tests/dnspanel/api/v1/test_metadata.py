@@ -1,0 +1,73 @@
+"""Metadata over HTTP."""
+
+import pytest
+
+from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.models import User
+from tests.dnspanel.api.v1.calls import Caller, caller, make_zone
+
+LIST = "/zones/a.test./metadata"
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ask(bob: User) -> Caller:
+    make_zone("a.test.")
+    return caller(bob)
+
+
+def test_what_is_added_replaced_and_deleted_is_read_back(ask: Caller) -> None:
+    assert [item["kind"] for item in ask.value("GET", LIST)] == ["SOA-EDIT-API"]
+    added = ask.value("POST", LIST, {"kind": "X-A", "metadata": ["a", "a"], "type": "ignored"}, status=201)
+    assert added == {"kind": "X-A", "metadata": ["a"], "type": "Metadata"}
+    assert ask.value("PUT", f"{LIST}/X-A", {"metadata": ["b"]}) == {**added, "metadata": ["b"]}
+    ask.value("POST", LIST, {"kind": "ALSO-NOTIFY", "metadata": ["192.0.2.1"]}, status=201)
+    assert [item["kind"] for item in ask.value("GET", LIST)] == ["ALSO-NOTIFY", "SOA-EDIT-API", "X-A"]
+    assert ask.value("GET", "/zones/a.test/metadata/X-A")["metadata"] == ["b"]
+    assert ask("DELETE", f"{LIST}/X-A").status_code == 204
+    assert ask.value("GET", f"{LIST}/X-A") == {**added, "metadata": []}
+
+
+def test_kinds_that_are_not_for_clients_are_refused(ask: Caller) -> None:
+    refused = "Unsupported metadata kind 'PRESIGNED'"
+    assert ask.error("POST", LIST, {"kind": "PRESIGNED", "metadata": ["1"]}) == refused
+    assert ask.error("PUT", f"{LIST}/PRESIGNED", {"metadata": ["1"]}) == refused
+    assert ask.error("DELETE", f"{LIST}/PRESIGNED") == refused
+    assert ask.value("GET", f"{LIST}/PRESIGNED")["metadata"] == []
+    assert ask.error("GET", f"{LIST}/SOA-EDIT-API") == "Unsupported metadata kind 'SOA-EDIT-API'"
+    assert ask("GET", f"{LIST}/X-%00").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ([], "kind is not specified or not a string"),
+        ({"kind": 1, "metadata": []}, "kind is not specified or not a string"),
+        ({"kind": "X-A"}, "metadata is not specified or not an array"),
+        ({"kind": "X-A", "metadata": "a"}, "metadata is not specified or not an array"),
+        ({"kind": "X-A", "metadata": [1]}, "metadata must be strings"),
+        ({"kind": "X-A", "metadata": ["x" * 100_000]}, "The metadata of a.test. would be larger than 64 kB."),
+    ],
+)
+def test_bad_bodies_are_refused_as_the_real_server_does(body: object, said: str, ask: Caller) -> None:
+    assert ask.error("POST", LIST, body) == said
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"kind": "X-A", "metadata": ["\\u0000"]}', b"[" * 100_000])
+def test_what_is_no_json_is_a_bad_request(body: bytes, ask: Caller) -> None:
+    assert ask("POST", LIST, body).status_code == 400
+    assert ask("PUT", f"{LIST}/X-A", body).status_code == 400
+
+
+def test_only_who_may_change_settings_writes_and_who_sees_nothing_finds_nothing(bob: User) -> None:
+    zone = make_zone("a.test.")
+    editor = caller(bob, Grant(RECORD_RIGHTS | {Right.READ}, zones=frozenset({zone.pk})))
+    assert editor.value("GET", LIST) != []
+    assert editor("POST", LIST, {"kind": "X-A", "metadata": []}).status_code == 403
+    assert editor("PUT", f"{LIST}/X-A", {"metadata": []}).status_code == 403
+    assert editor("DELETE", f"{LIST}/X-A").status_code == 403
+    stranger = caller(bob, Grant(frozenset({Right.READ}), zones=frozenset({2**30})))
+    for method in ("GET", "POST"):
+        assert stranger(method, LIST, {}).status_code == 404
+    for method in ("GET", "PUT", "DELETE"):
+        assert stranger(method, f"{LIST}/X-A", {}).status_code == 404

@@ -1,0 +1,71 @@
+"""RRsets to and from PowerDNS's JSON."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dnspanel.api.models import PowerdnsZone
+from dnspanel.api.v1.frame import Refusal
+from dnspanel.api.v1.rrsets import number_in, read_rrset, rrset_text
+from replication import rdtypes
+from tests.people import NOW
+
+ZONE = "example.test."
+WWW = {"name": "WWW.example.test.", "type": "a", "ttl": 300, "records": [{"content": "192.0.2.1"}]}
+
+
+def test_names_and_types_become_canonical() -> None:
+    said = read_rrset(WWW, ZONE, NOW)
+    assert (said.key, said.ttl) == (("www.example.test.", rdtypes.A), 300)
+    assert said.records == {"192.0.2.1": False}
+    assert said.comments is None
+    assert said.rrset(300, "note").comment == "note"
+
+
+@pytest.mark.parametrize(("value", "number"), [(300, 300), ("300", 300), (300.0, 300), (None, None), (0, 0)])
+def test_numbers_may_come_in_quotes(value: Any, number: int | None) -> None:
+    assert number_in({"ttl": value}, "ttl", 1000) == number
+
+
+@pytest.mark.parametrize(
+    "value", [True, "x", "", [], {}, 1.5, float("inf"), float("nan"), -1, 1001, "9" * 5000, 10**400]
+)
+def test_what_is_no_number_in_range_is_refused(value: Any) -> None:
+    with pytest.raises(Refusal, match="ttl"):
+        number_in({"ttl": value}, "ttl", 1000)
+
+
+def test_an_answer_that_no_message_could_hold_is_refused() -> None:
+    records = [{"content": '"' + "x" * 250 + f'{number}"'} for number in range(300)]
+    said = read_rrset({**WWW, "type": "TXT", "records": records}, ZONE, NOW)
+    with pytest.raises(Refusal, match=r"RRset www\.example\.test\. IN TXT: .* a DNS answer has room"):
+        said.rrset(300, "")
+
+
+def test_comments_may_lack_account_and_time_but_not_content() -> None:
+    said = read_rrset({**WWW, "comments": [{"content": "one"}]}, ZONE, NOW)
+    assert said.comments == ({"account": "", "content": "one", "modified_at": int(NOW.timestamp())},)
+    for comment in (
+        {},
+        {"content": None},
+        "x",
+        {"content": "x", "account": 5},
+        {"content": "x", "modified_at": "soon"},
+    ):
+        with pytest.raises(Refusal, match="Key"):
+            read_rrset({**WWW, "comments": [comment]}, ZONE, NOW)
+    with pytest.raises(Refusal, match="2000 characters"):
+        read_rrset({**WWW, "comments": [{"content": "x" * 2001}]}, ZONE, NOW)
+
+
+def test_the_text_is_json_whatever_the_records_hold() -> None:
+    row = ('a\\"b.example.test.', rdtypes.TXT, 60, ['"q\\"\\\\"', '"\\195\\169"'], ['"\\195\\169"'], "é “note”")
+    shown = json.loads(rrset_text(row, PowerdnsZone(), 5))
+    assert shown == {
+        "comments": [{"account": "", "content": "é “note”", "modified_at": 5}],
+        "name": row[0],
+        "records": [{"content": row[3][0], "disabled": False}, {"content": row[3][1], "disabled": True}],
+        "ttl": 60,
+        "type": "TXT",
+    }

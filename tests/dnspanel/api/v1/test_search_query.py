@@ -1,0 +1,147 @@
+"""What a search finds, and what it costs."""
+
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from dnspanel.accounts.actors import Actor, actor_of, actor_of_token
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import User
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.api.v1 import search_query
+from dnspanel.api.v1.search_query import TooGeneral, find_comments, find_records, find_zones, pattern_of
+from dnspanel.zones.models import RRset
+from replication import rdtypes
+from tests.dnspanel.api.v1.calls import make_zone
+from tests.people import NOW
+
+READ = frozenset({Right.READ})
+
+
+@pytest.fixture
+def actor(bob: User) -> Actor:
+    found = actor_of(bob)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(autouse=True)
+def zones(db: None) -> None:
+    make_zone("example.test.", "www A 192.0.2.1 192.0.2.2", "mail CNAME www.example.test.", 'a.b TXT "50%_off"')
+    make_zone("sub.example.test.", "www A 192.0.2.1", 'x\\;y TXT "star"')
+    make_zone("other.test.", "www.example AAAA 2001:db8::1")
+    RRset.objects.filter(name="www.example.test.").update(comment="ask Bob; since May")
+
+
+def records(actor: Actor, text: str, limit: int = 100) -> list[tuple[str, str, str]]:
+    return [(r.zone_name, r.name, r.rdata) for r in find_records(actor, pattern_of(text), limit)]
+
+
+def names_found(actor: Actor, text: str) -> set[str]:
+    return {name for _, name, _ in records(actor, text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("example.test", ["example.test."]),
+        ("EXAMPLE.test.", ["example.test."]),
+        ("*example*", ["example.test.", "sub.example.test."]),
+        ("*.example.test", ["sub.example.test."]),
+        ("?ther.test", ["other.test."]),
+        ("*", ["example.test.", "other.test.", "sub.example.test."]),
+        ("example", []),
+        ("ex%.test", []),
+        ("\\", []),
+    ],
+)
+def test_zones_are_found_by_the_whole_of_their_names(text: str, found: list[str], actor: Actor) -> None:
+    assert find_zones(actor, pattern_of(text), 100) == found
+
+
+@pytest.mark.parametrize("text", ["www.example.test", "WWW.example.test.", "www.exam?le.test", "www.e*le.test"])
+def test_at_a_name_that_fits_all_records_are_found(text: str, actor: Actor) -> None:
+    found = records(actor, text)
+    assert ("example.test.", "www.example.test.", "192.0.2.1") in found
+    assert ("example.test.", "www.example.test.", "192.0.2.2") in found
+    # And those that hold the name.
+    assert ("example.test.", "mail.example.test.", "www.example.test.") in found
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("text", ["192.0.2.1", "*2.0.2.1", "192.?.2.1"])
+def test_of_an_rrset_whose_content_fits_only_that_record_is_found(text: str, actor: Actor) -> None:
+    assert records(actor, text) == [
+        ("example.test.", "www.example.test.", "192.0.2.1"),
+        ("sub.example.test.", "www.sub.example.test.", "192.0.2.1"),
+    ]
+
+
+def test_percent_underscore_and_backslash_stand_for_themselves(actor: Actor) -> None:
+    assert names_found(actor, "*50%_off*") == {"a.b.example.test."}
+    assert names_found(actor, "*50__off*") == names_found(actor, "*50%off*") == set()
+    assert names_found(actor, "x\\;y.sub.example.test") == {"x\\;y.sub.example.test."}
+
+
+def test_a_token_finds_nothing_in_zones_and_at_names_that_are_not_for_it(bob: User) -> None:
+    zone = make_zone("mine.test.", "www A 192.0.2.1", "secret A 192.0.2.1")
+    terms = TokenTerms("narrow", (Grant(READ, zones=frozenset({zone.pk}), names=("www",), types=frozenset({1})),))
+    actor = actor_of_token(create_token(owner=bob, terms=terms, by=bob, now=NOW).token)
+    assert actor is not None
+    for text in ("192.0.2.1", "*"):
+        assert records(actor, text) == [("mine.test.", "www.mine.test.", "192.0.2.1")]
+    assert find_zones(actor, pattern_of("*"), 100) == ["mine.test."]
+    assert find_comments(actor, pattern_of("*"), 100) == []
+
+
+def test_disabled_records_say_so(actor: Actor) -> None:
+    RRset.objects.filter(name="www.example.test.").update(disabled=["192.0.2.2"])
+    found = {r.rdata: r.disabled for r in find_records(actor, pattern_of("www.example.test"), 100)}
+    assert (found["192.0.2.1"], found["192.0.2.2"]) == (False, True)
+
+
+def test_no_more_than_the_limit_is_found(actor: Actor) -> None:
+    assert len(records(actor, "*", 4)) == 4
+    assert len(find_zones(actor, pattern_of("*"), 2)) == 2
+
+
+@pytest.mark.parametrize("text", ["ask bob", "ask*", "since M?y"])
+def test_comments_are_found_one_by_one(text: str, actor: Actor) -> None:
+    found = find_comments(actor, pattern_of(text), 100)
+    assert [(c.zone_name, c.name, c.type) for c in found] == [("example.test.", "www.example.test.", rdtypes.A)]
+
+
+def test_a_pattern_that_could_be_anywhere_is_refused_in_a_large_panel(actor: Actor, monkeypatch: Any) -> None:
+    monkeypatch.setattr(search_query, "MOST_COMPARED", 8)
+    for text in ("*", "*www*", "www.*", "*.test"):
+        with pytest.raises(TooGeneral):
+            records(actor, text)
+    with pytest.raises(TooGeneral):
+        find_comments(actor, pattern_of("x"), 1)
+
+
+def test_in_a_large_panel_the_end_of_a_pattern_says_where_to_look(actor: Actor, monkeypatch: Any) -> None:
+    monkeypatch.setattr(search_query, "MOST_COMPARED", 12)
+    assert names_found(actor, "www.*.example.test") == {"www.sub.example.test."}
+    assert names_found(actor, "*.b.example.test") == {"a.b.example.test."}
+    assert "www.example.other.test." in names_found(actor, "*.other.test")
+
+
+def test_without_wildcards_everything_is_looked_up_however_much_there_is(actor: Actor, monkeypatch: Any) -> None:
+    monkeypatch.setattr(search_query, "MOST_COMPARED", 0)
+    assert names_found(actor, "192.0.2.2") == {"www.example.test."}
+    assert names_found(actor, "www.sub.example.test") == {"www.sub.example.test."}
+
+
+def test_the_number_of_queries_is_constant(actor: Actor, django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
+    with django_assert_max_num_queries(6):
+        records(actor, "www.example.test")
+
+
+@pytest.mark.parametrize(
+    "text", ["", ".", "..", "*", "?", "\\", "%", "'", "a" * 1000, "ü", "*" * 500, "*a" * 400, "a..b"]
+)
+def test_no_pattern_fails(text: str, actor: Actor) -> None:
+    for find in (find_zones, find_records, find_comments):
+        find(actor, pattern_of(text), 10)

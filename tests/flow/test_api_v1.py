@@ -1,0 +1,70 @@
+"""API v1 against a whole panel: with `wait=all` a write answers when all three name servers do."""
+
+import http.client
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from dnspanel.demo.stack import Stack
+from tests.dnspanel.api.v1.conftest import SERVER, replace
+from tests.stack import ask_all, make_person
+
+pytestmark = pytest.mark.flow
+
+MAKE_TOKEN = """
+import sys, django
+django.setup()
+from django.utils import timezone
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import User
+from dnspanel.accounts.tokens import TokenTerms, create_token
+owner = User.objects.get(username=sys.argv[1])
+terms = TokenTerms("flow", (Grant(EVERY_RIGHT, everywhere=True),))
+print(create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).secret)
+"""
+ZONE = "v1-flow.test."
+NAME = f"_acme-challenge.{ZONE}"
+
+Call = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture(scope="module")
+def call(stack: Stack) -> Call:
+    """Call the API as somebody who may do everything."""
+    make_person(stack, "vera")
+    key = stack.run([sys.executable, "-c", MAKE_TOKEN, "vera"]).strip()
+
+    def call(method: str, path: str, body: object = None) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection(urlsplit(stack.url).netloc, timeout=60)
+        text = None if body is None else json.dumps(body)
+        connection.request(method, SERVER + path, text, {"X-API-Key": key, "Accept": "application/json"})
+        answer = connection.getresponse()
+        said = answer.read()
+        connection.close()
+        return answer.status, json.loads(said) if said else None
+
+    return call
+
+
+def served(stack: Stack, name: str, rdtype: str) -> list[set[str]]:
+    """What each name server answers."""
+    return [set(answer.rdata) for answer in ask_all(stack, name, rdtype)]
+
+
+def test_an_answer_means_that_every_name_server_has_it(stack: Stack, call: Call) -> None:
+    made = {"name": ZONE, "kind": "Native", "nameservers": ["ns1.example.net.", "ns2.example.net."]}
+    assert call("POST", "/zones?wait=all", made)[0] == 201
+    assert served(stack, ZONE, "NS") == [{"ns1.example.net.", "ns2.example.net."}] * 3
+    for count, text in enumerate(('"one"', '"two"'), 1):
+        extend = {**replace(NAME, "TXT", text, ttl=60), "changetype": "EXTEND"}
+        assert call("PATCH", f"/zones/{ZONE}?wait=all", {"rrsets": [extend]}) == (204, None)
+        assert served(stack, NAME, "TXT") == [{'"one"', '"two"'} if count == 2 else {'"one"'}] * 3
+    prune = {**replace(NAME, "TXT", '"one"', ttl=60), "changetype": "PRUNE"}
+    assert call("PATCH", f"/zones/{ZONE}?wait=all", {"rrsets": [prune]}) == (204, None)
+    assert served(stack, NAME, "TXT") == [{'"two"'}] * 3
+    assert call("DELETE", f"/zones/{ZONE}?wait=all") == (204, None)
+    assert {answer.rcode for answer in ask_all(stack, ZONE, "NS")} == {"REFUSED"}
