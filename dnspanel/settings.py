@@ -6,6 +6,7 @@ them.
 """
 
 import os
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,13 @@ def envnumbers(name: str, default: str) -> list[int]:
         return [int(item) for item in envlist(name, default)]
     except ValueError as exc:
         raise ImproperlyConfigured(f"{name} must be whole numbers with commas between them.") from exc
+
+
+def envnetworks(name: str, default: str) -> list[str]:
+    try:
+        return [str(ip_network(item)) for item in envlist(name, default)]
+    except ValueError as exc:
+        raise ImproperlyConfigured(f"{name} must be networks with commas between them: {exc}.") from exc
 
 
 def envsecret(name: str) -> str:
@@ -73,7 +81,7 @@ DEFAULT_HOSTMASTER = envstr("PANEL_DEFAULT_HOSTMASTER", "hostmaster.example.net.
 API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))
 
 # Webhooks go to public addresses over https; besides, to these networks, and with OUTBOUND_HTTP over http too.
-OUTBOUND_NETWORKS = envlist("PANEL_OUTBOUND_NETWORKS", "")
+OUTBOUND_NETWORKS = envnetworks("PANEL_OUTBOUND_NETWORKS", "")
 OUTBOUND_HTTP = envbool("PANEL_OUTBOUND_HTTP", False)
 
 # Where the gateway takes DNS UPDATE and AXFR.
@@ -90,6 +98,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "csp",
     "rest_framework",
+    "drf_spectacular",
     "allauth",
     "allauth.account",
     "dnspanel.accounts",
@@ -201,6 +210,11 @@ CELERY_BEAT_SCHEDULE = {
     "forget-old-files": {"task": "dnspanel.transfer.tasks.forget_old_files", "schedule": 3600.0},
     "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
     "notice-events": {"task": "dnspanel.webhooks.tasks.notice_events", "schedule": 2.0, "options": {"expires": 5}},
+    "forget-answers": {
+        "task": "dnspanel.api.tasks.forget_answers",
+        "schedule": 3600.0,
+        "options": {"queue": "bulk", "expires": 3500},
+    },
     "forget-old-deliveries": {"task": "dnspanel.webhooks.tasks.forget_old_deliveries", "schedule": 86_400.0},
 }
 
@@ -210,7 +224,24 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["dnspanel.api.throttle.TokenThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "dnspanel.api.v2.document.Operations",
     "UNAUTHENTICATED_USER": None,
+}
+
+# The OpenAPI document of API v2; API v1 has PowerDNS's own.
+SPECTACULAR_SETTINGS = {
+    "TITLE": "dnspanel API v2",
+    "VERSION": "2.0.0",
+    "OAS_VERSION": "3.1.1",
+    "DESCRIPTION": "Zones, records and the servers that answer for them.",
+    "SCHEMA_PATH_PREFIX": "/api/v2",
+    # A request must say what is required, an answer has everything: two shapes of one object.
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "SORT_OPERATION_PARAMETERS": False,
+    "ENABLE_DJANGO_DEPLOY_CHECK": False,
+    "PREPROCESSING_HOOKS": ["dnspanel.api.v2.document.only_v2"],
+    "POSTPROCESSING_HOOKS": ["dnspanel.api.v2.document.add_what_all_have"],
 }
 
 # Segments and snapshots; any Django storage, e.g. S3 through django-storages.

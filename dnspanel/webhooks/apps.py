@@ -8,3 +8,9 @@ class WebhooksConfig(AppConfig):
 
     name = "dnspanel.webhooks"
     label = "webhooks"
+
+    def ready(self) -> None:
+        from dnspanel.webhooks.signals import due
+        from dnspanel.webhooks.tasks import ring_webhook
+
+        due.connect(ring_webhook, dispatch_uid="ring the webhooks")

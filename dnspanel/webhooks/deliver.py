@@ -1,0 +1,181 @@
+"""Sends what waits, until it is delivered or given up. A verb module.
+
+At least once: an attempt is recorded after it was made, and whoever is killed
+in between has sent something that will be sent again, under the same `webhook-id`.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.errors import TokenDead
+from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.webhooks import hooks
+from dnspanel.webhooks.access import listener
+from dnspanel.webhooks.errors import AddressRefused, NoAnswer
+from dnspanel.webhooks.models import Delivery, DeliveryState, Event, Webhook
+from dnspanel.webhooks.payload import payload
+from dnspanel.webhooks.post import Post, post
+from dnspanel.webhooks.sign import signed_headers
+
+# Before the second attempt, the third and so on: a day in all.
+WAITS = tuple(timedelta(seconds=s) for s in (5, 30, 120, 600, 3600, 3 * 3600, 8 * 3600, 12 * 3600))
+MOST_ATTEMPTS = len(WAITS) + 1
+# After so many failures in a row the webhook is left alone for so long, whatever else waits for it.
+RESTS = tuple(timedelta(seconds=s) for s in (0, 5, 30, 120, 300))
+# A webhook that has failed for so long, and not just twice, is switched off.
+PATIENCE = timedelta(days=3)
+LEAST_FAILURES = 10
+LONGEST_RETRY_AFTER = timedelta(days=1)
+KEPT = timedelta(days=30)
+_FORGOTTEN_AT_ONCE = 5_000
+_GONE = 410
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What an attempt came to; `error` is empty if it succeeded. `final`: another one would come to the same."""
+
+    error: str = ""
+    status: int | None = None
+    answer: str = ""
+    ms: float | None = None
+    retry_after: timedelta = timedelta()
+    final: bool = False
+
+
+def webhooks_with_due(*, now: datetime) -> list[int]:
+    """The webhooks for which something can be sent now."""
+    waiting = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now, webhook__active=True)
+    rested = Q(webhook__resting_until=None) | Q(webhook__resting_until__lte=now)
+    return list(waiting.filter(rested).order_by().values_list("webhook", flat=True).distinct())
+
+
+def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post = post) -> bool:
+    """What is due first for this webhook was attempted and recorded; False when nothing is due.
+
+    1. A webhook that may not listen any more is switched off.
+    2. What its listener may see is sent, outside of any transaction.
+    3. The outcome is recorded. A crash before this line repeats the attempt.
+    """
+    now = clock()
+    webhook = Webhook.objects.select_related("owner", "token").filter(pk=webhook_id, active=True).first()
+    if webhook is None or (webhook.resting_until is not None and webhook.resting_until > now):
+        return False
+    due = Delivery.objects.filter(webhook=webhook, state=DeliveryState.WAITING, next_at__lte=now)
+    delivery = due.select_related("event").order_by("next_at", "pk").first()
+    if delivery is None:
+        return False
+    try:
+        actor = listener(webhook, now=now)
+    except TokenDead as exc:
+        switch_off(webhook=webhook, why=str(exc), now=now)
+        return False
+    body = payload(delivery.event, actor)
+    if body is None:
+        attempt = Attempt(error="The webhook's owner may not see this any more.", final=True)
+    else:
+        attempt = _attempt(webhook, delivery.event, body, now, send)
+    record_attempt(webhook=webhook, delivery=delivery, attempt=attempt, now=clock(), sent=body is not None)
+    return True
+
+
+def record_attempt(*, webhook: Webhook, delivery: Delivery, attempt: Attempt, now: datetime, sent: bool = True) -> None:
+    """The delivery is over, or waits for its next attempt; the webhook knows whether it works.
+
+    One that was recorded by somebody else meanwhile stays as it is.
+    """
+    attempts = delivery.attempts + 1
+    over = not attempt.error or attempt.final or attempts >= MOST_ATTEMPTS
+    state = DeliveryState.WAITING if not over else DeliveryState.FAILED if attempt.error else DeliveryState.DELIVERED
+    next_at = None if over else now + max(WAITS[attempts - 1], min(attempt.retry_after, LONGEST_RETRY_AFTER))
+    with transaction.atomic():
+        mine = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.WAITING, attempts=delivery.attempts)
+        moved = mine.update(
+            state=state, attempts=attempts, next_at=next_at, attempted_at=now, status=attempt.status,
+            answer=attempt.answer, error=attempt.error, ms=attempt.ms,
+        )  # fmt: skip
+        if moved and sent:
+            _record_health(webhook, attempt, now)
+    logger.info(
+        "%s webhook=%s delivery=%s attempt=%s status=%s ms=%.0f",
+        state, webhook.pk, delivery.pk, attempts, attempt.status, attempt.ms or 0,
+    )  # fmt: skip
+
+
+def switch_off(*, webhook: Webhook, why: str, now: datetime) -> None:
+    """The webhook is sent nothing any more, and says why; what waited for it has failed."""
+    with transaction.atomic():
+        moved = Webhook.objects.filter(pk=webhook.pk, active=True).update(
+            active=False, disabled_at=now, disabled_reason=why
+        )
+        if moved:
+            hooks.give_up_waiting(webhook_id=webhook.pk, why=f"The webhook was switched off: {why}")
+            audit.record(action="webhook.off", by=None, now=now, target=str(webhook.pk), webhook=webhook.pk, why=why)
+            logger.warning("switched off webhook=%s: %s", webhook.pk, why)
+
+
+def forget_old_deliveries(*, now: datetime) -> int:
+    """Deliveries and events older than KEPT are gone, except for what still waits; returns how many deliveries."""
+    old = Delivery.objects.filter(created_at__lt=now - KEPT).exclude(state=DeliveryState.WAITING)
+    gone = 0
+    while pks := list(old.order_by("pk").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE]):
+        gone += Delivery.objects.filter(pk__in=pks).delete()[0]
+    Event.objects.filter(at__lt=now - KEPT, deliveries=None).delete()
+    return gone
+
+
+def secrets_of(webhook: Webhook, *, now: datetime) -> list[str]:
+    """The secrets that sign: the newest, and for a day the one before it."""
+    found = [decrypt_secret(webhook.secret).decode()]
+    if webhook.old_secret is not None and webhook.old_secret_until is not None and webhook.old_secret_until > now:
+        found.append(decrypt_secret(webhook.old_secret).decode())
+    return found
+
+
+def _attempt(webhook: Webhook, event: Event, body: bytes, now: datetime, send: Post) -> Attempt:
+    headers = signed_headers(
+        message_id=event.message_id, timestamp=int(now.timestamp()), body=body,
+        secrets=secrets_of(webhook, now=now),
+    )  # fmt: skip
+    try:
+        answer = send(webhook.url, {"Content-Type": "application/json", **headers}, body)
+    except (AddressRefused, NoAnswer) as exc:
+        return Attempt(error=str(exc))
+    return Attempt(
+        error=_fault_of(answer.status), status=answer.status, answer=answer.text, ms=answer.ms,
+        retry_after=timedelta(seconds=answer.retry_after or 0), final=answer.status == _GONE,
+    )  # fmt: skip
+
+
+def _fault_of(status: int) -> str:
+    if 200 <= status < 300:
+        return ""
+    if 300 <= status < 400:
+        return f"It answered {status}; redirects are not followed. Give the webhook the URL that it leads to."
+    return f"It answered {status}."
+
+
+def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:
+    """A success ends all failing; a failure makes the next rest longer, and too many switch the webhook off."""
+    there = Webhook.objects.filter(pk=webhook.pk)
+    if not attempt.error:
+        there.exclude(failing_since=None).update(failing_since=None, failures=0, resting_until=None)
+        return
+    rest = RESTS[min(webhook.failures, len(RESTS) - 1)]
+    there.update(failures=F("failures") + 1, failing_since=Coalesce("failing_since", now), resting_until=now + rest)
+    since = webhook.failing_since or now
+    if attempt.status == _GONE:
+        switch_off(webhook=webhook, why="The receiver answered 410: it is gone for good.", now=now)
+    elif now - since >= PATIENCE and webhook.failures + 1 >= LEAST_FAILURES:
+        switch_off(
+            webhook=webhook, why=f"It failed for {PATIENCE.days} days, the last time with: {attempt.error}", now=now
+        )

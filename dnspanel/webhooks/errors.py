@@ -1,0 +1,48 @@
+"""What may go wrong with webhooks, as one tree. Every message can be shown to the person who caused it.
+
+WebhookError
+├── WebhookUnknown        no such webhook or delivery, as far as this person may know
+├── WebhookRefused        a field of the webhook is not acceptable
+├── AddressRefused        the panel does not send to where this URL leads
+└── NoAnswer              the receiver did not answer, or not as HTTP asks
+
+TooNarrow is a zones.errors.Forbidden: a token of some names or types makes no webhook.
+"""
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.zones.errors import Forbidden, ZoneError
+
+
+class WebhookError(Exception):
+    """Something about a webhook that a person can read and mend."""
+
+
+class WebhookUnknown(WebhookError):
+    """No such webhook or delivery, as far as this person may know."""
+
+    def __init__(self, what: str = "webhook") -> None:
+        super().__init__(f"There is no such {what}.")
+
+
+class WebhookRefused(WebhookError):
+    """The webhook cannot be made like this; `fields` maps each field to what is wrong with it."""
+
+    def __init__(self, fields: dict[str, list[str]]) -> None:
+        self.fields = fields
+        super().__init__(" ".join(message for messages in fields.values() for message in messages))
+
+
+class AddressRefused(WebhookError):
+    """The URL, or an address that its name stands for, is not one that the panel sends to."""
+
+
+class NoAnswer(WebhookError):
+    """Nobody answered in time, or what answered did not speak HTTP, or its certificate is not good."""
+
+
+class TooNarrow(Forbidden):
+    """The token sees parts of zones only, and a webhook is told of whole ones."""
+
+    def __init__(self) -> None:
+        self.permission = Permission.READ
+        ZoneError.__init__(self, "This token is limited to some names or types, and a webhook tells of whole zones.")

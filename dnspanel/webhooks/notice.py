@@ -1,0 +1,231 @@
+"""Notices what happened by comparing what is durable with a stored position. A verb module.
+
+No bell carries an event, so none is lost with Redis or with a worker: whoever
+looks next finds it, and the events, their deliveries and the new position are
+committed together.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from django.db import transaction
+
+from dnspanel.accounts.errors import TokenDead
+from dnspanel.fleet.health import WELL, Word
+from dnspanel.fleet.models import Ack, Node, NodeState
+from dnspanel.fleet.queries import Standing, head, node_standings
+from dnspanel.transfer import queries
+from dnspanel.transfer.models import ENDED_STATES, ImportJob
+from dnspanel.webhooks.access import listener
+from dnspanel.webhooks.models import Delivery, Event, EventKind, NodeWatch, Watch, Webhook
+from dnspanel.webhooks.payload import moment, told_of
+from dnspanel.zones.models import Publication
+
+# So many publications are told of in one transaction.
+BATCH = 200
+# A node's state is told when it has been seen for so long: after a restart of the panel every node looks offline
+# until the collector has asked it.
+STEADY = timedelta(seconds=6)
+# An import's end is written before it is committed; one that ended this long ago is visible.
+_COMMIT_TIME = timedelta(minutes=10)
+
+
+def open_watch(*, now: datetime) -> None:
+    """Events are noticed from now on; what happened before is not told of."""
+    newest = head().sequence
+    defaults = {"saved": newest, "everywhere": newest, "looked_at": now}
+    _, made = Watch.objects.get_or_create(id=1, defaults=defaults)
+    if made:
+        NodeWatch.objects.bulk_create(
+            [
+                NodeWatch(node=standing.node, told=word, seen=word, seen_since=now)
+                for standing in node_standings(now=now)
+                for word in [_told_word(standing.health.word)]
+            ],
+            ignore_conflicts=True,
+        )
+
+
+def notice(*, now: datetime) -> int:
+    """What happened since the last look waits to be sent; returns how many events that are.
+
+    One transaction. If somebody else is looking, or nobody ever had a
+    webhook, there is nothing to do. There may be more than one look finds:
+    look again while it returns any.
+    """
+    with transaction.atomic():
+        watch = Watch.objects.select_for_update(skip_locked=True).first()
+        if watch is None:
+            return 0
+        webhooks = list(Webhook.objects.filter(active=True).select_related("owner", "token"))
+        wanted = {kind for webhook in webhooks for kind in webhook.events}
+        events = [
+            *_saved(watch, EventKind.SAVED in wanted),
+            *_everywhere(watch, EventKind.EVERYWHERE in wanted),
+            *_node_states(now, EventKind.NODE in wanted),
+            *(_imports(watch) if EventKind.IMPORT in wanted else ()),
+        ]
+        watch.looked_at = now
+        watch.save(update_fields=["saved", "everywhere", "looked_at"])
+        if events:
+            _tell(webhooks, Event.objects.bulk_create(events), now)
+        return len(events)
+
+
+def _tell(webhooks: Iterable[Webhook], events: Collection[Event], now: datetime) -> None:
+    """Each event waits for each webhook that subscribed to it and may see it."""
+    Delivery.objects.bulk_create(
+        Delivery(webhook=webhook, event=event, created_at=now, next_at=now)
+        for webhook in webhooks
+        for event in _of_interest(webhook, events, now)
+    )
+
+
+def _of_interest(webhook: Webhook, events: Collection[Event], now: datetime) -> list[Event]:
+    subscribed = [event for event in events if event.kind in webhook.events and event.at >= webhook.created_at]
+    if not subscribed:
+        return []
+    try:
+        return told_of(listener(webhook, now=now), subscribed)
+    except TokenDead:  # nothing is sent, but `deliver` comes by, switches the webhook off and says why
+        return subscribed[:1]
+
+
+def _saved(watch: Watch, wanted: bool) -> list[Event]:
+    if not wanted:
+        watch.saved = max(watch.saved, head().sequence)
+        return []
+    found = list(Publication.objects.filter(sequence__gt=watch.saved).order_by("sequence")[:BATCH])
+    if found:
+        watch.saved = found[-1].sequence
+    return [
+        _event(EventKind.SAVED, f"{publication.epoch}:{publication.sequence}", publication.at,
+               {"sequence": publication.sequence})
+        for publication in found
+    ]  # fmt: skip
+
+
+def _everywhere(watch: Watch, wanted: bool) -> list[Event]:
+    nodes = list(Node.objects.filter(state=NodeState.ACTIVE).order_by("name"))
+    if not nodes:
+        return []
+    epoch = head().epoch
+    reached = min(node.acked if node.epoch == epoch else 0 for node in nodes)
+    if not wanted or reached <= watch.everywhere:
+        watch.everywhere = max(watch.everywhere, reached)
+        return []
+    found = list(
+        Publication.objects.filter(sequence__gt=watch.everywhere, sequence__lte=reached).order_by("sequence")[:BATCH]
+    )
+    watch.everywhere = found[-1].sequence if found else reached
+    proofs = {node.name: _proofs(node, found) for node in nodes}
+    return [_everywhere_event(publication, proofs) for publication in found]
+
+
+def _everywhere_event(publication: Publication, proofs: dict[str, Callable[[int], datetime | None]]) -> Event:
+    proved = {name: proof(publication.sequence) for name, proof in proofs.items()}
+    last = max((at for at in proved.values() if at is not None), default=publication.at)
+    facts = {
+        "sequence": publication.sequence,
+        "everywhere_at": moment(last),
+        "nodes": [
+            {"name": name, "at": moment(at) if at else None,
+             "ms": round((at - publication.at).total_seconds() * 1000, 1) if at else None}
+            for name, at in proved.items()
+        ],
+    }  # fmt: skip
+    return _event(EventKind.EVERYWHERE, f"{publication.epoch}:{publication.sequence}", last, facts)
+
+
+def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
+    """When this node first proved each of these successive publications. One query.
+
+    Of the positions from the first publication on, no more than one for each
+    publication and one beyond can be a first proof.
+    """
+    if not publications or node.epoch is None:
+        return lambda sequence: None
+    first = min(publication.sequence for publication in publications)
+    acks = list(
+        Ack.objects.filter(node=node, epoch=node.epoch, sequence__gte=first)
+        .order_by("sequence")
+        .values_list("sequence", "at")[: len(publications) + 1]
+    )
+    return lambda sequence: next((at for proved, at in acks if proved >= sequence), None)
+
+
+def _node_states(now: datetime, wanted: bool) -> list[Event]:
+    """A node whose state has been another one for a while than the one that was told last."""
+    watches = {watch.node_id: watch for watch in NodeWatch.objects.select_related("node")}
+    standings = {standing.node.pk: standing for standing in node_standings(now=now)}
+    events = []
+    for node in [*(s.node for s in standings.values()), *(w.node for w in watches.values() if _has_left(w))]:
+        standing = standings.get(node.pk)
+        word = _told_word(standing.health.word) if standing else Word.RETIRED
+        watch = watches.get(node.pk) or NodeWatch(node=node, told="", seen="", seen_since=now)
+        if word != watch.seen:
+            watch.seen, watch.seen_since = word, now
+            watch.save()
+        if word != watch.told and now - watch.seen_since >= STEADY:
+            if wanted:
+                events.append(_node_event(node, word, watch, standing, now))
+            watch.told = word
+            watch.save(update_fields=["told"])
+    return events
+
+
+def _node_event(node: Node, word: str, watch: NodeWatch, standing: Standing | None, now: datetime) -> Event:
+    facts = {
+        "name": node.name,
+        "state": word,
+        "was": watch.told or None,
+        "since": moment(watch.seen_since),
+        "sentence": standing.health.sentence if standing else "It has left the fleet.",
+        "acked": node.acked,
+        "lag": standing.health.lag if standing else 0,
+    }
+    return _event(EventKind.NODE, f"{node.pk}:{uuid4()}", now, facts)
+
+
+def _has_left(watch: NodeWatch) -> bool:
+    return watch.node.state == NodeState.RETIRED and watch.told != Word.RETIRED
+
+
+def _told_word(word: Word) -> str:
+    """A node that takes changes as they come is live: "catching up" comes and goes with every publication."""
+    return Word.LIVE if word in WELL else word
+
+
+def _imports(watch: Watch) -> list[Event]:
+    ended = ImportJob.objects.select_related("author").filter(
+        state__in=ENDED_STATES, ended_at__gte=watch.looked_at - _COMMIT_TIME
+    )
+    jobs = {f"{EventKind.IMPORT}:{job.pk}:{moment(job.ended_at)}": job for job in ended if job.ended_at}
+    known = set(Event.objects.filter(subject__in=jobs).values_list("subject", flat=True))
+    return [_import_event(job) for subject, job in jobs.items() if subject not in known]
+
+
+def _import_event(job: ImportJob) -> Event:
+    assert job.ended_at is not None
+    progress = queries.progress(job, now=job.ended_at)
+    facts = {
+        "id": job.pk,
+        "title": job.title,
+        "source": job.source,
+        "state": job.state,
+        "author": job.author.username if job.author else None,
+        "author_id": job.author_id,
+        "created_at": moment(job.created_at),
+        "ended_at": moment(job.ended_at),
+        "zones": progress.zones,
+        "records": progress.records,
+        "errors": progress.errors,
+        "published": progress.applied,
+        "failure": job.failure,
+    }
+    return _event(EventKind.IMPORT, f"{job.pk}:{moment(job.ended_at)}", job.ended_at, facts)
+
+
+def _event(kind: EventKind, subject: str, at: datetime, facts: Mapping[str, object]) -> Event:
+    return Event(uid=uuid4(), kind=kind, subject=f"{kind}:{subject}", at=at, facts=dict(facts))

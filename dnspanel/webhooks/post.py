@@ -1,0 +1,135 @@
+"""One POST to a receiver that nobody trusts: a checked address, no redirects, little time, little memory."""
+
+import http.client
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import HTTPError
+from urllib3.response import BaseHTTPResponse
+
+from dnspanel.webhooks.errors import NoAnswer
+from dnspanel.webhooks.guard import Resolve, Target, checked_addresses, parse_target
+
+CONNECT_SECONDS = 5.0
+# From the first byte to the last one, however slowly they come.
+ANSWER_SECONDS = 10.0
+MOST_ANSWER_BYTES = 4096
+_MOST_ADDRESSES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the receiver said: its status, how its body begins, and after how many seconds it wants another try."""
+
+    status: int
+    text: str
+    ms: float
+    retry_after: int | None = None
+
+
+Post = Callable[[str, Mapping[str, str], bytes], Answer]  # URL, headers, body
+
+
+def post(url: str, headers: Mapping[str, str], body: bytes, *, resolve: Resolve | None = None) -> Answer:
+    """Send the body to the URL's host, at an address that was checked just now.
+
+    Raises AddressRefused where the panel does not send to, NoAnswer when
+    nobody answered in HTTP and in time. Whatever status was answered is an Answer.
+    """
+    begun = time.monotonic()
+    target = parse_target(url)
+    addresses = checked_addresses(target, resolve=resolve)
+    connection = _connected(target, addresses[:_MOST_ADDRESSES])
+    try:
+        with _cut_after(connection, ANSWER_SECONDS):
+            response = _asked(connection, target, headers, body)
+            text = _beginning(response)
+    finally:
+        connection.close()
+    ms = (time.monotonic() - begun) * 1000
+    return Answer(response.status, text, ms, _seconds(response.headers.get("Retry-After", "")))
+
+
+def _connected(target: Target, addresses: list[str]) -> HTTPConnection:
+    """A connection to the first of the addresses that takes one. Raises NoAnswer."""
+    failure: Exception | None = None
+    for address in addresses:
+        connection = _connection(target, address)
+        try:
+            connection.connect()
+            return connection
+        except (HTTPError, OSError, ValueError) as exc:
+            connection.close()
+            failure = exc
+    raise NoAnswer(f"No connection to {target.host}, port {target.port}: {_words(failure)}") from failure
+
+
+def _connection(target: Target, address: str) -> HTTPConnection:
+    """Not yet connected; to the address, while TLS and HTTP speak of the host."""
+    if target.scheme == "http":
+        return HTTPConnection(address, target.port, timeout=CONNECT_SECONDS)
+    return HTTPSConnection(
+        address, target.port, timeout=CONNECT_SECONDS, ssl_context=_tls(), server_hostname=target.host
+    )
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """The system's certificate authorities; SSL_CERT_FILE names others."""
+    return ssl.create_default_context()
+
+
+def _asked(connection: HTTPConnection, target: Target, headers: Mapping[str, str], body: bytes) -> BaseHTTPResponse:
+    own = {"Host": target.host_header, "User-Agent": "dnspanel", "Accept-Encoding": "identity", "Connection": "close"}
+    connection.timeout = ANSWER_SECONDS
+    try:
+        connection.request("POST", target.path, body, {**own, **headers}, preload_content=False, decode_content=False)
+        return connection.getresponse()
+    except (HTTPError, OSError, http.client.HTTPException, ValueError) as exc:
+        raise NoAnswer(f"{target.host} did not answer in HTTP within {ANSWER_SECONDS:g} s: {_words(exc)}") from exc
+
+
+def _beginning(response: BaseHTTPResponse) -> str:
+    """The beginning of the body as text; what cannot be read does not matter, since the status is there."""
+    with suppress(HTTPError, OSError, http.client.HTTPException, ValueError):
+        return response.read(MOST_ANSWER_BYTES, decode_content=False).decode("utf-8", "replace").replace("\0", "")
+    return ""
+
+
+@contextmanager
+def _cut_after(connection: HTTPConnection, seconds: float) -> Iterator[None]:
+    """Whatever happens within ends in time: timeouts of sockets start anew with every byte."""
+
+    receiver = connection.sock  # the connection lets go of it once the answer has begun
+
+    def cut() -> None:
+        with suppress(OSError):
+            receiver.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _seconds(retry_after: str) -> int | None:
+    """The seconds of a Retry-After header; dates are not worth the trouble."""
+    text = retry_after.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _words(exc: Exception | None) -> str:
+    """What happened, without the objects that urllib3 prints."""
+    cause = exc.__cause__ or exc.__context__ or exc if exc else exc
+    text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    return f"{text}".rstrip(".") + "."

@@ -1,0 +1,74 @@
+"""Reads for the faces: webhooks, and the log of what was delivered. The log pages by key."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count
+
+from dnspanel.accounts.errors import TokenDead
+from dnspanel.webhooks.access import listener, webhooks_visible_to
+from dnspanel.webhooks.models import Delivery, DeliveryState, Webhook
+from dnspanel.webhooks.payload import payload
+from dnspanel.zones.access import Person
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRow:
+    """A webhook in the list, with what of its log is kept: how many wait, were delivered, failed, and the last one."""
+
+    webhook: Webhook
+    waiting: int
+    delivered: int
+    failed: int
+    last: Delivery | None
+
+    @property
+    def word(self) -> str:
+        """off, failing, or working."""
+        if not self.webhook.active:
+            return "off"
+        return "failing" if self.webhook.failing_since else "working"
+
+
+def webhook_rows(person: Person, *, before: int | None = None, limit: int = 50) -> list[WebhookRow]:
+    """The newest webhooks with ids below `before`, by three queries."""
+    found = webhooks_visible_to(person).order_by("-pk")
+    page = list((found if before is None else found.filter(pk__lt=before))[:limit])
+    counts = Counter[tuple[int, str]]()
+    states = Delivery.objects.filter(webhook__in=page).values_list("webhook", "state").annotate(Count("pk"))
+    for webhook_id, state, count in states.order_by():
+        counts[webhook_id, state] = count
+    newest = Delivery.objects.filter(webhook__in=page).order_by("webhook", "-pk").distinct("webhook")
+    last = {delivery.webhook_id: delivery for delivery in newest.select_related("event")}
+    return [
+        WebhookRow(
+            webhook,
+            waiting=counts[webhook.pk, DeliveryState.WAITING],
+            delivered=counts[webhook.pk, DeliveryState.DELIVERED],
+            failed=counts[webhook.pk, DeliveryState.FAILED],
+            last=last.get(webhook.pk),
+        )
+        for webhook in page
+    ]
+
+
+def deliveries_page(
+    webhook: Webhook, *, state: str = "", kind: str = "", before: int | None = None, limit: int = 50
+) -> list[Delivery]:
+    """The newest deliveries of a webhook with ids below `before`, with their events; of one state and kind if given."""
+    found = Delivery.objects.filter(webhook=webhook).select_related("event", "replay_of").order_by("-pk")
+    if state:
+        found = found.filter(state=state)
+    if kind:
+        found = found.filter(event__kind=kind)
+    return list((found if before is None else found.filter(pk__lt=before))[:limit])
+
+
+def payload_text(delivery: Delivery, *, now: datetime) -> str:
+    """What this delivery sends, or would send by now; empty when the webhook may not be told of it any more."""
+    try:
+        body = payload(delivery.event, listener(delivery.webhook, now=now))
+    except TokenDead:
+        return ""
+    return "" if body is None else body.decode()

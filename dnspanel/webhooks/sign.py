@@ -1,0 +1,34 @@
+"""Signatures as Standard Webhooks has them, so that its libraries check them as they are.
+
+webhook-id         the same for every attempt and replay of one event
+webhook-timestamp  seconds since 1970, of the attempt
+webhook-signature  "v1,<Base64 of HMAC-SHA256>" of "<id>.<timestamp>.<body>", one for each secret that is good
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets as chance
+from collections.abc import Sequence
+
+SECRET_START = "whsec_"
+
+
+def new_secret() -> str:
+    """256 bits of chance, in the form that libraries of Standard Webhooks take."""
+    return SECRET_START + base64.b64encode(chance.token_bytes(32)).decode()
+
+
+def signed_headers(*, message_id: str, timestamp: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
+    """The three headers that prove who sent the body, and when."""
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": " ".join(f"v1,{_signature(secret, signed)}" for secret in secrets),
+    }
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(SECRET_START))
+    return base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()

@@ -1,0 +1,85 @@
+"""Webhooks' work: `celery worker -Q push --pool=threads`.
+
+Tasks carry nothing, or a webhook's id, and close whatever difference they
+find; beat rings again, in case a bell was lost.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from celery import shared_task
+from django.db import InterfaceError, OperationalError, close_old_connections
+from django.utils import timezone
+from kombu.exceptions import OperationalError as BrokerError
+
+from dnspanel.transfer.locks import Lock, locked
+from dnspanel.webhooks import deliver
+from dnspanel.webhooks.notice import notice
+
+# A bell that waited longer is worth nothing: beat has rung since.
+BELL_LIFETIME = 10
+# A sender lets other webhooks have their turn after this long.
+TURN_SECONDS = 20.0
+# Receivers may be slow, and pushes to nodes run on the same threads: most of those must stay free.
+_places = threading.BoundedSemaphore(4)
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task(ignore_result=True)
+def notice_events() -> None:
+    """Notice what happened since the last look, and ring for every webhook that has something to send."""
+    with _while_postgresql_answers():
+        while notice(now=timezone.now()):
+            pass
+        for webhook_id in deliver.webhooks_with_due(now=timezone.now()):
+            ring_webhook(webhook_id=webhook_id)
+
+
+@shared_task(ignore_result=True)
+def deliver_webhook(webhook_id: int) -> None:
+    """Send what is due for one webhook, one after another. Twice, late or never does no harm."""
+    if not _places.acquire(blocking=False):
+        return  # beat rings again when there is a place
+    try:
+        with _while_postgresql_answers():
+            _deliver(webhook_id)
+    finally:
+        _places.release()
+
+
+@shared_task(ignore_result=True)
+def forget_old_deliveries() -> str:
+    """What nobody needs any more of the log of deliveries is gone."""
+    close_old_connections()
+    return f"forgot deliveries={deliver.forget_old_deliveries(now=timezone.now())}"
+
+
+def ring_webhook(*, webhook_id: int, **_: Any) -> None:
+    """Wake a sender for this webhook. A dead broker costs two seconds, never a delivery."""
+    try:
+        deliver_webhook.apply_async((webhook_id,), expires=BELL_LIFETIME, retry=False)
+    except (BrokerError, OSError) as exc:
+        logger.warning("no bell for a webhook, beat will find the work: %s", exc)
+
+
+def _deliver(webhook_id: int) -> None:
+    """One sender for each webhook, so that events arrive in their order where nothing fails."""
+    with locked(Lock.WEBHOOK, webhook_id) as mine:
+        until = time.monotonic() + TURN_SECONDS
+        while mine and time.monotonic() < until and deliver.deliver_next(webhook_id=webhook_id, clock=timezone.now):
+            pass
+
+
+@contextmanager
+def _while_postgresql_answers() -> Iterator[None]:
+    """Run a task on a connection that is alive; when PostgreSQL is away, leave the work to beat, in one sentence."""
+    close_old_connections()
+    try:
+        yield
+    except (OperationalError, InterfaceError) as exc:
+        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)

@@ -1,0 +1,52 @@
+"""Webhooks that lead to a real receiver on this machine, which the operator's networks allow."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from dnspanel.accounts.models import Role, User
+from dnspanel.webhooks import guard, hooks
+from dnspanel.webhooks.hooks import NewWebhook, WebhookTerms
+from dnspanel.webhooks.models import SUBSCRIBABLE
+from tests.dnspanel.fleet.conftest import active_node, waiting_node
+from tests.dnspanel.webhooks.receiver import HOST, Receiver, resolve_to
+from tests.people import NOW, alice, bob, charlie, dora, make_person
+
+__all__ = ["active_node", "alice", "bob", "charlie", "dora", "waiting_node"]
+
+MakeWebhook = Callable[..., NewWebhook]
+
+
+@pytest.fixture
+def member(db: None) -> User:
+    """Mia may see what teams and grants give her."""
+    return make_person("mia", Role.MEMBER)
+
+
+@pytest.fixture
+def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator allows this machine and plain http; the receiver's name leads here."""
+    settings.OUTBOUND_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
+    real = guard.resolved
+    monkeypatch.setattr(guard, "resolved", lambda host, port: ["127.0.0.1"] if host == HOST else real(host, port))
+
+
+@pytest.fixture
+def receiver(at_home: None) -> Iterator[Receiver]:
+    with Receiver() as running:
+        yield running
+
+
+@pytest.fixture
+def webhook(db: None) -> MakeWebhook:
+    """Make a webhook of this person, for all events unless said otherwise."""
+
+    def make(by: Any, url: str = f"https://{HOST}/hook", *events: str, **terms: Any) -> NewWebhook:
+        address = "127.0.0.1" if "127.0.0.0/8" in guard.settings.OUTBOUND_NETWORKS else "9.9.9.9"
+        return hooks.create_webhook(
+            terms=WebhookTerms(url=url, events=events or SUBSCRIBABLE, **terms), by=by, now=NOW,
+            resolve=resolve_to(address),
+        )  # fmt: skip
+
+    return make

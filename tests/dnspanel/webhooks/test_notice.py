@@ -1,0 +1,291 @@
+"""What happened is noticed once, whoever looks and whenever, and told to those who may see it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import User
+from dnspanel.accounts.tokens import revoke_token
+from dnspanel.fleet import enroll
+from dnspanel.fleet.models import Node
+from dnspanel.transfer.models import ImportJob, State
+from dnspanel.webhooks import notice as module
+from dnspanel.webhooks.deliver import deliver_next
+from dnspanel.webhooks.models import Delivery, Event, EventKind, Watch, Webhook
+from dnspanel.webhooks.notice import notice
+from dnspanel.webhooks.post import Answer
+from dnspanel.zones import edit
+from dnspanel.zones.models import LogHead, Zone
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.webhooks.conftest import MakeWebhook
+from tests.dnspanel.webhooks.happening import give, hear, import_ended, later, notice_all, prove, publish, told
+from tests.dnspanel.webhooks.test_hooks import token_actor
+from tests.people import NOW
+
+SAVED, EVERYWHERE, NODE, IMPORT = "publication.saved", "publication.everywhere", "node.state", "import.finished"
+
+
+def test_nothing_is_noticed_as_long_as_nobody_ever_had_a_webhook(bob: User, django_assert_num_queries: Any) -> None:
+    publish("one.test.", bob)
+    with django_assert_num_queries(3):  # a savepoint, one question, and its release
+        assert notice(now=NOW) == 0
+    assert not Watch.objects.exists()
+
+
+def test_a_publication_is_told_of_once(bob: User, webhook: MakeWebhook) -> None:
+    webhook(bob)
+    publish("one.test.", bob)
+    publish("two.test.", bob)
+    assert notice_all() == [(SAVED, {"sequence": 1}), (SAVED, {"sequence": 2})]
+    assert notice_all() == []
+    assert told() == [("bob", SAVED)] * 2
+    assert set(Delivery.objects.values_list("state", "next_at")) == {("waiting", NOW)}
+
+
+def test_what_happened_before_the_first_webhook_or_before_one_is_not_told(bob: User, webhook: MakeWebhook) -> None:
+    publish("before.test.", bob)
+    webhook(bob, "https://receiver.test/first")
+    publish("between.test.", bob)
+    Webhook.objects.update(created_at=NOW)
+    second = webhook(bob, "https://receiver.test/second").webhook
+    Webhook.objects.filter(pk=second.pk).update(created_at=later(1))
+    publish("after.test.", bob, now=later(2))
+    assert [facts["sequence"] for _, facts in notice_all()] == [2, 3]
+    assert Delivery.objects.filter(webhook=second).count() == 1
+
+
+def test_publications_are_told_of_in_portions_and_none_is_lost(
+    bob: User, webhook: MakeWebhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BATCH", 2)
+    webhook(bob)
+    for number in range(5):
+        publish(f"n{number}.test.", bob)
+    assert notice(now=NOW) == 2
+    assert [facts["sequence"] for _, facts in notice_all()] == [3, 4, 5]
+
+
+def test_a_look_that_breaks_off_leaves_everything_for_the_next_one(
+    bob: User, webhook: MakeWebhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    webhook(bob)
+    publish("one.test.", bob)
+
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_tell", killed)
+        with pytest.raises(SystemExit):
+            notice(now=NOW)
+    assert not Event.objects.exists()
+    assert notice_all() == [(SAVED, {"sequence": 1})]
+    assert told() == [("bob", SAVED)]
+
+
+def test_everywhere_is_when_the_last_node_has_proved_it(bob: User, webhook: MakeWebhook, active_node: MakeNode) -> None:
+    one, two = active_node("ns1"), active_node("ns2")
+    webhook(bob, "https://receiver.test/", EVERYWHERE)
+    publish("one.test.", bob)
+    publish("two.test.", bob)
+    prove(one, 2, now=later(0.02))
+    assert notice_all() == []
+    prove(two, 1, now=later(0.05))
+    assert [facts["sequence"] for _, facts in notice_all()] == [1]
+    prove(two, 2, now=later(0.09))
+    [(_, facts)] = notice_all()
+    assert facts == {
+        "sequence": 2,
+        "everywhere_at": "2026-11-21T12:00:00.090Z",
+        "nodes": [
+            {"name": "ns1", "at": "2026-11-21T12:00:00.020Z", "ms": 20.0},
+            {"name": "ns2", "at": "2026-11-21T12:00:00.090Z", "ms": 90.0},
+        ],
+    }
+
+
+def test_a_node_that_takes_no_pushes_is_not_waited_for(bob: User, webhook: MakeWebhook, active_node: MakeNode) -> None:
+    one, two = active_node("ns1"), active_node("ns2")
+    webhook(bob, "https://receiver.test/", EVERYWHERE)
+    publish("one.test.", bob)
+    prove(one, 1)
+    assert notice_all() == []
+    enroll.drain(node=two, now=NOW, by=None)
+    assert [facts["sequence"] for _, facts in notice_all()] == [1]
+
+
+def test_a_proof_of_another_epoch_proves_nothing(bob: User, webhook: MakeWebhook, active_node: MakeNode) -> None:
+    node = active_node("ns1")
+    webhook(bob, "https://receiver.test/", EVERYWHERE)
+    publish("one.test.", bob)
+    prove(node, 1)
+    Node.objects.update(epoch=uuid4())
+    assert notice_all() == []
+
+
+def test_a_new_node_does_not_tell_old_publications_again(
+    bob: User, webhook: MakeWebhook, active_node: MakeNode
+) -> None:
+    webhook(bob, "https://receiver.test/", EVERYWHERE)
+    publish("one.test.", bob)
+    prove(active_node("ns1"), 1)
+    assert len(notice_all()) == 1
+    newer = active_node("ns2")
+    publish("two.test.", bob)
+    assert notice_all() == []
+    prove(Node.objects.get(name="ns1"), 2)
+    prove(newer, 2)
+    assert [facts["sequence"] for _, facts in notice_all()] == [2]
+
+
+def test_a_node_s_state_is_told_when_it_has_lasted(bob: User, webhook: MakeWebhook, active_node: MakeNode) -> None:
+    node = active_node("ns1")
+    publish("one.test.", bob)
+    prove(node, 1)
+    webhook(bob, "https://receiver.test/", NODE)  # live by now
+    hear(node, now=later(1))
+    assert notice_all(later(2)) == []
+    assert notice_all(later(20)) == []  # offline, for the first time
+    [(kind, facts)] = notice_all(later(27))
+    assert (kind, facts["name"], facts["state"], facts["was"]) == (NODE, "ns1", "offline", "live")
+    assert "No contact" in facts["sentence"]
+    assert notice_all(later(60)) == []
+    hear(node, now=later(61))
+    assert notice_all(later(62)) == []
+    hear(node, now=later(68))
+    [(_, facts)] = notice_all(later(69))
+    assert (facts["state"], facts["was"], facts["since"]) == ("live", "offline", "2026-11-21T12:01:02.000Z")
+
+
+def test_after_a_restart_of_the_panel_nodes_that_only_were_not_asked_are_not_offline(
+    bob: User, webhook: MakeWebhook, active_node: MakeNode
+) -> None:
+    node = active_node("ns1")
+    publish("one.test.", bob)
+    prove(node, 1)
+    webhook(bob, "https://receiver.test/", NODE)
+    assert notice_all(later(3600)) == []
+    hear(node, now=later(3604))
+    assert notice_all(later(3606)) == []
+    assert notice_all(later(3612)) == []
+
+
+def test_a_node_that_comes_and_one_that_leaves_are_told_of(
+    bob: User, webhook: MakeWebhook, active_node: MakeNode, waiting_node: MakeNode
+) -> None:
+    old = active_node("ns1")
+    webhook(bob, "https://receiver.test/", NODE)
+    waiting_node("ns2")
+    enroll.drain(node=old, now=NOW, by=None)
+    enroll.retire(node=Node.objects.get(name="ns1"), now=NOW, by=None)
+    notice_all(later(1))
+    found = {facts["name"]: (facts["state"], facts["was"]) for _, facts in notice_all(later(8))}
+    assert found["ns1"][0] == "retired"
+    assert found["ns2"] == ("waiting for approval", None)
+    assert notice_all(later(60)) == []
+
+
+def test_an_import_that_ended_is_told_of_once_each_time_it_ends(bob: User, webhook: MakeWebhook) -> None:
+    webhook(bob, "https://receiver.test/", IMPORT)
+    job = import_ended(bob, now=later(1))
+    [(kind, facts)] = notice_all(later(2))
+    assert kind == IMPORT
+    assert (facts["id"], facts["state"], facts["zones"], facts["records"], facts["published"]) == (
+        job.pk, "done", 3, 30, 2,
+    )  # fmt: skip
+    assert notice_all(later(3)) == []
+    ImportJob.objects.update(state=State.UNDONE, ended_at=later(4))
+    assert [facts["state"] for _, facts in notice_all(later(5))] == ["undone"]
+
+
+def test_an_import_whose_end_was_committed_late_is_found(bob: User, webhook: MakeWebhook) -> None:
+    webhook(bob, "https://receiver.test/", IMPORT)
+    import_ended(bob, now=later(10))
+    assert len(notice_all(later(60))) == 1
+    import_ended(bob, state=State.FAILED, now=later(5))  # ended before, visible after
+    assert [facts["state"] for _, facts in notice_all(later(61))] == ["failed"]
+
+
+def test_a_member_is_told_of_publications_of_their_zones_only(bob: User, member: User, webhook: MakeWebhook) -> None:
+    publish("mine.test.", bob)
+    give(member, "mine.test.")
+    webhook(member, "https://receiver.test/", SAVED)
+    publish("other.test.", bob)
+    edit.delete_zone(zone=Zone.objects.get(name="mine.test."), author=bob, channel="web", now=NOW)
+    notice_all()
+    assert list(Delivery.objects.values_list("event__facts__sequence", flat=True)) == [3]
+
+
+def test_a_member_is_not_told_of_nodes_and_of_imports_of_others(
+    bob: User, member: User, webhook: MakeWebhook, active_node: MakeNode
+) -> None:
+    publish("mine.test.", bob)
+    give(member, "mine.test.", Right.READ, Right.CHANGE)
+    made = webhook(member, "https://receiver.test/", IMPORT).webhook
+    Webhook.objects.filter(pk=made.pk).update(events=[IMPORT, NODE])
+    active_node("ns1")
+    webhook(bob, "https://receiver.test/", IMPORT, NODE)
+    import_ended(bob, now=later(1))
+    import_ended(User.objects.get(pk=member.pk), now=later(2))
+    notice_all(later(3))
+    notice_all(later(10))
+    assert sorted(told()) == [("bob", IMPORT), ("bob", IMPORT), ("bob", NODE), ("mia", IMPORT)]
+
+
+def test_a_token_s_webhook_is_told_what_the_token_may_see_and_nothing_after_its_end(
+    bob: User, webhook: MakeWebhook
+) -> None:
+    publish("mine.test.", bob)
+    zone = Zone.objects.get(name="mine.test.")
+    actor = token_actor(bob, Grant(frozenset({Right.READ}), zones=frozenset({zone.pk})))
+    assert actor.token is not None
+    webhook(actor, "https://receiver.test/", SAVED)
+    publish("other.test.", bob)
+    notice_all()
+    assert told() == []
+    edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW)
+    notice_all()
+    assert told() == [("bob", SAVED)]
+    revoke_token(token=actor.token, by=bob, now=NOW)
+    edit.restore_zone(zone=Zone.objects.get(pk=zone.pk), author=bob, channel="web", now=NOW)
+    notice_all()
+    made = Webhook.objects.get()
+
+    def nothing_is_sent(*_: object) -> Answer:
+        raise AssertionError
+
+    Delivery.objects.filter(event__facts__sequence=3).delete()
+    assert not deliver_next(webhook_id=made.pk, clock=lambda: NOW, send=nothing_is_sent)
+    made.refresh_from_db()
+    assert (made.active, made.disabled_reason) == (False, "This token was revoked on 2026-11-21.")
+
+
+def test_events_that_nobody_wants_are_passed_over(bob: User, webhook: MakeWebhook) -> None:
+    made = webhook(bob, "https://receiver.test/", IMPORT).webhook
+    publish("one.test.", bob)
+    assert notice_all() == []
+    Webhook.objects.filter(pk=made.pk).update(events=[EventKind.SAVED])
+    publish("two.test.", bob)
+    assert [facts["sequence"] for _, facts in notice_all()] == [2]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_look_at_once_one_finds_it(webhook: MakeWebhook, alice: User) -> None:
+    webhook(alice)
+    for number in range(20):
+        publish(f"n{number}.test.", alice)
+
+    def look(_: int) -> int:
+        try:
+            return notice(now=NOW)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(look, range(4))) == 20
+    assert Delivery.objects.count() == 20
+    assert LogHead.objects.get().sequence == Watch.objects.get().saved

@@ -1,0 +1,114 @@
+"""What a webhook is sent."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dnspanel.accounts.actors import Actor, actor_of
+from dnspanel.accounts.models import GrantRow, User
+from dnspanel.webhooks import payload as module
+from dnspanel.webhooks.models import Event
+from dnspanel.webhooks.payload import payload
+from dnspanel.zones import edit
+from dnspanel.zones.edit import NewZone
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.webhooks.conftest import MakeWebhook
+from tests.dnspanel.webhooks.happening import give, import_ended, later, notice_all, prove, publish
+from tests.people import NOW
+
+
+def seen_by(user: User, kind: str = "publication.saved") -> Any:
+    body = payload(Event.objects.filter(kind=kind).latest("pk"), actor(user))
+    return None if body is None else json.loads(body)
+
+
+def actor(user: User) -> Actor:
+    found = actor_of(User.objects.get(pk=user.pk))
+    assert found is not None
+    return found
+
+
+def test_a_publication_is_told_with_its_zones(bob: User, webhook: MakeWebhook) -> None:
+    webhook(bob)
+    publish("one.test.", bob)
+    notice_all()
+    event = Event.objects.get()
+    assert seen_by(bob) == {
+        "type": "publication.saved",
+        "number": event.pk,
+        "timestamp": "2026-11-21T12:00:00.000Z",
+        "data": {
+            "sequence": 1,
+            "at": "2026-11-21T12:00:00.000Z",
+            "author": "bob",
+            "token": None,
+            "channel": "web",
+            "reason": "as asked",
+            "url": "http://127.0.0.1:8000/api/v2/publications/1",
+            "zone_count": 1,
+            "zones": [
+                {"name": "one.test.", "kind": "create", "revision": 1, "serial": 1,
+                 "added": 2, "changed": 0, "removed": 0},
+            ],
+        },
+    }  # fmt: skip
+
+
+def test_a_publication_of_very_many_zones_lists_the_first_and_counts_all(
+    bob: User, webhook: MakeWebhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_ZONES", 3)
+    webhook(bob)
+    zones = [NewZone(f"n{number}.test.") for number in range(5)]
+    edit.create_zones(zones=zones, author=bob, channel="web", now=NOW)
+    notice_all()
+    data = seen_by(bob)["data"]
+    assert data["zone_count"] == 5
+    assert [zone["name"] for zone in data["zones"]] == ["n0.test.", "n1.test.", "n2.test."]
+
+
+def test_a_member_sees_their_zones_of_a_publication_and_no_nodes(
+    bob: User, member: User, webhook: MakeWebhook, active_node: MakeNode
+) -> None:
+    node = active_node("ns1")
+    webhook(bob)
+    edit.create_zones(zones=[NewZone("mine.test."), NewZone("other.test.")], author=bob, channel="web", now=NOW)
+    give(member, "mine.test.")
+    prove(node, 1, now=later(0.04))
+    notice_all()
+    data = seen_by(member, "publication.everywhere")["data"]
+    assert (data["zone_count"], [zone["name"] for zone in data["zones"]]) == (1, ["mine.test."])
+    assert (data["everywhere_at"], data["nodes"]) == ("2026-11-21T12:00:00.040Z", None)
+    assert seen_by(bob, "publication.everywhere")["data"]["nodes"] == [
+        {"name": "ns1", "at": "2026-11-21T12:00:00.040Z", "ms": 40.0}
+    ]
+
+
+def test_a_right_taken_away_since_is_not_told_of_any_more(bob: User, member: User, webhook: MakeWebhook) -> None:
+    webhook(bob)
+    publish("mine.test.", bob)
+    give(member, "mine.test.")
+    notice_all()
+    assert seen_by(member) is not None
+    GrantRow.objects.all().delete()
+    assert seen_by(member) is None
+
+
+def test_an_import_is_told_without_ids_of_people(bob: User, charlie: User, webhook: MakeWebhook) -> None:
+    webhook(bob)
+    import_ended(bob, now=later(1))
+    notice_all(later(2))
+    assert "author_id" not in seen_by(bob, "import.finished")["data"]
+    assert seen_by(bob, "import.finished")["data"]["author"] == "bob"
+    assert seen_by(charlie, "import.finished") is None
+
+
+def test_the_body_is_the_same_for_every_attempt(bob: User, webhook: MakeWebhook) -> None:
+    webhook(bob)
+    publish("one.test.", bob)
+    notice_all()
+    event = Event.objects.get()
+    first = payload(event, actor(bob))
+    publish("two.test.", bob)
+    assert payload(event, actor(bob)) == first

@@ -1,0 +1,107 @@
+"""Webhooks from end to end: something happens, tasks run, a receiver hears of it."""
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from kombu.exceptions import OperationalError as BrokerError
+
+from dnspanel.accounts.models import User
+from dnspanel.transfer.locks import Lock, locked
+from dnspanel.webhooks import hooks, tasks
+from dnspanel.webhooks.models import Delivery, Webhook
+from tests.dnspanel.webhooks.conftest import MakeWebhook
+from tests.dnspanel.webhooks.happening import publish
+from tests.dnspanel.webhooks.receiver import Receiver
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Bells that were rung, instead of a broker."""
+    bells: list[Any] = []
+    monkeypatch.setattr(tasks.deliver_webhook, "apply_async", lambda args, **options: bells.append((*args, options)))
+    return bells
+
+
+def test_a_publication_reaches_the_receiver(
+    bob: User, webhook: MakeWebhook, receiver: Receiver, rung: list[Any]
+) -> None:
+    made = webhook(bob, receiver.url).webhook
+    publish("one.test.", bob, now=timezone.now())
+    tasks.notice_events()
+    assert rung == [(made.pk, {"expires": tasks.BELL_LIFETIME, "retry": False})]
+    tasks.deliver_webhook(made.pk)
+    assert [b"one.test." in received.body for received in receiver.received] == [True]
+    rung.clear()
+    tasks.notice_events()
+    tasks.deliver_webhook(made.pk)
+    assert (rung, len(receiver.received)) == ([], 1)
+
+
+def test_a_test_that_somebody_asks_for_rings_at_once(bob: User, webhook: MakeWebhook, rung: list[Any]) -> None:
+    made = webhook(bob).webhook
+    hooks.send_ping(webhook=made, by=bob, now=timezone.now())
+    assert [bell[0] for bell in rung] == [made.pk]
+
+
+def test_with_a_dead_broker_nothing_is_lost(
+    bob: User, webhook: MakeWebhook, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise BrokerError("connection refused")
+
+    made = webhook(bob, receiver.url).webhook
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks.deliver_webhook, "apply_async", refuse)
+        publish("one.test.", bob, now=timezone.now())
+        tasks.notice_events()
+        hooks.send_ping(webhook=made, by=bob, now=timezone.now())
+    assert Delivery.objects.filter(state="waiting").count() == 2
+    tasks.deliver_webhook(made.pk)
+    assert len(receiver.received) == 2
+
+
+def test_one_webhook_has_one_sender_at_a_time(bob: User, webhook: MakeWebhook, receiver: Receiver, rung: Any) -> None:
+    made = webhook(bob, receiver.url).webhook
+    hooks.send_ping(webhook=made, by=bob, now=timezone.now())
+    held, release = threading.Event(), threading.Event()
+
+    def other_sender() -> None:
+        with locked(Lock.WEBHOOK, made.pk) as mine:
+            assert mine
+            held.set()
+            release.wait(10)
+        connection.close()
+
+    thread = threading.Thread(target=other_sender)
+    thread.start()
+    assert held.wait(5)
+    tasks.deliver_webhook(made.pk)
+    assert receiver.received == []
+    release.set()
+    thread.join()
+    tasks.deliver_webhook(made.pk)
+    assert len(receiver.received) == 1
+
+
+def test_slow_receivers_leave_threads_for_the_nodes(
+    bob: User, webhook: MakeWebhook, receiver: Receiver, rung: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = webhook(bob, receiver.url).webhook
+    hooks.send_ping(webhook=made, by=bob, now=timezone.now())
+    monkeypatch.setattr(tasks, "_places", threading.BoundedSemaphore(1))
+    with tasks._places:
+        tasks.deliver_webhook(made.pk)
+        assert receiver.received == []
+    tasks.deliver_webhook(made.pk)
+    assert len(receiver.received) == 1
+
+
+def test_the_old_log_is_forgotten(bob: User, webhook: MakeWebhook, rung: Any) -> None:
+    webhook(bob)
+    assert tasks.forget_old_deliveries() == "forgot deliveries=0"
+    assert Webhook.objects.count() == 1
