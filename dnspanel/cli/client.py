@@ -1,0 +1,154 @@
+"""HTTP to the panel: JSON in, JSON out, problems as errors, and writes that a retry does not repeat."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO
+from urllib.parse import parse_qsl, urlencode, urlsplit
+from uuid import uuid4
+
+import urllib3
+from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError
+
+from dnspanel.cli.config import Config
+from dnspanel.cli.errors import NotReached, Refused
+
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 120.0  # longer than the longest wait that can be asked for
+# After a connection that broke, and after 429 and 503 that do not say when to come back.
+PAUSES = (0.5, 1.0, 2.0, 4.0)
+LONGEST_PAUSE = 60.0
+_LATER = frozenset({429, 503})
+_WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_BLOCK = 1 << 16
+
+
+class Client:
+    """The panel's API v2. A write has a key by which the panel knows a retry, so that it happens once."""
+
+    def __init__(self, config: Config, *, pause: Callable[[float], None] = time.sleep) -> None:
+        self._config = config
+        self._pause = pause
+        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
+        self._pool = urllib3.PoolManager(timeout=timeout, retries=False)
+
+    def close(self) -> None:
+        """No connection is open any more."""
+        self._pool.clear()
+
+    def get(self, path: str, **query: Any) -> Any:
+        """What is at this path below `/api/v2`."""
+        return self.send("GET", path, query=query)
+
+    def items(self, path: str, **query: Any) -> Iterator[Any]:
+        """The items of all pages of a list."""
+        while True:
+            page = self.get(path, **query)
+            yield from page["items"]
+            if not page["next"]:
+                return
+            # Only its query: whatever name the panel has for itself, the token goes where it was meant to.
+            query = dict(parse_qsl(urlsplit(page["next"]).query))
+
+    def send(
+        self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:  # fmt: skip
+        """The JSON that is answered; None when there is none. Raises Refused or NotReached."""
+        data = None if body is None else json.dumps(body).encode()
+        told = {"Content-Type": "application/json"} if body is not None else {}
+        return self._json(self._answer(method, path, data, query or {}, {**told, **(headers or {})}))
+
+    def upload(self, path: str, chunk: bytes, *, offset: int) -> Any:
+        """A piece of a file is there."""
+        headers = {"Content-Type": "application/octet-stream"}
+        return self._json(self._answer("PUT", path, chunk, {"offset": offset}, headers))
+
+    def download(self, path: str, out: BinaryIO) -> int:
+        """The bytes at this path stand in `out`; returns how many."""
+        response = self._answer("GET", path, None, {}, {"Accept": "*/*"}, stream=True)
+        size = 0
+        try:
+            for block in response.stream(_BLOCK, decode_content=False):
+                out.write(block)
+                size += len(block)
+        except HTTPError as exc:
+            raise NotReached(f"The download broke off after {size:,} bytes: {_words(exc)}") from exc
+        return size
+
+    def _answer(
+        self, method: str, path: str, data: bytes | None, query: Mapping[str, Any], headers: Mapping[str, str],
+        *, stream: bool = False,
+    ) -> urllib3.BaseHTTPResponse:  # fmt: skip
+        told = {"Authorization": f"Bearer {self._config.token}", "Accept": "application/json", "User-Agent": "dnspanel"}
+        if method in _WRITES:
+            told["Idempotency-Key"] = str(uuid4())
+        url = f"{self._config.url}/api/v2{path}"
+        if asked := {name: _text(value) for name, value in query.items() if value is not None}:
+            url += "?" + urlencode(asked)
+        for pause in (*PAUSES, None):
+            try:
+                response = self._pool.request(
+                    method, url, body=data, headers={**told, **headers}, preload_content=not stream, redirect=False
+                )
+            except (NewConnectionError, NameResolutionError) as exc:
+                raise NotReached(f"Nobody answers at {self._config.url}: {_words(exc)}") from exc
+            except HTTPError as exc:
+                if pause is None:
+                    raise NotReached(f"{self._config.url} did not answer: {_words(exc)}") from exc
+            else:
+                wanted = _wanted_pause(response, pause)
+                if wanted is None:
+                    return self._checked(response)
+                pause = wanted
+            self._pause(pause)
+        raise AssertionError("the last attempt either answers or raises")
+
+    def _checked(self, response: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
+        """The response, if it is a success. Raises Refused or NotReached."""
+        if 200 <= response.status < 300:
+            return response
+        if 300 <= response.status < 400:
+            where = response.headers.get("Location", "elsewhere")
+            raise NotReached(f"{self._config.url} redirects to {where}: give that address, if it is the panel's.")
+        problem = _decoded(response)
+        if not isinstance(problem, dict) or "detail" not in problem:
+            raise NotReached(f"{self._config.url} answered {response.status}, and not as a panel does.")
+        raise Refused(problem)
+
+    def _json(self, response: urllib3.BaseHTTPResponse) -> Any:
+        if not response.data:
+            return None
+        value = _decoded(response)
+        if value is None:
+            raise NotReached(f"What answers at {self._config.url} is not the API of a panel.")
+        return value
+
+
+def _wanted_pause(response: urllib3.BaseHTTPResponse, pause: float | None) -> float | None:
+    """How long to wait before the request is sent again; None if it is not."""
+    is_under_way = response.status == 409 and "Retry-After" in response.headers
+    if pause is None or not (response.status in _LATER or is_under_way):
+        return None
+    told = response.headers.get("Retry-After", "")
+    seconds = float(told) if told.isascii() and told.isdigit() and len(told) < 6 else pause
+    return None if seconds > LONGEST_PAUSE else seconds
+
+
+def _decoded(response: urllib3.BaseHTTPResponse) -> Any:
+    """What the body says, or None if it is not JSON."""
+    try:
+        return json.loads(response.data)
+    except ValueError:
+        return None
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _words(exc: Exception) -> str:
+    """What happened, without the objects that urllib3 prints."""
+    cause = exc.__cause__ or exc.__context__ or exc
+    text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    return f"{text}".rstrip(".") + "."

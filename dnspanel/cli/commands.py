@@ -1,0 +1,56 @@
+"""The command `dnspanel` with everything below it."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from dnspanel.cli.exports import export
+from dnspanel.cli.imports import import_files, imports
+from dnspanel.cli.nodes import nodes
+from dnspanel.cli.records import records
+from dnspanel.cli.session import Session, shared_options
+from dnspanel.cli.tokens import tokens, whoami
+from dnspanel.cli.waiting import wait
+from dnspanel.cli.zones import zones
+
+
+def _version() -> str:
+    try:
+        return version("dnspanel")
+    except PackageNotFoundError:
+        return "from a source tree"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@shared_options
+@click.version_option(version=_version(), message="%(prog)s %(version)s")
+@click.pass_context
+def dnspanel(context: click.Context) -> None:
+    """A DNS panel from the command line.
+
+    It asks the panel at DNSPANEL_URL with the token in DNSPANEL_TOKEN (or in
+    the file DNSPANEL_TOKEN_FILE). Both can stand in a configuration file with
+    profiles instead: ~/.config/dnspanel/config.toml
+
+    \b
+      url = "https://dns.example.net"
+      token = "dnsp_…"
+      [profiles.lab]
+      url = "https://lab.example.net"
+      token_file = "~/lab.token"
+
+    \b
+    Examples:
+      dnspanel records set example.net www A 192.0.2.1 --ttl 300 --wait
+      dnspanel import /etc/bind/zones --apply --wait
+      dnspanel zones list --output json
+
+    \b
+    Exit codes: 0 done, 1 refused, 2 wrong usage, 3 panel or nodes not reached in time.
+    Completion: eval "$(_DNSPANEL_COMPLETE=bash_source dnspanel)"  (or zsh_source, fish_source)
+    """
+    context.ensure_object(Session)
+
+
+for command in (zones, records, import_files, imports, export, wait, nodes, tokens, whoami):
+    dnspanel.add_command(command)

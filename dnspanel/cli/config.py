@@ -1,0 +1,116 @@
+"""Where the panel is and by which token: from the command line, the environment, or a file with profiles.
+
+    # ~/.config/dnspanel/config.toml
+    url = "https://dns.example.net"
+    token = "dnsp_…"
+
+    [profiles.lab]
+    url = "https://lab.example.net"
+    token_file = "~/lab.token"
+
+What is said later in this list wins: the file, DNSPANEL_URL and DNSPANEL_TOKEN
+(or DNSPANEL_TOKEN_FILE), the options of the command. A profile that is asked
+for by name wins over the environment.
+"""
+
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+_MEMBERS = frozenset({"url", "token", "token_file"})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that a request needs."""
+
+    url: str  # without a final slash
+    token: str
+
+
+def read_config(*, environ: Mapping[str, str], url: str | None = None, profile: str | None = None) -> Config:
+    """The configuration that holds. Raises UsageError that says what is missing or wrong, and never shows the token."""
+    path = config_path(environ)
+    in_file = _in_file(path, profile)
+    in_environment = {
+        "url": environ.get("DNSPANEL_URL"),
+        "token": environ.get("DNSPANEL_TOKEN"),
+        "token_file": environ.get("DNSPANEL_TOKEN_FILE"),
+    }
+    first, second = (in_file, in_environment) if profile else (in_environment, in_file)
+    found_url = url or first.get("url") or second.get("url")
+    if not found_url:
+        raise click.UsageError(f"Say where the panel is: set DNSPANEL_URL, or url in {path}.")
+    token = _token(first) or _token(second)
+    if not token:
+        raise click.UsageError(f"Say by which token: set DNSPANEL_TOKEN or DNSPANEL_TOKEN_FILE, or token in {path}.")
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise click.UsageError("The token has characters that no token has; copy it whole and alone.")
+    return Config(_checked_url(found_url), token)
+
+
+def config_path(environ: Mapping[str, str]) -> Path:
+    """Where the configuration file is, if there is one."""
+    base = environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME", "~")).expanduser() / ".config"
+    return Path(base) / "dnspanel" / "config.toml"
+
+
+def _in_file(path: Path, profile: str | None) -> Mapping[str, Any]:
+    """What the file says for this profile; nothing if there is no file and nobody asked for a profile."""
+    if not path.exists():
+        if profile:
+            raise click.UsageError(f"There is no profile {profile}: {path} does not exist.")
+        return {}
+    try:
+        whole = tomllib.loads(path.read_text())
+    except (OSError, ValueError) as exc:
+        raise click.UsageError(f"{path} cannot be read: {exc}.") from exc
+    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO) and "token" in str(whole):
+        raise click.UsageError(f"Others can read the token in {path}: chmod 600 {path}")
+    profiles = whole.pop("profiles", {})
+    if profile and profile not in profiles:
+        raise click.UsageError(f"There is no profile {profile} in {path}; there are {', '.join(profiles) or 'none'}.")
+    chosen: Mapping[str, Any] = profiles[profile] if profile else whole
+    if unknown := chosen.keys() - _MEMBERS:
+        raise click.UsageError(f"{path}: there is no setting {', '.join(sorted(unknown))}.")
+    return chosen
+
+
+def _token(told: Mapping[str, Any]) -> str:
+    if told.get("token"):
+        return str(told["token"]).strip()
+    if not told.get("token_file"):
+        return ""
+    path = Path(told["token_file"]).expanduser()
+    try:
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise click.UsageError(f"The token file {path} cannot be read: {exc}.") from exc
+
+
+def _checked_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise click.UsageError(f"{url} is not the address of a panel, such as https://dns.example.net")
+    if parts.username or parts.password:
+        raise click.UsageError("The address of the panel has a user name or password in it; the token is enough.")
+    return url.rstrip("/")
+
+
+def is_in_the_clear(url: str) -> bool:
+    """Whether the token could be read on the way."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return parts.scheme == "http" and host not in {"localhost", "::1"} and not host.startswith("127.")
+
+
+def environment() -> Mapping[str, str]:
+    """The environment of this process."""
+    return os.environ

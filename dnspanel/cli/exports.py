@@ -1,0 +1,117 @@
+"""`dnspanel export`: zones into a file; one zone as a zone file, also to standard output."""
+
+import gzip
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from shutil import copyfileobj
+from typing import IO, Any, cast
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.errors import Refused
+from dnspanel.cli.session import Session, pass_session, shared_options
+
+POLL_SECONDS = 0.5
+_SUFFIXES = {"bind": "tar.gz", "json": "jsonl.gz", "csv": "csv.gz"}
+
+
+@click.command()
+@click.argument("zones", metavar="[ZONE]...", nargs=-1)
+@click.option("--all", "all_", is_flag=True, help="All zones that the token may see.")
+@click.option("-q", "--search", default="", help="All zones that a search finds.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(list(_SUFFIXES)),
+    default="bind",
+    show_default=True,
+    help="bind: zone files; of several zones, an archive of them.",
+)
+@click.option(
+    "-o",
+    "--file",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
+    help="Where to write; - is standard output.",
+)
+@shared_options
+@pass_session
+def export(
+    session: Session, zones: Sequence[str], all_: bool, search: str, format_: str, path: Path | None
+) -> None:  # fmt: skip
+    """Export zones.
+
+    One ZONE comes as a zone file on standard output. Several, --search and
+    --all come compressed, in a file.
+
+    \b
+    Examples:
+      dnspanel export example.net
+      dnspanel export --all -o backup.tar.gz
+      dnspanel export -q customer7 --format csv -o customer7.csv.gz
+    """
+    if sum(map(bool, (zones, all_, search))) != 1:
+        raise click.UsageError("Name zones, or use --search or --all; one of them.")
+    as_text = len(zones) == 1
+    if path is None:
+        path = Path("-") if as_text else Path(f"zones.{_SUFFIXES[format_]}")
+    if not as_text and str(path) == "-" and sys.stdout.isatty():
+        raise click.UsageError("This is compressed: give a file with -o, or send it to a program.")
+    job = session.client.send("POST", "/exports", {"format": format_, "zones": list(zones), "search": search})
+    job = _followed(session, job)
+    with tempfile.TemporaryFile() as compressed:
+        session.client.download(f"/exports/{job['id']}/file", compressed)
+        compressed.seek(0)
+        with _text(compressed, format_) if as_text else nullcontext(compressed) as content:
+            _write(content, path)
+    if str(path) != "-":
+        session.show(job, {"file": path, "zones": job["zones_done"], "records": job["records"]})
+
+
+def _followed(session: Session, job: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The export, once it is done. Raises Refused when it is not going to be."""
+    with click.progressbar(length=max(1, job["zones_total"]), label="exporting", file=sys.stderr) as bar:
+        while job["state"] in {"waiting", "running"}:
+            bar.length = max(1, job["zones_total"])
+            bar.update(job["zones_done"] - bar.pos)
+            time.sleep(POLL_SECONDS)
+            job = session.client.get(f"/exports/{job['id']}")
+        bar.update((bar.length or 1) - bar.pos)
+    if job["state"] != "done":
+        raise Refused({"code": "export-failed", "detail": f"The export {job['state']}: {job['failure']}"})
+    return job
+
+
+@contextmanager
+def _text(compressed: IO[bytes], format: str) -> Iterator[IO[bytes]]:
+    """The content alone: of an archive of zone files, the one that is in it."""
+    if format != "bind":
+        yield cast(IO[bytes], gzip.GzipFile(fileobj=compressed))
+        return
+    with tarfile.open(fileobj=compressed, mode="r:gz") as archive:
+        member = next(member for member in archive if member.name.endswith(".zone"))
+        content = archive.extractfile(member)
+        assert content is not None  # a zone file is a file
+        yield content
+
+
+def _write(content: IO[bytes], path: Path) -> None:
+    """The content is in the file, whole, or the file is as it was."""
+    if str(path) == "-":
+        copyfileobj(content, sys.stdout.buffer)
+        return
+    partial = path.with_name(path.name + ".part")
+    try:
+        with partial.open("wb") as file:
+            copyfileobj(content, file)
+        partial.replace(path)
+    except OSError as exc:
+        partial.unlink(missing_ok=True)
+        raise click.UsageError(f"{path} cannot be written: {exc.strerror}.") from exc
+    output.tell(f"Written to {path}.")

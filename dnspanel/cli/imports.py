@@ -1,0 +1,223 @@
+"""`dnspanel import` and `dnspanel imports`: upload, dry run, publish, undo; with a bar for who watches."""
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.errors import Refused
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.upload import upload
+from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
+
+POLL_SECONDS = 0.5
+MOST_FAULTS_SHOWN = 20
+_LISTED = (
+    Column("ID", "id", right=True),
+    Column("TITLE", "title"),
+    Column("STATE", "state"),
+    Column("ZONES", "zones", right=True),
+    Column("RECORDS", "records", right=True),
+    Column("ERRORS", "errors", right=True),
+    Column("PUBLISHED", "published", right=True),
+    Column("BY", "author"),
+    Column("AT", lambda row: output.moment(row["created_at"])),
+)
+_ACTIVE = {"scanning": "reading", "planning": "dry run", "applying": "publishing", "undoing": "taking back"}
+# What of a plan is told; the other counts are rare and stand in the JSON.
+_PLANNED = (
+    "creates",
+    "merges",
+    "replaces",
+    "unchanged",
+    "skipped",
+    "failed",
+    "duplicates",
+    "added",
+    "changed",
+    "removed",
+)
+_WAITING_OPTIONS = (
+    click.option("--confirm", is_flag=True, help="Publish though zones lose much."),
+    click.option("--wait", is_flag=True, help="Wait until every node answers with it."),
+    click.option("--timeout", type=click.IntRange(1, 86_400), default=DEFAULT_TIMEOUT, show_default=True,
+                 help="With --wait: seconds, once all is published."),
+)  # fmt: skip
+
+
+def applying_options(command: Any) -> Any:
+    """Options of commands that publish an import."""
+    for option in reversed(_WAITING_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command("import")
+@click.argument("files", metavar="FILES...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--apply", is_flag=True, help="Publish what the dry run showed; without it nothing is written.")
+@click.option(
+    "--existing",
+    type=click.Choice(["merge", "replace", "skip"]),
+    default="merge",
+    show_default=True,
+    help="What becomes of zones that exist.",
+)
+@click.option(
+    "--new",
+    type=click.Choice(["create", "skip"]),
+    default="create",
+    show_default=True,
+    help="What becomes of zones that do not.",
+)
+@click.option(
+    "--source",
+    type=click.Choice(["files", "json", "powerdns-dump", "powerdns-lmdb"]),
+    default="files",
+    show_default=True,
+    help="What the files are; `files`: zone files, archives and named.conf.",
+)
+@click.option("--title", help="How lists call it.")
+@applying_options
+@shared_options
+@pass_session
+def import_files(
+    session: Session, files: Sequence[Path], apply: bool, existing: str, new: str, source: str, title: str | None,
+    **how: Any,
+) -> None:  # fmt: skip
+    """Import zone files, folders or archives of them; first a dry run, always.
+
+    Exit code 1 says that some zones cannot be imported; the others are.
+
+    \b
+    Examples:
+      dnspanel import example.net.zone
+      dnspanel import /etc/bind/zones --existing replace --apply --wait
+      dnspanel import backup.tar.gz --apply
+    """
+    body = {
+        "source": source,
+        "title": title or (files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"),
+        "options": {"existing": existing, "new": new},
+    }
+    job = session.client.send("POST", "/imports", body)
+    output.tell(f"Import {job['id']}")
+    upload(session, job["id"], files, pack=source == "files")
+    _act(session, job["id"], "scan")
+    if follow(session, job["id"])["state"] == "choosing":
+        _act(session, job["id"], "plan")
+    _conclude(session, follow(session, job["id"]), apply=apply, **how)
+
+
+@click.group()
+def imports() -> None:
+    """Imports that were begun: look, publish, undo."""
+
+
+@imports.command("list")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="The newest so many.")
+@shared_options
+@pass_session
+def list_imports(session: Session, limit: int) -> None:
+    """List imports, the newest first."""
+    session.show_rows(session.client.get("/imports", limit=limit)["items"], _LISTED, none="No import.")
+
+
+@imports.command()
+@click.argument("number", metavar="ID", type=click.IntRange(min=1))
+@shared_options
+@pass_session
+def show(session: Session, number: int) -> None:
+    """Show an import and what it found."""
+    job = session.client.get(f"/imports/{number}")
+    _show(session, job)
+
+
+@imports.command()
+@click.argument("number", metavar="ID", type=click.IntRange(min=1))
+@applying_options
+@shared_options
+@pass_session
+def apply(session: Session, number: int, **how: Any) -> None:
+    """Publish what the dry run of an import showed."""
+    _conclude(session, session.client.get(f"/imports/{number}"), apply=True, **how)
+
+
+@imports.command()
+@click.argument("number", metavar="ID", type=click.IntRange(min=1))
+@shared_options
+@pass_session
+def undo(session: Session, number: int) -> None:
+    """Take back what an import published, where nobody changed it since."""
+    _act(session, number, "undo")
+    _show(session, follow(session, number))
+
+
+@imports.command()
+@click.argument("number", metavar="ID", type=click.IntRange(min=1))
+@shared_options
+@pass_session
+def cancel(session: Session, number: int) -> None:
+    """Stop an import; what it published stays."""
+    _act(session, number, "cancel")
+    _show(session, follow(session, number))
+
+
+def follow(session: Session, number: int) -> Mapping[str, Any]:
+    """The import, once it does not work by itself any more. Raises Refused when it stopped for a reason."""
+    job: Mapping[str, Any] = session.client.get(f"/imports/{number}")
+    while job["state"] in _ACTIVE and not job["paused"]:
+        phase = job["state"]
+        with click.progressbar(length=100, label=_ACTIVE[phase], file=sys.stderr) as bar:
+            while job["state"] == phase and not job["paused"]:
+                bar.update(max(0, job["progress"]["percent"] - bar.pos))
+                time.sleep(POLL_SECONDS)
+                job = session.client.get(f"/imports/{number}")
+            bar.update(100 - bar.pos if job["state"] != phase else 0)
+    if job["paused"] or job["state"] == "failed":
+        raise Refused({"code": "import-stopped", "detail": f"Import {number} stopped: {job['failure'] or 'paused'}"})
+    return job
+
+
+def _conclude(
+    session: Session, job: Mapping[str, Any], *, apply: bool, confirm: bool, wait: bool, timeout: int
+) -> None:
+    """Publish if that is wanted, show what came of it, and say by the exit code whether all went in."""
+    number = job["id"]
+    _tell_faults(session, number)
+    if apply:
+        _act(session, number, "apply", confirm=confirm)
+        job = follow(session, number)
+        if wait and job["progress"]["applied"]:
+            wait_for(session, session.client.get("/publications", limit=1)["items"][0]["sequence"], timeout)
+    _show(session, job)
+    if not apply:
+        output.tell(f"Nothing was written. To publish it: dnspanel imports apply {number}")
+    if (job["plan"] or {}).get("failed"):
+        raise click.exceptions.Exit(Refused.exit_code)
+
+
+def _act(session: Session, number: int, act: str, **told: Any) -> None:
+    session.client.send("POST", f"/imports/{number}/acts/{act}", told)
+
+
+def _tell_faults(session: Session, number: int) -> None:
+    """The first errors, with file and line."""
+    page = session.client.get(f"/imports/{number}/faults", severity="error", limit=MOST_FAULTS_SHOWN)
+    for fault in page["items"]:
+        place = f"{fault['path']}:{fault['line']}" if fault["line"] else fault["path"]
+        output.tell(output.plain(f"{place}: {fault['reason']}"))
+    if page["next"]:
+        output.tell("… and more; the panel's page of the import has them all.")
+
+
+def _show(session: Session, job: Mapping[str, Any]) -> None:
+    plan = job["plan"] or {}
+    facts = {"import": job["id"], "title": job["title"], "state": job["state"]}
+    facts |= {"zones": job["progress"]["zones"], "records": job["progress"]["records"]}
+    facts |= {name: plan[name] for name in _PLANNED if plan.get(name)}
+    session.show(job, {**facts, "published": job["progress"]["applied"]})

@@ -1,0 +1,121 @@
+"""`dnspanel tokens` and `dnspanel whoami`: what programs may do."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, pass_session, shared_options
+
+_RIGHTS = ("read", "add", "change", "remove", "create-zone", "delete-zone", "settings")
+_LISTED = (
+    Column("ID", "id", right=True),
+    Column("PURPOSE", "purpose"),
+    Column("PREFIX", "prefix"),
+    Column("STATE", "state"),
+    Column("EXPIRES", lambda row: output.moment(row["expires_at"])),
+    Column("LAST USED", lambda row: output.moment(row["last_used_at"])),
+    Column("FROM", "last_address"),
+)
+
+
+@click.group()
+def tokens() -> None:
+    """API tokens: list, create, revoke."""
+
+
+@tokens.command("list")
+@shared_options
+@pass_session
+def list_tokens(session: Session) -> None:
+    """List the tokens that this one may know about, the newest first."""
+    session.show_rows(session.client.items("/tokens"), _LISTED, none="No token.")
+
+
+@tokens.command()
+@click.argument("purpose")
+@click.option("--zone", "zones", multiple=True, help="A zone that it is for; once for each.")
+@click.option("--tag", "tags", multiple=True, help="It is for zones with this tag.")
+@click.option("--everywhere", is_flag=True, help="It is for all zones.")
+@click.option(
+    "--right",
+    "rights",
+    multiple=True,
+    type=click.Choice(_RIGHTS),
+    default=("read",),
+    show_default=True,
+    help="What it may do there; once for each.",
+)
+@click.option("--name", "names", multiple=True, help="Only these owner names, such as _acme-challenge or *.dyn.")
+@click.option("--type", "types", multiple=True, help="Only these record types.")
+@click.option("--permission", "permissions", multiple=True, help="Something besides zones, such as fleet.")
+@click.option("--network", "networks", multiple=True, help="Only from there, such as 192.0.2.0/24.")
+@click.option("--days", type=click.IntRange(1, 3650), help="Expires after so many days.  [default: 90]")
+@click.option("--unused-days", type=click.IntRange(1, 3650), help="Dies when not used for so many days.")
+@shared_options
+@pass_session
+def create(
+    session: Session, purpose: str, rights: Sequence[str], everywhere: bool, days: int | None,
+    unused_days: int | None, permissions: Sequence[str], networks: Sequence[str], **where: Sequence[str],
+) -> None:  # fmt: skip
+    """Create a token; its secret is shown this once.
+
+    It can do no more than the token that creates it.
+
+    \b
+    Examples:
+      dnspanel tokens create "CI of example.net" --zone example.net --right read --right add --right remove
+      dnspanel tokens create "certificate of www" --zone example.net --right read --right add --right remove \\
+          --name _acme-challenge.www --type TXT
+    """
+    body: dict[str, Any] = {"purpose": purpose, "permissions": list(permissions), "networks": list(networks)}
+    if everywhere or where["zones"] or where["tags"]:
+        limits = {name: list(values) for name, values in where.items()}
+        body["scope"] = [{"rights": list(rights), "everywhere": everywhere, **limits}]
+    elif not permissions:
+        raise click.UsageError("Say what it is for: --zone, --tag, --everywhere or --permission.")
+    if days is not None:
+        body["expires_at"] = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
+    if unused_days is not None:
+        body["unused_days"] = unused_days
+    made = session.client.send("POST", "/tokens", body)
+    session.show(made, {"id": made["id"], "expires": output.moment(made["expires_at"]), "secret": made["secret"]})
+
+
+@tokens.command()
+@click.argument("number", metavar="ID", type=click.IntRange(min=1))
+@shared_options
+@pass_session
+def revoke(session: Session, number: int) -> None:
+    """Revoke a token: it opens nothing from now on."""
+    session.client.send("DELETE", f"/tokens/{number}")
+    output.tell(f"Token {number} opens nothing any more.")
+
+
+@click.command()
+@shared_options
+@pass_session
+def whoami(session: Session) -> None:
+    """Show whose token this is, and what it may do."""
+    me = session.client.get("/me")
+    token = me["token"]
+    facts = {
+        "user": me["user"],
+        "role": me["role"],
+        "permissions": me["permissions"],
+        "token": f"{token['prefix']}… {token['purpose']}",
+        "expires": output.moment(token["expires_at"]),
+        **{f"scope {number}": _scope(scope) for number, scope in enumerate(me["scope"], 1)},
+    }
+    session.show(me, facts)
+
+
+def _scope(scope: dict[str, Any]) -> str:
+    """One of the token's scopes in a line."""
+    where = ["all zones"] if scope["everywhere"] else scope["zones"] + [f"tag {tag}" for tag in scope["tags"]]
+    where += [f"team {team}" for team in scope["teams"]]
+    limits = [f"{word} {' '.join(scope[word])}" for word in ("names", "types") if scope[word]]
+    return "; ".join([", ".join(scope["rights"]), ", ".join(where) or "no zone", *limits])

@@ -1,0 +1,83 @@
+"""Files on their way to an import: in pieces, each of which can be sent again, and many small ones as one archive."""
+
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+import click
+
+from dnspanel.cli.errors import Refused
+from dnspanel.cli.session import Session
+
+CHUNK_BYTES = 4 << 20
+# More files than this travel as one archive: a request for each would take longer than all their bytes.
+MOST_SINGLE_FILES = 20
+
+
+def upload(session: Session, number: int, paths: Sequence[Path], *, pack: bool) -> None:
+    """All files are with the import. Raises Refused, and UsageError for a folder where only files make sense."""
+    if any(path.is_dir() for path in paths) or len(paths) > MOST_SINGLE_FILES:
+        if not pack and any(path.is_dir() for path in paths):
+            raise click.UsageError("Give files, not folders, for this kind of source.")
+        if pack:
+            with _packed(paths) as archive:
+                _send(session, number, "files.tar.gz", archive)
+            return
+    for name, path in zip(_names(paths), paths, strict=True):
+        with path.open("rb") as file:
+            _send(session, number, name, file)
+
+
+def _send(session: Session, number: int, name: str, file: IO[bytes]) -> None:
+    """The file has arrived, from where an earlier attempt may have left it."""
+    size = file.seek(0, 2)
+    url = f"/imports/{number}/files/{quote(name, safe='/')}"
+    with click.progressbar(length=max(size, 1), label=name, file=sys.stderr) as bar:
+        at = 0
+        while at < size or size == at == 0:
+            file.seek(at)
+            chunk = file.read(CHUNK_BYTES)
+            try:
+                arrived = session.client.upload(url, chunk, offset=at)["size"]
+            except Refused as exc:
+                # A piece whose answer was lost is there already: go on behind it.
+                arrived = exc.problem.get("offset")
+                if not isinstance(arrived, int) or not at < arrived <= size:
+                    raise
+            bar.update(arrived - at)
+            at = arrived
+            if size == 0:
+                return
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """A name for each file: its own, or with its folders where two are called alike."""
+    own = [path.name for path in paths]
+    if len(set(own)) == len(own):
+        return own
+    return [str(path.absolute()).lstrip("/") for path in paths]
+
+
+@contextmanager
+def _packed(paths: Sequence[Path]) -> Iterator[IO[bytes]]:
+    """The files, and those in folders, as an archive that is gone afterwards."""
+    with tempfile.TemporaryFile() as file:
+        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, dereference=True) as archive:
+            for name, path in zip(_names(paths), paths, strict=True):
+                for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                    if each.is_file():
+                        inside = name if each == path else f"{name or 'files'}/{each.relative_to(path)}"
+                        archive.add(each, inside, recursive=False, filter=_without_owner)
+        yield file
+
+
+def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Who owns a file here is nobody's business there."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member

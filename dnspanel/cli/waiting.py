@@ -1,0 +1,73 @@
+"""Waits until every node answers with a publication."""
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.errors import NotReached
+from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.zone_paths import zone_path
+
+# The panel holds a request no longer; then it is asked again.
+LONGEST_REQUEST = 60
+DEFAULT_TIMEOUT = 60
+
+
+@click.command("wait")
+@click.argument("sequence", type=click.IntRange(min=1), required=False)
+@click.option("--zone", help="Wait for this zone's newest publication instead.")
+@click.option("--timeout", type=click.IntRange(1, 86_400), default=DEFAULT_TIMEOUT, show_default=True, help="Seconds.")
+@shared_options
+@pass_session
+def wait(session: Session, sequence: int | None, zone: str | None, timeout: int) -> None:
+    """Wait until every node answers with a publication.
+
+    Exit code 3 says that some node did not in time; the message names it.
+
+    \b
+    Examples:
+      dnspanel wait 4711
+      dnspanel wait --zone example.net --timeout 300
+    """
+    if (sequence is None) == (zone is None):
+        raise click.UsageError("Give a sequence, or --zone.")
+    if zone is not None:
+        sequence = session.client.get(zone_path(zone))["sequence"]
+    assert sequence is not None
+    session.show(publication := wait_for(session, sequence, timeout), facts_of(publication))
+
+
+def wait_for(session: Session, sequence: int, timeout: int) -> Mapping[str, Any]:
+    """The publication, once every node answers with it. Raises NotReached with those that do not."""
+    until = time.monotonic() + timeout
+    while True:
+        left = max(0, min(LONGEST_REQUEST, math.ceil(until - time.monotonic())))
+        publication: Mapping[str, Any] = session.client.get(f"/publications/{sequence}", wait=left)
+        if publication["everywhere"]:
+            return publication
+        if time.monotonic() >= until:
+            raise NotReached(f"Publication {sequence} is on {_reached(publication)}{_late(publication)}")
+
+
+def facts_of(publication: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What of a publication a person wants to know."""
+    nodes = publication["nodes"] or []
+    return {
+        "publication": publication["sequence"],
+        "saved": output.moment(publication["at"]),
+        "answered by": _reached(publication),
+        **{node["node"]: f"after {node['ms']:,.0f} ms" if node["ms"] is not None else "pending" for node in nodes},
+    }
+
+
+def _reached(publication: Mapping[str, Any]) -> str:
+    return f"{publication['reached']} of {publication['of']} nodes"
+
+
+def _late(publication: Mapping[str, Any]) -> str:
+    late = [f"{node['node']}: {node['detail']}" for node in publication["nodes"] or () if node["state"] != "answers"]
+    return "\n  ".join([".", *late])

@@ -1,0 +1,80 @@
+"""Writes: sent with the wish to wait or only to look, and their result in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.session import C, Session
+from dnspanel.cli.waiting import DEFAULT_TIMEOUT, LONGEST_REQUEST, wait_for
+
+
+def writing_options(command: C) -> C:
+    """Options of every command that publishes."""
+    for option in reversed(_WRITING):
+        command = option(command)
+    return command
+
+
+_WRITING = (
+    click.option("--wait", is_flag=True, help="Wait until every node answers with it."),
+    click.option("--timeout", type=click.IntRange(1, 86_400), default=DEFAULT_TIMEOUT, show_default=True,
+                 help="With --wait: seconds."),
+    click.option("--reason", default="", help="Why, for the history."),
+)  # fmt: skip
+
+
+def publish(
+    session: Session, method: str, path: str, body: Any = None, *, wait: bool, timeout: int,
+    query: Mapping[str, Any] | None = None,
+) -> Mapping[str, Any]:  # fmt: skip
+    """What was written, published and, if asked for, answered by every node. Raises Refused or NotReached."""
+    held = {"wait": min(timeout, LONGEST_REQUEST)} if wait else {}
+    written: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), **held})
+    publication = written["publication"]
+    if wait and publication and not publication["everywhere"]:
+        left = timeout - held["wait"]
+        written["publication"] = wait_for(session, publication["sequence"], max(1, left))
+    return written
+
+
+def show_written(session: Session, written: Mapping[str, Any], *, waited: bool) -> None:
+    """What a write came to: its publication, what moved, and warnings."""
+    if session.is_json:
+        output.show_json(written)
+        return
+    publication = written["publication"]
+    if publication is None:
+        output.tell("Everything was so already.")
+        return
+    for zone in written["zones"]:
+        counts = [f"{zone[word]} {word}" for word in ("added", "changed", "removed") if zone[word]]
+        click.echo(f"{zone['zone']} is at revision {zone['revision']}: {', '.join(counts) or 'no RRset changed'}.")
+    for warning in written["warnings"]:
+        output.tell(f"Warning: {warning['message']}")
+    if waited:
+        click.echo(f"Publication {publication['sequence']} is answered by all {publication['of']} nodes.")
+    else:
+        click.echo(f"Publication {publication['sequence']} is saved; `dnspanel wait` waits for the nodes.")
+
+
+def show_plans(session: Session, answer: Mapping[str, Any]) -> None:
+    """What would be published, line by line with - and +."""
+    if session.is_json:
+        output.show_json(answer)
+        return
+    for plan in answer["plans"]:
+        for change in plan["changes"]:
+            for sign, rrset in (("-", change["before"]), ("+", change["after"])):
+                for rdata in rrset["rdata"] if rrset else ():
+                    colour = "red" if sign == "-" else "green"
+                    line = f"{sign} {rrset['name']} {rrset['ttl']} {rrset['type']} {output.plain(rdata)}"
+                    click.secho(line, fg=colour)
+        for violation in plan["violations"]:
+            output.tell(f"{violation['severity'].capitalize()}: {violation['message']}")
+        for reason in plan["guard"]:
+            output.tell(f"Needs --confirm: {reason}")
+        if not plan["changes"]:
+            output.tell(f"{plan['zone']}: everything is so already.")
+    output.tell("Nothing was written.")

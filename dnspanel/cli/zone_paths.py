@@ -1,0 +1,13 @@
+"""Paths of the API for names that people type."""
+
+from urllib.parse import quote
+
+
+def zone_path(zone: str, *rest: object) -> str:
+    """The path of a zone, or of something below it."""
+    return "/".join(["/zones", segment(zone), *map(str, rest)])
+
+
+def segment(name: str) -> str:
+    """A name as one segment of a path; a slash in it is written as DNS escapes it."""
+    return quote(name.replace("/", "\\047"), safe="*@")

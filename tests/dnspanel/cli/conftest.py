@@ -1,0 +1,69 @@
+"""The command as a process of its own, against a real server of the panel."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from tests.dnspanel.fleet.conftest import active_node, waiting_node
+from tests.people import make_person
+
+__all__ = ["active_node", "waiting_node"]
+
+ROOT = Path(__file__).resolve().parents[3]
+EVERYTHING = TokenTerms(
+    purpose="command line", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=frozenset({Permission.FLEET})
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run of the command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ran]
+
+
+def run_command(*args: str, environment: Mapping[str, str], home: Path, input: str | None = None) -> Ran:
+    """Run `dnspanel` with nothing in its environment but this."""
+    environ = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(ROOT), **environment}
+    command = [sys.executable, "-W", "error", "-m", "dnspanel.cli", *args]
+    done = subprocess.run(command, env=environ, input=input, capture_output=True, text=True, timeout=60, check=False)
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def erin(transactional_db: None) -> User:
+    """Erin may edit all zones; the commands act for her."""
+    return make_person("erin", Role.EDITOR)
+
+
+@pytest.fixture
+def run(live_server: Any, erin: User, tmp_path: Path) -> Run:
+    """Run the command with a token that may do all that Erin may, or with another one."""
+    everything = create_token(owner=erin, terms=EVERYTHING, by=erin, now=timezone.now()).secret
+
+    def run(*args: str, token: str = everything, input: str | None = None, **environment: str) -> Ran:
+        told = {"DNSPANEL_URL": live_server.url, "DNSPANEL_TOKEN": token, **environment}
+        return run_command(*args, environment=told, home=tmp_path, input=input)
+
+    return run

@@ -1,0 +1,199 @@
+"""HTTP to the panel, against a server that breaks off, hurries, and is no panel at all."""
+
+import io
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from dnspanel.cli.client import PAUSES, Client
+from dnspanel.cli.config import Config
+from dnspanel.cli.errors import NotReached, Refused
+
+Answer = tuple[int, dict[str, str], bytes] | None  # None: the connection breaks off
+
+
+class Server:
+    """Gives each request the next of its answers, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+        self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+
+    def say(self, status: int, value: Any, **headers: str) -> None:
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        self.answers.append((status, named, value if isinstance(value, bytes) else json.dumps(value).encode()))
+
+    def _handler(server: "Server") -> type[BaseHTTPRequestHandler]:
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                server.asked.append((self.command, self.path, dict(self.headers.items()), body))
+                told = server.answers.pop(0)
+                if told is None:
+                    self.close_connection = True
+                    return
+                status, headers, content = told
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = do_PUT = do_DELETE = answer
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        return Handler
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server()
+    thread = Thread(target=running.http.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield running
+    running.http.shutdown()
+    thread.join()
+    running.http.server_close()
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def client(server: Server, pauses: list[float]) -> Iterator[Client]:
+    made = Client(Config(server.url, "dnsp_secret"), pause=pauses.append)
+    yield made
+    made.close()
+
+
+def keys(server: Server) -> set[str]:
+    return {headers["Idempotency-Key"] for _, _, headers, _ in server.asked}
+
+
+def test_a_request_carries_the_token_and_comes_back_as_json(server: Server, client: Client) -> None:
+    server.say(200, {"name": "example.test."})
+    assert client.get("/zones/example.test", q="has:1", limit=None) == {"name": "example.test."}
+    [(method, path, headers, _)] = server.asked
+    assert (method, path) == ("GET", "/api/v2/zones/example.test?q=has%3A1")
+    assert headers["Authorization"] == "Bearer dnsp_secret"
+    assert "Idempotency-Key" not in headers
+
+
+def test_a_write_whose_answer_was_lost_is_sent_again_under_the_same_key(
+    server: Server, client: Client, pauses: list[float]
+) -> None:
+    server.answers += [None, None]
+    server.say(202, {"done": True})
+    assert client.send("POST", "/bulk", {"zones": []}) == {"done": True}
+    assert len(server.asked) == 3
+    assert len(keys(server)) == 1
+    assert pauses == list(PAUSES[:2])
+    server.say(202, {})
+    client.send("POST", "/bulk", {"zones": []})
+    assert len(keys(server)) == 2
+
+
+def test_a_panel_that_asks_for_time_gets_it(server: Server, client: Client, pauses: list[float]) -> None:
+    server.say(429, {"detail": "slowly"}, Retry_After="7")
+    server.say(503, {"detail": "busy"})
+    server.say(409, {"detail": "under way", "code": "under-way"}, Retry_After="1")
+    server.say(200, {})
+    client.send("PUT", "/x", {})
+    assert pauses == [7.0, PAUSES[1], 1.0]
+
+
+def test_patience_ends(server: Server, client: Client, pauses: list[float]) -> None:
+    for _ in range(len(PAUSES) + 1):
+        server.say(429, {"detail": "slowly"})
+    with pytest.raises(Refused, match="slowly"):
+        client.get("/zones")
+    server.say(429, {"detail": "tomorrow"}, Retry_After="86400")
+    with pytest.raises(Refused, match="tomorrow"):
+        client.get("/zones")
+    server.answers += [None] * (len(PAUSES) + 1)
+    with pytest.raises(NotReached, match="did not answer"):
+        client.get("/zones")
+
+
+def test_a_refusal_is_told_in_words_with_each_field(server: Server, client: Client) -> None:
+    problem = {
+        "title": "Some values are not usable", "status": 422, "code": "invalid",
+        "detail": "Not an address. And 1 more.",
+        "errors": [{"pointer": "/changes/0/rdata/1", "code": "invalid", "detail": "Not an address."},
+                   {"parameter": "limit", "code": "invalid", "detail": "Too many."}],
+    }  # fmt: skip
+    server.say(422, problem)
+    with pytest.raises(Refused) as caught:
+        client.get("/zones")
+    assert (caught.value.code, caught.value.exit_code) == ("invalid", 1)
+    assert caught.value.format_message().splitlines() == [
+        "Not an address. And 1 more.", "  changes 0 rdata 1: Not an address.", "  limit: Too many.",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "why"),
+    [
+        (200, b"<html>Welcome to nginx</html>", "is not the API of a panel"),
+        (404, b"<html>not found</html>", "answered 404, and not as a panel does"),
+        (502, b"", "answered 502, and not as a panel does"),
+        (500, b'["no problem"]', "answered 500, and not as a panel does"),
+    ],
+)
+def test_what_is_no_panel_is_said_to_be_none(
+    server: Server, client: Client, status: int, content: bytes, why: str
+) -> None:
+    server.say(status, content)
+    with pytest.raises(NotReached, match=why):
+        client.get("/zones")
+
+
+def test_the_token_does_not_follow_a_redirect(server: Server, client: Client) -> None:
+    server.say(301, b"", Location="https://elsewhere.test/")
+    with pytest.raises(NotReached, match=r"redirects to https://elsewhere\.test/"):
+        client.get("/zones")
+    assert len(server.asked) == 1
+
+
+def test_pages_are_followed_at_the_panel_that_was_asked(server: Server, client: Client) -> None:
+    server.say(200, {"items": [1, 2], "next": "https://inside.test:9/api/v2/zones?limit=2&cursor=abc"})
+    server.say(200, {"items": [3], "next": None})
+    assert list(client.items("/zones", limit=2)) == [1, 2, 3]
+    assert [path for _, path, _, _ in server.asked] == ["/api/v2/zones?limit=2", "/api/v2/zones?limit=2&cursor=abc"]
+
+
+def test_nobody_there_is_said_at_once(pauses: list[float]) -> None:
+    for url in ("http://127.0.0.1:1", "http://nobody.invalid"):
+        client = Client(Config(url, "dnsp_x"), pause=pauses.append)
+        with pytest.raises(NotReached, match=f"Nobody answers at {url}"):
+            client.get("/zones")
+        client.close()
+    assert pauses == []
+
+
+def test_a_download_goes_to_a_file_and_one_that_breaks_off_is_known(server: Server, client: Client) -> None:
+    out = io.BytesIO()
+    server.say(200, b"x" * 200_000, Content_Type="application/gzip")
+    assert client.download("/exports/1/file", out) == 200_000
+    server.answers.append((200, {"Content-Length": "500"}, b"short"))
+    with pytest.raises(NotReached, match="broke off"):
+        client.download("/exports/1/file", out)
+
+
+def test_an_upload_says_where_its_piece_begins(server: Server, client: Client) -> None:
+    server.say(200, {"size": 7})
+    assert client.upload("/imports/1/files/a.zone", b"abc", offset=4) == {"size": 7}
+    [(method, path, headers, body)] = server.asked
+    assert (method, path, body) == ("PUT", "/api/v2/imports/1/files/a.zone?offset=4", b"abc")
+    assert headers["Content-Type"] == "application/octet-stream"

@@ -1,0 +1,77 @@
+"""`dnspanel` as a program: help, completion, exit codes."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from dnspanel.cli.commands import dnspanel
+from tests.dnspanel.cli.conftest import run_command
+
+NOWHERE = {"DNSPANEL_URL": "http://127.0.0.1:1", "DNSPANEL_TOKEN": "dnsp_secret"}
+
+
+def commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command with the words that lead to it."""
+    for name, command in sorted(group.commands.items()):
+        if isinstance(command, click.Group):
+            yield from commands(command, *names, name)
+        else:
+            yield (*names, name), command
+
+
+ALL = dict(commands(dnspanel))
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_every_command_explains_itself_without_a_configuration(words: tuple[str, ...]) -> None:
+    shown = CliRunner().invoke(dnspanel, [*words, "--help"], env={"DNSPANEL_URL": "", "DNSPANEL_TOKEN": ""})
+    assert shown.exit_code == 0
+    assert shown.output.startswith(f"Usage: dnspanel {' '.join(words)} ")
+    assert ALL[words].get_short_help_str()
+    assert "--output" in shown.output
+    assert all(option.help for option in ALL[words].params if isinstance(option, click.Option))
+
+
+def test_without_a_configuration_the_exit_code_is_2_and_says_what_is_missing(tmp_path: Path) -> None:
+    done = run_command("zones", "list", environment={}, home=tmp_path)
+    assert (done.code, done.out, "set DNSPANEL_URL" in done.err) == (2, "", True)
+
+
+def test_a_panel_that_is_not_there_is_exit_code_3_and_the_token_is_not_shown(tmp_path: Path) -> None:
+    done = run_command("zones", "list", environment=NOWHERE, home=tmp_path)
+    assert (done.code, done.out) == (3, "")
+    assert done.err == "Error: Nobody answers at http://127.0.0.1:1: Connection refused.\n"
+
+
+def test_options_stand_before_or_after_the_command(tmp_path: Path) -> None:
+    for words in (["--url", "http://127.0.0.1:2", "whoami"], ["whoami", "--url", "http://127.0.0.1:2"]):
+        assert "http://127.0.0.1:2" in run_command(*words, environment=NOWHERE, home=tmp_path).err
+
+
+def test_a_token_in_the_clear_is_warned_of(tmp_path: Path) -> None:
+    told = {**NOWHERE, "DNSPANEL_URL": "http://panel.invalid"}
+    assert run_command("whoami", environment=told, home=tmp_path).err.startswith("Warning: the token can be read")
+
+
+def test_shells_complete_commands(tmp_path: Path) -> None:
+    told = {"_DNSPANEL_COMPLETE": "bash_complete", "COMP_WORDS": "dnspanel zo", "COMP_CWORD": "1"}
+    assert run_command(environment=told, home=tmp_path).out == "plain,zones\n"
+    script = run_command(environment={"_DNSPANEL_COMPLETE": "zsh_source"}, home=tmp_path)
+    assert "#compdef dnspanel" in script.out
+
+
+def test_it_loads_nothing_of_the_panel() -> None:
+    code = "import sys, dnspanel.cli.__main__; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    ours = {name for name in loaded if name.startswith("dnspanel.") and not name.startswith("dnspanel.cli")}
+    assert ours <= {"dnspanel.celery"}  # which the package itself loads
+    assert not {"django.db", "rest_framework", "psycopg"} & set(loaded)
+
+
+def test_it_says_which_version_it_is(tmp_path: Path) -> None:
+    assert run_command("--version", environment={}, home=tmp_path).out.startswith("dnspanel ")

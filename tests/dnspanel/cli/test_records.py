@@ -1,0 +1,140 @@
+"""`dnspanel records`."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from dnspanel.zones.models import Publication, RRset
+from tests.dnspanel.cli.conftest import Run
+
+ZONE = "example.test"
+
+
+@pytest.fixture
+def zone(run: Run) -> None:
+    assert run("zones", "create", ZONE).code == 0
+
+
+@pytest.mark.usefixtures("zone")
+def test_records_are_set_added_removed_and_deleted(run: Run) -> None:
+    def now(name: str, type_: str) -> list[tuple[int, list[str]]]:
+        listed = run("records", "list", ZONE, "--name", name, "--type", type_, "--output", "json").json
+        return [(rrset["ttl"], rrset["rdata"]) for rrset in listed]
+
+    assert run("records", "set", ZONE, "www", "A", "192.0.2.1", "192.0.2.2", "--ttl", "300").code == 0
+    assert now("www", "A") == [(300, ["192.0.2.1", "192.0.2.2"])]
+    assert run("records", "set", ZONE, "www", "A", "192.0.2.3").code == 0
+    assert now("www", "A") == [(300, ["192.0.2.3"])]  # the TTL stays
+    assert run("records", "add", ZONE, "www", "A", "192.0.2.4").code == 0
+    assert now("www", "A") == [(300, ["192.0.2.3", "192.0.2.4"])]
+    assert run("records", "remove", ZONE, "www", "A", "192.0.2.3").code == 0
+    assert now("www", "A") == [(300, ["192.0.2.4"])]
+    assert run("records", "delete", ZONE, "www", "A").code == 0
+    assert now("www", "A") == []
+    assert run("records", "set", ZONE, "@", "MX", "10 mail.example.test.").code == 0
+    assert now("@", "MX") == [(3600, ["10 mail.example.test."])]
+
+
+@pytest.mark.usefixtures("zone")
+def test_the_table_has_a_line_for_each_record(run: Run) -> None:
+    run("records", "set", ZONE, "www", "A", "192.0.2.1", "192.0.2.2", "--ttl", "300")
+    lines = run("records", "list", ZONE, "-q", "192.0.2").out.splitlines()
+    assert lines == [
+        "NAME               TTL  TYPE  VALUE",
+        "www.example.test.  300  A     192.0.2.1",
+        "www.example.test.  300  A     192.0.2.2",
+    ]
+
+
+@pytest.mark.usefixtures("zone")
+def test_a_dry_run_shows_the_difference_and_writes_nothing(run: Run) -> None:
+    run("records", "set", ZONE, "www", "A", "192.0.2.1", "--ttl", "300")
+    before = Publication.objects.count()
+    looked = run("records", "set", ZONE, "www", "A", "192.0.2.7", "--ttl", "60", "--dry-run")
+    assert looked.code == 0
+    assert "- www.example.test. 300 A 192.0.2.1" in looked.out
+    assert "+ www.example.test. 60 A 192.0.2.7" in looked.out
+    assert "Nothing was written." in looked.err
+    assert Publication.objects.count() == before
+    plans = run("records", "delete", ZONE, "www", "A", "--dry-run", "--output", "json").json["plans"]
+    assert [plan["removed"] for plan in plans] == [1]
+
+
+@pytest.mark.usefixtures("zone")
+def test_what_is_so_already_is_not_written_again(run: Run) -> None:
+    run("records", "set", ZONE, "www", "A", "192.0.2.1")
+    again = run("records", "set", ZONE, "www", "A", "192.0.2.1")
+    assert (again.code, again.out, again.err) == (0, "", "Everything was so already.\n")
+    assert Publication.objects.count() == 2
+
+
+@pytest.mark.usefixtures("zone")
+def test_a_bad_value_is_refused_with_its_place(run: Run) -> None:
+    refused = run("records", "set", ZONE, "www", "A", "192.0.2.300")
+    assert refused.code == 1
+    assert "192.0.2.300" in refused.err
+    assert "changes 0" in refused.err
+
+
+def test_a_command_without_values_is_wrong_usage(run: Run) -> None:
+    wrong = run("records", "set", ZONE, "www", "A")
+    assert wrong.code == 2
+    assert "Missing argument 'VALUE...'" in wrong.err
+
+
+@pytest.mark.usefixtures("zone")
+def test_records_that_are_added_at_the_same_time_are_all_there(run: Run) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        codes = list(pool.map(lambda n: run("records", "add", ZONE, "www", "A", f"192.0.2.{n}").code, range(1, 5)))
+    assert codes == [0] * 4
+    [rrset] = RRset.objects.filter(name="www.example.test.", type=1)
+    assert len(rrset.rdata) == 4
+
+
+@pytest.fixture
+def forgetful(live_server: Any) -> Iterator[str]:
+    """A way to the panel that loses the answer to the first write."""
+    panel = urlsplit(live_server.url)
+    lost: list[str] = []
+
+    class Way(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            onward = HTTPConnection(panel.hostname or "", panel.port, timeout=20)
+            onward.request("POST", self.path, body, {**dict(self.headers.items()), "Host": panel.netloc})
+            answer = onward.getresponse()
+            content = answer.read()
+            onward.close()
+            if not lost:
+                lost.append(self.path)
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Way)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    assert lost
+
+
+@pytest.mark.usefixtures("zone")
+def test_a_write_whose_answer_was_lost_is_written_once(run: Run, forgetful: str) -> None:
+    done = run("records", "add", ZONE, "www", "A", "192.0.2.1", "--output", "json", DNSPANEL_URL=forgetful)
+    assert (done.code, done.err) == (0, "")
+    assert done.json["publication"]["sequence"] == Publication.objects.count() == 2

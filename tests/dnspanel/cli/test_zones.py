@@ -1,0 +1,94 @@
+"""`dnspanel zones`."""
+
+from typing import Any
+
+from dnspanel.zones.models import Publication, Zone
+from tests.dnspanel.cli.conftest import Run
+
+
+def test_a_zone_comes_goes_and_comes_back(run: Run) -> None:
+    created = run("zones", "create", "example.test", "--nameserver", "ns1.panel.test.", "--reason", "new customer")
+    assert (created.code, created.err) == (0, "")
+    assert "example.test. is at revision 1: 2 added." in created.out
+    assert Publication.objects.get().reason == "new customer"
+    assert run("zones", "show", "example.test", "--output", "json").json["revision"] == 1
+    assert "example.test." in run("zones", "show", "EXAMPLE.test.").out
+
+    deleted = run("zones", "delete", "example.test", input="y\n")
+    assert deleted.code == 0
+    assert "Delete example.test. with 2 RRsets?" in deleted.err
+    assert run("zones", "list").err == "No zone.\n"
+    assert run("zones", "restore", "example.test").code == 0
+    assert Zone.objects.filter(name="example.test.", deleted_at=None).exists()
+
+
+def test_a_deletion_that_is_not_confirmed_is_none(run: Run) -> None:
+    run("zones", "create", "example.test")
+    assert run("zones", "delete", "example.test", input="n\n").code == 1
+    assert Zone.objects.filter(deleted_at=None).count() == 1
+    assert run("zones", "delete", "example.test", "--yes").code == 0
+    assert Zone.objects.filter(deleted_at=None).count() == 0
+
+
+def test_zones_are_listed_over_all_pages(run: Run, monkeypatch: Any) -> None:
+    from dnspanel.api.v2 import pages
+
+    monkeypatch.setattr(pages, "MOST", 1000)
+    names = [f"n{number}.example.test" for number in range(5)]
+    for name in names:
+        assert run("zones", "create", name).code == 0
+    listed = run("zones", "list")
+    assert [line.split()[0] for line in listed.out.splitlines()] == ["ZONE", *(f"{name}." for name in names)]
+    assert [zone["name"] for zone in run("zones", "list", "-q", "n3", "--output", "json").json] == [f"{names[3]}."]
+    assert len(run("--output", "json", "zones", "list", "--limit", "2").json) == 2
+
+
+def test_history_is_listed_and_taken_back(run: Run) -> None:
+    run("zones", "create", "example.test")
+    run("records", "set", "example.test", "www", "A", "192.0.2.1", "--reason", "typo")
+    history = run("zones", "history", "example.test", "--output", "json").json
+    assert [(row["revision"], row["kind"], row["reason"]) for row in history] == [
+        (2, "change", "typo"),
+        (1, "create", ""),
+    ]
+    undone = run("zones", "undo", "example.test", "2")
+    assert (undone.code, undone.err) == (0, "")
+    assert "1 removed" in undone.out
+    assert run("records", "list", "example.test", "--type", "A").err == "No record.\n"
+
+
+def test_undoing_what_others_changed_since_is_refused_with_what_they_made_of_it(run: Run) -> None:
+    run("zones", "create", "example.test")
+    run("records", "set", "example.test", "www", "A", "192.0.2.1")
+    run("records", "set", "example.test", "www", "A", "192.0.2.2")
+    refused = run("zones", "undo", "example.test", "2")
+    assert refused.code == 1
+    assert "www.example.test. A: it is 192.0.2.2 by now, not 192.0.2.1" in refused.err
+
+
+def test_what_is_wrong_is_said_in_words_with_the_field(run: Run) -> None:
+    refused = run("zones", "create", "bad..name")
+    assert refused.code == 1
+    assert refused.err.startswith("Error: ")
+    assert "name" in refused.err
+    assert run("zones", "show", "nowhere.test").err == "Error: There is no zone nowhere.test.\n"
+    problem = run("zones", "show", "nowhere.test", "--output", "json")
+    assert (problem.code, problem.out) == (1, "")
+    assert '"code": "not-found"' in problem.err
+
+
+def test_restoring_what_is_not_in_the_trash_is_refused(run: Run) -> None:
+    refused = run("zones", "restore", "example.test")
+    assert (refused.code, refused.err) == (1, "Error: There is no zone example.test in the trash.\n")
+
+
+def test_of_two_zones_of_one_name_in_the_trash_the_id_decides(run: Run) -> None:
+    for _ in range(2):
+        run("zones", "create", "example.test")
+        run("zones", "delete", "example.test", "--yes")
+    undecided = run("zones", "restore", "example.test")
+    assert undecided.code == 2
+    older = min(Zone.objects.values_list("pk", flat=True))
+    assert str(older) in undecided.err
+    assert run("zones", "restore", str(older)).code == 0
+    assert Zone.objects.get(deleted_at=None).pk == older
