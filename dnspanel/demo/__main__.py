@@ -37,6 +37,7 @@ PORTS = {
     "ns3-statistics": 5323,
     "postgres": 5331,
     "redis": 5332,
+    "update": 5340,
 }
 
 
@@ -86,7 +87,9 @@ def welcome(stack: Stack) -> str:
     lines = [f"The panel:   {stack.url}"]
     if link:
         lines += ["", "Open this link once to become the first administrator:", link]
-    lines += ["", "Ask the three name servers:", *dig, "", f"Logs: {stack.supervisor.logs}   Stop: Ctrl-C"]
+    update = f"nsupdate: server 127.0.0.1 {stack.update_port}   (with a TSIG key of the panel; AXFR too)"
+    lines += ["", "Ask the three name servers:", *dig, "", "Change records by DNS UPDATE:", update]
+    lines += ["", f"Logs: {stack.supervisor.logs}   Stop: Ctrl-C"]
     width = max(map(len, lines))
     body = [f"│ {line:<{width}} │" for line in lines]
     return "\n".join([f"╭{'─' * (width + 2)}╮", *body, f"╰{'─' * (width + 2)}╯"])

@@ -83,7 +83,7 @@ class Stack:
 
     @property
     def ports(self) -> dict[str, int]:
-        """Port by name: web, postgres, redis, ns1-dns, ns1-agent, ns1-statistics, ..."""
+        """Port by name: web, update, postgres, redis, ns1-dns, ns1-agent, ns1-statistics, ..."""
         if not self._ports:
             self._ports = self._stored_ports()
         return self._ports
@@ -91,6 +91,11 @@ class Stack:
     @property
     def url(self) -> str:
         return f"http://{LOOPBACK}:{self.ports['web']}"
+
+    @property
+    def update_port(self) -> int:
+        """Where DNS UPDATE and AXFR are taken, over UDP and TCP."""
+        return self.ports["update"]
 
     @functools.cached_property
     def run_directory(self) -> Path:
@@ -144,6 +149,7 @@ class Stack:
             "LANG": "C.UTF-8",
             "PATH": ":".join([*programs, "/usr/sbin", "/sbin"]),
             "PANEL_PORT": str(self.ports["web"]),
+            "PANEL_UPDATE_PORT": str(self.update_port),
             "PANEL_URL": self.url,
             "PANEL_VAR": str(self.directory / "panel"),
             "PYTHONPATH": str(unprivileged.CHECKOUT),
@@ -202,8 +208,9 @@ class Stack:
         with ThreadPoolExecutor() as pool:
             steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
             list(pool.map(lambda step: self.manage(*step), steps))
-        self.supervisor.start(["web", "publish", "push", "bulk", "beat", "collector"])
+        self.supervisor.start(["web", "publish", "push", "bulk", "beat", "collector", "update"])
         self._wait("web", self.ports["web"])
+        self._wait("update", self.update_port)
         if self.sample_zones:
             self._say(self.manage("demo_zones").strip())
 
@@ -274,7 +281,7 @@ class Stack:
         patience = 5 if chosen else 0
         if "web" in self._wanted_ports:
             chosen["web"] = self._wanted_ports["web"]
-        for name in ("web", *STORES, *(f"{name}-{kind}" for name in self.node_names for kind in NODE_PORTS)):
+        for name in ("web", "update", *STORES, *(f"{name}-{kind}" for name in self.node_names for kind in NODE_PORTS)):
             if name in chosen and not ports.wait_until_free(chosen[name], seconds=patience):
                 if name == "web":
                     raise ports.PortTaken(chosen[name], "the web page", instead="set PANEL_PORT to another port")

@@ -128,7 +128,7 @@ def flush_redis(stack: Stack) -> None:
 
 
 def kill_every_process_of_the_panel(stack: Stack) -> None:
-    for name in ("publish", "push", "beat", "collector", "web"):
+    for name in ("publish", "push", "beat", "collector", "update", "web"):
         kill_now(stack, name)
 
 
@@ -180,7 +180,7 @@ def test_edits_are_saved_with_everything_else_dead(stack: Stack, seeds: Iterator
 
 
 def test_a_node_that_restarts_without_the_panel_serves_what_it_had(stack: Stack) -> None:
-    panel = ["web", "publish", "push", "beat", "collector"]
+    panel = ["web", "publish", "push", "beat", "collector", "update"]
     stack.supervisor.stop(panel)
     try:
         for name in ("ns3-agent", "ns3-pdns"):

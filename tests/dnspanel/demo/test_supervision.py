@@ -50,7 +50,7 @@ def wait_until_it_sleeps(pid: int | None) -> None:
 
 def test_the_procfile_names_every_process_of_the_panel_and_of_three_nodes() -> None:
     nodes = [f"ns{number}-{part}" for number in (1, 2, 3) for part in ("pdns", "agent")]
-    panel = ["web", "publish", "push", "bulk", "beat", "collector"]
+    panel = ["web", "publish", "push", "bulk", "beat", "collector", "update"]
     assert list(supervision.procfile()) == ["postgres", "redis", *panel, *nodes, "traffic"]
 
 

@@ -1,0 +1,288 @@
+"""dyndns2: the one URL by which routers say which addresses they have.
+
+    GET /nic/update?hostname=home.example.test&myip=192.0.2.7,2001:db8::7
+
+The user name does not matter (where `hostname` is missing it is the host),
+the password is a token. One line per host answers, in the words of the
+protocol: `good` and `nochg` with the addresses, `nohost`, `notfqdn`,
+`numhost`, `dnserr`, `badauth`, `abuse`, `911`.
+
+What becomes of each address family:
+
+- addresses: these and no others;
+- a prefix (`2001:db8:1::/56`): each address keeps its last bits and gets the
+  prefix, which is how all hosts behind a router move;
+- nothing said, or `preserve`: it stays;
+- an empty parameter, while the other family has an address: its records go,
+  because the router has no such address now;
+- nothing said about either: the caller's address.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from django.db import DatabaseError
+from django.db.models.functions import Length
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.errors import BadToken
+from dnspanel.accounts.tokens import actor_by_secret, requests_per_minute
+from dnspanel.api.authentication import password_in, secret_in
+from dnspanel.api.throttle import spend
+from dnspanel.zones import access, direct
+from dnspanel.zones.direct import Outcome, There, Wanted, Wish
+from dnspanel.zones.errors import RightMissing, RuleViolations, Unknown, ZoneError
+from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.rules import ancestors_within
+from replication import names, rdtypes
+from replication.errors import BadName, ReplicationError
+from replication.rrset import RRset, make
+
+TTL = 60  # of new records: an address that moved is forgotten soon
+MAX_HOSTS = 20
+
+_HOST_PARAMETERS = ("hostname", "host_id", "host", "domain")
+_IPV4_PARAMETERS = ("myip", "ip", "myipv4", "ipv4", "ip4")
+_IPV6_PARAMETERS = ("myipv6", "ipv6", "ip6", "ip6lanprefix")
+_PARAMETERS_OF = {rdtypes.A: _IPV4_PARAMETERS, rdtypes.AAAA: _IPV6_PARAMETERS}
+
+
+class NotAnAddress(ValueError):
+    """An address parameter holds something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """A family has these addresses and no others; none: its RRset goes."""
+
+    texts: tuple[str, ...]
+
+    def applied(self, host: str, type_: int, now: RRset | None) -> RRset | None:
+        """The RRset as it becomes; its TTL and comment stay."""
+        if now is not None and set(now.served) == set(self.texts):
+            return now
+        return _rrset(host, type_, now, self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The addresses of a family move to this network and keep their host bits."""
+
+    network: IPv4Network | IPv6Network
+
+    def applied(self, host: str, type_: int, now: RRset | None) -> RRset | None:
+        """The RRset as it becomes; there is no way to make one of nothing."""
+        if now is None or all(ip_address(text) in self.network for text in now.served):
+            return now
+        return _rrset(host, type_, now, map(self._moved, now.served))
+
+    def _moved(self, text: str) -> str:
+        address = ip_address(text)
+        return str(type(address)(int(self.network.network_address) | int(address) & int(self.network.hostmask)))
+
+
+Intents = Mapping[int, Addresses | Prefix]  # by record type; a type that is missing stays
+
+
+@csrf_exempt
+@require_http_methods(["GET", "POST"])
+def update(request: HttpRequest) -> HttpResponse:
+    """The hosts have these addresses. Denies by itself: without a token there is `badauth` and nothing else."""
+    try:
+        actor = _actor(request)
+        if actor is None:
+            return _said("badauth", status=401, headers={"WWW-Authenticate": 'Basic realm="dnspanel"'})
+        if _has_spent_all(request, actor):
+            return _said("abuse", status=429)
+        hosts = hosts_in(request)
+        if not hosts:
+            return _said("notfqdn")
+        if len(hosts) > MAX_HOSTS:
+            return _said("numhost")
+        intents = intents_in({**request.GET.dict(), **request.POST.dict()}, _caller(request))
+        return _said(*lines_for(actor, hosts, intents, timezone.now()))
+    except NotAnAddress:
+        return _said("dnserr")
+    except DatabaseError:
+        return _said("911")
+
+
+def hosts_in(request: HttpRequest) -> list[str]:
+    """The host names as they were sent; the user name where no parameter has any."""
+    for source in (request.GET, request.POST):
+        for parameter in _HOST_PARAMETERS:
+            if given := [text.strip() for text in source.get(parameter, "").split(",") if text.strip()]:
+                return given
+    user_name, _ = password_in(request) or ("", "")
+    return [user_name] if "." in user_name else []
+
+
+def intents_in(parameters: Mapping[str, str], caller: str) -> Intents:
+    """What is to become of each family; raises NotAnAddress."""
+    if parameters.get("offline", "").lower() == "yes":
+        return {rdtypes.A: Addresses(()), rdtypes.AAAA: Addresses(())}
+    preserved: set[int] = set()
+    empty: set[int] = set()
+    given: dict[int, list[str]] = {}
+    for type_, known in _PARAMETERS_OF.items():
+        for text in (parameters[name] for name in known if name in parameters):
+            items = [item.strip() for item in text.split(",") if item.strip()]
+            if "preserve" in items:
+                preserved.add(type_)
+            if not items:
+                empty.add(type_)
+            for item in items:
+                if item != "preserve":
+                    given.setdefault(_type_of(item), []).append(item)
+    if not given:
+        return {type_: Addresses((caller,)) for type_ in {_type_of(caller)} - preserved}
+    intents = {type_: _intent(items) for type_, items in given.items() if type_ not in preserved}
+    return intents | {type_: Addresses(()) for type_ in empty - given.keys() - preserved}
+
+
+def lines_for(actor: Actor, hosts: Iterable[str], intents: Intents, now: datetime) -> list[str]:
+    """One line per host, in their order; what can be published is, in one publication."""
+    order = [(host, _owner_name(host)) for host in hosts]
+    found = _publish(actor, {name for _, name in order if name is not None}, intents, now)
+    return ["notfqdn" if name is None else found[name] for _, name in order]
+
+
+def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) -> dict[str, str]:
+    """The line of each owner name. One that may not be changed does not keep the others from it."""
+    zones = _zones_of(actor, owners)
+    lines = dict.fromkeys(owners - zones.keys(), "nohost")
+    while zones:
+        try:
+            outcome = direct.publish_wishes(
+                wishes=_wishes(zones, intents), author=actor, channel=Channel.DYNAMIC_UPDATE, now=now
+            )
+        except ZoneError as exc:
+            refused, line = _refused(exc, zones)
+        except ReplicationError:
+            refused, line = set(zones), "dnserr"
+        else:
+            return lines | {name: _line(name, outcome, intents) for name in zones}
+        lines |= dict.fromkeys(refused, line)
+        zones = {name: zone for name, zone in zones.items() if name not in refused}
+    return lines
+
+
+def _wishes(zones: Mapping[str, Zone], intents: Intents) -> list[Wish]:
+    owners: dict[Zone, set[str]] = {}
+    for name, zone in zones.items():
+        owners.setdefault(zone, set()).add(name)
+    return [_wish(zone, frozenset(of_zone), intents) for zone, of_zone in owners.items()]
+
+
+def _wish(zone: Zone, owners: frozenset[str], intents: Intents) -> Wish:
+    def decide(there: There) -> Wanted:
+        keys = [(name, type_) for name in sorted(owners) for type_ in intents]
+        wanted = {key: intents[key[1]].applied(*key, there.get(key)) for key in keys}
+        # A prefix for a host without addresses is no wish at all, and a host without any wish is `nohost`.
+        return {key: rrset for key, rrset in wanted.items() if rrset or isinstance(intents[key[1]], Addresses)}
+
+    return Wish(zone, decide, owners)
+
+
+def _line(name: str, outcome: Outcome, intents: Intents) -> str:
+    if not intents:
+        return "nochg"
+    changed = [change for plan in outcome.plans for change in plan.changes if change.name == name]
+    already_so = [change for plan in outcome.plans for change in plan.already_so if change.name == name]
+    if not changed and not already_so:
+        return "nohost"
+    afters = sorted((change.after for change in (*changed, *already_so) if change.after), key=lambda r: r.type)
+    shown = ",".join(text for rrset in afters for text in rrset.served)
+    return f"{'good' if changed else 'nochg'} {shown}".rstrip()
+
+
+def _refused(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
+    """The owner names that this is about (all of them if it says none), and what is said of them."""
+    about: set[str] = set()
+    line = "dnserr"
+    if isinstance(exc, RightMissing):
+        about, line = {exc.name}, "nohost"
+    elif isinstance(exc, RuleViolations):
+        about = {violation.name for violation in exc.violations}
+    elif isinstance(exc, Unknown):
+        about, line = {name for name, zone in zones.items() if zone.name == exc.name}, "nohost"
+    return about & zones.keys() or set(zones), line
+
+
+def _zones_of(actor: Actor, owners: set[str]) -> dict[str, Zone]:
+    """The zone of each owner name: the one with the longest name that the actor may know about."""
+    around = {name: [name, *ancestors_within(name, names.ROOT)] for name in owners}
+    candidates = {candidate for above in around.values() for candidate in above}
+    found = access.zones_visible_to(actor).filter(name__in=candidates).order_by(Length("name").desc())
+    by_name = {zone.name: zone for zone in found}
+    zones = ((name, next((by_name[a] for a in above if a in by_name), None)) for name, above in around.items())
+    return {name: zone for name, zone in zones if zone is not None}
+
+
+def _owner_name(host: str) -> str | None:
+    try:
+        name = names.parse(host)
+    except BadName:
+        return None
+    return name if len(names.labels(name)) > 1 else None
+
+
+def _intent(items: list[str]) -> Addresses | Prefix:
+    """Addresses count before a prefix: a router sends both when it has both, and the first are its own."""
+    addresses = tuple(str(ip_address(item)) for item in items if "/" not in item)
+    return Addresses(addresses) if addresses else Prefix(ip_network(items[0], strict=False))
+
+
+def _type_of(text: str) -> int:
+    try:
+        address = ip_network(text, strict=False).network_address if "/" in text else ip_address(text)
+    except ValueError as exc:
+        raise NotAnAddress(text) from exc
+    if isinstance(address, IPv6Address) and address.scope_id:
+        raise NotAnAddress(text)
+    return rdtypes.A if address.version == 4 else rdtypes.AAAA
+
+
+def _rrset(host: str, type_: int, now: RRset | None, texts: Iterable[str]) -> RRset | None:
+    wanted = tuple(texts)
+    if not wanted:
+        return None
+    return make(host, type_, now.ttl, wanted, (), now.comment) if now else make(host, type_, TTL, wanted)
+
+
+def _actor(request: HttpRequest) -> Actor | None:
+    _, password = password_in(request) or ("", "")
+    try:
+        return actor_by_secret(
+            secret=password or secret_in(request), address=request.META.get("REMOTE_ADDR"), now=timezone.now()
+        )
+    except BadToken:
+        return None
+
+
+def _has_spent_all(request: HttpRequest, actor: Actor) -> bool:
+    assert actor.token is not None
+    allowance = spend(f"token/{actor.token.pk}", requests_per_minute(actor.token), now=time.time())
+    request.allowance = allowance  # type: ignore[attr-defined]
+    return allowance.exceeded
+
+
+def _caller(request: HttpRequest) -> str:
+    """The address that the request comes from; nothing where a proxy says none."""
+    try:
+        address = ip_address(request.META.get("REMOTE_ADDR", ""))
+    except ValueError:
+        return ""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
+
+
+def _said(*lines: str, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    return HttpResponse("\n".join(lines) + "\n", status=status, content_type="text/plain", headers=headers)

@@ -1,0 +1,237 @@
+"""One DNS message in, the answer out: what the gateway does, without its sockets."""
+
+import logging
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID, uuid5
+
+import dns.edns
+import dns.exception
+import dns.flags
+import dns.message
+import dns.name
+import dns.opcode
+import dns.rcode
+import dns.rdata
+import dns.rdataclass
+import dns.rdatatype
+import dns.rrset
+import dns.update
+from django.db import DatabaseError
+
+from dnspanel.accounts.tokens import requests_per_minute
+from dnspanel.gateway import axfr, discovery
+from dnspanel.gateway.errors import MessageRefused, TsigRefused
+from dnspanel.gateway.limits import Rates
+from dnspanel.gateway.signatures import Signed, Signer, sign_refusal, verify
+from dnspanel.gateway.update import name_of, read_update
+from dnspanel.zones import access, direct
+from dnspanel.zones.direct import Wish
+from dnspanel.zones.errors import Unknown, ZoneError
+from dnspanel.zones.models import Channel
+from replication import rdata, rdtypes
+from replication.errors import ReplicationError
+from replication.rrset import RRset
+
+logger = logging.getLogger(__name__)
+
+HEADER_SIZE = 12
+PAYLOAD = 1232  # what travels over UDP without being cut into pieces
+_TRANSFERS = frozenset({dns.rdatatype.AXFR, dns.rdatatype.IXFR})
+_RETRANSMISSIONS = UUID("a0a1d9a4-0a3f-4f0d-9a54-5a1b7c6f6f2e")
+_rates = Rates()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A message as it came."""
+
+    wire: bytes
+    message: dns.message.Message
+    signed: Signed | None
+    address: str
+    over_tcp: bool
+    now: datetime
+
+    @property
+    def key(self) -> str:
+        """The name of its key, for the log."""
+        return "none" if self.signed is None else str(self.signed.token.tsig_name)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is answered."""
+
+    rcode: dns.rcode.Rcode
+    answer: tuple[RRset, ...] = ()
+    authority: tuple[RRset, ...] = ()
+    why: str = ""
+
+
+def answers(wire: bytes, *, address: str, over_tcp: bool, now: datetime) -> Generator[bytes, None, None]:
+    """The messages that answer this one: none for what is no question, many for a zone transfer."""
+    if len(wire) < HEADER_SIZE or wire[2] & 0x80:  # QR: answering answers would make two servers talk for ever
+        return
+    try:
+        message = dns.message.from_wire(wire, keyring=False, one_rr_per_rrset=True)
+        signed = verify(message, wire, address=address, now=now)
+    except TsigRefused as refusal:
+        logger.info("refused from=%s: %s", address, refusal)
+        bare = _rendered(message, Reply(dns.rcode.NOTAUTH), HEADER_SIZE + PAYLOAD)
+        yield sign_refusal(bare, refusal, now)
+        return
+    except (dns.exception.DNSException, ValueError, OverflowError):
+        yield _without_content(wire, dns.rcode.FORMERR)
+        return
+    except DatabaseError as exc:
+        logger.error("the database does not answer: %s", exc)
+        yield _without_content(wire, dns.rcode.SERVFAIL)
+        return
+    yield from _answers_to(Asked(wire, message, signed, address, over_tcp, now))
+
+
+def _answers_to(asked: Asked) -> Iterator[bytes]:
+    signer = None if asked.signed is None else Signer(asked.signed)
+    try:
+        if _is_transfer(asked):
+            yield from (_signed(wire, signer, asked.now) for wire in _transfer(asked))
+            return
+        reply = _reply(asked)
+    except MessageRefused as exc:
+        reply = Reply(exc.rcode, why=str(exc))
+    except Unknown as exc:
+        reply = Reply(dns.rcode.NOTAUTH, why=str(exc))
+    except (ZoneError, ReplicationError) as exc:
+        reply = Reply(dns.rcode.REFUSED, why=str(exc))
+    except DatabaseError as exc:
+        logger.error("the database does not answer: %s", exc)
+        reply = Reply(dns.rcode.SERVFAIL)
+    if reply.why:
+        logger.info(
+            "refused key=%s from=%s %s: %s", asked.key, asked.address, dns.rcode.to_text(reply.rcode), reply.why
+        )
+    size = _size_for(asked) - (signer.room if signer else 0)
+    yield _signed(_rendered(asked.message, reply, size), signer, asked.now)
+
+
+def _reply(asked: Asked) -> Reply:
+    message = asked.message
+    if message.edns > 0:
+        return Reply(dns.rcode.BADVERS)
+    if isinstance(message, dns.update.UpdateMessage):
+        return _update(asked, message)
+    if message.opcode() == dns.opcode.QUERY:
+        return _lookup(message)
+    return Reply(dns.rcode.NOTIMP)
+
+
+def _update(asked: Asked, message: dns.update.UpdateMessage) -> Reply:
+    """The zone is as the message asks for, by one publication; a retransmission publishes nothing more."""
+    signed = _signature_of(asked)
+    update = read_update(message)
+    zone = access.zone_for_editing(signed.actor, update.zone_name)
+    outcome = direct.publish_wishes(
+        wishes=[Wish(zone, update.decide, update.names)],
+        author=signed.actor,
+        channel=Channel.DYNAMIC_UPDATE,
+        now=asked.now,
+        form_id=uuid5(_RETRANSMISSIONS, f"{signed.token.pk}:{message.id}:{signed.tsig.mac.hex()}"),
+    )
+    sequence = outcome.publication.sequence if outcome.publication else None
+    logger.info(
+        "updated zone=%s key=%s from=%s acts=%d sequence=%s",
+        zone.name, asked.key, asked.address, len(update.acts), sequence or "unchanged",
+    )  # fmt: skip
+    return Reply(dns.rcode.NOERROR)
+
+
+def _lookup(message: dns.message.Message) -> Reply:
+    """The SOA or NS of a zone; for a name inside of one, its SOA as the authority."""
+    if len(message.question) != 1:
+        raise MessageRefused(dns.rcode.FORMERR, "not one question")
+    question = message.question[0]
+    if question.rdclass != dns.rdataclass.IN or question.rdtype not in (rdtypes.SOA, rdtypes.NS):
+        raise MessageRefused(dns.rcode.REFUSED, "only the SOA and NS of zones are answered here")
+    name = name_of(question.name)
+    zone = discovery.zone_around(name)
+    apex = {} if zone is None else discovery.apex_of(zone)
+    if zone is None or rdtypes.SOA not in apex:
+        raise MessageRefused(dns.rcode.REFUSED, f"{name} is in no zone of this panel")
+    found = apex.get(int(question.rdtype)) if name == zone.name else None
+    return Reply(dns.rcode.NOERROR, (found,)) if found else Reply(dns.rcode.NOERROR, (), (apex[rdtypes.SOA],))
+
+
+def _is_transfer(asked: Asked) -> bool:
+    message = asked.message
+    is_query = message.opcode() == dns.opcode.QUERY and len(message.question) == 1
+    return is_query and message.edns <= 0 and message.question[0].rdtype in _TRANSFERS
+
+
+def _transfer(asked: Asked) -> Iterator[bytes]:
+    """The zone, to a key that may read it; a question for the changes is answered with all of it (RFC 1995)."""
+    question = asked.message.question[0]
+    if not asked.over_tcp or question.rdclass != dns.rdataclass.IN:
+        raise MessageRefused(dns.rcode.REFUSED, "zones are transferred over TCP")
+    actor = _signature_of(asked).actor
+    zone = access.zone_for_reading(actor, name_of(question.name))
+    with axfr.a_turn():
+        count = 0
+        sight = access.sight_of(actor, zone)
+        for wire in axfr.messages(zone, sight, id=asked.message.id, qtype=int(question.rdtype)):
+            count += 1
+            yield wire
+    logger.info("transferred zone=%s key=%s to=%s messages=%d", zone.name, asked.key, asked.address, count)
+
+
+def _signature_of(asked: Asked) -> Signed:
+    """Who signed the message; raises MessageRefused when nobody did, or this key too many."""
+    if asked.signed is None:
+        raise MessageRefused(dns.rcode.REFUSED, "this needs a TSIG key")
+    limit = requests_per_minute(asked.signed.token)
+    key, now = asked.signed.token.pk, asked.now.timestamp()
+    if not _rates.allows(key, now=now, per_second=limit / 60, burst=limit):
+        raise MessageRefused(dns.rcode.REFUSED, f"more than {limit} messages in a minute")
+    return asked.signed
+
+
+# From and to bytes
+
+
+def _rendered(query: dns.message.Message, reply: Reply, size: int) -> bytes:
+    response = dns.message.make_response(query, our_payload=PAYLOAD)
+    response.set_rcode(reply.rcode)
+    if reply.answer or reply.authority:
+        response.flags |= dns.flags.AA
+    if query.edns >= 0 and reply.why:
+        # RFC 8914: dig and kdig show it, and it saves somebody an hour.
+        response.use_edns(payload=PAYLOAD, options=[dns.edns.EDEOption(dns.edns.EDECode.PROHIBITED, reply.why[:200])])
+        response.set_rcode(reply.rcode)
+    response.answer = [_shown(rrset) for rrset in reply.answer]
+    response.authority = [_shown(rrset) for rrset in reply.authority]
+    return response.to_wire(max_size=size, prefer_truncation=True)
+
+
+def _shown(rrset: RRset) -> dns.rrset.RRset:
+    found = dns.rrset.RRset(dns.name.from_text(rrset.name), dns.rdataclass.IN, dns.rdatatype.RdataType.make(rrset.type))
+    for text in rrset.served:
+        wire = rdata.to_wire(rrset.type, text)
+        found.add(dns.rdata.from_wire(dns.rdataclass.IN, found.rdtype, wire, 0, len(wire)), rrset.ttl)
+    return found
+
+
+def _signed(wire: bytes, signer: Signer | None, now: datetime) -> bytes:
+    return wire if signer is None else signer.sign(wire, now)
+
+
+def _size_for(asked: Asked) -> int:
+    if asked.over_tcp:
+        return 65535
+    return min(max(asked.message.payload, 512), PAYLOAD) if asked.message.edns >= 0 else 512
+
+
+def _without_content(wire: bytes, rcode: dns.rcode.Rcode) -> bytes:
+    """A header, which is all of the question that can be trusted."""
+    opcode_and_rd = wire[2] & 0x79
+    return wire[:2] + bytes((0x80 | opcode_and_rd, int(rcode))) + bytes(8)

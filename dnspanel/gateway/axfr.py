@@ -1,0 +1,93 @@
+"""AXFR (RFC 5936): a whole zone from PostgreSQL as DNS messages, as it was at one moment.
+
+Records are written into the messages without dnspython: its renderer would
+take minutes for a zone of a million records. Each owner name ends in a
+pointer to the question, which every message repeats.
+"""
+
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dns.flags
+import dns.opcode
+import dns.rcode
+from django.db import connection, transaction
+
+from dnspanel.gateway.errors import MessageRefused
+from dnspanel.zones.access import Sight
+from dnspanel.zones.errors import Unknown
+from dnspanel.zones.models import Zone
+from replication import names, rdata, rdtypes
+
+MAX_AT_ONCE = 4
+# A message could have 65535 bytes; smaller ones let the reader begin sooner.
+MESSAGE_SIZE = 32_000
+_FETCH = 2000
+_HEADER = struct.Struct(">HHHHHH")
+_QUESTION = struct.Struct(">HH")
+_RECORD = struct.Struct(">HHIH")
+_TO_QUESTION = b"\xc0\x0c"
+_IN = 1
+
+_SELECT = "SELECT name, type, ttl, rdata, disabled FROM zones_rrset WHERE zone_id = %s"
+_SOA = f"{_SELECT} AND name = %s AND type = {rdtypes.SOA}"
+_OTHERS = f"{_SELECT} AND type <> {rdtypes.SOA} ORDER BY owner_key, type"
+
+_at_once = threading.BoundedSemaphore(MAX_AT_ONCE)
+
+
+@contextmanager
+def a_turn() -> Iterator[None]:
+    """One of the few transfers that may run at once; raises MessageRefused."""
+    if not _at_once.acquire(blocking=False):
+        raise MessageRefused(dns.rcode.SERVFAIL, "too many transfers at once")
+    try:
+        yield
+    finally:
+        _at_once.release()
+
+
+def messages(zone: Zone, sees: Sight | None, *, id: int, qtype: int) -> Iterator[bytes]:
+    """The messages of the transfer, unsigned; raises Unknown for a zone that is gone."""
+    question = names.to_wire(zone.name) + _QUESTION.pack(qtype, _IN)
+    flags = dns.flags.QR | dns.flags.AA | dns.opcode.to_flags(dns.opcode.QUERY)
+    waiting: list[bytes] = []
+    size = 0
+    for record in _records(zone, sees):
+        if waiting and size + len(record) > MESSAGE_SIZE:
+            yield _HEADER.pack(id, flags, 1, len(waiting), 0, 0) + question + b"".join(waiting)
+            waiting, size = [], 0
+        waiting.append(record)
+        size += len(record)
+    yield _HEADER.pack(id, flags, 1, len(waiting), 0, 0) + question + b"".join(waiting)
+
+
+def _records(zone: Zone, sees: Sight | None) -> Iterator[bytes]:
+    """Every record that is served and seen, the SOA first and last."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            # Both queries see one state of the zone, whoever publishes meanwhile.
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute(_SOA, [zone.pk, zone.name])
+            soa = [record for row in cursor.fetchall() for record in _of_row(row, zone.name)]
+        if not soa:
+            raise Unknown(zone.name)
+        yield soa[0]
+        with connection.chunked_cursor() as cursor:
+            cursor.execute(_OTHERS, [zone.pk])
+            while rows := cursor.fetchmany(_FETCH):
+                for row in rows:
+                    if sees is None or sees(row[0], row[1]):
+                        yield from _of_row(row, zone.name)
+        yield soa[0]
+
+
+def _of_row(row: tuple[str, int, int, list[str], list[str]], zone_name: str) -> Iterator[bytes]:
+    name, type_, ttl, texts, disabled = row
+    owner = names.to_wire(name)[: -len(names.to_wire(zone_name))] + _TO_QUESTION
+    for text in texts:
+        if text not in disabled:
+            wire = rdata.to_wire(type_, text)
+            yield owner + _RECORD.pack(type_, _IN, ttl, len(wire)) + wire

@@ -1,0 +1,26 @@
+"""Which zone a name belongs to: what a client has to ask before it can update.
+
+Unsigned questions are answered as well, because nsupdate and every ACME
+client ask this way. They learn the SOA and NS of a zone, which its name
+servers tell everybody, and nothing else.
+"""
+
+from django.db.models.functions import Length
+
+from dnspanel.zones import store_rrsets
+from dnspanel.zones.models import Zone
+from dnspanel.zones.rules import ancestors_within
+from replication import names, rdtypes
+from replication.rrset import RRset
+
+
+def zone_around(name: str) -> Zone | None:
+    """The zone with the longest name that this name lies in."""
+    candidates = [name, *ancestors_within(name, names.ROOT)]
+    return Zone.objects.filter(name__in=candidates, deleted_at=None).order_by(Length("name").desc()).first()
+
+
+def apex_of(zone: Zone) -> dict[int, RRset]:
+    """The SOA and NS of a zone, by type."""
+    there = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
+    return {type_: rrset for (_, type_), rrset in there.items() if type_ in (rdtypes.SOA, rdtypes.NS)}

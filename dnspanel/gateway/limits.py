@@ -1,0 +1,26 @@
+"""How much one address or one key may ask in a second: a leaky bucket each."""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from threading import Lock
+
+
+class Rates:
+    """Counts by key, for any number of threads; of the keys that were not heard of for long, it forgets the oldest."""
+
+    def __init__(self, *, most_keys: int = 10_000) -> None:
+        self._most_keys = most_keys
+        # How full the bucket of a key was, and when; the longest unused first.
+        self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+        self._lock = Lock()
+
+    def allows(self, key: Hashable, *, now: float, per_second: float, burst: int) -> bool:
+        """Count one more; whether that is within the rate. What is refused fills nothing."""
+        with self._lock:
+            level, then = self._buckets.pop(key, (0.0, now))
+            level = max(0.0, level - (now - then) * per_second)
+            allowed = level + 1 <= burst
+            self._buckets[key] = (level + 1 if allowed else level, now)
+            if len(self._buckets) > self._most_keys:
+                self._buckets.popitem(last=False)
+        return allowed

@@ -1,0 +1,32 @@
+"""The process that speaks DNS UPDATE."""
+
+import asyncio
+import signal
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from dnspanel.gateway.server import Gateway
+
+
+class Command(BaseCommand):
+    help = "Takes DNS UPDATE (RFC 2136) and AXFR with TSIG at PANEL_UPDATE_HOST and PANEL_UPDATE_PORT, until stopped."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        asyncio.run(listen(settings.UPDATE_HOST, settings.UPDATE_PORT))
+
+
+async def listen(host: str, port: int) -> None:
+    """Listen until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    gateway = Gateway(host, port, clock=timezone.now)
+    try:
+        await gateway.start()
+    except OSError as exc:
+        raise CommandError(f"Cannot listen on {host} port {port}: {exc.strerror or exc}.") from exc
+    await stop.wait()
+    await gateway.stop()

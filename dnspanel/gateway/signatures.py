@@ -1,0 +1,146 @@
+"""TSIG (RFC 8945): who signed a message, and the signatures of what is said in answer.
+
+The keys are looked up in PostgreSQL for every message, so a revoked one is
+dead at once. dnspython computes; the time is an argument.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rdataclass
+import dns.rdatatype
+import dns.tsig
+import dns.wire
+from dns.rdtypes.ANY.TSIG import TSIG
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.errors import BadToken
+from dnspanel.accounts.models import Token, TokenKind
+from dnspanel.accounts.tokens import actor_by_token, tsig_secret
+from dnspanel.gateway.errors import TsigRefused
+from replication import names
+from replication.errors import BadName
+
+FUDGE = 300
+_OFFICIAL_NAMES = {"hmac-md5": dns.tsig.HMAC_MD5}
+_HEADER = struct.Struct(">HHHHHH")
+_RECORD = struct.Struct(">HHIH")
+# dnspython says no types here.
+_validate: Callable[..., object] = dns.tsig.validate
+_sign: Callable[..., tuple[TSIG, Any]] = dns.tsig.sign
+_make: Callable[..., TSIG] = TSIG
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """Who signed a message, and with what."""
+
+    actor: Actor
+    token: Token
+    key: dns.tsig.Key
+    tsig: TSIG
+
+
+def verify(message: dns.message.Message, wire: bytes, *, address: str, now: datetime) -> Signed | None:
+    """Who signed this message; None when nobody did. Raises TsigRefused."""
+    if message.tsig is None:
+        return None
+    tsig = message.tsig[0]
+    assert isinstance(tsig, TSIG)
+    owner = message.tsig.name
+    token = _token(owner)
+    if token is None:
+        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text())
+    algorithm = _OFFICIAL_NAMES.get(token.tsig_algorithm) or dns.name.from_text(token.tsig_algorithm)
+    key = dns.tsig.Key(owner, tsig_secret(token), algorithm)
+    try:
+        _validate(wire, key, owner, tsig, int(now.timestamp()), b"", _start_of_last_record(wire))
+        actor = actor_by_token(token=token, address=address, now=now)
+    except dns.tsig.BadTime as exc:
+        raise TsigRefused(dns.rcode.BADTIME, tsig, owner.to_text(), key) from exc
+    except dns.tsig.BadSignature as exc:
+        raise TsigRefused(dns.rcode.BADSIG, tsig, owner.to_text()) from exc
+    except (dns.tsig.BadAlgorithm, BadToken) as exc:
+        # Which of its faults a key has is not for who tries it.
+        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text()) from exc
+    except dns.tsig.PeerError as exc:
+        raise ValueError("a request with the error of an answer") from exc
+    return Signed(actor, token, key, tsig)
+
+
+class Signer:
+    """Signs the messages of one answer; each signature covers the one before it."""
+
+    def __init__(self, signed: Signed) -> None:
+        self._key, self._request = signed.key, signed.tsig
+        self._context: Any = None
+
+    def sign(self, wire: bytes, now: datetime) -> bytes:
+        """The message with its signature."""
+        template = _template(self._request, now)
+        tsig, self._context = _sign(
+            wire, self._key, template, int(now.timestamp()), self._request.mac, self._context, True
+        )
+        return with_tsig(wire, self._key.name, tsig)
+
+    @property
+    def room(self) -> int:
+        """How many bytes a signature adds to a message at most."""
+        fixed = 10 + 6 + 2 + 2 + 2 + 2 + 2
+        return len(self._key.name.to_wire() or b"") + fixed + 64 + len(self._key.algorithm.to_wire() or b"")
+
+
+def sign_refusal(wire: bytes, refusal: TsigRefused, now: datetime) -> bytes:
+    """The answer to a message whose signature proves nothing; signed only to tell a known key our time."""
+    request = refusal.tsig
+    owner = dns.name.from_text(refusal.owner)
+    if refusal.key is None:
+        return with_tsig(wire, owner, _template(request, now, error=refusal.error))
+    clock = int(now.timestamp()).to_bytes(6, "big")
+    template = _template(request, now, error=refusal.error, other=clock)
+    tsig, _ = _sign(wire, refusal.key, template, request.time_signed, request.mac)
+    return with_tsig(wire, owner, tsig)
+
+
+def with_tsig(wire: bytes, owner: dns.name.Name, tsig: TSIG) -> bytes:
+    """The message with this record at its end."""
+    rdata = tsig.to_wire() or b""
+    id, flags, *counts, additional = _HEADER.unpack_from(wire)
+    header = _HEADER.pack(id, flags, *counts, additional + 1)
+    record = _RECORD.pack(dns.rdatatype.TSIG, dns.rdataclass.ANY, 0, len(rdata))
+    return header + wire[_HEADER.size :] + (owner.to_wire() or b"") + record + rdata
+
+
+def _template(request: TSIG, now: datetime, *, error: int = 0, other: bytes = b"") -> TSIG:
+    return _make(
+        dns.rdataclass.ANY, dns.rdatatype.TSIG, request.algorithm, int(now.timestamp()), FUDGE, b"",
+        request.original_id, error, other,
+    )  # fmt: skip
+
+
+def _token(owner: dns.name.Name) -> Token | None:
+    try:
+        name = names.from_wire(owner.to_wire() or b"")
+    except BadName:
+        return None
+    return Token.objects.select_related("owner").filter(kind=TokenKind.TSIG, tsig_name=name).first()
+
+
+def _start_of_last_record(wire: bytes) -> int:
+    """Where the TSIG begins in a message that was parsed before: it has to be the last record."""
+    parser = dns.wire.Parser(wire)
+    _, _, questions, *counts = parser.get_struct("!HHHHHH")
+    for _ in range(questions):
+        parser.get_name(decompress=True)
+        parser.get_bytes(4)
+    for _ in range(sum(counts) - 1):
+        parser.get_name(decompress=True)
+        *_, length = parser.get_struct("!HHIH")
+        parser.get_bytes(length)
+    return parser.current

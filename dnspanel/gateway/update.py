@@ -1,0 +1,258 @@
+"""What a DNS UPDATE asks for (RFC 2136), and what that makes of a zone. Pure.
+
+Prerequisites and updates are about what DNS shows: records that are kept but
+not served are not there for them. So a prerequisite tells nobody more than a
+question to a name server would, and needs no right of its own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import dns.name
+import dns.rcode
+import dns.rdataclass
+import dns.rdatatype
+import dns.rrset
+import dns.update
+
+from dnspanel.gateway.errors import MessageRefused
+from dnspanel.zones import soa
+from dnspanel.zones.direct import There, Wanted
+from dnspanel.zones.merge import Key
+from replication import names, rdata, rdtypes
+from replication.rrset import RRset, make
+
+ANY = int(dns.rdatatype.ANY)
+_APEX_KEEPS = frozenset({rdtypes.SOA, rdtypes.NS})
+# A name has one of these; adding another one replaces it.
+_SINGLE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA})
+
+
+@dataclass(frozen=True, slots=True)
+class Prerequisite:
+    """A name (type ANY) or RRset that must be in use, or must not."""
+
+    name: str
+    type: int
+    in_use: bool
+
+    def refuse(self, there: Mapping[str, "_Name"]) -> None:
+        """Nothing, or MessageRefused by the rcode of RFC 2136 3.2.5."""
+        found = there[self.name].is_in_use(self.type)
+        if found == self.in_use:
+            return
+        if self.type == ANY:
+            rcode = dns.rcode.NXDOMAIN if self.in_use else dns.rcode.YXDOMAIN
+            raise MessageRefused(rcode, f"{self.name} {'has no records' if self.in_use else 'has records'}")
+        rcode = dns.rcode.NXRRSET if self.in_use else dns.rcode.YXRRSET
+        what = f"{rdata.type_to_text(self.type)} {self.name}"
+        raise MessageRefused(rcode, f"{what} {'does not exist' if self.in_use else 'exists'}")
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """A record is there, with this TTL for all of its RRset."""
+
+    name: str
+    type: int
+    ttl: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRRset:
+    """No RRset of the type is at the name; type ANY: none at all."""
+
+    name: str
+    type: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRecord:
+    """The record is not there."""
+
+    name: str
+    type: int
+    text: str
+
+
+Act = Add | DeleteRRset | DeleteRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One UPDATE message, read and checked for form."""
+
+    zone_name: str
+    prerequisites: tuple[Prerequisite, ...]
+    values: Mapping[Key, frozenset[str]]  # RRsets that must be exactly these
+    acts: tuple[Act, ...]
+
+    @property
+    def names(self) -> set[str]:
+        """The owner names that `decide` has to see."""
+        asked = {prerequisite.name for prerequisite in self.prerequisites} | {name for name, _ in self.values}
+        return asked | {act.name for act in self.acts}
+
+    def decide(self, there: There) -> Wanted:
+        """The RRsets that become different; raises MessageRefused for a prerequisite that does not hold."""
+        by_name = {name: _Name() for name in self.names}
+        for (name, type_), rrset in there.items():
+            by_name[name].rrsets[type_] = _Values(rrset.ttl, dict.fromkeys(rrset.rdata), rrset.disabled, rrset.comment)
+        self._refuse_unmet(by_name)
+        for act in self.acts:
+            _carry_out(act, by_name[act.name], is_apex=act.name == self.zone_name)
+        keys = {(name, type_) for name, at in by_name.items() for type_ in at.touched}
+        after = {key: by_name[key[0]].rrset(*key) for key in keys}
+        return {key: rrset for key, rrset in after.items() if rrset != there.get(key)}
+
+    def _refuse_unmet(self, by_name: Mapping[str, "_Name"]) -> None:
+        for prerequisite in self.prerequisites:
+            prerequisite.refuse(by_name)
+        for (name, type_), texts in self.values.items():
+            if by_name[name].served(type_) != texts:
+                why = f"{rdata.type_to_text(type_)} {name} has other values"
+                raise MessageRefused(dns.rcode.NXRRSET, why)
+
+
+@dataclass(slots=True)
+class _Values:
+    """An RRset while it is changed."""
+
+    ttl: int
+    texts: dict[str, None]
+    disabled: tuple[str, ...] = ()
+    comment: str = ""
+
+
+@dataclass(slots=True)
+class _Name:
+    """The RRsets at one owner name while they are changed."""
+
+    rrsets: dict[int, _Values] = field(default_factory=dict)
+    touched: set[int] = field(default_factory=set)
+
+    def served(self, type_: int) -> set[str]:
+        values = self.rrsets.get(type_)
+        return set() if values is None else values.texts.keys() - set(values.disabled)
+
+    def is_in_use(self, type_: int) -> bool:
+        return any(self.served(each) for each in (self.rrsets if type_ == ANY else (type_,)))
+
+    def rrset(self, name: str, type_: int) -> RRset | None:
+        values = self.rrsets.get(type_)
+        if values is None or not values.texts:
+            return None
+        disabled = [text for text in values.disabled if text in values.texts]
+        return make(name, type_, values.ttl, values.texts, disabled, values.comment)
+
+
+def read_update(message: dns.update.UpdateMessage) -> Update:
+    """What the message asks for; raises MessageRefused by RFC 2136 3.1 to 3.4.1, and BadName or BadRdata."""
+    if len(message.zone) != 1:
+        raise MessageRefused(dns.rcode.FORMERR, "an UPDATE is about one zone")
+    if message.zone[0].rdclass != dns.rdataclass.IN:
+        raise MessageRefused(dns.rcode.NOTAUTH, "only class IN is here")
+    zone_name = name_of(message.zone[0].name)
+    prerequisites = []
+    values: dict[Key, set[str]] = {}
+    for rrset in message.prerequisite:
+        name, type_ = _inside(rrset, zone_name), int(rrset.rdtype)
+        if rrset.deleting is not None:
+            _refuse_meta_type(type_, unless_any=True)
+            prerequisites.append(Prerequisite(name, type_, rrset.deleting == dns.rdataclass.ANY))
+        else:
+            _refuse_form(rrset, has_ttl=False)
+            values.setdefault((name, type_), set()).add(_text(rrset))
+    acts = tuple(_act(rrset, zone_name) for rrset in message.update)
+    wanted = {key: frozenset(texts) for key, texts in values.items()}
+    return Update(zone_name, tuple(prerequisites), wanted, acts)
+
+
+def name_of(name: dns.name.Name) -> str:
+    """The canonical name of one that dnspython read; raises BadName."""
+    return names.from_wire(name.to_wire() or b"")
+
+
+def _act(rrset: dns.rrset.RRset, zone_name: str) -> Act:
+    name, type_ = _inside(rrset, zone_name), int(rrset.rdtype)
+    if rrset.deleting == dns.rdataclass.ANY:
+        _refuse_meta_type(type_, unless_any=True)
+        return DeleteRRset(name, type_)
+    if rrset.deleting == dns.rdataclass.NONE:
+        _refuse_form(rrset, has_ttl=False)
+        return DeleteRecord(name, type_, _text(rrset))
+    _refuse_form(rrset, has_ttl=True)
+    rdata.check_type(type_)
+    return Add(name, type_, rrset.ttl, _text(rrset))
+
+
+def _inside(rrset: dns.rrset.RRset, zone_name: str) -> str:
+    name = name_of(rrset.name)
+    if not names.is_within(name, zone_name):
+        raise MessageRefused(dns.rcode.NOTZONE, f"{name} is not inside {zone_name}")
+    return name
+
+
+def _refuse_form(rrset: dns.rrset.RRset, *, has_ttl: bool) -> None:
+    if rrset.rdclass != dns.rdataclass.IN:
+        raise MessageRefused(dns.rcode.FORMERR, "a record of another class than its zone")
+    if rrset.ttl and not has_ttl:
+        raise MessageRefused(dns.rcode.FORMERR, "a TTL where there has to be none")
+    _refuse_meta_type(int(rrset.rdtype))
+
+
+def _refuse_meta_type(type_: int, *, unless_any: bool = False) -> None:
+    is_meta = dns.rdatatype.is_metatype(dns.rdatatype.RdataType.make(type_))
+    if is_meta and not (unless_any and type_ == ANY):
+        raise MessageRefused(dns.rcode.FORMERR, f"{rdata.type_to_text(type_)} is no type of records")
+
+
+def _text(rrset: dns.rrset.RRset) -> str:
+    return rdata.from_wire(int(rrset.rdtype), rrset[0].to_digestable())
+
+
+def _carry_out(act: Act, at: _Name, *, is_apex: bool) -> None:
+    match act:
+        case Add():
+            _add(act, at, is_apex=is_apex)
+        case DeleteRecord():
+            _delete_record(act, at, is_apex=is_apex)
+        case DeleteRRset():
+            gone = [act.type] if act.type != ANY else list(at.rrsets)
+            for type_ in gone:
+                if not (is_apex and type_ in _APEX_KEEPS):
+                    at.rrsets.pop(type_, None)
+                    at.touched.add(type_)
+
+
+def _add(act: Add, at: _Name, *, is_apex: bool) -> None:
+    """RFC 2136 3.4.2.2: what cannot stand beside what is there is ignored without a word."""
+    if act.type == rdtypes.SOA and not (is_apex and _is_newer_soa(act, at)):
+        return
+    others = [type_ for type_ in at.rrsets if type_ != rdtypes.CNAME and at.is_in_use(type_)]
+    if (act.type == rdtypes.CNAME and others) or (act.type != rdtypes.CNAME and at.is_in_use(rdtypes.CNAME)):
+        return
+    values = at.rrsets.setdefault(act.type, _Values(act.ttl, {}))
+    values.ttl = act.ttl
+    if act.type in _SINGLE:
+        values.texts.clear()
+    values.texts[act.text] = None
+    values.disabled = tuple(text for text in values.disabled if text != act.text)
+    at.touched.add(act.type)
+
+
+def _is_newer_soa(act: Add, at: _Name) -> bool:
+    now = at.rrset(act.name, rdtypes.SOA)
+    return now is not None and soa.serial_of(now) < soa.serial_of(make(act.name, act.type, act.ttl, [act.text]))
+
+
+def _delete_record(act: DeleteRecord, at: _Name, *, is_apex: bool) -> None:
+    """RFC 2136 3.4.2.4: the SOA and the last NS of a zone stay."""
+    served = at.served(act.type)
+    if act.text not in served or act.type == rdtypes.SOA:
+        return
+    if is_apex and act.type == rdtypes.NS and len(served) == 1:
+        return
+    del at.rrsets[act.type].texts[act.text]
+    at.touched.add(act.type)

@@ -1,0 +1,331 @@
+"""One message in, the answer out: rights, history, retransmissions, discovery, garbage."""
+
+import logging
+import random
+from datetime import timedelta
+
+import dns.edns
+import dns.flags
+import dns.message
+import dns.opcode
+import dns.rcode
+import dns.rdatatype
+import dns.tsig
+import dns.update
+import pytest
+from django.db import DatabaseError
+
+from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.models import Role, User
+from dnspanel.gateway import answers as module
+from dnspanel.zones import store_rrsets
+from dnspanel.zones.models import Channel, Publication, Zone
+from replication import rdtypes
+from tests.dnspanel.gateway.conftest import Key, MakeKey, said
+from tests.dnspanel.zones.conftest import MakeZone
+from tests.people import NOW, make_person
+
+LATER = NOW + timedelta(seconds=1)
+
+
+def adds(*addresses: str, name: str = "new", zone: str = "example.test.") -> dns.update.UpdateMessage:
+    message = dns.update.UpdateMessage(zone)
+    for address in addresses or ("192.0.2.77",):
+        message.add(name, 60, "A", address)
+    return message
+
+
+def holds(zone: Zone, name: str, type_: int = rdtypes.A) -> tuple[str, ...]:
+    rrset = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {name})})[zone.pk].get((name, type_))
+    return () if rrset is None else rrset.rdata
+
+
+def rcode_of(message: dns.message.Message) -> str:
+    return dns.rcode.to_text(message.rcode())
+
+
+def unsigned(message: dns.message.Message, **how: object) -> dns.message.Message:
+    (reply,) = said(message.to_wire(), **how)
+    return dns.message.from_wire(reply)
+
+
+# UPDATE
+
+
+def test_an_update_is_one_publication_with_history_and_the_key_as_its_author(zone: Zone, key: Key, alice: User) -> None:
+    reply = key.ask(adds("192.0.2.77", "192.0.2.78"))
+    assert (rcode_of(reply), reply.had_tsig) == ("NOERROR", True)
+    assert holds(zone, "new.example.test.") == ("192.0.2.77", "192.0.2.78")
+    publication = Publication.objects.latest("sequence")
+    assert (publication.channel, publication.author, publication.token) == (Channel.DYNAMIC_UPDATE, alice, key.token)
+    zone.refresh_from_db()
+    assert (zone.revision, zone.sequence) == (2, publication.sequence)
+
+
+def test_an_update_that_changes_nothing_publishes_nothing(zone: Zone, key: Key) -> None:
+    message = dns.update.UpdateMessage("example.test.")
+    message.add("www", 300, "A", "192.0.2.1")
+    message.delete("nothing")
+    assert rcode_of(key.ask(message)) == "NOERROR"
+    assert Publication.objects.count() == 1
+
+
+def test_a_retransmission_is_carried_out_once(zone: Zone, key: Key) -> None:
+    message = adds()
+    message.absent("new")  # would not hold any more
+    wire = key.sign(message)
+    for now in (NOW, LATER):
+        (reply,) = said(wire, now=now)
+        assert rcode_of(key.read(reply, message, now=now)) == "NOERROR"
+    assert Publication.objects.count() == 2
+
+
+def test_a_retransmission_does_not_bring_back_what_was_deleted_meanwhile(zone: Zone, key: Key) -> None:
+    wire = key.sign(adds())
+    said(wire)
+    gone = dns.update.UpdateMessage("example.test.")
+    gone.delete("new")
+    assert rcode_of(key.ask(gone)) == "NOERROR"
+    said(wire, now=LATER)
+    assert holds(zone, "new.example.test.") == ()
+
+
+def test_the_same_wish_in_another_message_is_carried_out_again(zone: Zone, key: Key) -> None:
+    for expected in ("NOERROR", "YXDOMAIN"):
+        message = adds()
+        message.absent("new")
+        assert rcode_of(key.ask(message)) == expected
+
+
+def test_a_prerequisite_that_does_not_hold_leaves_everything_as_it_is(zone: Zone, key: Key) -> None:
+    message = adds()
+    message.present("www", "A", "192.0.2.99")
+    assert rcode_of(key.ask(message)) == "NXRRSET"
+    assert holds(zone, "new.example.test.") == ()
+
+
+def test_without_a_signature_nothing_is_changed(zone: Zone) -> None:
+    assert rcode_of(unsigned(adds())) == "REFUSED"
+    assert rcode_of(unsigned(adds(zone="nowhere.test."))) == "REFUSED"
+    assert Publication.objects.count() == 1
+
+
+def test_a_zone_that_is_not_there_or_not_to_be_known_is_notauth(make_zone: MakeZone, make_key: MakeKey) -> None:
+    mine = make_zone()
+    make_zone(name="other.test.")
+    key = make_key(scope=(Grant(RECORD_RIGHTS | {Right.READ}, zones=frozenset({mine.pk})),))
+    for name in ("other.test.", "nowhere.test.", "www.example.test."):
+        assert rcode_of(key.ask(adds(zone=name))) == "NOTAUTH"
+    assert rcode_of(key.ask(adds())) == "NOERROR"
+
+
+def test_an_acme_key_changes_its_txt_and_nothing_else(zone: Zone, make_key: MakeKey) -> None:
+    scope = Grant(
+        RECORD_RIGHTS | {Right.READ}, zones=frozenset({zone.pk}), names=("_acme-challenge.www",),
+        types=frozenset({rdtypes.TXT}),
+    )  # fmt: skip
+    key = make_key(scope=(scope,))
+    message = dns.update.UpdateMessage("example.test.")
+    message.add("_acme-challenge.www", 60, "TXT", "proof")
+    assert rcode_of(key.ask(message)) == "NOERROR"
+    message.add("www", 60, "A", "192.0.2.66")
+    message.delete("_acme-challenge.www", "TXT", "proof")
+    assert rcode_of(key.ask(message)) == "REFUSED"
+    assert holds(zone, "_acme-challenge.www.example.test.", rdtypes.TXT) == ('"proof"',)
+    assert holds(zone, "www.example.test.") == ("192.0.2.1", "192.0.2.2")
+
+
+def test_a_key_never_may_more_than_its_owner_does_now(zone: Zone, make_key: MakeKey, alice: User) -> None:
+    editor = make_person("erin", Role.EDITOR)
+    key = make_key(owner=editor)
+    assert rcode_of(key.ask(adds())) == "NOERROR"
+    User.objects.filter(pk=editor.pk).update(role=Role.READER)
+    assert rcode_of(key.ask(adds("192.0.2.80"))) == "REFUSED"
+    User.objects.filter(pk=editor.pk).update(role=Role.MEMBER)
+    assert rcode_of(key.ask(adds("192.0.2.81"))) == "NOTAUTH"
+    User.objects.filter(pk=editor.pk).update(is_active=False)
+    (reply,) = said(key.sign(adds("192.0.2.82")))
+    assert dns.message.from_wire(reply, keyring=False).tsig_error == dns.rcode.BADKEY
+
+
+def test_what_would_break_the_zone_is_refused(zone: Zone, key: Key) -> None:
+    message = dns.update.UpdateMessage("example.test.")
+    message.add("@", 60, "DNAME", "other.test.")
+    assert rcode_of(key.ask(message)) == "REFUSED"
+    assert Publication.objects.count() == 1
+
+
+def test_a_refusal_is_explained_to_who_speaks_edns(zone: Zone, key: Key) -> None:
+    message = adds()
+    message.absent("www")
+    message.use_edns(0)
+    (option,) = key.ask(message).options
+    assert isinstance(option, dns.edns.EDEOption)
+    assert option.text == "www.example.test. has records"
+
+
+def test_a_key_may_send_so_many_messages_in_a_minute(zone: Zone, make_key: MakeKey) -> None:
+    key = make_key("slow.test.", requests_per_minute=2)
+    assert [rcode_of(key.ask(adds(f"192.0.2.{n}"))) for n in (1, 2, 3)] == ["NOERROR", "NOERROR", "REFUSED"]
+    after = NOW + timedelta(minutes=1)
+    assert rcode_of(key.ask(adds("192.0.2.4"), at=after, now=after)) == "NOERROR"
+
+
+def test_a_bad_signature_is_notauth_and_changes_nothing(zone: Zone, key: Key, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "dnspanel")
+    key.tsig = dns.tsig.Key("key.test.", b"guessed")
+    (reply,) = said(key.sign(adds()))
+    found = dns.message.from_wire(reply, keyring=False)
+    assert (rcode_of(found), found.tsig_error) == ("NOTAUTH", dns.rcode.BADSIG)
+    assert Publication.objects.count() == 1
+    assert "refused from=192.0.2.53: BADSIG for the key key.test." in caplog.text
+
+
+def test_an_update_is_one_line_in_the_log_without_any_rdata(
+    zone: Zone, key: Key, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "dnspanel")
+    key.ask(adds())
+    assert caplog.messages == ["updated zone=example.test. key=key.test. from=192.0.2.53 acts=1 sequence=2"]
+
+
+def test_a_database_that_is_away_is_servfail(zone: Zone, key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(**_: object) -> None:
+        raise DatabaseError("away")
+
+    monkeypatch.setattr(module.direct, "publish_wishes", fails)
+    assert rcode_of(key.ask(adds())) == "SERVFAIL"
+    monkeypatch.setattr(module, "verify", lambda *_, **__: fails())
+    (reply,) = said(key.sign(adds()))
+    assert rcode_of(dns.message.from_wire(reply)) == "SERVFAIL"
+
+
+# Questions
+
+
+@pytest.mark.parametrize("type_", ["SOA", "NS"])
+def test_anybody_may_ask_for_the_soa_and_ns_of_a_zone(zone: Zone, type_: str) -> None:
+    reply = unsigned(dns.message.make_query("Example.TEST.", type_))
+    assert rcode_of(reply) == "NOERROR"
+    assert reply.flags & dns.flags.AA
+    assert [dns.rdatatype.to_text(rrset.rdtype) for rrset in reply.answer] == [type_]
+
+
+def test_a_name_inside_of_a_zone_is_answered_with_its_soa_as_the_authority(zone: Zone) -> None:
+    for name in ("_acme-challenge.www.example.test.", "www.example.test.", "nothing.example.test."):
+        reply = unsigned(dns.message.make_query(name, "SOA"))
+        assert (rcode_of(reply), reply.answer) == ("NOERROR", [])
+        assert [str(rrset.name) for rrset in reply.authority] == ["example.test."]
+
+
+@pytest.mark.parametrize(
+    ("name", "type_"), [("test.", "SOA"), ("www.example.test.", "A"), ("example.test.", "ANY"), (".", "NS")]
+)
+def test_other_questions_are_refused(zone: Zone, name: str, type_: str) -> None:
+    assert rcode_of(unsigned(dns.message.make_query(name, type_))) == "REFUSED"
+
+
+def test_a_signed_question_has_a_signed_answer(zone: Zone, key: Key) -> None:
+    reply = key.ask(dns.message.make_query("example.test.", "SOA"))
+    assert (rcode_of(reply), reply.had_tsig) == ("NOERROR", True)
+
+
+def test_an_answer_that_is_too_long_for_a_datagram_says_so(make_zone: MakeZone) -> None:
+    servers = [f"name-server-number-{number}.some-long-name.example.net." for number in range(40)]
+    make_zone(f"@ 3600 NS {' | '.join(servers)}")
+    query = dns.message.make_query("example.test.", "NS")
+    (short,), (whole,) = said(query.to_wire()), said(query.to_wire(), over_tcp=True)
+    assert len(short) <= 512
+    assert dns.message.from_wire(short).flags & dns.flags.TC
+    assert len(dns.message.from_wire(whole).answer[0]) == 40
+
+
+def test_other_opcodes_and_versions_of_edns_are_not_known(zone: Zone) -> None:
+    notify, status = dns.message.make_query("example.test.", "SOA"), dns.message.make_query("example.test.", "SOA")
+    notify.set_opcode(dns.opcode.NOTIFY)
+    status.set_opcode(dns.opcode.STATUS)
+    assert [rcode_of(unsigned(message)) for message in (notify, status)] == ["NOTIMP", "NOTIMP"]
+    newer = dns.message.make_query("example.test.", "SOA")
+    newer.use_edns(1)
+    assert rcode_of(unsigned(newer)) == "BADVERS"
+
+
+# Transfers
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("type_", ["AXFR", "IXFR"])
+def test_a_signed_transfer_is_whole_and_every_message_of_it_is_signed(
+    make_zone: MakeZone, key: Key, type_: str
+) -> None:
+    make_zone(*(f"h{number} 300 A 192.0.2.1" for number in range(3000)))
+    query = dns.message.make_query("example.test.", type_)
+    wires = said(key.sign(query), over_tcp=True)
+    assert len(wires) > 2
+    context, records = None, 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dns.message.time.time", NOW.timestamp)
+        for wire in wires:
+            message = dns.message.from_wire(
+                wire, keyring=key.tsig, request_mac=query.mac, xfr=True, multi=True, tsig_ctx=context,
+                one_rr_per_rrset=True,
+            )  # fmt: skip
+            context, records = message.tsig_ctx, records + len(message.answer)
+            assert message.had_tsig
+    assert records == 3000 + 2 + 2
+
+
+def test_a_transfer_needs_tcp_a_key_and_a_zone_that_it_may_know(zone: Zone, make_key: MakeKey, key: Key) -> None:
+    query = dns.message.make_query("example.test.", "AXFR")
+    assert rcode_of(unsigned(query, over_tcp=True)) == "REFUSED"
+    assert rcode_of(key.ask(query)) == "REFUSED"
+    blind = make_key("blind.test.", scope=(Grant(frozenset({Right.READ}), zones=frozenset({zone.pk + 1})),))
+    query = dns.message.make_query("example.test.", "AXFR")
+    assert rcode_of(blind.ask(query, over_tcp=True)) == "NOTAUTH"
+
+
+# Garbage
+
+
+def test_answers_are_never_answered(zone: Zone) -> None:
+    assert said(dns.message.make_response(dns.message.make_query("example.test.", "SOA")).to_wire()) == []
+
+
+@pytest.mark.parametrize("length", range(12))
+def test_what_is_shorter_than_a_header_is_not_answered(length: int) -> None:
+    assert said(bytes(length)) == []
+
+
+def test_what_has_no_form_gets_its_header_back(zone: Zone) -> None:
+    (reply,) = said(dns.message.make_query("example.test.", "SOA", id=4711).to_wire()[:-1])
+    message = dns.message.from_wire(reply)
+    assert (message.id, rcode_of(message), len(reply)) == (4711, "FORMERR", 12)
+
+
+@pytest.mark.parametrize("flags", [0x0000, 0x2800])
+def test_a_message_without_any_question_has_no_form(zone: Zone, key: Key, flags: int) -> None:
+    (reply,) = said(b"\0\1" + flags.to_bytes(2, "big") + bytes(8))
+    assert rcode_of(dns.message.from_wire(reply)) in {"FORMERR", "REFUSED"}
+
+
+def test_random_bytes_and_damaged_messages_are_survived(zone: Zone, key: Key) -> None:
+    """Nothing but rcodes comes out, and no damage gets in. The seed makes a failure repeatable."""
+    chance = random.Random(4)
+    whole = [key.sign(adds()), adds().to_wire(), dns.message.make_query("www.example.test.", "SOA").to_wire()]
+    for round_ in range(3000):
+        if round_ % 3 == 0:
+            wire = bytearray(chance.randbytes(chance.randrange(12, 120)))
+            wire[2] &= 0x2F
+            wire[4:12] = bytes(chance.choice((0, 0, 0, 1, 1, 2)) for _ in range(8))
+        else:
+            wire = bytearray(chance.choice(whole))
+            for _ in range(chance.randrange(1, 6)):
+                wire[chance.randrange(2, len(wire))] = chance.randrange(256)
+            if chance.random() < 0.3:
+                del wire[chance.randrange(12, len(wire)) :]
+        for reply in said(bytes(wire), over_tcp=bool(round_ % 2)):
+            assert len(reply) >= 12
+            assert reply[:2] == wire[:2]
+    # A signature does not cover the TTL and the letter case of its own record; what the message says was never changed.
+    assert holds(zone, "new.example.test.") in {(), ("192.0.2.77",)}
+    assert Publication.objects.count() <= 2
