@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from typing import TYPE_CHECKING
 
 from django.http import HttpRequest
 from django.utils import timezone
@@ -9,12 +10,14 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import BadToken
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import actor_by_secret
+
+if TYPE_CHECKING:  # views import this module
+    from rest_framework.views import APIView
 
 # What both APIs say about every bad token: which of its faults it has is not for who tries it.
 REFUSAL = "There is no such token, or it may not be used any more, or not from here."
@@ -40,7 +43,7 @@ class TokenAuthentication(BaseAuthentication):
 class HasToken(BasePermission):
     """Deny by default: no view of an API answers without a token, unless it says so itself."""
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
+    def has_permission(self, request: Request, view: "APIView") -> bool:
         return isinstance(request.auth, Actor)
 
 

@@ -1,7 +1,15 @@
 """URLs of the APIs; none ends in a slash."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, include, path
+
+from dnspanel.api import dyndns
 
 app_name = "api"
 
-urlpatterns: list[URLPattern | URLResolver] = []
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("dnspanel.api.v1.urls")),
+    path("", include("dnspanel.api.v2.urls")),
+    # The two paths of the dyndns2 protocol; clients that ask elsewhere can be told where.
+    path("nic/update", dyndns.update, name="dyndns"),
+    path("v3/update", dyndns.update, name="dyndns-v3"),
+]

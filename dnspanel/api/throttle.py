@@ -1,0 +1,118 @@
+"""How many requests a token may make: counted per minute in Redis, and in this process alone while Redis is away.
+
+The APIs must work with a dead Redis, so it is given little time to answer,
+and is left alone for a while after it did not.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from math import ceil
+from threading import Lock
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from limits.storage import MemoryStorage, RedisStorage
+from redis.exceptions import RedisError
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.tokens import requests_per_minute
+
+WINDOW = 60  # seconds
+REDIS_ANSWERS_WITHIN = 0.1  # seconds
+REDIS_LEFT_ALONE_FOR = 5.0  # seconds after it did not
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a token has left in this window."""
+
+    limit: int
+    remaining: int
+    reset: int  # seconds until the window ends
+    exceeded: bool = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that every answer carries: the common three, and those of the IETF's draft."""
+        return {
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(self.remaining),
+            "RateLimit-Reset": str(self.reset),
+            "RateLimit-Policy": f'"token";q={self.limit};w={WINDOW}',
+            "RateLimit": f'"token";r={self.remaining};t={self.reset}',
+        }
+
+
+class Counters:
+    """Counts by key and window; never fails and never waits for long."""
+
+    def __init__(self, redis_url: str) -> None:
+        self._shared = RedisStorage(
+            redis_url,
+            socket_connect_timeout=REDIS_ANSWERS_WITHIN,
+            socket_timeout=REDIS_ANSWERS_WITHIN,
+        )
+        self._own = MemoryStorage()
+        self._away_until = 0.0
+        self._lock = Lock()
+
+    def count(self, key: str, *, clock: Callable[[], float] = time.monotonic) -> int:
+        """How often this was called with this key, here and (while Redis answers) in all other processes."""
+        if clock() >= self._away_until:
+            try:
+                return int(self._shared.incr(key, WINDOW))
+            except RedisError:
+                with self._lock:
+                    self._away_until = clock() + REDIS_LEFT_ALONE_FOR
+        return int(self._own.incr(key, WINDOW))
+
+
+class TokenThrottle(BaseThrottle):
+    """Refuses a token's requests beyond its limit, and leaves on the request what it has left."""
+
+    _reset = 0
+
+    def allow_request(self, request: Request, view: object) -> bool:
+        if not isinstance(request.auth, Actor) or request.auth.token is None:
+            return True  # an open view: nobody to count for
+        token = request.auth.token
+        allowance = spend(f"token/{token.pk}", requests_per_minute(token), now=time.time())
+        request._request.allowance = allowance
+        self._reset = allowance.reset
+        return not allowance.exceeded
+
+    def wait(self) -> float:
+        return self._reset
+
+
+class AllowanceHeadersMiddleware:
+    """Every answer to a token says what the token has left."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        allowance: Allowance | None = getattr(request, "allowance", None)
+        if allowance is not None:
+            for name, value in allowance.headers.items():
+                response[name] = value
+        return response
+
+
+def spend(key: str, limit: int, *, now: float) -> Allowance:
+    """Count one request against this limit; the window is the present minute, the same for everybody."""
+    window = int(now // WINDOW)
+    count = counters().count(f"{key}/{window}")
+    reset = max(1, ceil((window + 1) * WINDOW - now))
+    return Allowance(limit, max(0, limit - count), reset, exceeded=count > limit)
+
+
+@cache
+def counters() -> Counters:
+    """The counters of this process."""
+    return Counters(settings.REDIS_URL)

@@ -1,0 +1,18 @@
+"""Panel-wide permissions by the names that API v2 gives them."""
+
+from collections.abc import Iterable
+
+from dnspanel.accounts.roles import Permission
+
+CHOICES = [(permission.name.lower(), permission.value) for permission in Permission]
+_BY_NAME = {permission.name.lower(): permission for permission in Permission}
+
+
+def permission_names(permissions: Iterable[Permission]) -> list[str]:
+    """As answers name them, sorted."""
+    return sorted(Permission(permission).name.lower() for permission in permissions)
+
+
+def permissions_of(names: Iterable[str]) -> frozenset[Permission]:
+    """The inverse, for names that were checked."""
+    return frozenset(_BY_NAME[name] for name in names)

@@ -1,0 +1,144 @@
+"""The cast of the API's tests: every kind of caller, by name."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from dnspanel.accounts import give, presets, teams, tokens
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.models import Role, Token, User
+from dnspanel.accounts.roles import PERMISSIONS, Permission
+from dnspanel.accounts.tokens import TokenTerms
+from tests.dnspanel.api.described import ROOT, check_answer
+from tests.people import make_person
+
+ZONE = "example.test."
+EVERYTHING = Grant(EVERY_RIGHT, everywhere=True)
+JSON = "application/json"
+
+
+class Caller(StrEnum):
+    """Who calls; the value is how tests and tables name them."""
+
+    NOBODY = "no token"
+    BAD = "a token that there is not"
+    REVOKED = "a revoked token"
+    EXPIRED = "an expired token"
+    ELSEWHERE = "a token of another network"
+    READER = "a reader's"  # sees all zones and nodes
+    OTHER_TEAM = "another team's"  # a member who edits the zones of a team, of which ZONE is none
+    ACME = "ACME for one name"  # _acme-challenge.www in ZONE
+    CI = "CI for one zone"  # ZONE
+    MONITORING = "read-only monitoring"  # an administrator's, but reading alone
+    EDITOR = "an editor's"
+    ADMINISTRATOR = "an administrator's"  # everything
+
+
+# They get no further than the door.
+STRANGERS = (Caller.NOBODY, Caller.BAD, Caller.REVOKED, Caller.EXPIRED, Caller.ELSEWHERE)
+
+
+@dataclass(frozen=True)
+class Api:
+    """Calls an API with one token, and holds each answer of v2 against the document."""
+
+    secret: str = ""
+    address: str = "192.0.2.10"
+
+    def send(
+        self, method: str, url: str, body: Any = None, *, headers: Mapping[str, str] | None = None,
+        content_type: str = JSON, **query: Any,
+    ) -> Any:  # fmt: skip
+        """Send a request; `body` is bytes as they are, or anything that JSON can say."""
+        if query:
+            url += ("&" if "?" in url else "?") + urlencode(query, doseq=True)
+        sent = dict(headers or {})
+        if self.secret:
+            sent.setdefault("Authorization", f"Bearer {self.secret}")
+        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        client = Client(raise_request_exception=False)
+        response: HttpResponse = client.generic(
+            method, url, data, content_type if data else "", headers=sent, REMOTE_ADDR=self.address
+        )
+        assert response.status_code != 500, f"{method} {url} broke: {response.content[:500]!r}"
+        if url.startswith(ROOT):
+            check_answer(method, url, response)
+        return response
+
+    def get(self, url: str, **more: Any) -> Any:
+        return self.send("GET", url, **more)
+
+    def post(self, url: str, body: Any = None, **more: Any) -> Any:
+        return self.send("POST", url, body, **more)
+
+    def put(self, url: str, body: Any = None, **more: Any) -> Any:
+        return self.send("PUT", url, body, **more)
+
+    def patch(self, url: str, body: Any = None, **more: Any) -> Any:
+        return self.send("PATCH", url, body, **more)
+
+    def delete(self, url: str, **more: Any) -> Any:
+        return self.send("DELETE", url, **more)
+
+
+def secret_of(caller: Caller, *, zone_id: int = 0, now: datetime | None = None) -> str:
+    """Make a token such as this caller has, with its owner where there is none yet; `zone_id` is that of ZONE."""
+    now = now or timezone.now()
+    if caller is Caller.NOBODY:
+        return ""
+    if caller is Caller.BAD:
+        return tokens.SECRET_START + "x" * 43
+    owner, terms = _terms(caller, zone_id, now)
+    new = tokens.create_token(owner=owner, terms=terms, by=owner, now=now)
+    if caller is Caller.REVOKED:
+        tokens.revoke_token(token=new.token, by=owner, now=now)
+    if caller is Caller.EXPIRED:
+        Token.objects.filter(pk=new.token.pk).update(expires_at=now - timedelta(seconds=1))
+    return new.secret
+
+
+def _terms(caller: Caller, zone_id: int, now: datetime) -> tuple[User, TokenTerms]:
+    alice = _person("alice", Role.ADMINISTRATOR)
+    everything = TokenTerms("everything", (EVERYTHING,), frozenset(Permission))
+    match caller:
+        case Caller.ADMINISTRATOR | Caller.REVOKED | Caller.EXPIRED:
+            return alice, everything
+        case Caller.ELSEWHERE:
+            return alice, TokenTerms("everything", (EVERYTHING,), frozenset(Permission), networks=("203.0.113.0/24",))
+        case Caller.EDITOR:
+            return _person("bob", Role.EDITOR), TokenTerms("editing", (EVERYTHING,), PERMISSIONS[Role.EDITOR])
+        case Caller.READER:
+            reading = Grant(frozenset({Right.READ}), everywhere=True)
+            return _person("charlie", Role.READER), TokenTerms("reading", (reading,), PERMISSIONS[Role.READER])
+        case Caller.OTHER_TEAM:
+            return _other_team(alice, now), TokenTerms("the other team", (EVERYTHING,))
+        case Caller.ACME:
+            return alice, presets.acme_terms(zone_id=zone_id, name=f"www.{ZONE}", now=now)
+        case Caller.CI:
+            return alice, presets.ci_terms(zone_id=zone_id, zone_name=ZONE, now=now)
+        case _:
+            return alice, presets.monitoring_terms(now=now)
+
+
+def _other_team(alice: User, now: datetime) -> User:
+    member = _person("mallory", Role.MEMBER)
+    if not member.memberships.exists():
+        team = teams.create_team(name="Other", by=alice, now=now)
+        teams.set_member(team=team, user=member, role="editor", by=alice, now=now)
+        give.give_grant(grant=Grant(EVERY_RIGHT, tags=frozenset({"other"})), to=team, by=alice, now=now)
+    return member
+
+
+def _person(name: str, role: str) -> User:
+    return User.objects.filter(username=name).first() or make_person(name, role)
+
+
+MakeApi = Callable[..., Api]

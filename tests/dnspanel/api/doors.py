@@ -1,0 +1,249 @@
+"""The reviewed table of who may do what with the APIs: every URL, every method, every kind of caller.
+
+Each verdict has a letter for each of COLUMNS: `+` it is done; `-` 403, one
+may not; `0` 404, one may not know about it; `!` one may, but not with what
+was sent or as things are (409, 422). Strangers get 401 everywhere, unless the
+door is OPEN. dyndns2 answers in words: `!yours` is a `-`, `nohost` a `0`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.dnspanel.api.callers import Caller
+
+COLUMNS = (
+    Caller.READER,
+    Caller.OTHER_TEAM,
+    Caller.ACME,
+    Caller.CI,
+    Caller.MONITORING,
+    Caller.EDITOR,
+    Caller.ADMINISTRATOR,
+)
+OPEN = "open"
+
+# Names of things that the tests make; numbers are found by name.
+SERVER = {"server_id": "localhost"}
+V1_ZONE = {**SERVER, "zone_id": "example.test."}
+ZONE = {"zone_name": "example.test."}
+WWW = {"owner": "www", "type_name": "A"}
+CHALLENGE = {"owner": "_acme-challenge.www", "type_name": "TXT"}
+REVISION = {**ZONE, "number": 1}
+NODE = {"name": "ns1"}
+IMPORT = {"import_id": "?"}
+EXPORT = {"export_id": "?"}
+TEAM = {"team_id": "?"}
+TOKEN = {"token_id": "?"}
+KEY = {"key_id": "?"}
+HOOK = {"webhook_id": "?"}
+PERSON = {"user_id": "?"}
+A = {"ttl": 300, "rdata": ["192.0.2.7"]}
+TXT = {"ttl": 60, "rdata": ['"proof"']}
+READING = {"rights": ["read"], "everywhere": True}
+PATCH_A = {
+    "rrsets": [
+        {"name": "www.example.test.", "type": "A", "ttl": 60, "changetype": "REPLACE",
+         "records": [{"content": "192.0.2.7", "disabled": False}]}
+    ]
+}  # fmt: skip
+PATCH_TXT = {
+    "rrsets": [
+        {"name": "_acme-challenge.www.example.test.", "type": "TXT", "ttl": 60, "changetype": "REPLACE",
+         "records": [{"content": '"proof"', "disabled": False}]}
+    ]
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Door:
+    """One URL with one method: what it is tried with, and who gets how far."""
+
+    name: str
+    method: str
+    verdict: str
+    args: dict[str, Any] = field(default_factory=dict)
+    body: Any = None
+    query: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.name}{' ' + self.note if self.note else ''}"
+
+
+V1 = [
+    # reader, other team, ACME, CI, monitoring, editor, administrator
+    Door("v1-versions", "GET", "+++++++"),
+    Door("v1-docs", "GET", "+++++++"),
+    Door("v1-root", "GET", "+++++++"),
+    Door("v1-servers", "GET", "+++++++"),
+    Door("v1-server", "GET", "+++++++", SERVER),
+    Door("v1-config", "GET", "+++++++", SERVER),
+    Door("v1-statistics", "GET", "+---+++", SERVER),
+    Door("v1-search-data", "GET", "+++++++", SERVER, query={"q": "www"}),
+    Door("v1-cache-flush", "PUT", "+++++++", SERVER, query={"domain": "example.test."}),
+    Door("v1-autoprimaries", "GET", "+++++++", SERVER),
+    Door("v1-autoprimaries", "POST", "!!!!!!!", SERVER, {"ip": "192.0.2.1", "nameserver": "ns.example.test."}),
+    Door("v1-autoprimary", "DELETE", "+++++++", {**SERVER, "ip": "192.0.2.1", "nameserver": "ns.example.test"}),
+    Door("v1-tsigkeys", "GET", "+++++++", SERVER),
+    Door("v1-tsigkeys", "POST", "-+---++", SERVER, {"name": "k", "algorithm": "hmac-sha256"}),
+    Door("v1-tsigkey", "GET", "000000+", {**SERVER, "tsigkey_id": "key.test."}),
+    Door("v1-tsigkey", "PUT", "000000+", {**SERVER, "tsigkey_id": "key.test."}, {"key": "c2VjcmV0"}),
+    Door("v1-tsigkey", "DELETE", "000000+", {**SERVER, "tsigkey_id": "key.test."}),
+    Door("v1-zones", "GET", "+++++++", SERVER),
+    Door("v1-zones", "POST", "-+---++", SERVER, {"name": "new.test.", "kind": "Native", "nameservers": ["ns.x.test."]}),
+    Door("v1-zone", "GET", "+0+++++", V1_ZONE),
+    Door("v1-zone", "PATCH", "-0-+-++", V1_ZONE, PATCH_A, note="www A"),
+    Door("v1-zone", "PATCH", "-0++-++", V1_ZONE, PATCH_TXT, note="_acme-challenge.www TXT"),
+    Door("v1-zone", "PUT", "-0---++", V1_ZONE, {"kind": "Native"}),
+    Door("v1-zone", "DELETE", "-0---++", V1_ZONE),
+    Door("v1-zone-notify", "PUT", "-0++-++", V1_ZONE),
+    Door("v1-zone-rectify", "PUT", "-0++-++", V1_ZONE),
+    Door("v1-zone-export", "GET", "+0+++++", V1_ZONE),
+    Door("v1-zone-axfr-retrieve", "PUT", "-0!!-!!", V1_ZONE),
+    Door("v1-metadata-list", "GET", "+0+++++", V1_ZONE),
+    Door("v1-metadata-list", "POST", "-0---++", V1_ZONE, {"kind": "X-NOTE", "metadata": ["a"]}),
+    Door("v1-metadata", "GET", "+0+++++", {**V1_ZONE, "metadata_kind": "X-NOTE"}),
+    Door("v1-metadata", "PUT", "-0---++", {**V1_ZONE, "metadata_kind": "X-NOTE"}, {"metadata": ["a"]}),
+    Door("v1-metadata", "DELETE", "-0---++", {**V1_ZONE, "metadata_kind": "X-NOTE"}),
+    Door("v1-cryptokeys", "GET", "+0+++++", V1_ZONE),
+    Door("v1-cryptokeys", "POST", "-0---!!", V1_ZONE, {"keytype": "csk", "active": True}),
+    Door("v1-cryptokey", "GET", "0000000", {**V1_ZONE, "cryptokey_id": "1"}),
+    Door("v1-cryptokey", "PUT", "0000000", {**V1_ZONE, "cryptokey_id": "1"}, {"active": True}),
+    Door("v1-cryptokey", "DELETE", "0000000", {**V1_ZONE, "cryptokey_id": "1"}),
+]
+
+V2_ZONES = [
+    # reader, other team, ACME, CI, monitoring, editor, administrator
+    Door("v2-problems", "GET", OPEN),
+    Door("v2-problem", "GET", OPEN, {"code": "forbidden"}),
+    Door("v2-openapi", "GET", OPEN),
+    Door("v2-zones", "GET", "+++++++"),
+    Door("v2-zones", "POST", "-+---++", {}, {"name": "new.test."}),
+    Door("v2-zone", "GET", "+0+++++", ZONE),
+    Door("v2-zone", "PATCH", "-0---++", ZONE, {"tags": ["prod"]}),
+    Door("v2-zone", "DELETE", "-0---++", ZONE),
+    Door("v2-rrsets", "GET", "+0+++++", ZONE),
+    Door("v2-rrset", "GET", "+00++++", {**ZONE, **WWW}, note="www A"),
+    Door("v2-rrset", "PUT", "-0-+-++", {**ZONE, **WWW}, A, note="www A"),
+    Door("v2-rrset", "PATCH", "-0-+-++", {**ZONE, **WWW}, {"ttl": 60}, note="www A"),
+    Door("v2-rrset", "DELETE", "-0-+-++", {**ZONE, **WWW}, note="www A"),
+    Door("v2-rrset", "GET", "+0+++++", {**ZONE, **CHALLENGE}, note="the challenge"),
+    Door("v2-rrset", "PUT", "-0++-++", {**ZONE, **CHALLENGE}, TXT, note="the challenge"),
+    Door("v2-rrset", "PATCH", "-0++-++", {**ZONE, **CHALLENGE}, {"ttl": 30}, note="the challenge"),
+    Door("v2-rrset", "DELETE", "-0++-++", {**ZONE, **CHALLENGE}, note="the challenge"),
+    Door("v2-zone-changes", "POST", "-0-+-++", ZONE, {"changes": [{"op": "replace", "name": "www", "type": "A", **A}]}),
+    Door(
+        "v2-bulk",
+        "POST",
+        "!!-+!++",
+        {},
+        {"zones": [{"zone": "example.test.", "changes": [{"op": "replace", "name": "www", "type": "A", **A}]}]},
+    ),
+    Door("v2-revisions", "GET", "+0+++++", ZONE),
+    Door("v2-revision", "GET", "+0+++++", REVISION),
+    Door("v2-revision-rrsets", "GET", "+0+++++", REVISION),
+    Door("v2-revision-undo", "POST", "-0-+-++", {**ZONE, "number": 2}, {}),
+    Door("v2-revision-restore", "POST", "-0-+-++", REVISION, {}),
+    Door("v2-search", "GET", "+++++++", query={"q": "www"}),
+    Door("v2-trash", "GET", "+++++++"),
+    Door("v2-trash-restore", "POST", "-000-++", {"zone_id": "?"}, {}),
+    Door("v2-draft", "GET", "+++++++"),
+    Door("v2-draft", "DELETE", "+++++++"),
+    Door("v2-draft-operations", "GET", "+++++++"),
+    Door("v2-draft-resolve", "POST", "000+00+", {"operation_id": "?"}, {"choice": "mine"}),
+    Door("v2-draft-rrset", "GET", "+00++++", {**ZONE, **WWW}),
+    Door("v2-draft-rrset", "PUT", "-0-+-++", {**ZONE, **WWW}, {"wanted": A}),
+    Door("v2-draft-rrset", "DELETE", "-0-+-0+", {**ZONE, **WWW}),
+    Door("v2-draft-plan", "GET", "+++++++"),
+    Door("v2-draft-publish", "POST", "!!!+!!+", {}, {}),
+    Door("v2-publications", "GET", "+++++++"),
+    Door("v2-publication", "GET", "+0+++++", {"sequence": "?"}),
+    Door("v2-publication-undo", "POST", "-0-+-++", {"sequence": "?"}, {}),
+]
+
+V2_MORE = [
+    # reader, other team, ACME, CI, monitoring, editor, administrator
+    Door("v2-me", "GET", "+++++++"),
+    Door("v2-imports", "GET", "-+-+-++"),
+    Door("v2-imports", "POST", "-+-+-++", {}, {"source": "files"}, note="of files"),
+    Door(
+        "v2-imports",
+        "POST",
+        "-----++",
+        {},
+        {"source": "axfr", "axfr": {"server": "192.0.2.53", "zones": ["x.test"]}},
+        note="of a server",
+    ),
+    Door("v2-import", "GET", "-0-0-++", IMPORT),
+    Door("v2-import", "PATCH", "-0-0-!!", IMPORT, {"options": {"existing": "replace"}}),
+    Door("v2-import", "DELETE", "-0-0-++", IMPORT),
+    Door("v2-import-files", "GET", "-0-0-++", IMPORT),
+    Door("v2-import-file", "PUT", "-0-0-++", {**IMPORT, "name": "a.zone"}, b"@ 300 A 192.0.2.1"),
+    Door("v2-import-file", "DELETE", "-0-0-++", {**IMPORT, "name": "a.zone"}),
+    Door("v2-import-zones", "GET", "-0-0-++", IMPORT),
+    Door("v2-import-choices", "POST", "-0-0-!!", IMPORT, {"choice": "skip"}),
+    Door("v2-import-faults", "GET", "-0-0-++", IMPORT),
+    Door("v2-import-faults-csv", "GET", "-0-0-++", IMPORT),
+    Door("v2-import-act", "POST", "-0-0-++", {**IMPORT, "act": "cancel"}),
+    Door("v2-exports", "GET", "+++++++"),
+    Door("v2-exports", "POST", "+!-++++", {}, {"format": "bind"}),
+    Door("v2-export", "GET", "000000+", EXPORT),
+    Door("v2-export", "DELETE", "000000+", EXPORT),
+    Door("v2-export-file", "GET", "000000+", {"export_id": "?written"}),
+    Door("v2-nodes", "GET", "+---+++"),
+    Door("v2-node", "GET", "+---+++", NODE),
+    Door("v2-node-points", "GET", "+---+++", NODE),
+    Door("v2-node-act", "POST", "------+", {**NODE, "act": "drain"}),
+    Door("v2-users", "GET", "+++++++"),
+    Door("v2-user", "GET", "+00000+", PERSON),
+    Door("v2-user", "PATCH", "-00000+", PERSON, {"role": "member"}),
+    Door("v2-user-rights", "GET", "+00000+", PERSON, query={"zone": "example.test."}),
+    Door("v2-invitations", "POST", "------+", {}, {"role": "reader"}),
+    Door("v2-teams", "GET", "+++++++"),
+    Door("v2-teams", "POST", "------+", {}, {"name": "New"}),
+    Door("v2-team", "GET", "000000+", TEAM),
+    Door("v2-team", "PATCH", "000000+", TEAM, {"name": "Old"}),
+    Door("v2-team", "DELETE", "000000+", TEAM),
+    Door("v2-team-member", "PUT", "000000+", {**TEAM, **PERSON}, {"role": "reader"}),
+    Door("v2-team-member", "DELETE", "000000+", {**TEAM, **PERSON}),
+    Door("v2-grants", "GET", "+++++++"),
+    Door("v2-grants", "POST", "------+", {}, {**READING, "team": "?"}),
+    Door("v2-grant", "GET", "000000+", {"grant_id": "?"}),
+    Door("v2-grant", "DELETE", "000000+", {"grant_id": "?"}),
+    Door("v2-tokens", "GET", "+++++++"),
+    Door(
+        "v2-tokens",
+        "POST",
+        "!+!!!++",
+        {},
+        {"purpose": "wider", "scope": [{"rights": ["settings"], "everywhere": True}]},
+    ),
+    Door("v2-token", "GET", "000000+", TOKEN),
+    Door("v2-token", "DELETE", "000000+", TOKEN),
+    Door("v2-token-rotate", "POST", "000000+", TOKEN),
+    Door("v2-tsig-keys", "GET", "+++++++"),
+    Door("v2-tsig-keys", "POST", "++!!+++", {}, {"name": "new.key", "purpose": "x", "scope": [READING]}),
+    Door("v2-tsig-key", "GET", "000000+", KEY),
+    Door("v2-tsig-key", "DELETE", "000000+", KEY),
+    Door("v2-audit", "GET", "+++++++"),
+    Door("v2-webhooks", "GET", "+++++++"),
+    Door("v2-webhooks", "POST", "++-++++", {}, {"url": "https://192.0.2.1/", "events": ["publication.saved"]}),
+    Door("v2-webhook", "GET", "000000+", HOOK),
+    Door("v2-webhook", "PATCH", "000000+", HOOK, {"description": "x"}),
+    Door("v2-webhook", "DELETE", "000000+", HOOK),
+    Door("v2-webhook-test", "POST", "000000+", HOOK),
+    Door("v2-webhook-rotate", "POST", "000000+", HOOK),
+    Door("v2-deliveries", "GET", "000000+", HOOK),
+    Door("v2-delivery-replay", "POST", "000000+", {**HOOK, "delivery_id": "?"}),
+]
+
+OTHERS = [
+    Door("v1-nothing", "GET", "0000000"),
+    Door("v2-nothing", "GET", "0000000"),
+    Door("dyndns", "GET", "000+0++", query={"hostname": "www.example.test", "myip": "192.0.2.7"}),
+    Door("dyndns-v3", "GET", "000+0++", query={"hostname": "www.example.test", "myip": "192.0.2.7"}),
+    Door("dyndns", "POST", "000+0++", query={"hostname": "www.example.test", "myip": "192.0.2.7"}),
+    Door("dyndns-v3", "POST", "000+0++", query={"hostname": "www.example.test", "myip": "192.0.2.7"}),
+]
+
+DOORS = [*V1, *V2_ZONES, *V2_MORE, *OTHERS]

@@ -1,0 +1,163 @@
+"""Every URL and method of the APIs as every kind of caller, against the one reviewed table in `doors`.
+
+A URL or a method that is not in the table fails: whoever adds one says there
+who may use it.
+"""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.db import transaction
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
+
+from dnspanel.accounts import give, teams, tokens
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import User
+from dnspanel.accounts.presets import ci_terms
+from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.transfer import export, jobs
+from dnspanel.transfer.models import ExportJob, RunState, SourceKind
+from dnspanel.transfer.selection import EVERYTHING
+from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
+from dnspanel.zones import draft, revision
+from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from tests.dnspanel.api.callers import STRANGERS, Api, Caller, MakeApi
+from tests.dnspanel.api.doors import COLUMNS, DOORS, OPEN, Door
+from tests.dnspanel.zones.conftest import MakeZone, rr
+from tests.people import NOW
+
+DYNDNS_WORDS = {b"good": 200, b"nochg": 200, b"nohost": 404, b"!yours": 403}
+METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
+Call = Callable[[Door, Caller], int]
+
+
+def api_urls(resolver: URLResolver, *, inside: bool = False) -> Iterator[str]:
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from api_urls(pattern, inside=inside or pattern.namespace == "api")
+        elif inside and isinstance(pattern, URLPattern):
+            yield str(pattern.name)
+
+
+@pytest.fixture
+def things(
+    make_zone: MakeZone, active_node: Any, alice: User, charlie: User, api: MakeApi, settings: LazySettings,
+    tmp_path: Path,
+) -> dict[str, Any]:  # fmt: skip
+    """Something for every door to be about, all of it of Alice's; by the name of the argument that means it."""
+    settings.TRANSFER_DIR, settings.OUTBOUND_NETWORKS = tmp_path, ["192.0.2.0/24"]
+    zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2", '_acme-challenge.www 60 TXT "old"')
+    for address, publish in (("192.0.2.3", True), ("192.0.2.4", False)):
+        draft.replace_rrset(
+            author=alice, zone=zone, rrset=rr(f"www 300 A {address}"), now=NOW, base_revision=zone.revision
+        )
+        if publish:
+            revision.publish(author=alice, zones=[zone], channel=Channel.WEB, now=NOW)
+            zone.refresh_from_db()
+    gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
+    Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
+    active_node("ns1")
+    team = teams.create_team(name="Ours", by=alice, now=NOW)
+    grant = give.give_grant(grant=Grant(frozenset({Right.READ}), everywhere=True), to=team, by=alice, now=NOW)
+    terms = ci_terms(zone_id=zone.pk, zone_name=zone.name, now=NOW)
+    token = tokens.create_token(owner=alice, terms=terms, by=alice, now=NOW).token
+    key = tokens.create_tsig_key(owner=alice, name="key.test.", terms=terms, by=alice, now=NOW).token
+    job = jobs.create_job(source=SourceKind.FILES, title="zones", author=alice, now=NOW)
+    whole = tokens.actor_by_secret(secret=api().secret, address="192.0.2.10", now=timezone.now())
+    exported = export.create_export(selection=EVERYTHING, format="bind", author=whole, now=NOW)
+    written = export.create_export(selection=EVERYTHING, format="bind", author=whole, now=NOW)
+    ExportJob.objects.filter(pk=written.pk).update(state=RunState.DONE, size=4)
+    export.exports_directory().mkdir()
+    export.export_path(written).write_bytes(b"gzip")
+    hook = Webhook.objects.create(
+        owner=alice, url="https://hooks.example.test/", events=["publication.saved"], created_at=NOW,
+        secret=encrypt_secret(b"whsec_x"),
+    )  # fmt: skip
+    event = Event.objects.create(uid=uuid4(), kind=EventKind.PING, subject="ping:x", at=NOW)
+    delivery = Delivery.objects.create(webhook=hook, event=event, created_at=NOW)
+    published = Publication.objects.get(revisions__zone=zone, revisions__number=2)
+    return {
+        "zone_id": gone.pk, "sequence": published.sequence, "operation_id": Operation.objects.get().pk,
+        "team_id": team.pk, "team": team.pk, "user_id": charlie.pk, "grant_id": grant.pk, "token_id": token.pk,
+        "key_id": key.pk, "import_id": job.pk, "export_id": exported.pk, "written": written.pk,
+        "webhook_id": hook.pk, "delivery_id": delivery.pk,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def call(things: dict[str, Any], api: MakeApi) -> Call:
+    """Opens a door as a caller, and puts everything back; returns the status."""
+
+    def known(values: Any) -> Any:
+        return {name: things[name if value == "?" else value[1:]] if str(value)[:1] == "?" else value
+                for name, value in values.items()}  # fmt: skip
+
+    def call(door: Door, caller: Caller) -> int:
+        nothing = {"v1-nothing": "/api/v1/nothing", "v2-nothing": "/api/v2/nothing"}
+        url = nothing.get(door.name) or reverse(f"api:{door.name}", kwargs=known(door.args))
+        body = known(door.body) if isinstance(door.body, dict) else door.body
+        client: Api = api(caller)
+        kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
+        headers = {"Authorization": f"Basic {_basic(client.secret)}"} if door.name.startswith("dyndns") else {}
+        if door.name.startswith("v1"):
+            headers = {"X-API-Key": client.secret, "Authorization": "", "Accept": "application/json"}
+        # As the test's own block is, so that verbs which insist on being outermost do not mind it.
+        block = transaction.atomic()
+        block._from_testcase = True  # type: ignore[attr-defined]
+        with block:
+            response = client.send(door.method, url, body, content_type=kind, headers=headers, **door.query)
+            transaction.set_rollback(True)
+        if door.name.startswith("dyndns") and response.status_code == 200:
+            return DYNDNS_WORDS[response.content.split()[0]]
+        status: int = response.status_code
+        return status
+
+    return call
+
+
+def _basic(secret: str) -> str:
+    return b64encode(f"host:{secret}".encode()).decode()
+
+
+def letter(status: int) -> str:
+    """How far that is, as the table writes it."""
+    if status < 400:
+        return "+"
+    return {403: "-", 404: "0"}.get(status, "!")
+
+
+def test_every_url_stands_in_the_table() -> None:
+    assert set(api_urls(get_resolver())) == {door.name for door in DOORS}
+
+
+@pytest.mark.parametrize("name", sorted({door.name for door in DOORS}))
+def test_who_gets_how_far(name: str, call: Call) -> None:
+    doors = [door for door in DOORS if door.name == name]
+    found = {str(door): verdict(door, call) for door in doors}
+    assert found == {str(door): door.verdict for door in doors}
+
+
+@pytest.mark.parametrize("name", sorted({door.name for door in DOORS if not door.name.endswith("nothing")}))
+def test_a_method_that_is_not_in_the_table_is_not_answered(name: str, call: Call) -> None:
+    doors = {door.method: door for door in DOORS if door.name == name}
+    some = next(iter(doors.values()))
+    for method in METHODS - doors.keys():
+        assert call(replace(some, method=method), Caller.ADMINISTRATOR) in {404, 405}, method
+
+
+def verdict(door: Door, call: Call) -> str:
+    """How far everybody gets; OPEN if strangers do."""
+    strangers = {caller: call(door, caller) for caller in STRANGERS}
+    statuses = [call(door, caller) for caller in COLUMNS]
+    if {*strangers.values(), *statuses} == {200}:
+        return OPEN
+    assert set(strangers.values()) == {401}, strangers
+    assert not {401, 405} & set(statuses), statuses
+    return "".join(map(letter, statuses))

@@ -1,0 +1,80 @@
+"""Waiting for the nodes: bounded in time and in number, and asking less often the longer it takes."""
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.api import waiting
+from dnspanel.fleet.acks import record_ack
+from dnspanel.zones.models import Publication, Zone
+from replication.position import Position
+from replication.protocol import Ack
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.fleet.conftest import active_node as active_node
+from tests.dnspanel.fleet.conftest import waiting_node as waiting_node
+from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.dnspanel.zones.conftest import zone as zone
+from tests.people import alice as alice
+
+pytestmark = pytest.mark.django_db
+
+
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.pauses: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def publication(zone: Zone) -> Publication:
+    return Publication.objects.get(sequence=zone.sequence)
+
+
+def test_without_nodes_there_is_nothing_to_wait_for(publication: Publication) -> None:
+    clock = Clock()
+    assert waiting.is_everywhere(publication) is None
+    assert waiting.wait_for_nodes(publication, 30, clock=clock, sleep=clock.sleep) is False
+    assert clock.pauses == []
+
+
+def test_a_wait_ends_on_time_and_asks_less_often_as_it_goes(publication: Publication, active_node: MakeNode) -> None:
+    active_node("ns1")
+    clock = Clock()
+    assert waiting.wait_for_nodes(publication, 1000, clock=clock, sleep=clock.sleep) is False
+    assert clock.now == pytest.approx(waiting.LONGEST_WAIT)
+    assert clock.pauses[:-1] == sorted(clock.pauses[:-1])
+    assert len(clock.pauses) < 300
+
+
+def test_a_wait_ends_when_the_last_node_answers(publication: Publication, active_node: MakeNode) -> None:
+    nodes = [active_node("ns1"), active_node("ns2")]
+    clock = Clock()
+
+    def prove_one(seconds: float) -> None:
+        clock.sleep(seconds)
+        position = Position(publication.epoch, publication.sequence)
+        ack = Ack(position=position, digest_main=b"m" * 16, digest_records=b"r" * 16)
+        record_ack(node_id=nodes.pop().pk, ack=ack, now=timezone.now())
+
+    assert waiting.wait_for_nodes(publication, 30, clock=clock, sleep=prove_one) is True
+    assert len(clock.pauses) == 2
+
+
+def test_when_too_many_wait_the_next_one_does_not(
+    publication: Publication, active_node: MakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    active_node("ns1")
+    clock = Clock()
+    full = waiting.BoundedSemaphore(1)
+    full.acquire()
+    monkeypatch.setattr(waiting, "_places", full)
+    assert waiting.wait_for_nodes(publication, 30, clock=clock, sleep=clock.sleep) is False
+    assert clock.pauses == []

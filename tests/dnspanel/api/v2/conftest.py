@@ -1,0 +1,108 @@
+"""A client of API v2 as the tests need it: a token, and what it says on the wire."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import Token, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from tests.dnspanel.fleet.conftest import active_node as active_node
+from tests.dnspanel.fleet.conftest import waiting_node as waiting_node
+from tests.dnspanel.zones.conftest import MakeZone as MakeZone
+from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.dnspanel.zones.conftest import zone as zone
+from tests.people import alice as alice
+from tests.people import bob as bob
+from tests.people import charlie as charlie
+
+ROOT = "/api/v2"
+EVERYTHING = Grant(EVERY_RIGHT, everywhere=True)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Calls API v2 with one token; paths are below its root, keywords are headers (`if_match=…`)."""
+
+    secret: str
+    token: Token | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, method: str, path: str, body: Any = None, *, media: str = "", **headers: str) -> HttpResponse:
+        sent = {name.replace("_", "-"): value for name, value in headers.items()} | self.headers
+        if self.secret:
+            sent["Authorization"] = f"Bearer {self.secret}"
+        data = body if isinstance(body, str | bytes) else b"" if body is None else json.dumps(body).encode()
+        url = path if path.startswith(("/api", "http")) else ROOT + path
+        return Client(raise_request_exception=False).generic(
+            method, url, data, media or "application/json", headers=sent
+        )
+
+    def get(self, path: str, **headers: str) -> Any:
+        """The JSON of a good answer."""
+        return self.good("GET", path, **headers)
+
+    def good(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """The JSON of an answer that must be a good one."""
+        found = self(method, path, body, **headers)
+        assert 200 <= found.status_code < 300, (found.status_code, found.content)
+        return json.loads(found.content) if found.content else None
+
+    def problem(self, status: int, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """The problem of an answer that must be one."""
+        found = self(method, path, body, **headers)
+        assert found.status_code == status, (found.status_code, found.content)
+        assert found["Content-Type"] == "application/problem+json"
+        shown = json.loads(found.content)
+        assert shown["status"] == status
+        assert shown["type"] == f"/api/v2/problems/{shown['code']}"
+        return shown
+
+    def all(self, path: str) -> list[Any]:
+        """The items of every page."""
+        items: list[Any] = []
+        url: str | None = path
+        while url:
+            page = self.get(url)
+            items += page["items"]
+            url = page["next"] and page["next"].removeprefix("http://testserver")
+        return items
+
+
+MakeCaller = Callable[..., Caller]
+
+
+@pytest.fixture
+def make_caller(alice: User) -> MakeCaller:
+    """Make a token of this scope, and who calls with it."""
+
+    def make_caller(*scope: Grant, owner: User = alice, **terms: Any) -> Caller:
+        given = {"permissions": frozenset({Permission.FLEET})} | terms
+        found = TokenTerms("tests", scope or (EVERYTHING,), **given)
+        made = create_token(owner=owner, terms=found, by=owner, now=timezone.now())
+        return Caller(made.secret, made.token)
+
+    return make_caller
+
+
+@pytest.fixture
+def call(make_caller: MakeCaller) -> Caller:
+    """Calls as a token that may do everything with zones and see nodes."""
+    return make_caller()
+
+
+def content(*rdata: str, ttl: int = 300, **more: Any) -> dict[str, Any]:
+    """The body of a PUT of an RRset."""
+    return {"ttl": ttl, "rdata": list(rdata), **more}
+
+
+def replace(name: str, type: str, *rdata: str, ttl: int = 300, **more: Any) -> dict[str, Any]:
+    """An order of a bulk change."""
+    return {"op": "replace", "name": name, "type": type, "ttl": ttl, "rdata": list(rdata), **more}

@@ -1,0 +1,164 @@
+"""Many changes at once: all or none, and every item that stands in the way is pointed at."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.zones.models import Publication, Zone
+from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, replace
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CHANGES = "/zones/example.test./changes"
+
+
+@pytest.fixture
+def other(make_zone: MakeZone) -> Zone:
+    return make_zone("www 300 A 192.0.2.50", name="other.test.")
+
+
+def pointers(problem: Any) -> list[tuple[str, str]]:
+    return [(fault["pointer"], fault["code"]) for fault in problem["errors"]]
+
+
+def test_orders_build_on_each_other_and_are_one_revision(call: Caller, zone: Zone) -> None:
+    orders = [
+        replace("new", "A", "192.0.2.7"),
+        {"op": "extend", "name": "new", "type": "A", "rdata": ["192.0.2.8"]},
+        {"op": "extend", "name": "www", "type": "A", "rdata": ["192.0.2.3"]},
+        {"op": "prune", "name": "www", "type": "A", "rdata": ["192.0.2.1"]},
+        {"op": "delete", "name": "shop", "type": "CNAME"},
+        {"op": "extend", "name": "txt", "type": "TXT", "rdata": ['"a"']},
+    ]
+    shown = call.good("POST", CHANGES, {"changes": orders, "reason": "many", "confirm": True})
+    assert shown["zones"] == [
+        {"zone": "example.test.", "revision": 2, "serial": 2, "added": 2, "changed": 1, "removed": 1}
+    ]
+    assert shown["publication"]["reason"] == "many"
+    rrsets = {(item["name"], item["type"]): item for item in call.all("/zones/example.test./rrsets")}
+    assert rrsets["new.example.test.", "A"]["rdata"] == ["192.0.2.7", "192.0.2.8"]
+    assert rrsets["www.example.test.", "A"]["rdata"] == ["192.0.2.2", "192.0.2.3"]
+    assert rrsets["txt.example.test.", "TXT"]["ttl"] == 3600
+    assert ("shop.example.test.", "CNAME") not in rrsets
+
+
+def test_every_fault_is_pointed_at_and_nothing_is_written(call: Caller, zone: Zone) -> None:
+    orders = [
+        replace("ok", "A", "192.0.2.7"),
+        replace("bad", "A", "192.0.2.7", "x"),
+        {"op": "explode", "name": "www", "type": "A"},
+        {"op": "delete", "name": "www.other.test.", "type": "A", "ttl": 5},
+        {"op": "prune", "name": "www", "type": "A", "comment": "x", "rdata": []},
+        {"op": "replace", "name": "a~b/", "type": "NONE", "ttl": 1.5, "rdata": "x", "x/y": 1},
+        7,
+    ]
+    problem = call.problem(422, "POST", CHANGES, {"changes": orders})
+    assert pointers(problem) == [
+        ("/changes/1/rdata/1", "bad-rdata"),
+        ("/changes/2/op", "invalid"),
+        ("/changes/3/name", "bad-name"),
+        ("/changes/4/comment", "invalid"),
+        ("/changes/4/rdata", "invalid"),
+        ("/changes/5/x~1y", "unknown"),
+        ("/changes/6", "invalid"),
+    ]
+    assert Publication.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "body", [None, [], 7, "x", {"changes": {}}, {"changes": [], "confirm": "yes"}, {"changes": [], "reason": 5}, {}]
+)
+def test_a_body_of_another_shape_is_refused(call: Caller, zone: Zone, body: Any) -> None:
+    assert call("POST", CHANGES, body).status_code in {400, 422}
+
+
+def test_what_only_shows_under_the_lock_is_pointed_at(call: Caller, zone: Zone) -> None:
+    orders = [replace("x", "A", "192.0.2.7"), {"op": "extend", "name": "shop", "type": "CNAME", "rdata": ["mail"]}]
+    assert pointers(call.problem(422, "POST", CHANGES, {"changes": orders})) == [("/changes/1", "bad-rrset")]
+    orders = [replace("x", "A", "192.0.2.7"), replace("www", "CNAME", "mail.example.test.")]
+    ((pointer, _), *_) = pointers(call.problem(422, "POST", CHANGES, {"changes": orders}))
+    assert pointer == "/changes/1"
+
+
+def test_the_zones_tag_is_a_condition(call: Caller, zone: Zone) -> None:
+    tag = call.get("/zones/example.test.")["etag"]
+    call.good("POST", CHANGES, {"changes": [replace("a", "A", "192.0.2.7")]}, if_match=tag)
+    problem = call.problem(412, "POST", CHANGES, {"changes": [replace("b", "A", "192.0.2.7")]}, if_match=tag)
+    assert (problem["base"], problem["theirs"]["revision"]) == ({"revision": 1}, 2)
+    assert problem["mine"]["changes"][0]["name"] == "b"
+
+
+def test_a_dry_run_shows_the_plan_and_writes_nothing(call: Caller, zone: Zone) -> None:
+    orders = [replace("@", "NS", "ns1.example.net.", ttl=3600), replace("web", "CNAME", "none.example.test.")]
+    (plan,) = call.good("POST", CHANGES + "?dry_run=true", {"changes": orders})["plans"]
+    assert (plan["revision"], plan["added"], plan["changed"]) == (2, 1, 1)
+    assert plan["guard"]
+    assert plan["violations"][0]["severity"] == "warning"
+    assert [change["name"] for change in plan["changes"]] == ["example.test.", "web.example.test."]
+    assert plan["changes"][1]["before"] is None
+    assert Publication.objects.count() == 1
+
+
+def test_a_bulk_change_is_one_publication_of_many_zones(call: Caller, zone: Zone, other: Zone) -> None:
+    body = {"zones": [
+        {"zone": "example.test", "changes": [replace("www", "A", "192.0.2.7")]},
+        {"zone": "other.test.", "at_revision": 1, "changes": [replace("www", "A", "192.0.2.8")]},
+    ]}  # fmt: skip
+    shown = call.good("POST", "/bulk", body)
+    assert [(moved["zone"], moved["revision"]) for moved in shown["zones"]] == [
+        ("example.test.", 2),
+        ("other.test.", 2),
+    ]
+    assert len(shown["publication"]["zones"]) == 2
+
+
+def test_one_bad_item_keeps_all_zones_as_they_were(call: Caller, zone: Zone, other: Zone) -> None:
+    good = {"zone": "example.test.", "changes": [replace("www", "A", "192.0.2.7")]}
+    bad = [
+        {"zone": "other.test.", "changes": [replace("www", "A", "192.0.2.300")]},
+        {"zone": "none.test.", "changes": []},
+        {"zone": "example.test", "changes": []},
+        {"changes": []},
+        {"zone": "a..b", "changes": []},
+        5,
+    ]
+    problem = call.problem(422, "POST", "/bulk", {"zones": [good, *bad]})
+    assert set(pointers(problem)) == {
+        ("/zones/1/changes/0/rdata/0", "bad-rdata"), ("/zones/2/zone", "not-found"), ("/zones/3/zone", "twice"),
+        ("/zones/4/zone", "required"), ("/zones/5/zone", "bad-name"), ("/zones/6", "invalid"),
+    }  # fmt: skip
+    for second, status, pointer in (
+        ({"zone": "other.test.", "at_revision": 7, "changes": []}, 412, "/zones/1/at_revision"),
+        ({"zone": "other.test.", "changes": [replace("www", "CNAME", "x.test."), replace("www", "A", "192.0.2.1")]},
+         422, "/zones/1/changes/0"),
+        ({"zone": "other.test.", "changes": [replace("@", "NS", "ns1.example.net.")]}, 409, "/zones/1"),
+    ):  # fmt: skip
+        problem = call.problem(status, "POST", "/bulk", {"zones": [good, second]})
+        assert pointer in [fault["pointer"] for fault in problem["errors"]]
+    assert Publication.objects.count() == 2  # that made the zones
+
+
+def test_a_scope_holds_for_each_item(make_caller: MakeCaller, zone: Zone, other: Zone) -> None:
+    rights = frozenset({Right.READ, Right.CHANGE})
+    narrow = make_caller(
+        Grant(rights, zones=frozenset({zone.pk}), names=("www",)), Grant(frozenset({Right.READ}), everywhere=True)
+    )
+    good = {"zone": "example.test.", "changes": [replace("www", "A", "192.0.2.7")]}
+    not_that_name = {"zone": "example.test.", "changes": [*good["changes"], replace("mail", "A", "192.0.2.7")]}
+    not_that_zone = {"zone": "other.test.", "changes": [replace("www", "A", "192.0.2.7")]}
+    problem = narrow.problem(403, "POST", "/bulk", {"zones": [not_that_name]})
+    assert pointers(problem) == [("/zones/0/changes/1", "forbidden")]
+    problem = narrow.problem(422, "POST", "/bulk", {"zones": [good, not_that_zone]})
+    assert pointers(problem) == [("/zones/1/zone", "forbidden")]
+    assert narrow("POST", "/bulk", {"zones": [good]}).status_code == 202
+
+
+def test_a_thousand_rrsets_are_one_answer(call: Caller, zone: Zone) -> None:
+    orders = [replace(f"h{number}", "A", f"192.0.2.{number % 250 + 1}") for number in range(1000)]
+    answer = call("POST", CHANGES, {"changes": orders})
+    assert answer.status_code == 202
+    assert json.loads(answer.content)["zones"][0]["added"] == 1000
+    too_many = call.problem(422, "POST", CHANGES, {"changes": orders * 11})
+    assert pointers(too_many) == [("/changes", "too-many")]

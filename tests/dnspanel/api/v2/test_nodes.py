@@ -1,0 +1,68 @@
+"""Nodes over the API: how they are, their seconds, and what can be done to them."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.fleet import enroll, telemetry
+from dnspanel.fleet.models import Node
+from replication.protocol import Sample
+from tests.dnspanel.api.callers import Caller, MakeApi
+from tests.dnspanel.fleet.conftest import signing_request
+from tests.people import NOW
+
+NODES = "/api/v2/nodes"
+
+
+@pytest.fixture
+def node(active_node: Any, live_redis: None) -> Node:
+    found: Node = active_node("ns1")
+    return found
+
+
+def test_a_node_shows_its_state_and_its_live_numbers(api: MakeApi, node: Node, sample: Sample) -> None:
+    telemetry.keep_samples(node_id=node.pk, samples=[sample])
+    [listed] = api(Caller.MONITORING).get(NODES).json()["items"]
+    assert (listed["name"], listed["state"], listed["health"]) == ("ns1", "active", "offline")
+    assert listed["live"]["qps"] == pytest.approx(sample.qps)
+    assert listed["live"]["cache_hit"] == 0.75
+    points = api().get(f"{NODES}/ns1/points").json()["points"]
+    assert [point["at"] for point in points] == [sample.at]
+    assert api().get(f"{NODES}/ns1/points", after=sample.at).json()["points"] == []
+    assert api().get(f"{NODES}/ns1/points", after="soon").status_code == 422
+
+
+@pytest.fixture
+def sample() -> Sample:
+    """A second just past with a hundred questions."""
+    return Sample(
+        at=int(timezone.now().timestamp()) - 1, seconds=1.0, uptime=60, udp=90, tcp=10, rcodes={"NOERROR": 100},
+        packet_hits=75, packet_misses=25, query_hits=0, query_misses=0, latency_us=300, memory_bytes=1 << 20,
+    )  # fmt: skip
+
+
+def test_a_node_is_drained_and_resumed_as_its_state_allows(api: MakeApi, node: Node) -> None:
+    act = f"{NODES}/ns1/acts"
+    tag = api().get(f"{NODES}/ns1").headers["ETag"]
+    assert api().post(f"{act}/drain", headers={"If-Match": tag}).json()["state"] == "drained"
+    assert api().post(f"{act}/drain", headers={"If-Match": tag}).status_code == 412
+    assert api().post(f"{act}/drain").status_code == 409
+    assert api().post(f"{act}/resume").json()["state"] == "active"
+    assert api().post(f"{act}/explode").status_code == 404
+
+
+def test_approval_needs_the_fingerprint_that_the_agent_printed(api: MakeApi, waiting_node: Any) -> None:
+    waiting = waiting_node("ns2")
+    code = enroll.make_code(node=waiting, now=NOW, by=None)
+    printed = enroll.submit_request(code=code, csr_pem=signing_request(), now=NOW)
+    assert isinstance(printed, enroll.Waiting)
+    url = f"{NODES}/ns2/acts/approve"
+    assert api().post(url, {"fingerprint": "0" * 64}).json()["errors"][0]["pointer"] == "/fingerprint"
+    assert api().get(f"{NODES}/ns2").json()["fingerprint"] == printed.fingerprint
+    assert api().post(url, {"fingerprint": printed.fingerprint}).json()["state"] == "active"
+
+
+def test_a_node_that_there_is_not_answers_404(api: MakeApi) -> None:
+    assert api().get(f"{NODES}/ns9").status_code == 404
+    assert api().get(f"{NODES}/%00").status_code == 404

@@ -1,0 +1,93 @@
+"""Publications: who sees which, their state per node, and waiting for the nodes."""
+
+import json
+from threading import Timer
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.fleet.acks import record_ack
+from dnspanel.fleet.models import Node
+from dnspanel.zones.models import LogHead, Zone
+from replication.position import Position
+from replication.protocol import Ack
+from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content
+from tests.dnspanel.fleet.conftest import MakeNode
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WWW = "/zones/example.test./rrsets/www/A"
+
+
+def prove(node: Node, sequence: int) -> None:
+    """The node answers with this sequence."""
+    ack = Ack(position=Position(LogHead.objects.get().epoch, sequence), digest_main=b"m" * 16, digest_records=b"r" * 16)
+    record_ack(node_id=node.pk, ack=ack, now=timezone.now())
+
+
+def test_a_publication_shows_what_every_node_has_of_it(call: Caller, zone: Zone, active_node: MakeNode) -> None:
+    near, _ = active_node("near"), active_node("far")
+    shown = call.good("PUT", WWW, content("192.0.2.7"))["publication"]
+    assert [(n["node"], n["state"]) for n in shown["nodes"]] == [("far", "pending"), ("near", "pending")]
+    prove(near, shown["sequence"])
+    shown = call.get(shown["url"])
+    assert [(n["node"], n["state"]) for n in shown["nodes"]] == [("far", "pending"), ("near", "answers")]
+    assert shown["nodes"][1]["ms"] > 0
+    assert (shown["reached"], shown["of"], shown["everywhere"]) == (1, 2, False)
+
+
+def test_without_nodes_nothing_is_everywhere_and_nobody_waits(call: Caller, zone: Zone) -> None:
+    answer = call("PUT", WWW + "?wait=60", content("192.0.2.7"))
+    shown = json.loads(answer.content)["publication"]
+    assert (answer.status_code, shown["everywhere"], shown["of"]) == (202, False, 0)
+
+
+def test_a_write_waits_until_all_nodes_answer(call: Caller, zone: Zone, active_node: MakeNode) -> None:
+    node = active_node("ns1")
+
+    def prove_later() -> None:
+        try:
+            prove(node, LogHead.objects.get().sequence)
+        finally:
+            connection.close()
+
+    Timer(0.3, prove_later).start()
+    answer = call("PUT", WWW, content("192.0.2.7"), prefer="respond-async, wait=20")
+    assert (answer.status_code, answer["Preference-Applied"]) == (200, "wait=20")
+    assert json.loads(answer.content)["publication"]["everywhere"] is True
+
+
+def test_a_wait_ends_when_its_time_is_over(call: Caller, zone: Zone, active_node: MakeNode) -> None:
+    active_node("ns1")
+    assert call("PUT", WWW + "?wait=1", content("192.0.2.7")).status_code == 202
+    sequence = LogHead.objects.get().sequence
+    assert call.get(f"/publications/{sequence}?wait=1")["everywhere"] is False
+
+
+@pytest.mark.parametrize("wait", ["61", "-1", "x", "1.5", "٣"])
+def test_a_wait_that_is_none_is_refused_before_anything_is_written(call: Caller, zone: Zone, wait: str) -> None:
+    problem = call.problem(422, "PUT", f"{WWW}?wait={wait}", content("192.0.2.7"))
+    assert problem["errors"][0]["parameter"] == "wait"
+    assert call.get("/zones/example.test.")["revision"] == 1
+
+
+def test_publications_are_listed_the_newest_first(call: Caller, zone: Zone) -> None:
+    call.good("PUT", WWW, content("192.0.2.7"))
+    sequences = [item["sequence"] for item in call.all("/publications?limit=1")]
+    assert sequences == sorted(sequences, reverse=True)
+    for sequence in (0, 77, 2**70):
+        call.problem(404, "GET", f"/publications/{sequence}")
+
+
+def test_only_publications_of_visible_zones_are_shown(
+    call: Caller, make_caller: MakeCaller, zone: Zone, make_zone: MakeZone, active_node: MakeNode
+) -> None:
+    active_node("ns1")
+    other = make_zone(name="other.test.")
+    narrow = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({zone.pk})), permissions=frozenset())
+    (shown,) = narrow.all("/publications")
+    narrow.problem(404, "GET", f"/publications/{other.sequence}")
+    found = narrow.get(shown["url"])
+    assert (found["nodes"], found["of"]) == (None, 1)

@@ -1,0 +1,94 @@
+"""History in API v2, and the ways back: nothing that others did since is undone."""
+
+import pytest
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.zones.models import Publication, Zone
+from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content, replace
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATH = "/zones/example.test."
+WWW = PATH + "/rrsets/www/A"
+
+
+@pytest.fixture
+def changed(call: Caller, zone: Zone) -> int:
+    """Revision 2 changed www; its sequence."""
+    return int(call.good("PUT", WWW + "?reason=move", content("192.0.2.7"))["publication"]["sequence"])
+
+
+def test_revisions_are_listed_and_shown_with_what_they_changed(call: Caller, zone: Zone, changed: int) -> None:
+    listed = call.all(PATH + "/revisions?limit=1")
+    assert [(item["revision"], item["kind"], item["reason"]) for item in listed] == [
+        (2, "change", "move"), (1, "create", ""),
+    ]  # fmt: skip
+    shown = call.get(PATH + "/revisions/2")
+    (change,) = shown.pop("changes")
+    assert shown == {**listed[0], "left_out": 0}
+    assert (change["before"]["rdata"], change["after"]["rdata"]) == (["192.0.2.1", "192.0.2.2"], ["192.0.2.7"])
+    for number in (0, 3, 2**40):
+        call.problem(404, "GET", f"{PATH}/revisions/{number}")
+
+
+def test_a_zone_is_shown_as_it_was(call: Caller, zone: Zone, changed: int) -> None:
+    then = {(item["name"], item["type"]): item["rdata"] for item in call.all(PATH + "/revisions/1/rrsets?limit=4")}
+    assert len(then) == 6
+    assert then["www.example.test.", "A"] == ["192.0.2.1", "192.0.2.2"]
+
+
+def test_a_revision_is_undone_and_the_rest_stays(call: Caller, zone: Zone, changed: int) -> None:
+    call.good("PUT", PATH + "/rrsets/mail/A", content("192.0.2.10"))
+    shown = call.good("POST", PATH + "/revisions/2/undo", {"reason": "back"})
+    assert (shown["zones"][0]["revision"], shown["publication"]["reason"]) == (4, "back")
+    assert call.get(WWW)["rdata"] == ["192.0.2.1", "192.0.2.2"]
+    assert call.get(PATH + "/rrsets/mail/A")["rdata"] == ["192.0.2.10"]
+    assert call.good("POST", PATH + "/revisions/2/undo", {})["publication"] is None
+
+
+def test_what_others_changed_since_is_not_undone(call: Caller, zone: Zone, changed: int) -> None:
+    call.good("PUT", WWW, content("192.0.2.8"))
+    problem = call.problem(409, "POST", PATH + "/revisions/2/undo", {})
+    (conflict,) = problem["conflicts"]
+    assert (problem["code"], conflict["theirs"]["rdata"], conflict["base"]["rdata"]) == (
+        "changed-by-others", ["192.0.2.8"], ["192.0.2.7"],
+    )  # fmt: skip
+
+
+def test_an_undo_can_wait_in_the_draft(call: Caller, zone: Zone, changed: int) -> None:
+    call.good("POST", PATH + "/revisions/2/undo", {"into": "draft"})
+    assert Publication.objects.count() == 2
+    assert call.get("/draft")["operations"] == 1
+    call.problem(409, "POST", PATH + "/revisions/2/undo", {"into": "draft"})
+
+
+def test_a_creation_is_not_undone(call: Caller, zone: Zone) -> None:
+    assert call.problem(409, "POST", PATH + "/revisions/1/undo", {})["code"] == "conflict"
+
+
+def test_a_publication_is_undone_in_all_its_zones(call: Caller, zone: Zone, make_zone: MakeZone) -> None:
+    make_zone("www 300 A 192.0.2.50", name="other.test.")
+    names = ["example.test.", "other.test."]
+    body = {"zones": [{"zone": name, "changes": [replace("www", "A", "192.0.2.7")]} for name in names]}
+    sequence = call.good("POST", "/bulk", body)["publication"]["sequence"]
+    assert len(call.good("POST", f"/publications/{sequence}/undo", {})["zones"]) == 2
+    assert call.get("/zones/other.test./rrsets/www/A")["rdata"] == ["192.0.2.50"]
+
+
+def test_a_zone_goes_back_to_a_revision(call: Caller, zone: Zone, changed: int) -> None:
+    call.good("PUT", PATH + "/rrsets/new/A", content("192.0.2.10"))
+    shown = call.good("POST", PATH + "/revisions/1/restore", {"confirm": True})
+    assert (shown["zones"][0]["changed"], shown["zones"][0]["removed"]) == (1, 1)
+    assert call.get(WWW)["rdata"] == ["192.0.2.1", "192.0.2.2"]
+    assert call.good("POST", PATH + "/revisions/1/restore", {"into": "draft"})["publication"] is None
+
+
+def test_a_narrow_token_sees_and_undoes_only_its_part(
+    call: Caller, make_caller: MakeCaller, zone: Zone, changed: int
+) -> None:
+    rights = frozenset({Right.READ, Right.CHANGE})
+    narrow = make_caller(Grant(rights, zones=frozenset({zone.pk}), names=("mail",)))
+    assert narrow.get(PATH + "/revisions/2")["changes"] == []
+    assert [item["name"] for item in narrow.all(PATH + "/revisions/1/rrsets")] == ["mail.example.test."]
+    call.good("PUT", WWW, content("192.0.2.8"))
+    assert "conflicts" not in narrow.problem(403, "POST", PATH + "/revisions/2/undo", {})

@@ -1,0 +1,225 @@
+"""RRsets one at a time: what they look like, what a write answers, and who loses when two write at once."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.zones.models import Publication, Zone
+from replication import rdtypes
+from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WWW = "/zones/example.test./rrsets/www/A"
+
+
+def test_an_rrset_is_read_by_a_relative_or_absolute_name(call: Caller, zone: Zone) -> None:
+    shown = call.get(WWW)
+    assert shown == {
+        "name": "www.example.test.", "type": "A", "ttl": 300, "rdata": ["192.0.2.1", "192.0.2.2"],
+        "disabled": [], "comment": "",
+    }  # fmt: skip
+    assert call.get("/zones/Example.TEST/rrsets/www.example.test./a") == shown
+    assert call.get("/zones/example.test./rrsets/@/MX")["rdata"] == ["10 mail.example.test."]
+
+
+def test_what_is_not_there_answers_404(call: Caller, zone: Zone) -> None:
+    for path in ("www/TXT", "none/A", "www.other.test./A", "www/NOTYPE", "%00/A", "a..b/A"):
+        call.problem(404, "GET", f"/zones/example.test./rrsets/{path}")
+    call.problem(404, "GET", "/zones/none.test./rrsets/www/A")
+
+
+def test_a_read_with_the_tag_of_what_one_has_answers_304(call: Caller, zone: Zone) -> None:
+    tag = call("GET", WWW)["ETag"]
+    answer = call("GET", WWW, if_none_match=tag)
+    assert (answer.status_code, answer.content, answer["ETag"]) == (304, b"", tag)
+
+
+def test_a_put_publishes_and_answers_with_publication_rrset_and_tag(call: Caller, zone: Zone) -> None:
+    answer = call("PUT", WWW + "?reason=move", content("192.0.2.7", comment="new rack"))
+    assert answer.status_code == 202
+    shown = json.loads(answer.content)
+    assert shown["rrset"]["rdata"] == ["192.0.2.7"]
+    assert shown["zones"] == [
+        {"zone": "example.test.", "revision": 2, "serial": 2, "added": 0, "changed": 1, "removed": 0}
+    ]
+    publication = shown["publication"]
+    assert (publication["reason"], publication["channel"], publication["author"]) == ("move", "api", "alice")
+    assert publication["token"]["purpose"] == "tests"
+    assert answer["Location"] == publication["url"]
+    assert call("GET", WWW)["ETag"] == answer["ETag"]
+
+
+def test_a_put_of_what_is_so_already_publishes_nothing(call: Caller, zone: Zone) -> None:
+    answer = call("PUT", WWW, content("192.0.2.2", "192.0.2.1"))
+    assert answer.status_code == 200
+    assert json.loads(answer.content)["publication"] is None
+    assert answer["ETag"] == call("GET", WWW)["ETag"]
+
+
+def test_create_only_does_not_overwrite(call: Caller, zone: Zone) -> None:
+    assert call("PUT", "/zones/example.test./rrsets/new/A", content("192.0.2.7"), if_none_match="*").status_code == 202
+    problem = call.problem(412, "PUT", WWW, content("192.0.2.7"), if_none_match="*")
+    assert problem["theirs"]["rdata"] == ["192.0.2.1", "192.0.2.2"]
+
+
+def test_a_stale_tag_is_refused_with_base_theirs_and_mine(call: Caller, zone: Zone) -> None:
+    tag = call("GET", WWW)["ETag"]
+    call.good("PUT", WWW, content("192.0.2.7"))
+    call.good("PUT", WWW, content("192.0.2.8"))
+    answer = call("PUT", WWW, content("192.0.2.9"), if_match=tag)
+    problem = json.loads(answer.content)
+    assert answer.status_code == 412
+    assert problem["base"]["rdata"] == ["192.0.2.1", "192.0.2.2"]
+    assert problem["theirs"]["rdata"] == ["192.0.2.8"]
+    assert problem["mine"]["rdata"] == ["192.0.2.9"]
+    assert call("PUT", WWW, content("192.0.2.9"), if_match=answer["ETag"]).status_code == 202
+
+
+def test_a_tag_holds_while_only_other_rrsets_change(call: Caller, zone: Zone) -> None:
+    tag = call("GET", WWW)["ETag"]
+    call.good("PUT", "/zones/example.test./rrsets/mail/A", content("192.0.2.10"))
+    assert call("PUT", WWW, content("192.0.2.7"), if_match=tag).status_code == 202
+
+
+def test_the_tag_of_a_soa_does_not_mind_the_serial(call: Caller, zone: Zone) -> None:
+    soa = "/zones/example.test./rrsets/@/SOA"
+    tag = call("GET", soa)["ETag"]
+    call.good("PUT", WWW, content("192.0.2.7"))
+    fields = call.get(soa)["rdata"][0].split(" ")
+    wanted = " ".join([*fields[:-1], "60"])
+    answer = call("PUT", soa, content(wanted, ttl=3600), if_match=tag)
+    assert answer.status_code == 202
+    assert json.loads(answer.content)["rrset"] == call.get(soa)
+
+
+def test_weak_and_broken_tags_are_no_tags(call: Caller, zone: Zone) -> None:
+    tag = call("GET", WWW)["ETag"]
+    call.problem(412, "PUT", WWW, content("192.0.2.7"), if_match="W/" + tag)
+    assert call.problem(400, "PUT", WWW, content("192.0.2.7"), if_match="nonsense")["errors"][0]["header"] == "If-Match"
+    call.problem(412, "PUT", "/zones/example.test./rrsets/none/A", content("192.0.2.7"), if_match="*")
+    assert call("PUT", WWW, content("192.0.2.7"), if_match=f'"a", {tag}').status_code == 202
+
+
+def test_a_patch_adds_and_removes_records_and_keeps_the_rest(call: Caller, zone: Zone) -> None:
+    body = {"add": ["192.0.2.7"], "remove": ["192.0.2.1"], "ttl": 60, "disabled": ["192.0.2.2"]}
+    shown = call.good("PATCH", WWW, body)["rrset"]
+    assert (shown["ttl"], shown["rdata"], shown["disabled"]) == (60, ["192.0.2.2", "192.0.2.7"], ["192.0.2.2"])
+    assert call.good("PATCH", WWW, {"comment": "x"}, media="application/merge-patch+json")["rrset"]["comment"] == "x"
+    assert call.good("PATCH", WWW, {"remove": ["192.0.2.2", "192.0.2.7"]})["rrset"] is None
+    call.problem(404, "PATCH", WWW, {"ttl": 60})
+
+
+def test_a_delete_deletes_once(call: Caller, zone: Zone) -> None:
+    assert call.good("DELETE", "/zones/example.test./rrsets/shop/CNAME")["rrset"] is None
+    call.problem(404, "DELETE", "/zones/example.test./rrsets/shop/CNAME")
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ([], ""),
+        ({}, "/ttl"),
+        (content("192.0.2.300"), "/rdata/0"),
+        (content("192.0.2.1", 7), "/rdata/1"),  # type: ignore[arg-type]
+        (content("192.0.2.1", ttl=-1), "/ttl"),
+        (content("192.0.2.1", ttl=True), "/ttl"),
+        (content("192.0.2.1", comment=1), "/comment"),
+        (content("192.0.2.1", disabled=["192.0.2.9"]), "/rdata"),
+        (content("192.0.2.1", disabled=["x"]), "/disabled/0"),
+        (content("192.0.2.1", confirn=True), "/confirn"),
+        (content(), "/rdata"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_pointed_at(call: Caller, zone: Zone, body: Any, pointer: str) -> None:
+    problem = call.problem(422, "PUT", WWW, body)
+    assert pointer in [fault["pointer"] for fault in problem["errors"]]
+    assert Publication.objects.count() == 1
+
+
+def test_errors_refuse_and_warnings_are_said_unless_refused(call: Caller, zone: Zone) -> None:
+    path = "/zones/example.test./rrsets/"
+    problem = call.problem(422, "PUT", path + "www/CNAME", content("mail.example.test."))
+    assert problem["code"] == "rules-violated"
+    call.problem(422, "PUT", path + "web/CNAME?accept_warnings=false", content("none.example.test."))
+    assert call.good("PUT", path + "web/CNAME", content("none.example.test."))["warnings"]
+
+
+def test_what_the_guard_holds_needs_confirmation(call: Caller, zone: Zone) -> None:
+    path = "/zones/example.test./rrsets/@/NS"
+    problem = call.problem(409, "PUT", path, content("ns1.example.net.", ttl=3600))
+    assert (problem["code"], bool(problem["reasons"])) == ("needs-confirmation", True)
+    call.good("PUT", path + "?confirm=true", content("ns1.example.net.", ttl=3600))
+
+
+def test_a_token_sees_and_writes_only_what_its_scope_lets_through(make_caller: MakeCaller, zone: Zone) -> None:
+    rights = frozenset({Right.READ, Right.ADD, Right.CHANGE, Right.REMOVE})
+    scope = Grant(rights, zones=frozenset({zone.pk}), names=("_acme-challenge.www",), types=frozenset({rdtypes.TXT}))
+    acme = make_caller(scope)
+    path = "/zones/example.test./rrsets/"
+    assert acme.good("PUT", path + "_acme-challenge.www/TXT", content('"x"'))["rrset"]["rdata"] == ['"x"']
+    assert [item["name"] for item in acme.all("/zones/example.test./rrsets")] == ["_acme-challenge.www.example.test."]
+    acme.problem(404, "GET", path + "www/A")
+    problem = acme.problem(403, "PUT", path + "www/A", content("192.0.2.7"), if_match='"1-0000000000000000"')
+    assert "theirs" not in problem
+    acme.problem(403, "POST", "/zones/example.test./changes", {"changes": [
+        {"op": "delete", "name": "www", "type": "A"}]})  # fmt: skip
+    assert acme.get("/zones?q=has:192.0.2.1")["items"] == []
+    assert acme.get("/search?q=192.0.2.1")["items"] == []
+
+
+def test_a_token_that_must_state_conditions_is_held_to_it(make_caller: MakeCaller, zone: Zone) -> None:
+    careful = make_caller(needs_if_match=True)
+    careful.problem(428, "PUT", WWW, content("192.0.2.7"))
+    assert careful("PUT", WWW, content("192.0.2.7"), if_match=careful("GET", WWW)["ETag"]).status_code == 202
+
+
+def test_pages_of_rrsets_are_in_canonical_order_and_filtered(call: Caller, zone: Zone) -> None:
+    listed = call.all("/zones/example.test./rrsets?limit=2")
+    assert len(listed) == 6
+    assert listed == call.all("/zones/example.test./rrsets")
+    assert [item["name"] for item in call.all("/zones/example.test./rrsets?q=192.0.2.9")] == ["mail.example.test."]
+    assert {item["type"] for item in call.all("/zones/example.test./rrsets?type=A,MX&limit=1")} == {"A", "MX"}
+    assert len(call.all("/zones/example.test./rrsets?name=@")) == 3
+    www = next(item for item in listed if item["name"] == "www.example.test.")
+    assert www["etag"] == call("GET", WWW)["ETag"]
+    call.problem(422, "GET", "/zones/example.test./rrsets?type=NOTYPE")
+    call.problem(422, "GET", "/zones/example.test./rrsets?name=www.other.test.")
+
+
+def test_of_two_writers_with_one_tag_one_wins_and_nothing_is_lost(call: Caller, zone: Zone) -> None:
+    tag = call("GET", WWW)["ETag"]
+    together = Barrier(2)
+
+    def write(address: str) -> tuple[int, Any]:
+        together.wait()
+        try:
+            answer = call("PUT", WWW, content(address), if_match=tag)
+            return answer.status_code, json.loads(answer.content)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(write, ["192.0.2.10", "192.0.2.11"]))
+    assert sorted(status for status, _ in answers) == [202, 412]
+    loser = next(shown for status, shown in answers if status == 412)
+    assert loser["base"]["rdata"] == ["192.0.2.1", "192.0.2.2"]
+    assert loser["theirs"] == call.get(WWW)
+    assert loser["mine"]["rdata"] != loser["theirs"]["rdata"]
+
+
+def test_of_many_writers_that_add_no_record_is_lost(call: Caller, zone: Zone) -> None:
+    def add(number: int) -> int:
+        try:
+            return call("PATCH", WWW, {"add": [f"192.0.2.{number}"]}).status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(add, range(100, 112))) == {202}
+    assert len(call.get(WWW)["rdata"]) == 14

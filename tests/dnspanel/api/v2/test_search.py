@@ -1,0 +1,46 @@
+"""Search over all zones: what is found, in pages, and what a narrow token is not told."""
+
+import pytest
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.zones.models import Zone
+from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def other(make_zone: MakeZone) -> Zone:
+    return make_zone("www 300 A 192.0.2.9", "a 300 A 192.0.2.9", name="other.test.")
+
+
+def found(call: Caller, query: str) -> list[str]:
+    return [item["rrset"]["name"] if item["rrset"] else item["zone"] for item in call.all(f"/search?{query}")]
+
+
+def test_zones_come_first_then_rrsets(call: Caller, zone: Zone, other: Zone) -> None:
+    assert found(call, "q=other.test") == ["other.test.", "other.test.", "other.test."]  # the zone, its SOA and NS
+    assert found(call, "q=other.test&kind=zone") == ["other.test."]
+    assert found(call, "q=www.other.test") == ["www.other.test."]
+
+
+def test_an_rdata_is_found_in_every_zone_page_by_page(call: Caller, zone: Zone, other: Zone) -> None:
+    everything = ["mail.example.test.", "a.other.test.", "www.other.test."]
+    assert found(call, "q=192.0.2.9&kind=rrset") == everything
+    assert found(call, "q=has:192.0.2.9&limit=1") == ["example.test.", "other.test.", *everything]
+
+
+def test_what_a_token_does_not_see_is_not_found(make_caller: MakeCaller, zone: Zone, other: Zone) -> None:
+    read = frozenset({Right.READ})
+    one_zone = make_caller(Grant(read, zones=frozenset({zone.pk})))
+    assert found(one_zone, "q=192.0.2.9") == ["mail.example.test."]
+    one_name = make_caller(Grant(read, zones=frozenset({zone.pk}), names=("www",)))
+    assert found(one_name, "q=has:192.0.2.9") == []
+    assert found(one_name, "q=192.0.2.1") == ["www.example.test."]
+
+
+def test_a_search_needs_words(call: Caller) -> None:
+    for query in ("", "q=", "q=%20", "q=x&kind=y", "q=" + "x" * 301):
+        call.problem(422, "GET", f"/search?{query}")
+    for cursor in ("WyJyIiwieCIsMV0", "WyJyIiwiMS14eCIsMV0", "WyJyIiwiOTk5OTk5OTk5OTktIiwxXQ"):
+        call.problem(400, "GET", f"/search?q=x&cursor={cursor}")

@@ -1,0 +1,77 @@
+"""People over the API: roles, closed accounts, invitations, and why somebody may do something."""
+
+from dnspanel.accounts.models import Invitation, User
+from dnspanel.api.models import RememberedAnswer
+from tests.dnspanel.api.callers import Caller, MakeApi
+from tests.dnspanel.zones.conftest import MakeZone
+
+USERS = "/api/v2/users"
+
+
+def test_a_role_is_changed_and_an_account_closed_and_opened(api: MakeApi, bob: User) -> None:
+    admin, editor, url = api(), api(Caller.EDITOR), f"{USERS}/{bob.pk}"
+    assert admin.patch(url, {"role": "reader"}).json()["role"] == "reader"
+    assert admin.patch(url, {"active": False}).json()["active"] is False
+    assert editor.get("/api/v2/me").status_code == 401, "tokens of a closed account open nothing"
+    admin.patch(url, {"active": True})
+    assert editor.get("/api/v2/me").status_code == 200
+
+
+def test_the_last_administrator_stays(api: MakeApi) -> None:
+    alice = User.objects.get(username="alice") if api() else None
+    assert alice is not None
+    refused = api().patch(f"{USERS}/{alice.pk}", {"role": "reader"})
+    assert refused.status_code == 409
+    assert "last administrator" in refused.json()["detail"]
+
+
+def test_a_stale_if_match_changes_nothing(api: MakeApi, bob: User) -> None:
+    admin, url = api(), f"{USERS}/{bob.pk}"
+    tag = admin.get(url).headers["ETag"]
+    admin.patch(url, {"role": "reader"})
+    late = admin.patch(url, {"role": "administrator"}, headers={"If-Match": tag})
+    assert late.status_code == 412
+    assert late.json()["theirs"]["role"] == "reader"
+    bob.refresh_from_db()
+    assert bob.role == "reader"
+
+
+def test_an_invitation_is_shown_once_and_not_kept(api: MakeApi) -> None:
+    key = {"Idempotency-Key": "invite-1"}
+    first = api().post("/api/v2/invitations", {"role": "editor"}, headers=key)
+    assert "/welcome/" in first.json()["link"]
+    assert first.headers["Cache-Control"] == "no-store"
+    again = api().post("/api/v2/invitations", {"role": "editor"}, headers=key)
+    assert again.json() == first.json() | {"link": None}
+    assert Invitation.objects.count() == 1
+    secret = first.json()["link"].rstrip("/").rpartition("/")[2].encode()
+    assert all(secret not in bytes(row.body) for row in RememberedAnswer.objects.all())
+
+
+def test_the_tester_says_what_is_allowed_and_why(api: MakeApi, make_zone: MakeZone) -> None:
+    make_zone("www 300 A 192.0.2.1")
+    api(Caller.READER)
+    charlie = User.objects.get(username="charlie")
+    url = f"{USERS}/{charlie.pk}/rights"
+    rights = {v["right"]: v for v in api().get(url, zone="example.test").json()["rights"]}
+    assert rights["read"] == {
+        "right": "read", "allowed": True, "because": [{"source": "role", "id": None, "words": "as reader"}],
+    }  # fmt: skip
+    assert rights["change"] == {"right": "change", "allowed": False, "because": []}
+    api().post(
+        "/api/v2/grants", {"rights": ["change"], "zones": ["example.test"], "names": ["www"], "user": charlie.pk}
+    )
+    about = {"zone": "example.test", "type": "A"}
+    www = {v["right"]: v["allowed"] for v in api().get(url, name="www", **about).json()["rights"]}
+    mail = {v["right"]: v["allowed"] for v in api().get(url, name="mail", **about).json()["rights"]}
+    assert (www["change"], mail["change"]) == (True, False)
+
+
+def test_the_tester_needs_to_know_what_about(api: MakeApi, make_zone: MakeZone, bob: User) -> None:
+    make_zone()
+    url = f"{USERS}/{bob.pk}/rights"
+    assert api().get(url).json()["errors"][0]["parameter"] == "zone"
+    assert api().get(url, zone="nothing.test").status_code == 404
+    assert api().get(url, zone="example.test", name="www").json()["errors"][0]["parameter"] == "type"
+    assert api().get(url, zone="example.test", name="a..b", type="A").json()["errors"][0]["parameter"] == "name"
+    assert api().get(url, zone="example.test", name="www", type="BOGUS").json()["errors"][0]["parameter"] == "type"

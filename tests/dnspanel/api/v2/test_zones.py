@@ -1,0 +1,164 @@
+"""Zones in API v2: lists that stay stable under writes, creation, settings, deletion and the way back."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import Team, User
+from dnspanel.zones import edit
+from dnspanel.zones.models import Channel, Zone
+from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def zones(alice: User) -> list[str]:
+    """Ten small zones."""
+    names = [f"z{number:02}.test." for number in range(10)]
+    edit.create_zones(zones=[edit.NewZone(name) for name in names], author=alice, channel=Channel.WEB, now=NOW)
+    return names
+
+
+def test_a_zone_is_shown_with_its_tag(call: Caller, zone: Zone) -> None:
+    answer = call("GET", "/zones/example.test.")
+    shown = json.loads(answer.content)
+    assert shown["etag"] == answer["ETag"]
+    assert (shown["name"], shown["revision"], shown["rrset_count"], shown["tags"], shown["changed_by"]) == (
+        "example.test.", 1, 6, [], "alice",
+    )  # fmt: skip
+    assert call("GET", shown["url"], if_none_match=shown["etag"]).status_code == 304
+    assert call.get("/zones?q=example")["items"] == [shown]
+
+
+def test_pages_neither_repeat_nor_skip_while_others_write(call: Caller, alice: User, zones: list[str]) -> None:
+    first = call.get("/zones?limit=4")
+    edit.create_zone(name="a.test", author=alice, channel=Channel.WEB, now=NOW)  # before the cursor
+    edit.create_zone(name="z05a.test", author=alice, channel=Channel.WEB, now=NOW)  # behind it
+    call.good("DELETE", "/zones/z03.test.")  # the zone that the cursor names
+    rest = call.all(first["next"].removeprefix("http://testserver"))
+    seen = [item["name"] for item in first["items"] + rest]
+    assert seen == [*zones[:6], "z05a.test.", *zones[6:]]
+
+
+def test_a_page_says_where_the_next_one_is_in_a_link_header_too(call: Caller, zones: list[str]) -> None:
+    answer = call("GET", "/zones?limit=4&q=z0")
+    url = json.loads(answer.content)["next"]
+    assert answer["Link"] == f'<{url}>; rel="next"'
+    assert "q=z0" in url
+    assert "Link" not in call("GET", "/zones")
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "limit=-1", "limit=１", "team=x", "q=%00"])
+def test_parameters_that_mean_nothing_are_pointed_at(call: Caller, query: str) -> None:
+    problem = call.problem(422, "GET", f"/zones?{query}")
+    assert problem["errors"][0]["parameter"] == query.partition("=")[0]
+
+
+@pytest.mark.parametrize("cursor", ["x", "ew", "WzFd", "W10", "WyJhIiwxXQ", "WyJcdWQ4MDAiXQ", "%00"])
+def test_a_cursor_that_no_list_gave_is_refused(call: Caller, cursor: str) -> None:
+    assert call.problem(400, "GET", f"/zones?cursor={cursor}")["code"] == "bad-cursor"
+
+
+def test_zones_are_found_by_words_rdata_tag_and_team(call: Caller, zone: Zone, zones: list[str]) -> None:
+    team = Team.objects.create(name="web", created_at=NOW)
+    call.good("PATCH", "/zones/z01.test.", {"tags": ["Shop"], "team": team.pk})
+    for query, found in (
+        ("q=z0+1", ["z01.test."]),
+        ("q=has:192.0.2.9", ["example.test."]),
+        ("tag=shop", ["z01.test."]),
+        (f"team={team.pk}", ["z01.test."]),
+        ("tag=none", []),
+    ):
+        assert [item["name"] for item in call.get(f"/zones?{query}")["items"]] == found
+
+
+def test_a_zone_is_created_with_what_it_lacks(call: Caller) -> None:
+    body = {"name": "New.Test", "nameservers": ["ns1.new.test", "ns2.new.test."], "hostmaster": "mail.new.test.",
+            "rrsets": [{"name": "ns1", "type": "A", "ttl": 60, "rdata": ["192.0.2.1"]}]}  # fmt: skip
+    answer = call("POST", "/zones", body)
+    shown = json.loads(answer.content)
+    assert answer.status_code == 202
+    assert (answer["Location"], answer["ETag"]) == ("/api/v2/zones/new.test.", shown["zone"]["etag"])
+    assert shown["publication"]["zones"] == [{"zone": "new.test.", "revision": 1, "serial": 1, "kind": "create"}]
+    assert len(call.all("/zones/new.test./rrsets")) == 3
+    assert call.problem(409, "POST", "/zones", body)["code"] == "name-taken"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({}, "/name"),
+        ({"name": 1}, "/name"),
+        ({"name": "a..b"}, "/name"),
+        ({"name": "n.test", "nameservers": ["a..b"]}, "/nameservers/0"),
+        ({"name": "n.test", "hostmaster": "a..b"}, "/hostmaster"),
+        ({"name": "n.test", "rrsets": {}}, "/rrsets"),
+        ({"name": "n.test", "rrsets": [{"name": "x", "type": "A", "ttl": 1, "rdata": ["y"]}]}, "/rrsets/0/rdata/0"),
+        ({"name": "n.test", "rrsets": [{"name": "x.other.test.", "type": "A", "ttl": 1, "rdata": ["192.0.2.1"]}]},
+         "/rrsets/0/name"),
+        ({"name": "n.test", "rrsets": [{"name": "x.n.test", "type": "A", "ttl": 1, "rdata": ["192.0.2.1"]}]},
+         "/rrsets/0/name"),
+        ({"name": "n.test", "team": 77}, "/team"),
+        ({"name": "n.test", "kind": "Native"}, "/kind"),
+    ],
+)  # fmt: skip
+def test_what_a_new_zone_cannot_have_is_pointed_at(call: Caller, body: Any, pointer: str) -> None:
+    assert call.problem(422, "POST", "/zones", body)["errors"][0]["pointer"] == pointer
+    assert not Zone.objects.exists()
+
+
+def test_settings_change_under_the_zones_tag(call: Caller, zone: Zone) -> None:
+    tag = call.get("/zones/example.test.")["etag"]
+    shown = call.good("PATCH", "/zones/example.test.", {"tags": ["b", "A", "a"]}, if_match=tag)
+    assert (shown["tags"], shown["revision"]) == (["a", "b"], 1)
+    problem = call.problem(412, "PATCH", "/zones/example.test.", {"tags": []}, if_match=tag)
+    assert (problem["theirs"]["tags"], problem["mine"], problem["base"]) == (["a", "b"], {"tags": []}, {"revision": 1})
+    assert call.problem(422, "PATCH", "/zones/example.test.", {"tags": ["ä"]})["errors"][0]["pointer"] == "/tags"
+
+
+def test_a_zone_is_deleted_and_restored(call: Caller, zone: Zone) -> None:
+    stale = call.get("/zones/example.test.")["etag"]
+    call.good("DELETE", "/zones/example.test./rrsets/shop/CNAME")
+    call.problem(412, "DELETE", "/zones/example.test.", if_match=stale)
+    tag = call.get("/zones/example.test.")["etag"]
+    assert call.good("DELETE", "/zones/example.test.?reason=old", if_match=tag)["zones"][0]["revision"] == 3
+    call.problem(404, "GET", "/zones/example.test.")
+    (trashed,) = call.all("/trash")
+    assert (trashed["name"], trashed["id"]) == ("example.test.", zone.pk)
+    shown = call.good("POST", trashed["url"] + "/restore")
+    assert (shown["zone"]["name"], shown["zone"]["revision"]) == ("example.test.", 4)
+    call.problem(404, "POST", trashed["url"] + "/restore")
+    call.problem(404, "POST", f"/trash/{2**70}/restore")
+
+
+def test_a_zone_with_a_slash_in_its_name_has_an_address(call: Caller, make_zone: MakeZone) -> None:
+    make_zone("www 300 A 192.0.2.1", name="0/25.2.0.192.test.")
+    (shown,) = call.all("/zones")
+    assert call.get(shown["url"]) == shown
+
+
+def test_what_a_token_may_not_know_about_is_not_there(
+    call: Caller, make_caller: MakeCaller, charlie: User, zone: Zone, zones: list[str]
+) -> None:
+    narrow = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({zone.pk})))
+    assert [item["name"] for item in narrow.all("/zones")] == ["example.test."]
+    narrow.problem(404, "GET", "/zones/z01.test.")
+    narrow.problem(403, "DELETE", "/zones/example.test.")
+    narrow.problem(403, "PATCH", "/zones/example.test.", {"tags": []})
+    narrow.problem(403, "POST", "/zones", {"name": "n.test"})
+    call.good("DELETE", "/zones/z01.test.")
+    assert narrow.all("/trash") == []
+    reader = make_caller(Grant(frozenset({Right.READ}), everywhere=True), owner=charlie)
+    assert len(reader.all("/zones")) == 10
+
+
+def test_the_list_takes_the_same_queries_however_many_zones(
+    call: Caller, zones: list[str], django_assert_num_queries: Any
+) -> None:
+    call.get("/zones")
+    with django_assert_num_queries(2):  # the token, the zones
+        call.get("/zones")
