@@ -22,6 +22,7 @@ VERB_MODULES = {
     "dnspanel/accounts/tokens.py",
     "dnspanel/accounts/tsig_keys.py",
     "dnspanel/api/v1/facts.py",
+    "dnspanel/api/v1/kept_metadata.py",
     "dnspanel/api/v2/idempotency.py",
     "dnspanel/fleet/acks.py",
     "dnspanel/fleet/authority.py",
@@ -44,6 +45,7 @@ VERB_MODULES = {
     "dnspanel/zones/draft.py",
     "dnspanel/zones/edit.py",
     "dnspanel/zones/revision.py",
+    "dnspanel/zones/settings_of_zone.py",
     "dnspanel/zones/log.py",
     "dnspanel/zones/store_rrsets.py",
     "dnspanel/webhooks/deliver.py",
@@ -68,6 +70,13 @@ WITHOUT_OWN_TEST = {
 }
 # Parts of one thing that are tested through the whole of it.
 TESTED_IN = {
+    "dnspanel/api/v2/import_files.py": "tests/dnspanel/api/v2/test_imports.py",
+    "dnspanel/api/v2/import_sources.py": "tests/dnspanel/api/v2/test_imports.py",
+    "dnspanel/api/v2/import_zones.py": "tests/dnspanel/api/v2/test_imports.py",
+    "dnspanel/api/v2/one_secret.py": "tests/dnspanel/api/v2/test_tokens.py",
+    "dnspanel/api/v2/permissions.py": "tests/dnspanel/api/v2/test_me.py",
+    "dnspanel/api/v2/scopes.py": "tests/dnspanel/api/v2/test_grants.py",
+    "dnspanel/api/v2/urls_more.py": "tests/dnspanel/api/test_every_url.py",
     "dnspanel/api/models.py": "tests/dnspanel/api/v1/test_facts.py",
     "dnspanel/api/tasks.py": "tests/dnspanel/api/v2/test_idempotency.py",
     "dnspanel/api/urls.py": "tests/dnspanel/api/test_every_url.py",

@@ -42,7 +42,8 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
         for field, messages in exc.fields.items():
             for message in messages:
                 form.refuse(field, message)
-    context = {"form": form, "role": role.label.lower(), "article": "a" if role == Role.READER else "an"}
+    word = role.label.lower()
+    context = {"form": form, "role": word, "article": "an" if word[0] in "aeiou" else "a"}
     return render(request, "account/welcome.html", context, status=422 if form.is_bound else 200)
 
 

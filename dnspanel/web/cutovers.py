@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.accounts.roles import Permission
+from dnspanel.downloads import file_response
 from dnspanel.transfer import cutover_check, delegation, queries
 from dnspanel.transfer.delegation import Point
 from dnspanel.transfer.errors import WrongState
@@ -32,7 +33,6 @@ from dnspanel.transfer.models import (
     SourceKind,
 )
 from dnspanel.transfer.selection import Selection
-from dnspanel.web.downloads import file_response
 from dnspanel.web.exports import MOST_IN_MEMORY, TONES
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.frame import PanelRequest

@@ -10,13 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts.actors import can
-from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.queries import node_standings
 from dnspanel.web.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.fields import Unreadable
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.quickadd import Doubled, Means, read_line
+from dnspanel.web.row_rights import with_rights
 from dnspanel.web.rows import ShownRow, row_id, sentence, shown_rows
 from dnspanel.web.sync import sync_of
 from dnspanel.web.zone_head import focus_after, is_fragment, render_zone, with_draft_state
@@ -59,13 +58,13 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     asked = request.GET.copy()
     asked.pop("after", None)
     return {
-        "rows": shown_rows(zone.name, page.rows),
+        "rows": with_rights(request.user, zone, shown_rows(zone.name, page.rows)),
         "next_after": page.next_after,
         "filters": filters,
         "type_asked": request.GET.get("type", ""),
         "is_filtered": bool(filters.text or filters.types or filters.in_draft),
         "asked": asked.urlencode(),
-        "may_edit": can(request.user, Permission.EDIT),
+        "may_edit": access.may_edit_zone(request.user, zone),
     }
 
 

@@ -15,12 +15,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.accounts.roles import Permission
+from dnspanel.downloads import file_response
 from dnspanel.transfer import export, export_bind, export_file
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
 from dnspanel.transfer.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
 from dnspanel.transfer.selection import Selection
-from dnspanel.web.downloads import file_response
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.zone_head import is_fragment, render_zone

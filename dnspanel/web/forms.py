@@ -7,9 +7,13 @@ from uuid import UUID, uuid4
 from django import forms
 from django.conf import settings
 
-from dnspanel.accounts.models import Role
+from dnspanel.accounts.actors import Author, actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Role, Team
 from dnspanel.zones import rules
 from dnspanel.zones.edit import NewZone
+from dnspanel.zones.models import Zone
+from dnspanel.zones.settings_of_zone import teams_to_choose_from
 from dnspanel.zones.soa import default_soa
 from replication import names, rdtypes, rrset
 from replication.errors import BadName, ReplicationError
@@ -74,7 +78,20 @@ class NewZoneForm(PublishingForm):
         help_text="The mail address for the SOA, as an address or as a name.",
         max_length=300,
     )
+    team = forms.ModelChoiceField(Team.objects.none(), label="Team", required=False, empty_label="no team")
     reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
+
+    def __init__(self, *args: Any, author: Author, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        teams = teams_to_choose_from(author, Right.CREATE_ZONE)
+        field = self.fields["team"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = Team.objects.filter(pk__in=[team.pk for team in teams]).order_by("name")
+        actor = None if author is None else actor_of(author)
+        if actor is not None and not actor.may_everywhere(Right.CREATE_ZONE):
+            field.required, field.empty_label = True, None
+        elif not teams:
+            del self.fields["team"]
 
     @staticmethod
     def defaults() -> dict[str, str]:
@@ -145,6 +162,26 @@ def _names_by_line(text: str) -> list[str]:
     if not found:
         raise forms.ValidationError("Give at least one name.")
     return found
+
+
+class ZoneSettingsForm(PanelForm):
+    """Tags and team of a zone."""
+
+    tags = forms.CharField(
+        label="Tags", required=False, max_length=4000, help_text="Small letters, digits, dots, dashes, underscores.",
+        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+    )  # fmt: skip
+    team = forms.ModelChoiceField(Team.objects.none(), label="Team", required=False, empty_label="no team")
+
+    def __init__(self, *args: Any, zone: Zone, author: Author, **kwargs: Any) -> None:
+        super().__init__(*args, initial={"tags": " ".join(zone.tags), "team": zone.team_id}, **kwargs)
+        known = [team.pk for team in teams_to_choose_from(author)]
+        team = self.fields["team"]
+        assert isinstance(team, forms.ModelChoiceField)
+        team.queryset = Team.objects.filter(pk__in=[*known, *([zone.team_id] if zone.team_id else [])]).order_by("name")
+
+    def clean_tags(self) -> list[str]:
+        return str(self.cleaned_data["tags"]).replace(",", " ").split()
 
 
 class DeleteZoneForm(PublishingForm):

@@ -11,11 +11,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.middleware import HtmxDetails
 
-from dnspanel.accounts.actors import can
+from dnspanel.accounts.actors import actor_of, can
+from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.queries import FleetSummary, fleet_summary
-from dnspanel.zones import queries
+from dnspanel.zones import access, queries
 
 
 class PanelRequest(HttpRequest):
@@ -44,13 +45,14 @@ class DraftSummary:
     zones: int
 
 
-# Text, icon, view, key, permission that shows it, and the first word of the views it contains.
-_NAV = (
-    ("Zones", "zones", "zone-list", "z", Permission.READ, {"zone"}),
+# Text, icon, view, key, permission that shows it (None: everybody), and the first word of the views it contains.
+_NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
+    ("Zones", "zones", "zone-list", "z", None, {"zone"}),
     ("Changes", "changes", "changes", "c", Permission.EDIT, {"changes", "publication"}),
     ("Imports", "import", "import-list", "i", Permission.EDIT, {"import", "cutover"}),
-    ("Nodes", "nodes", "node-list", "n", Permission.READ, {"node"}),
-    ("People", "people", "people", "p", Permission.PEOPLE, {"people", "person"}),
+    ("Nodes", "nodes", "node-list", "n", Permission.FLEET, {"node"}),
+    ("People", "people", "people", "p", Permission.PEOPLE, {"people", "person", "team", "grant"}),
+    ("Access", "key", "token-list", "t", None, {"token", "webhook", "audit", "docs"}),
 )
 
 
@@ -67,7 +69,7 @@ class Frame:
         return tuple(
             NavEntry(text, icon, reverse(view), key, current=here in groups)
             for text, icon, view, key, permission, groups in _NAV
-            if can(self._request.user, permission)
+            if permission is None or can(self._request.user, permission)
         )
 
     @cached_property
@@ -76,13 +78,16 @@ class Frame:
         return draft_of(self._request.user) if can(self._request.user, Permission.EDIT) else None
 
     @cached_property
-    def fleet(self) -> FleetSummary:
-        return fleet_summary()
+    def fleet(self) -> FleetSummary | None:
+        """None for a person who may not see nodes."""
+        return fleet_summary() if can(self._request.user, Permission.FLEET) else None
 
     @cached_property
     def may(self) -> dict[str, bool]:
-        """`frame.may.edit`, `frame.may.nodes`, `frame.may.people`."""
-        return {permission.name.lower(): can(self._request.user, permission) for permission in Permission}
+        """`frame.may.edit`, `frame.may.nodes`, `frame.may.people`; `frame.may.create`: zones, in some team at least."""
+        actor = actor_of(self._request.user)
+        may = {permission.name.lower(): can(self._request.user, permission) for permission in Permission}
+        return may | {"create": actor is not None and actor.may_somewhere(Right.CREATE_ZONE)}
 
 
 def frame(request: HttpRequest) -> dict[str, object]:
@@ -106,6 +111,7 @@ def draft_pill(request: PanelRequest) -> HttpResponse:
 @require_safe
 def fleet_pill(request: PanelRequest) -> HttpResponse:
     """The pill alone, or 204 when it would say what the page says already."""
+    access.require(request.user, Permission.FLEET)
     summary = fleet_summary()
     if request.GET.get("seen") == summary.sentence:
         return HttpResponse(status=204)

@@ -67,7 +67,11 @@ def _shown(rows: tuple[HistoryRow, ...]) -> list[ShownRevision]:
 
 def revision_of(zone: Zone, number: int) -> Revision:
     """The zone's revision of this number; raises Unknown."""
-    found = Revision.objects.select_related("publication__author", "publication__token", "zone").filter(zone=zone, number=number).first()
+    found = (
+        Revision.objects.select_related("publication__author", "publication__token", "zone")
+        .filter(zone=zone, number=number)
+        .first()
+    )
     if found is None:
         raise access.Unknown(f"revision {number} of {zone.name}")
     return found

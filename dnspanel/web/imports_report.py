@@ -13,10 +13,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from dnspanel.downloads import file_response
 from dnspanel.transfer import jobs, limits, queries
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.models import ImportFault, ImportJob, SourceKind, State
-from dnspanel.web.downloads import file_response
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.import_options import TypedForm
 from dnspanel.web.imports_choose import zones_context

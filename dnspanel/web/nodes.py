@@ -34,6 +34,7 @@ _ACTS = {
 @require_safe
 def node_list(request: PanelRequest) -> HttpResponse:
     """Every node with its live numbers; htmx fetches the grid alone every two seconds."""
+    access.require(request.user, Permission.FLEET)
     standings = node_standings(now=timezone.now())
     live = telemetry.live_now([standing.node.pk for standing in standings])
     newest = head()
@@ -49,6 +50,7 @@ def node_list(request: PanelRequest) -> HttpResponse:
 @require_safe
 def node_detail(request: PanelRequest, name: str) -> HttpResponse:
     """One node; htmx fetches its facts alone every two seconds, the charts fetch `node_points`."""
+    access.require(request.user, Permission.FLEET)
     standing = node_standing(name=name, now=timezone.now())
     live = telemetry.live_now([standing.node.pk])
     context: dict[str, object] = {
@@ -68,6 +70,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
 @require_safe
 def node_points(request: PanelRequest, name: str) -> JsonResponse:
     """The node's numbers second by second after `after` (seconds since 1970), for the charts."""
+    access.require(request.user, Permission.FLEET)
     node = enroll.node_by_name(name)
     try:
         after = float(request.GET.get("after", "0"))
@@ -100,6 +103,7 @@ def node_new(request: PanelRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def node_enrolment(request: PanelRequest, name: str) -> HttpResponse:
     """How far a node has come on its way into the fleet; a POST makes a new code."""
+    access.require(request.user, Permission.FLEET)
     node = enroll.node_by_name(name)
     if request.method != "POST":
         return _enrolment(request, node)

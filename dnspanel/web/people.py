@@ -22,7 +22,7 @@ from dnspanel.zones import access
 def people_list(request: PanelRequest) -> HttpResponse:
     """Everybody with an account, and the form to invite another one."""
     access.require(request.user, Permission.PEOPLE)
-    people = User.objects.order_by("-is_active", "username")
+    people = User.objects.order_by("-is_active", "username").prefetch_related("memberships__team")
     return render(request, "accounts/people.html", {"people": people, "roles": Role.choices, "form": InviteForm()})
 
 
@@ -53,7 +53,7 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
     if not form.is_valid():
         return _answer(request, person, refusal="Choose a role.")
     try:
-        verbs.change_role(user=person, role=form.cleaned_data["role"])
+        verbs.change_role(user=person, role=form.cleaned_data["role"], by=request.user, now=timezone.now())
     except LastAdministrator as exc:
         return _answer(request, person, refusal=str(exc))
     return _answer(request, person, done=f"{person.username} is now {person.get_role_display().lower()}.")
@@ -65,10 +65,10 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     if request.POST.get("active") == "yes":
-        verbs.reactivate(user=person)
+        verbs.reactivate(user=person, by=request.user, now=timezone.now())
         return _answer(request, person, done=f"{person.username} may sign in again.")
     try:
-        verbs.deactivate(user=person)
+        verbs.deactivate(user=person, by=request.user, now=timezone.now())
     except LastAdministrator as exc:
         return _answer(request, person, refusal=str(exc))
     return _answer(request, person, done=f"{person.username} can no longer sign in.")

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors import can
+from dnspanel.accounts.actors import actor_of, can
+from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.reach import NodeReach, reach
@@ -19,7 +21,7 @@ from dnspanel.publish.stall import stalls
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.zone_head import is_fragment
 from dnspanel.zones import access, revision
-from dnspanel.zones.errors import CannotUndo
+from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Publication, Revision, RevisionKind
 
 # A page asks this often while the change is on its way, and rarely once somebody has to look at a node.
@@ -64,31 +66,47 @@ class Progress:
 @require_safe
 def publication(request: PanelRequest, sequence: int) -> HttpResponse:
     """The progress of one publication; htmx gets its moving part alone until it has arrived everywhere."""
-    access.require(request.user, Permission.READ)
-    found = _publication(sequence)
-    context: dict[str, object] = {"progress": _progress(found, timezone.now())}
+    found = _publication(request, sequence)
+    sees_nodes = can(request.user, Permission.FLEET)
+    context: dict[str, object] = {"progress": _progress(found, timezone.now()), "sees_nodes": sees_nodes}
     if is_fragment(request):
         return render(request, "zones/_progress.html", context)
-    revisions = list(found.revisions.select_related("zone").order_by("zone__name")[: MOST_REVISIONS + 1])
+    revisions = list(_revisions(request, found)[: MOST_REVISIONS + 1])
     context |= {
         "revisions": revisions[:MOST_REVISIONS],
         "has_more": len(revisions) > MOST_REVISIONS,
         "only": revisions[0] if len(revisions) == 1 else None,
-        "may_undo": can(request.user, Permission.EDIT) and any(_can_undo(each) for each in revisions),
+        "may_undo": any(_can_undo(request, each) for each in revisions),
         "address": request.build_absolute_uri(),
     }
     return render(request, "zones/progress.html", context)
 
 
-def _publication(sequence: int) -> Publication:
+def _publication(request: PanelRequest, sequence: int) -> Publication:
+    """The publication, if it changed a zone that this person may know about (even one in the trash)."""
+    access.require(request.user, Permission.READ)
     found = Publication.objects.select_related("author", "token").filter(sequence=sequence).first()
-    if found is None:
+    if found is None or not (_sees_all(request) or _revisions(request, found).exists()):
         raise access.Unknown(f"publication {sequence}")
     return found
 
 
-def _can_undo(each: Revision) -> bool:
-    return each.kind == RevisionKind.CHANGE and each.zone.deleted_at is None
+def _revisions(request: PanelRequest, found: Publication) -> QuerySet[Revision]:
+    """What it did to zones that this person may know about, by name."""
+    revisions = found.revisions.select_related("zone").order_by("zone__name")
+    if _sees_all(request):
+        return revisions
+    return revisions.filter(zone__in=access.zones_within_reach(request.user, Right.READ))
+
+
+def _sees_all(request: PanelRequest) -> bool:
+    actor = actor_of(request.user)
+    return actor is not None and actor.may_everywhere(Right.READ)
+
+
+def _can_undo(request: PanelRequest, each: Revision) -> bool:
+    is_there = each.kind == RevisionKind.CHANGE and each.zone.deleted_at is None
+    return is_there and access.may_edit_zone(request.user, each.zone)
 
 
 def _progress(found: Publication, now: datetime) -> Progress:
@@ -126,12 +144,14 @@ def _shown(node: NodeReach, is_swift: bool) -> ShownReach:
 def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
     """The draft holds the inverse of everything that this publication changed."""
     access.require(request.user, Permission.EDIT)
-    found = _publication(sequence)
+    found = _publication(request, sequence)
     undone: list[str] = []
-    for each in found.revisions.select_related("zone").order_by("zone__name"):
+    for each in _revisions(request, found):
+        if not access.may_edit_zone(request.user, each.zone):
+            continue
         try:
             revision.undo_revision(revision=each, author=request.user, now=timezone.now())
-        except CannotUndo as exc:
+        except (CannotUndo, RightMissing) as exc:
             messages.error(request, f"{each.zone.name}: {exc}")
         else:
             undone.append(each.zone.name)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -21,6 +22,7 @@ from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.queries import node_standings
 from dnspanel.web.conflicts import ShownConflict, shown_conflicts
 from dnspanel.web.frame import PanelRequest
+from dnspanel.web.review_call import ApiCall, call_of, meant
 from dnspanel.web.review_form import PublishForm
 from dnspanel.web.rows import ShownDiff, rrset_query, sentence
 from dnspanel.web.rrset_form import RRsetForm
@@ -30,7 +32,7 @@ from dnspanel.zones.errors import CannotResolve, Conflicts, GuardHolds, NothingT
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan import PlannedChange, ZonePlan
 from dnspanel.zones.rules import Severity
-from replication import rdata, rdtypes
+from replication import rdata
 from replication.rrset import RRset
 
 
@@ -61,6 +63,7 @@ class ShownPlan:
     conflicts: list[ShownConflict]
     already_so: list[ShownDiff]
     next_revision: int
+    call: ApiCall | None  # when asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,8 @@ def draft_review(request: PanelRequest) -> HttpResponse:
 
 def _publish(request: PanelRequest, zone: Zone | None) -> HttpResponse:
     """Publish what the person saw; anything else shows the review again, with what they typed."""
-    zones = None if zone is None else [zone]
-    plans = revision.preview(author=request.user, zones=zones)
+    plans = revision.preview(author=request.user, zones=None if zone is None else [zone])
+    zones = [plan.zone for plan in plans] if zone is None else [zone]  # what was seen, and no more
     form = PublishForm(request.POST, plans=plans)
     if plans and request.POST.get("seen") != fingerprint(plans):
         form.refuse(None, "Your draft changed since you saw this page. Look at it again, then publish.")
@@ -134,7 +137,8 @@ def review_page(
     if plans is None:
         plans = revision.preview(author=request.user, zones=None if zone is None else [zone])
     checks = _checks(plans)
-    shown = [_shown_plan(plan, resolving, resolving_id) for plan in plans]
+    as_call = request.GET.get("as") == "call"
+    shown = [_shown_plan(plan, resolving, resolving_id, as_call=as_call) for plan in plans]
     conflicts = sum(len(plan.conflicts) for plan in plans)
     context: dict[str, Any] = {
         "zone": zone,
@@ -148,6 +152,8 @@ def review_page(
         "merges": sum(len(plan.changes) for plan in plans),
         "effect": _effect(plans, timezone.now()),
         "as_text": request.GET.get("as") == "text",
+        "as_call": as_call,
+        "has_call": True,
         "blocked": bool(conflicts or any(plan.errors for plan in plans)),
     }
     if zone is not None:
@@ -155,13 +161,14 @@ def review_page(
     return render(request, "zones/review.html" if zone else "zones/changes.html", context, status=status)
 
 
-def _shown_plan(plan: ZonePlan, resolving: RRsetForm | None, resolving_id: int) -> ShownPlan:
+def _shown_plan(plan: ZonePlan, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool) -> ShownPlan:
     return ShownPlan(
         plan=plan,
         diffs=[_shown_change(plan.zone.name, change) for change in plan.changes],
         conflicts=shown_conflicts(plan.zone, plan.conflicts, resolving, resolving_id),
         already_so=[_shown_change(plan.zone.name, change) for change in plan.already_so if _shape(change)],
         next_revision=plan.zone.revision + 1,
+        call=call_of(plan, settings.PANEL_URL) if as_call else None,
     )
 
 
@@ -213,8 +220,7 @@ def fingerprint(plans: Sequence[ZonePlan]) -> str:
     content = [
         [plan.zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
         for plan in plans
-        for change in plan.changes
-        if change.type != rdtypes.SOA or change.operation_id is not None
+        for change in meant(plan.changes)
     ]
     return hashlib.blake2s(json.dumps(content).encode(), digest_size=12).hexdigest()
 

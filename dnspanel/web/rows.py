@@ -36,6 +36,8 @@ class ShownRow:
     all_values: bool = False
     show_old: bool = False
     repeats_name: bool = False
+    may_change: bool = True  # `row_rights` knows
+    may_remove: bool = True
 
     @property
     def id(self) -> str:

@@ -9,11 +9,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors import can
-from dnspanel.accounts.roles import Permission
 from dnspanel.web.additions import FALLBACK_TTL
 from dnspanel.web.editor import TYPE_NAMES, default_ttl, table_rows
 from dnspanel.web.frame import PanelRequest
+from dnspanel.web.row_rights import with_rights
 from dnspanel.web.rows import ShownRow, row_id
 from dnspanel.web.rrset_form import RRsetForm, digest_of
 from dnspanel.web.zone_head import focus_after, is_fragment, render_zone, with_draft_state
@@ -83,7 +82,8 @@ def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
 def _show_row(request: PanelRequest, zone: Zone, shown: ShownRow) -> HttpResponse:
     if not shown.exists:
         return HttpResponse()  # an added RRset that was undone: its row goes
-    context = {"zone": zone, "row": shown, "may_edit": can(request.user, Permission.EDIT)}
+    [row] = with_rights(request.user, zone, [shown])
+    context = {"zone": zone, "row": row, "may_edit": access.may_edit_zone(request.user, zone)}
     response = render(request, "zones/_rrset_row.html", context)
     return focus_after(response, f"#{shown.id} .row-link")
 

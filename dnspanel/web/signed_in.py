@@ -9,15 +9,20 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 
+from dnspanel.accounts.errors import GrantUnknown, TeamUnknown, TokenUnknown
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.roles import PERMISSIONS, Permission
 from dnspanel.fleet.errors import UnknownNode
+from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.zones import access
 
 # Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation.
 OPEN_VIEWS = frozenset({"account_login", "account_inactive", "welcome", "enroll-agent", "healthz"})
 
 View = Callable[..., HttpResponse]
+
+# What does not exist, or what this person may not know about.
+_UNKNOWN = (access.Unknown, UnknownNode, TokenUnknown, TeamUnknown, GrantUnknown, WebhookUnknown)
 
 
 class SignedInMiddleware:
@@ -48,9 +53,11 @@ class SignedInMiddleware:
         return redirect_to_login(_page_of(request), reverse("account_login"))
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        if isinstance(exception, access.Unknown | UnknownNode):
+        if isinstance(exception, _UNKNOWN):
             return render(request, "404.html", {"what": str(exception)}, status=404)
         if isinstance(exception, access.RightMissing):
+            if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
+                return HttpResponse(str(exception), status=403, content_type="text/plain; charset=utf-8")
             return render(request, "403.html", {"sentence": str(exception)}, status=403)
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)

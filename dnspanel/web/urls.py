@@ -4,7 +4,7 @@ from allauth.account import views as allauth
 from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
-from dnspanel.web import account, frame, nodes, people, zones
+from dnspanel.web import account, frame, nodes, people, teams, zones
 from dnspanel.web.converters import ZoneNameConverter
 
 register_converter(ZoneNameConverter, "zone")
@@ -24,6 +24,7 @@ urlpatterns = [
     path("zones/trash/", zones.zone_trash, name="zone-trash"),
     path("zones/trash/<int:zone_id>/restore/", zones.zone_restore, name="zone-restore"),
     path("zones/<zone:zone_name>/delete/", zones.zone_delete, name="zone-delete"),
+    path("zones/<zone:zone_name>/settings/", zones.zone_settings, name="zone-settings"),
     path("nodes/", nodes.node_list, name="node-list"),
     path("add-node/", nodes.node_new, name="node-new"),
     path("nodes/<slug:name>/", nodes.node_detail, name="node-detail"),
@@ -34,6 +35,17 @@ urlpatterns = [
     path("people/invite/", people.invite, name="people-invite"),
     path("people/<int:person_id>/role/", people.change_role, name="person-role"),
     path("people/<int:person_id>/active/", people.change_active, name="person-active"),
+    path("people/<int:person_id>/", teams.person_detail, name="person-detail"),
+    path("people/<int:person_id>/grant/", teams.person_grant, name="person-grant"),
+    path("grants/<int:grant_id>/take/", teams.grant_take, name="grant-take"),
+    path("teams/", teams.team_list, name="team-list"),
+    path("teams/new/", teams.team_new, name="team-new"),
+    path("teams/<int:team_id>/", teams.team_detail, name="team-detail"),
+    path("teams/<int:team_id>/rename/", teams.team_rename, name="team-rename"),
+    path("teams/<int:team_id>/delete/", teams.team_delete, name="team-delete"),
+    path("teams/<int:team_id>/member/", teams.team_member, name="team-member"),
+    path("teams/<int:team_id>/grant/", teams.team_grant, name="team-grant"),
+    path("", include("dnspanel.web.access_urls")),
     path("", include("dnspanel.web.import_urls")),
     path("", include("dnspanel.web.export_urls")),
     path("", include("dnspanel.web.editor_urls")),

@@ -8,12 +8,11 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from dnspanel.accounts.actors import can
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.grants import Right
 from dnspanel.fleet.queries import node_standings
 from dnspanel.web.frame import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of
-from dnspanel.zones import queries
+from dnspanel.zones import access, queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import DraftCounts
 
@@ -25,6 +24,8 @@ class ZoneHead:
     zone: Zone
     tab: str
     may_edit: bool
+    may_delete: bool
+    may_set: bool  # tags and team
     draft: DraftCounts | None
     changes_elsewhere: int
     others: tuple[tuple[str, int], ...]
@@ -32,13 +33,15 @@ class ZoneHead:
 
 
 def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
-    may_edit = can(request.user, Permission.EDIT)
+    may_edit = access.may_edit_zone(request.user, zone)
     counts = queries.draft_summary(author=request.user) if may_edit else ()
     here = next((count for count in counts if count.zone_id == zone.pk), None)
     return ZoneHead(
         zone=zone,
         tab=tab,
         may_edit=may_edit,
+        may_delete=access.has_right(request.user, zone, Right.DELETE_ZONE),
+        may_set=access.has_right(request.user, zone, Right.SETTINGS),
         draft=here,
         changes_elsewhere=sum(count.total for count in counts) - (here.total if here else 0),
         others=queries.others_drafting(zone=zone, author=request.user) if may_edit else (),

@@ -10,14 +10,17 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.queries import Standing, node_standings
-from dnspanel.web.forms import DeleteZoneForm, NewZoneForm
+from dnspanel.web.forms import DeleteZoneForm, NewZoneForm, ZoneSettingsForm
 from dnspanel.web.frame import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, edit, queries
-from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash
+from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash, SettingsRefused
 from dnspanel.zones.models import Channel, Publication
+from dnspanel.zones.settings_of_zone import change_settings
 
 LONGEST_SEARCH = 300
 
@@ -39,7 +42,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "zones": _with_sync(page.rows, node_standings(now=timezone.now())),
         "next_after": page.next_after,
         "search_text": search,
-        "terms": search.split(),
+        "terms": queries.words_of(search),
     }
     target = request.htmx.target if request.htmx else None
     if target == "zone-more":
@@ -66,12 +69,14 @@ def _with_sync(rows: Sequence[queries.ZoneRow], standings: Sequence[Standing]) -
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_new(request: PanelRequest) -> HttpResponse:
     """Make zones of the names typed; with htmx, a GET shows what they would begin with."""
-    access.require(request.user, Permission.EDIT)
+    actor = actor_of(request.user)
+    if actor is None or not actor.may_somewhere(Right.CREATE_ZONE):
+        raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
         if request.htmx:
             return _new_zone_preview(request)
-        return _new_zone_page(request, NewZoneForm(initial=NewZoneForm.defaults()))
-    form = NewZoneForm(request.POST)
+        return _new_zone_page(request, NewZoneForm(initial=NewZoneForm.defaults(), author=request.user))
+    form = NewZoneForm(request.POST, author=request.user)
     publication = _create(form, request) if form.is_valid() else None
     if publication is None:
         return _new_zone_page(request, form, status=422)
@@ -93,6 +98,7 @@ def _create(form: NewZoneForm, request: PanelRequest) -> Publication | None:
             now=timezone.now(),
             reason=form.cleaned_data["reason"],
             form_id=form.id,
+            team=form.cleaned_data.get("team"),
         )
     except NameRefused as exc:
         form.refuse("names", str(exc))
@@ -100,12 +106,12 @@ def _create(form: NewZoneForm, request: PanelRequest) -> Publication | None:
 
 
 def _new_zone_page(request: PanelRequest, form: NewZoneForm, status: int = 200) -> HttpResponse:
-    preview = _preview(NewZoneForm(form.data or form.initial))
+    preview = _preview(NewZoneForm(form.data or form.initial, author=request.user))
     return render(request, "zones/new.html", {"form": form, **preview}, status=status)
 
 
 def _new_zone_preview(request: PanelRequest) -> HttpResponse:
-    return render(request, "zones/_new_preview.html", _preview(NewZoneForm(request.GET)))
+    return render(request, "zones/_new_preview.html", _preview(NewZoneForm(request.GET, author=request.user)))
 
 
 def _preview(form: NewZoneForm) -> dict[str, object]:
@@ -122,7 +128,7 @@ def _apex(form: NewZoneForm) -> dict[str, object]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Ask for the zone's name, then put the zone into the trash."""
-    zone = access.zone_for_editing(request.user, zone_name)
+    zone = access.zone_for(request.user, zone_name, Right.DELETE_ZONE)
     form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
     if not form.is_valid():
         nodes = sync_of(zone.sequence, node_standings(now=timezone.now()))
@@ -140,12 +146,32 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     return redirect("publication", publication.sequence)
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Tags and team of a zone."""
+    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
+    form = ZoneSettingsForm(request.POST or None, zone=zone, author=request.user)
+    if form.is_valid():
+        try:
+            change_settings(zone=zone, **form.cleaned_data, author=request.user, now=timezone.now())
+        except SettingsRefused as exc:
+            form.refuse(exc.field, str(exc))
+        else:
+            messages.success(request, f"Tags and team of {zone.name} are changed.")
+            # Whoever saw the zone by a tag or team that it no longer has sees it no more.
+            if not access.has_right(request.user, zone, Right.READ):
+                return redirect("zone-list")
+            return redirect("zone-detail", zone.name)
+    return render(request, "zones/settings.html", {"zone": zone, "form": form}, status=422 if form.is_bound else 200)
+
+
 @dataclass(frozen=True, slots=True)
 class TrashedZone:
-    """A deleted zone and how long it can still be restored."""
+    """A deleted zone, how long it can still be restored, and whether by this person."""
 
     zone: queries.ZoneRow
     days_left: int
+    may_restore: bool
 
 
 @require_safe
@@ -153,7 +179,8 @@ def zone_trash(request: PanelRequest) -> HttpResponse:
     """Deleted zones, the newest first."""
     now = timezone.now()
     page = queries.trash_page(user=request.user, after=request.GET.get("after", ""))
-    zones = [TrashedZone(row, _days_left(row.deleted_at, now)) for row in page.rows]
+    mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).in_bulk([row.id for row in page.rows])
+    zones = [TrashedZone(row, _days_left(row.deleted_at, now), row.id in mine) for row in page.rows]
     context = {"zones": zones, "next_after": page.next_after, "days": edit.TRASH_DAYS}
     return render(request, "zones/trash.html", context)
 

@@ -40,11 +40,13 @@ document.addEventListener("htmx:afterRequest", (event) => {
   event.detail.target?.removeAttribute("aria-busy");
 });
 
+const plainText = (xhr) => (xhr.getResponseHeader("Content-Type")?.startsWith("text/plain") ? xhr.responseText : "");
+
 document.addEventListener("htmx:responseError", (event) => {
   const { status } = event.detail.xhr;
   if (status === 401) return askToSignIn(event.detail.requestConfig);
   if (isQuiet(event.detail.elt)) return;
-  if (status === 403) return toast("bad", "You may not do that. Nothing was changed.");
+  if (status === 403) return toast("bad", `${plainText(event.detail.xhr) || "You may not do that."} Nothing was changed.`);
   toast("bad", `The server answered ${status}. Nothing was changed; try again.`);
 });
 

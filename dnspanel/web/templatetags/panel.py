@@ -45,6 +45,12 @@ def querystring_of(**parameters: object) -> str:
 
 
 @register.filter
+def search_for(value: str, key: str) -> str:
+    """`q=team%3Aweb`: the query that finds by this key; quotes hold words together."""
+    return urlencode({"q": f'{key}:"{value}"' if " " in value else f"{key}:{value}"})
+
+
+@register.filter
 def rrtype(number: int) -> str:
     """The mnemonic of an RRset's type."""
     return rdata.type_to_text(number)

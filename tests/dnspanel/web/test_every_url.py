@@ -7,39 +7,53 @@ says here who may use it.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
 from dnspanel.accounts.actors import can
-from dnspanel.accounts.models import User
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.fleet.models import Node
 from dnspanel.transfer import jobs
 from dnspanel.transfer.models import ImportZone, SourceKind
+from dnspanel.webhooks.models import Delivery, Event, Webhook
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
-from tests.people import NOW
+from tests.people import NOW, make_person
 
-READ, EDIT, NODES, PEOPLE = Permission.READ, Permission.EDIT, Permission.NODES, Permission.PEOPLE
+READ, FLEET, EDIT = Permission.READ, Permission.FLEET, Permission.EDIT
+NODES, PEOPLE = Permission.NODES, Permission.PEOPLE
 EVERYBODY = None
+SIGNED_IN = "signed in"
 ZONE = {"zone_name": "example.test."}
 REVISION = {**ZONE, "number": 1}
 RRSET = {"name": "www.example.test.", "type": "A"}
 IMPORT = {"job_id": 0}
+TOKEN = {"token_id": 0}
+WEBHOOK = {"webhook_id": 0}
+TEAM = {"team_id": 0}
 NODE = {"name": "ns1"}
 ENROLLING = {"name": "ns2"}
 
 
 @dataclass(frozen=True)
 class Door:
-    """One URL with one method: which permission opens it, and with what it is tried."""
+    """One URL with one method: which permission opens it, and with what it is tried.
+
+    `SIGNED_IN` opens it to everybody with an account: what they see inside is theirs.
+    """
 
     name: str
     method: str
-    permission: Permission | None
+    permission: Permission | str | None
     args: dict[str, Any] = field(default_factory=dict)
     data: dict[str, str] = field(default_factory=dict)
 
@@ -55,21 +69,23 @@ DOORS = [
     Door("welcome", "POST", EVERYBODY, {"secret": "nonsense"}),
     Door("enroll-agent", "POST", EVERYBODY),
     Door("healthz", "GET", EVERYBODY),
-    Door("home", "GET", READ),
-    Door("account_logout", "GET", READ),
-    Door("account_logout", "POST", READ),
-    Door("account_change_password", "GET", READ),
-    Door("account_change_password", "POST", READ),
-    Door("draft-pill", "GET", READ),
-    Door("fleet-pill", "GET", READ),
+    Door("home", "GET", SIGNED_IN),
+    Door("account_logout", "GET", SIGNED_IN),
+    Door("account_logout", "POST", SIGNED_IN),
+    Door("account_change_password", "GET", SIGNED_IN),
+    Door("account_change_password", "POST", SIGNED_IN),
+    Door("draft-pill", "GET", SIGNED_IN),
+    Door("fleet-pill", "GET", FLEET),
     # Zones
-    Door("zone-list", "GET", READ),
-    Door("zone-trash", "GET", READ),
+    Door("zone-list", "GET", SIGNED_IN),
+    Door("zone-trash", "GET", SIGNED_IN),
     Door("zone-new", "GET", EDIT),
     Door("zone-new", "POST", EDIT),
     Door("zone-delete", "GET", EDIT, ZONE),
     Door("zone-delete", "POST", EDIT, ZONE),
     Door("zone-restore", "POST", EDIT, {"zone_id": 0}),
+    Door("zone-settings", "GET", EDIT, ZONE),
+    Door("zone-settings", "POST", EDIT, ZONE),
     # Exports
     Door("zone-export", "GET", READ, ZONE),
     Door("zone-export-file", "GET", READ, {**ZONE, "format": "bind"}),
@@ -144,12 +160,12 @@ DOORS = [
     Door("import-cutover-csv", "GET", EDIT, {"check_id": 1}),
     Door("import-cutover-zone", "GET", EDIT, {"check_id": 1, **ZONE}),
     # Nodes
-    Door("node-list", "GET", READ),
+    Door("node-list", "GET", FLEET),
     Door("node-new", "GET", NODES),
     Door("node-new", "POST", NODES),
-    Door("node-detail", "GET", READ, NODE),
-    Door("node-points", "GET", READ, NODE),
-    Door("node-enrolment", "GET", READ, ENROLLING),
+    Door("node-detail", "GET", FLEET, NODE),
+    Door("node-points", "GET", FLEET, NODE),
+    Door("node-enrolment", "GET", FLEET, ENROLLING),
     Door("node-enrolment", "POST", NODES, ENROLLING),
     Door("node-act", "POST", NODES, {**NODE, "act": "drain"}),
     # People
@@ -157,11 +173,46 @@ DOORS = [
     Door("people-invite", "POST", PEOPLE, {}, {"role": "reader"}),
     Door("person-role", "POST", PEOPLE, {"person_id": 0}, {"role": "reader"}),
     Door("person-active", "POST", PEOPLE, {"person_id": 0}, {"active": "yes"}),
+    Door("person-detail", "GET", PEOPLE, {"person_id": 0}),
+    Door("person-grant", "POST", PEOPLE, {"person_id": 0}),
+    Door("grant-take", "POST", PEOPLE, {"grant_id": 0}),
+    Door("team-list", "GET", PEOPLE),
+    Door("team-new", "POST", PEOPLE, {}, {"name": "Mail"}),
+    Door("team-detail", "GET", PEOPLE, TEAM),
+    Door("team-rename", "POST", PEOPLE, TEAM, {"name": "Mail"}),
+    Door("team-delete", "POST", PEOPLE, TEAM),
+    Door("team-member", "POST", PEOPLE, TEAM, {"person": "0"}),
+    Door("team-grant", "POST", PEOPLE, TEAM),
+    # Tokens, webhooks, the audit log, the documentation
+    Door("token-list", "GET", SIGNED_IN),
+    Door("token-new", "GET", SIGNED_IN, {"preset": "acme"}),
+    Door("token-new", "POST", SIGNED_IN, {"preset": "custom"}),
+    Door("token-detail", "GET", SIGNED_IN, TOKEN),
+    Door("token-rotate", "POST", SIGNED_IN, TOKEN),
+    Door("token-revoke", "POST", SIGNED_IN, TOKEN),
+    Door("webhook-list", "GET", SIGNED_IN),
+    Door("webhook-new", "GET", READ),
+    Door("webhook-new", "POST", READ),
+    Door("webhook-detail", "GET", SIGNED_IN, WEBHOOK),
+    Door("webhook-change", "POST", SIGNED_IN, WEBHOOK),
+    Door("webhook-ping", "POST", SIGNED_IN, WEBHOOK),
+    Door("webhook-switch", "POST", SIGNED_IN, WEBHOOK, {"active": "no"}),
+    Door("webhook-rotate", "POST", SIGNED_IN, WEBHOOK),
+    Door("webhook-delete", "POST", SIGNED_IN, WEBHOOK),
+    Door("webhook-replay", "POST", SIGNED_IN, {"delivery_id": 0}),
+    Door("audit-log", "GET", SIGNED_IN),
+    Door("docs-api", "GET", SIGNED_IN),
+    Door("docs-api-document", "GET", SIGNED_IN),
+    Door("docs-api-page", "GET", SIGNED_IN, {"page": "errors"}),
 ]
+# What somebody else made: whoever does not see it finds nothing there.
+OF_SOMEBODY = {"zone_name", "zone_id", "sequence", "job_id", "token_id", "webhook_id", "delivery_id"}
 
 
 @pytest.fixture
-def address_of(make_zone: MakeZone, active_node: Any, waiting_node: Any, charlie: User) -> Callable[[Door], str]:
+def address_of(
+    make_zone: MakeZone, active_node: Any, waiting_node: Any, alice: User, charlie: User
+) -> Callable[[Door], str]:
     """The path of a door, whose objects exist."""
     zone = make_zone("www 300 A 192.0.2.1")
     node: Node = active_node("ns1")
@@ -171,7 +222,7 @@ def address_of(make_zone: MakeZone, active_node: Any, waiting_node: Any, charlie
     job = jobs.create_job(source=SourceKind.FILES, title="zones", author=None, now=NOW)
     row = ImportZone.objects.create(job=job, piece=1, name="new.test.", path="new.test.zone", zone_id=0)
     here = {"zone_id": gone.pk, "person_id": charlie.pk, "sequence": Publication.objects.earliest("sequence").sequence}
-    here |= {"job_id": job.pk, "row_id": row.pk}
+    here |= {"job_id": job.pk, "row_id": row.pk, **things_of(alice)}
     assert zone.name == ZONE["zone_name"]
     assert node.name == NODE["name"]
 
@@ -181,8 +232,41 @@ def address_of(make_zone: MakeZone, active_node: Any, waiting_node: Any, charlie
     return address
 
 
+def things_of(alice: User) -> dict[str, int]:
+    """The ids of a team, a grant, a token, a webhook and a delivery of hers."""
+    team = Team.objects.create(name="Web ops", created_at=NOW)
+    grant = Grant(frozenset({Right.READ}), everywhere=True)
+    row = GrantRow.objects.create(team=team, grant=grant.to_json(), created_at=NOW)
+    token = create_token(owner=alice, terms=TokenTerms("watch", (grant,)), by=alice, now=timezone.now()).token
+    webhook = Webhook.objects.create(
+        owner=alice, url="https://hooks.example.test/", events=["node.state"],
+        secret=encrypt_secret(b"whsec_eA=="), created_at=NOW,
+    )  # fmt: skip
+    event = Event.objects.create(uid=uuid4(), kind="ping", subject="ping", at=NOW)
+    delivery = Delivery.objects.create(webhook=webhook, event=event, created_at=NOW, state="failed")
+    ids = {"team_id": team, "grant_id": row, "token_id": token, "webhook_id": webhook, "delivery_id": delivery}
+    return {name: thing.pk for name, thing in ids.items()}
+
+
+def member_of(*zones: Zone) -> User:
+    """A member who may do everything in these zones, and nothing else."""
+    member = make_person("mia", Role.MEMBER)
+    if zones:
+        grant = Grant(EVERY_RIGHT, zones=frozenset(zone.pk for zone in zones))
+        GrantRow.objects.create(user=member, grant=grant.to_json(), created_at=NOW)
+    return member
+
+
+def opens(person: User, door: Door) -> bool:
+    """Whether a person with this role gets in."""
+    return door.permission in {EVERYBODY, SIGNED_IN} or can(person, Permission(door.permission))
+
+
 def all_names(resolver: URLResolver) -> Iterator[str]:
+    """Of all URLs but the APIs', whose table is `tests/dnspanel/api/test_every_url.py`."""
     for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver) and pattern.app_name == "api":
+            continue
         if isinstance(pattern, URLResolver):
             yield from all_names(pattern)
         elif isinstance(pattern, URLPattern):
@@ -204,7 +288,7 @@ def test_who_may_open_it(
     path = address_of(door)
     for person in (dora, charlie, bob, alice):
         response = call(browser(person), door, path)
-        if door.permission is EVERYBODY or can(person, door.permission):
+        if door.permission is EVERYBODY or (isinstance(person, User) and opens(person, door)):
             assert response.status_code not in {401, 403, 405, 500}, f"{person} was refused"
             assert not response.headers.get("Location", "").startswith("/sign-in/")
         elif isinstance(person, AnonymousUser):
@@ -213,6 +297,34 @@ def test_who_may_open_it(
         else:
             assert response.status_code == 403, f"{person} was let in"
             assert b"Not allowed" in response.content
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if door.permission not in {EVERYBODY, SIGNED_IN}], ids=str)
+def test_a_member_without_a_grant_finds_every_door_closed(door: Door, address_of: Any, browser: Browser) -> None:
+    response = call(browser(member_of()), door, address_of(door))
+    assert response.status_code in {403, 404}
+    assert not response.headers.get("Location")
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if ZONE.items() <= door.args.items()], ids=str)
+def test_a_member_opens_the_zone_that_a_grant_names(door: Door, address_of: Any, browser: Browser) -> None:
+    path = address_of(door)
+    member = member_of(Zone.objects.get(name=ZONE["zone_name"]))
+    response = call(browser(member), door, path)
+    assert response.status_code not in {401, 403, 405, 500}
+    if "check_id" not in door.args:  # there is no comparison
+        assert response.status_code != 404 or door.name in {"zone-rrset-undo", "zone-rrset-delete"}
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if OF_SOMEBODY & door.args.keys()], ids=str)
+def test_what_belongs_to_somebody_else_is_not_there(
+    door: Door, address_of: Any, browser: Browser, make_zone: MakeZone
+) -> None:
+    path = address_of(door)
+    member = member_of(make_zone("www 300 A 192.0.2.1", name="own.test."))
+    response = call(browser(member), door, path)
+    assert response.status_code == 404, door
+    assert b"example.test" not in response.content.replace(b"There is no zone example.test.", b"")
 
 
 @pytest.mark.parametrize("door", [door for door in DOORS if door.permission], ids=str)

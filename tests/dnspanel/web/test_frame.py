@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 from django.utils import timezone
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import Role, User
 from dnspanel.fleet.models import Node
 from dnspanel.web.frame import Frame, no_store, say
 from dnspanel.zones import draft
@@ -14,7 +14,7 @@ from dnspanel.zones.models import LogHead
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
-from tests.people import NOW
+from tests.people import NOW, make_person
 
 
 def texts_for(user: User) -> list[str]:
@@ -25,9 +25,10 @@ def texts_for(user: User) -> list[str]:
 
 
 def test_the_navigation_holds_what_a_role_can_use(alice: User, bob: User, charlie: User) -> None:
-    assert texts_for(alice) == ["Zones", "Changes", "Imports", "Nodes", "People"]
-    assert texts_for(bob) == ["Zones", "Changes", "Imports", "Nodes"]
-    assert texts_for(charlie) == ["Zones", "Nodes"]
+    assert texts_for(alice) == ["Zones", "Changes", "Imports", "Nodes", "People", "Access"]
+    assert texts_for(bob) == ["Zones", "Changes", "Imports", "Nodes", "Access"]
+    assert texts_for(charlie) == ["Zones", "Nodes", "Access"]
+    assert texts_for(make_person("mia", Role.MEMBER)) == ["Zones", "Access"]
 
 
 def test_the_entry_of_the_page_is_marked(browser: Browser, alice: User) -> None:

@@ -55,3 +55,8 @@ def test_icons_say_nothing_to_a_screen_reader() -> None:
 def test_counts_and_types_are_readable() -> None:
     assert panel.count(1234567) == "1,234,567"
     assert panel.rrtype(65401) == "ALIAS"
+
+
+def test_a_search_by_tag_or_team_holds_words_together_by_quotes() -> None:
+    assert panel.search_for("eu", "tag") == "q=tag%3Aeu"
+    assert panel.search_for("Web ops", "team") == "q=team%3A%22Web+ops%22"

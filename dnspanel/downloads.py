@@ -1,0 +1,74 @@
+"""Files as answers: of a known length, resumable (one `Range`), read a piece at a time."""
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import content_disposition_header
+
+_PIECE = 1 << 18
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
+
+
+def file_response(
+    request: HttpRequest, file: BinaryIO, *, size: int, name: str, content_type: str, tag: str = ""
+) -> HttpResponseBase:
+    """An answer that downloads `file` under `name` and closes it.
+
+    With a `tag`, which must be another one when the bytes are others, a
+    broken download can go on where it broke off.
+    """
+    part = _asked_part(request, size, tag) if tag else None
+    if part is not None and part.start >= size:
+        file.close()
+        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
+    asked = part if part is not None else range(size)
+    file.seek(asked.start)
+    status = 200 if part is None else 206
+    response: HttpResponseBase
+    if len(asked) <= _PIECE:
+        with file:
+            response = HttpResponse(file.read(len(asked)), status=status, content_type=content_type)
+    else:
+        response = StreamingHttpResponse(_Pieces(file, len(asked)), status=status, content_type=content_type)
+    response["Content-Length"] = str(len(asked))
+    disposition = content_disposition_header(as_attachment=True, filename=name)
+    assert disposition is not None
+    response["Content-Disposition"] = disposition
+    if tag:
+        response["ETag"] = f'"{tag}"'
+        response["Accept-Ranges"] = "bytes"
+    if part is not None:
+        response["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
+    return response
+
+
+def _asked_part(request: HttpRequest, size: int, tag: str) -> range | None:
+    """The bytes that are asked for; None for all of them. It begins at `size` if there are none such."""
+    match = _RANGE.fullmatch(request.headers.get("Range", ""))
+    if match is None or request.headers.get("If-Range", f'"{tag}"') != f'"{tag}"':
+        return None
+    first, last = match.groups()
+    if not first:
+        return range(max(0, size - int(last)), size) if last else None
+    if last and int(last) < int(first):
+        return None
+    return range(min(int(first), size), min(int(last) + 1, size) if last else size)
+
+
+class _Pieces:
+    """The next `left` bytes of a file, a piece at a time."""
+
+    def __init__(self, file: BinaryIO, left: int) -> None:
+        self._file = file
+        self._left = left
+
+    def __iter__(self) -> Iterator[bytes]:
+        while piece := self._file.read(min(self._left, _PIECE)):
+            self._left -= len(piece)
+            yield piece
+
+    def close(self) -> None:
+        self._file.close()

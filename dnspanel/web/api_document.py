@@ -1,0 +1,263 @@
+"""The OpenAPI document as pages read it: operations by task, each with its parameters, body and examples. Pure.
+
+The document is the one that tests check against real answers, so what these
+pages say is what the API does.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pprint import pformat
+from typing import Any
+from urllib.parse import urlencode
+
+Document = Mapping[str, Any]
+METHODS = ("get", "post", "put", "patch", "delete")
+DEEPEST = 6  # of nested schemas in an example
+TOKEN = "dnsp_YOUR_TOKEN"  # where the reader's own goes
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of an operation, or one field of its body."""
+
+    name: str
+    place: str  # path, query, header, body
+    type: str
+    required: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One status that an operation may answer with."""
+
+    status: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApiOperation:
+    """One operation, ready to be shown."""
+
+    id: str
+    method: str
+    path: str
+    summary: str
+    text: str
+    parameters: tuple[Parameter, ...]
+    answers: tuple[Answer, ...]  # of success
+    problems: tuple[str, ...]  # the statuses of all others
+    curl: str
+    python: str
+    shown_answer: str  # an example of what comes back, or nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The operations of one task."""
+
+    slug: str
+    title: str
+    text: str
+    operations: tuple[ApiOperation, ...]
+
+
+def groups_of(document: Document, server: str) -> tuple[Group, ...]:
+    """Every operation under its first tag, in the order in which the document names the tags."""
+    found: dict[str, list[ApiOperation]] = {tag["name"]: [] for tag in document.get("tags", ())}
+    texts = {tag["name"]: tag.get("description", "") for tag in document.get("tags", ())}
+    for path, methods in document["paths"].items():
+        for method in METHODS:
+            if method in methods:
+                tag = (methods[method].get("tags") or ["Other"])[0]
+                found.setdefault(tag, []).append(_operation(document, server, path, method, methods[method]))
+    return tuple(Group(slug(tag), tag, texts.get(tag, ""), tuple(each)) for tag, each in found.items() if each)
+
+
+def slug(text: str) -> str:
+    """A tag as a part of a URL."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def problems_of(document: Document) -> tuple[Answer, ...]:
+    """Every kind of problem, by status, as the document describes them."""
+    responses = document.get("components", {}).get("responses", {})
+    named = ((name.removeprefix("Problem"), each) for name, each in responses.items() if name.startswith("Problem"))
+    return tuple(Answer(status, each.get("description", "")) for status, each in sorted(named))
+
+
+def example_of(schema: Mapping[str, Any], document: Document, depth: int = 0) -> Any:
+    """A value that fits the schema: its own example where it has one, else the simplest."""
+    schema = _resolved(schema, document)
+    for key in ("example", "default", "const"):
+        if key in schema:
+            return schema[key]
+    if schema.get("examples"):
+        return schema["examples"][0]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    for key in ("oneOf", "anyOf", "allOf"):
+        if schema.get(key):
+            return example_of(schema[key][0], document, depth)
+    kind = _type(schema)
+    if kind == "object" or "properties" in schema:
+        return _object_example(schema, document, depth)
+    if kind == "array":
+        return [] if depth >= DEEPEST else [example_of(schema.get("items", {}), document, depth + 1)]
+    return {"integer": schema.get("minimum", 1), "number": 1, "boolean": True, "null": None}.get(kind, "text")
+
+
+def _object_example(schema: Mapping[str, Any], document: Document, depth: int) -> dict[str, Any]:
+    if depth >= DEEPEST:
+        return {}
+    properties = schema.get("properties", {})
+    shown = [name for name in properties if name in schema.get("required", ())] or list(properties)[:3]
+    return {name: _named_example(name, properties[name], document, depth + 1) for name in shown}
+
+
+def _named_example(name: str, schema: Mapping[str, Any], document: Document, depth: int) -> Any:
+    """An example of a property: a plain text is filled by what the property's name says."""
+    found = example_of(schema, document, depth)
+    if name in _VALUES and "example" not in schema:
+        return _VALUES[name]
+    if found == "text":
+        return _EXAMPLES.get(name, found)
+    if found == ["text"]:
+        return [_EXAMPLES.get(name.removesuffix("s"), "text")]
+    return found
+
+
+def _operation(document: Document, server: str, path: str, method: str, found: Mapping[str, Any]) -> ApiOperation:
+    parameters = [_resolved(each, document) for each in found.get("parameters", ())]
+    body_schema, body = _body(document, found)
+    filled = _filled(path, parameters, document)
+    answers = {status: _resolved(each, document) for status, each in sorted(found.get("responses", {}).items())}
+    return ApiOperation(
+        id=str(found.get("operationId", slug(f"{method} {path}"))),
+        method=method.upper(),
+        path=path,
+        summary=str(found.get("summary", "")),
+        text=str(found.get("description", "")),
+        parameters=(*map(_parameter, parameters), *_fields(document, body_schema)),
+        answers=tuple(Answer(status, each.get("description", "")) for status, each in answers.items() if status < "3"),
+        problems=tuple(status for status in answers if status >= "3"),
+        curl=curl_text(method, server + filled, body),
+        python=python_text(method, server + filled, body),
+        shown_answer=_shown_answer(document, answers),
+    )
+
+
+def _shown_answer(document: Document, answers: Mapping[str, Mapping[str, Any]]) -> str:
+    """The JSON of the first success that has one."""
+    for status, answer in answers.items():
+        media = answer.get("content", {}).get("application/json", {})
+        if status < "3" and "schema" in media:
+            example = media.get("example", example_of(media["schema"], document))
+            return json.dumps(example, ensure_ascii=False, indent=2)
+    return ""
+
+
+def _parameter(found: Mapping[str, Any]) -> Parameter:
+    kind, text = _type(found.get("schema", {})), found.get("description", "")
+    return Parameter(found["name"], found["in"], kind, found.get("required", False), text)
+
+
+def _body(document: Document, found: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Any]:
+    """The schema of the JSON body, and an example of it; (None, None) for an operation without one."""
+    content = _resolved(found.get("requestBody", {}), document).get("content", {})
+    media = next((each for name, each in content.items() if "json" in name), None)
+    if media is None:
+        return None, None
+    schema = _resolved(media.get("schema", {}), document)
+    examples = [each["value"] for each in media.get("examples", {}).values() if "value" in each]
+    return schema, media.get("example") or (examples[0] if examples else example_of(schema, document))
+
+
+def _fields(document: Document, schema: Mapping[str, Any] | None) -> Iterator[Parameter]:
+    """The fields of a body, as parameters."""
+    for name, each in (schema or {}).get("properties", {}).items():
+        found = _resolved(each, document)
+        text = each.get("description") or found.get("description", "")
+        yield Parameter(name, "body", _type(found), name in (schema or {}).get("required", ()), text)
+
+
+def _filled(path: str, parameters: list[Mapping[str, Any]], document: Document) -> str:
+    """The path with examples in place of its variables, and the query that it needs."""
+    for each in parameters:
+        if each["in"] == "path":
+            schema = each.get("schema", {})
+            known = 1 if _type(schema) == "integer" else _EXAMPLES.get(each["name"], each["name"])
+            example = each.get("example", schema.get("example", known))
+            path = path.replace("{" + each["name"] + "}", str(example))
+    needed = {
+        each["name"]: _named_example(each["name"], each.get("schema", {}), document, 0)
+        for each in parameters
+        if each["in"] == "query" and each.get("required")
+    }
+    return f"{path}?{urlencode(needed)}" if needed else path
+
+
+_VALUES: dict[str, Any] = {"ttl": 300, "disabled": [], "comment": "", "next": None}
+_EXAMPLES = {
+    "zone": "shop.example.com.",
+    "zone_name": "shop.example.com.",
+    "name": "www.shop.example.com.",
+    "owner": "www",
+    "type": "A",
+    "type_name": "A",
+    "rdata": "192.0.2.1",
+    "q": "shop",
+    "code": "not-found",
+    "id": "1",
+    "purpose": "CI for shop",
+    "username": "ana",
+    "email": "ana@example.com",
+    "url": "https://hooks.example.com/dns",
+}
+
+
+def curl_text(method: str, url: str, body: Any) -> str:
+    """The call as a shell command; a body of None is none."""
+    lines = ["curl" if method == "get" else f"curl -X {method.upper()}", f"-H 'Authorization: Bearer {TOKEN}'"]
+    if body is not None:
+        text = json.dumps(body, ensure_ascii=False).replace("'", "'\\''")
+        lines += ["-H 'Content-Type: application/json'", f"-d '{text}'"]
+    return " \\\n  ".join([*lines, f"'{url}'"])
+
+
+def python_text(method: str, url: str, body: Any) -> str:
+    """The call as Python."""
+    sent = "" if body is None else f"\n    json={_indented(body)},"
+    return (
+        "import requests\n\n"
+        f"answer = requests.{method}(\n    {url!r},\n"
+        f'    headers={{"Authorization": "Bearer {TOKEN}"}},{sent}\n)\n'
+        "answer.raise_for_status()\n" + ("print(answer.json())" if method != "delete" else "")
+    )
+
+
+def _indented(body: Any) -> str:
+    """The body as Python writes it, indented as far as the call is."""
+    return pformat(body, width=88, sort_dicts=False).replace("\n", "\n         ")
+
+
+def _resolved(schema: Mapping[str, Any], document: Document) -> Mapping[str, Any]:
+    """What a reference leads to; a schema that only wraps one reference counts as it."""
+    seen = 0
+    while "$ref" in schema and seen < DEEPEST:
+        found: Any = document
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            found = found[part.replace("~1", "/").replace("~0", "~")]
+        schema, seen = found, seen + 1
+    return schema
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """The type in one word."""
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    kinds = schema.get("type", "")
+    kind = next((each for each in kinds if each != "null"), "null") if isinstance(kinds, list) else str(kinds)
+    return kind or ("object" if "properties" in schema else "")

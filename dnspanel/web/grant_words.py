@@ -1,0 +1,100 @@
+"""Grants in words: what, where, and within which limits. For lists of tokens and grants."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.models import Team
+from dnspanel.zones import access
+from replication import rdata
+
+MOST_NAMED = 3  # zones, patterns; the rest is counted
+
+RIGHT_WORDS = {
+    Right.READ: "see records",
+    Right.ADD: "add records",
+    Right.CHANGE: "change records",
+    Right.REMOVE: "delete records",
+    Right.CREATE_ZONE: "create zones",
+    Right.DELETE_ZONE: "delete zones",
+    Right.SETTINGS: "change tags and team",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GrantWords:
+    """One grant as a page says it."""
+
+    what: str
+    where: str
+    limits: str  # empty: any name, any type
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Knows the names of zones and teams that grants mention; made once for a whole list."""
+
+    zone_names: Mapping[int, str]
+    team_names: Mapping[int, str]
+
+    def of(self, grant: Grant) -> GrantWords:
+        return GrantWords(what_of(grant.rights), self._where(grant), limits_of(grant))
+
+    def of_all(self, stored: Iterable[Any]) -> tuple[GrantWords, ...]:
+        """Of grants as they are stored."""
+        return tuple(self.of(Grant.from_json(each)) for each in stored)
+
+    def _where(self, grant: Grant) -> str:
+        if grant.everywhere:
+            return "all zones"
+        known = sorted(self.zone_names[pk] for pk in grant.zones if pk in self.zone_names)
+        parts = [named(known)] if known else []
+        if hidden := len(grant.zones) - len(known):
+            parts.append(f"{hidden} zone{'' if hidden == 1 else 's'} you do not see")
+        parts += [f"zones tagged {tag}" for tag in sorted(grant.tags)]
+        parts += [f"zones of the team {self.team_names.get(pk, 'that is gone')}" for pk in sorted(grant.teams)]
+        return " and ".join(parts) or "no zone"
+
+
+def words_for(person: access.Person, grants: Iterable[Grant]) -> Words:
+    """The words for these grants, as far as this person may know the zones in them. Two queries."""
+    listed = list(grants)
+    zone_ids = {pk for grant in listed for pk in grant.zones}
+    team_ids = {pk for grant in listed for pk in grant.teams}
+    zones = access.zones_visible_to(person).filter(pk__in=zone_ids) if zone_ids else None
+    teams = Team.objects.filter(pk__in=team_ids) if team_ids else None
+    return Words(
+        dict(zones.values_list("pk", "name")) if zones is not None else {},
+        dict(teams.values_list("pk", "name")) if teams is not None else {},
+    )
+
+
+def what_of(rights: Collection[Right]) -> str:
+    """The rights in words: `see`, `edit records`, `everything`."""
+    held = frozenset(rights)
+    if held == EVERY_RIGHT:
+        return "everything"
+    words = []
+    if held >= RECORD_RIGHTS:
+        words, held = ["edit records"], held - RECORD_RIGHTS - {Right.READ}
+    words = [RIGHT_WORDS[right] for right in Right if right == Right.READ and right in held] + words
+    words += [RIGHT_WORDS[right] for right in Right if right != Right.READ and right in held]
+    return ", ".join(words) or "nothing"
+
+
+def limits_of(grant: Grant) -> str:
+    """The names and types it is limited to."""
+    parts = []
+    if grant.names:
+        parts.append(f"names {named(grant.names)}")
+    if grant.types:
+        parts.append(f"types {', '.join(rdata.type_to_text(each) for each in sorted(grant.types))}")
+    return "; ".join(parts)
+
+
+def named(texts: Collection[str]) -> str:
+    """The first of them by name, the rest by number."""
+    first = list(texts)[:MOST_NAMED]
+    more = len(texts) - len(first)
+    return ", ".join(first) + (f" and {more} more" if more else "")

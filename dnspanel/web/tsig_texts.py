@@ -1,0 +1,29 @@
+"""Ready texts for a TSIG key: what programs that send DNS updates read. Pure."""
+
+from dnspanel.accounts.presets import Preset, acme_name
+from dnspanel.accounts.snippets import Snippet
+
+
+def tsig_snippets(
+    *, preset: Preset, key_name: str, algorithm: str, secret: str, server: str, port: int, zone: str = "",
+    name: str = "",
+) -> tuple[Snippet, ...]:  # fmt: skip
+    """A key file and an nsupdate session; `zone` and `name` are canonical, and empty for a key without them."""
+    key_file = f'key "{key_name}" {{\n  algorithm {algorithm};\n  secret "{secret}";\n}};\n'
+    change = _change(preset, zone, name)
+    session = (
+        "nsupdate -k panel.key <<'END'\n"
+        f"server {server} {port}\n" + (f"zone {zone}\n" if zone else "") + f"{change}\nsend\nEND\n"
+    )
+    return (
+        Snippet("panel.key", "ini", key_file, note="BIND's form; nsupdate, dhcpd and named read it."),
+        Snippet("nsupdate", "sh", session),
+    )
+
+
+def _change(preset: Preset, zone: str, name: str) -> str:
+    if preset == Preset.ACME and name:
+        return f'update add {acme_name(name)} 60 TXT "proof"'
+    if name:
+        return f"update delete {name} A\nupdate add {name} 300 A 192.0.2.1"
+    return f"update add www.{zone or 'example.com.'} 300 A 192.0.2.1"
