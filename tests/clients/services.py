@@ -1,0 +1,205 @@
+"""What clients are pointed at: a real `pdns_server` 4.7, and our whole stack; and the questions of name servers.
+
+What passes at both is a client's own acceptance, not our idea of it.
+"""
+
+import json
+import secrets
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from dnspanel.demo.stack import Stack
+from tests.dnspanel.transfer.running import PowerDNS, free_port, sqlite_powerdns
+
+LOOPBACK = "127.0.0.1"
+REAL_KEY = "of-the-real-server"
+# Until the last name server answers. It takes a small part of a second; a test only has to end, however busy the
+# machine is.
+SECONDS_TO_ANSWER = 15.0
+NAME_SERVERS = ("ns1.clients.test.", "ns2.clients.test.")
+
+MAKE_TOKEN = """
+import json, sys, django
+django.setup()
+from django.utils import timezone
+from dnspanel.accounts import presets, tokens
+from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
+from dnspanel.zones.models import Zone
+asked, now = json.loads(sys.argv[1]), timezone.now()
+owner = User.objects.get(username=asked["owner"])
+found = Zone.objects.filter(name=asked["zone"], deleted_at=None).first()
+if asked["use"] == "acme":
+    terms = presets.acme_terms(zone_id=found.pk, name=asked["name"], now=now)
+elif asked["use"] == "tsig":
+    terms = presets.ci_terms(zone_id=found.pk, zone_name=found.name, now=now)
+else:
+    scope, permissions = (Grant(EVERY_RIGHT, everywhere=True),), frozenset({Permission.FLEET})
+    terms = tokens.TokenTerms(purpose="automation", scope=scope, permissions=permissions)
+if asked["use"] == "tsig":
+    new = tokens.create_tsig_key(owner=owner, name=asked["name"], terms=terms, by=actor_of(owner), now=now)
+else:
+    new = tokens.create_token(owner=owner, terms=terms, by=actor_of(owner), now=now)
+print(new.secret)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TsigKey:
+    """A key for DNS UPDATE and zone transfer."""
+
+    name: str
+    secret: str
+    algorithm: str = "hmac-sha256"
+
+    def __str__(self) -> str:
+        return f"{self.algorithm}:{self.name}:{self.secret}"
+
+
+class Service(Protocol):
+    """What a client is told: where the API is, and keys; and where its work is to be seen."""
+
+    name: str
+    url: str
+    key: str
+    dns_ports: Sequence[int]
+    update_port: int  # takes DNS UPDATE and AXFR with TSIG
+
+    def acme_key(self, zone: str, name: str) -> str:
+        """An API key that need not do more than prove one name of a zone to an ACME server."""
+
+    def tsig_key(self, zone: str) -> TsigKey:
+        """A key that may update and transfer the zone."""
+
+
+@dataclass(frozen=True)
+class RealServer:
+    """A `pdns_server` with its HTTP API; every right has the same key."""
+
+    powerdns: PowerDNS
+    url: str
+    dns_ports: tuple[int, ...]
+    update_port: int
+    key: str = REAL_KEY
+    name: str = "pdns_server"
+
+    def acme_key(self, zone: str, name: str) -> str:
+        return self.key
+
+    def tsig_key(self, zone: str) -> TsigKey:
+        name = _new_key_name(zone)
+        self.powerdns.pdnsutil("generate-tsig-key", name, "hmac-sha256")
+        for kind in ("TSIG-ALLOW-DNSUPDATE", "TSIG-ALLOW-AXFR"):
+            self.powerdns.pdnsutil("set-meta", zone, kind, name)
+        listed = self.powerdns.pdnsutil("list-tsig-keys").split()
+        return TsigKey(name, listed[listed.index("hmac-sha256.", listed.index(name)) + 1])
+
+
+@contextmanager
+def real_server(directory: Path) -> Iterator[RealServer]:
+    """A running `pdns_server` on an empty SQLite database, which alone of its local backends keeps comments."""
+    powerdns, port = sqlite_powerdns(directory), free_port()
+    settings = {"api": "yes", "api-key": REAL_KEY, "webserver-address": LOOPBACK, "webserver-port": port}
+    no_caches = dict.fromkeys(("cache-ttl", "query-cache-ttl", "negquery-cache-ttl"), 0)
+    updates = {"dnsupdate": "yes", "allow-dnsupdate-from": LOOPBACK, "allow-axfr-ips": "", "primary": "yes"}
+    with powerdns.server(**settings, **no_caches, **updates) as dns_port:
+        yield RealServer(powerdns, f"http://{LOOPBACK}:{port}", (dns_port,), dns_port)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A running stack, with an account whose tokens the clients use."""
+
+    stack: Stack
+    owner: str
+    key: str
+    name: str = "panel"
+
+    @property
+    def url(self) -> str:
+        return self.stack.url
+
+    @property
+    def dns_ports(self) -> tuple[int, ...]:
+        return tuple(node.dns_port for node in self.stack.nodes)
+
+    @property
+    def update_port(self) -> int:
+        return self.stack.update_port
+
+    def acme_key(self, zone: str, name: str) -> str:
+        return _new_secret(self.stack, owner=self.owner, use="acme", zone=zone, name=name)
+
+    def tsig_key(self, zone: str) -> TsigKey:
+        name = _new_key_name(zone)
+        return TsigKey(name, _new_secret(self.stack, owner=self.owner, use="tsig", zone=zone, name=name))
+
+
+def panel_service(stack: Stack, *, owner: str) -> Panel:
+    """The stack as clients see it, with a token for everything of this account."""
+    return Panel(stack, owner, _new_secret(stack, owner=owner, use="everything", zone=""))
+
+
+def _new_key_name(zone: str) -> str:
+    return f"{secrets.token_hex(4)}.{zone}"
+
+
+def _new_secret(stack: Stack, **asked: str) -> str:
+    return stack.run([sys.executable, "-c", MAKE_TOKEN, json.dumps(asked)]).strip()
+
+
+# What tests do themselves
+
+
+def call(service: Service, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    """One request of the API, below /api/v1/servers/localhost; raises urllib.error.HTTPError."""
+    request = urllib.request.Request(
+        f"{service.url}/api/v1/servers/localhost/{path}",
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"X-API-Key": service.key, "Accept": "application/json", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as reply:
+        text = reply.read()
+    return json.loads(text) if text else None
+
+
+def create_zone(service: Service, name: str, *rrsets: Mapping[str, Any]) -> None:
+    """A zone with its name servers and these RRsets exists, and every name server answers for it.
+
+    Of the kind that lets clients ask for a NOTIFY.
+    """
+    call(service, "POST", "zones", {"name": name, "kind": "Master", "nameservers": NAME_SERVERS, "rrsets": rrsets})
+    expect_answers(service, name, "NS", *NAME_SERVERS)
+
+
+def rrset(name: str, rdtype: str, *contents: str, ttl: int = 300) -> dict[str, Any]:
+    """An RRset as the API takes it."""
+    records = [{"content": content, "disabled": False} for content in contents]
+    return {"name": name, "type": rdtype, "ttl": ttl, "changetype": "REPLACE", "records": records}
+
+
+def expect_answers(service: Service, name: str, rdtype: str, *rdata: str) -> None:
+    """Every name server soon answers exactly this, by `dig`; none at all means that it has no such record."""
+    for port in service.dns_ports:
+        deadline = time.monotonic() + SECONDS_TO_ANSWER
+        while (found := dig(port, name, rdtype)) != sorted(rdata):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{service.name}, port {port}: {name} {rdtype} is {found}, not {sorted(rdata)}")
+            time.sleep(0.02)
+
+
+def dig(port: int, name: str, rdtype: str) -> list[str]:
+    """The rdata that the name server on this port of loopback answers."""
+    command = ["dig", "+short", "+norecurse", "+time=2", "+tries=2", f"@{LOOPBACK}", "-p", str(port), name, rdtype]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return sorted(done.stdout.splitlines())

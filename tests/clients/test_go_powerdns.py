@@ -1,0 +1,43 @@
+"""The library go-powerdns, which Terraform and OpenTofu providers are made of, in a small program of its user."""
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.clients.packages import go_programs
+from tests.clients.services import Service, expect_answers
+
+pytestmark = pytest.mark.flow
+
+ZONE = "terraform.test."
+
+
+def go_powerdns(service: Service, step: str) -> None:
+    """One step of the program, which ends well only if it saw what it has to see."""
+    program = str(go_programs("go-powerdns") / "go-powerdns")
+    done = subprocess.run([program, service.url, service.key, ZONE, step], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def created(service: Service) -> Iterator[None]:
+    go_powerdns(service, "create")
+    yield
+    go_powerdns(service, "delete")
+    expect_answers(service, ZONE, "SOA")
+
+
+@pytest.mark.usefixtures("created")
+def test_a_zone_with_records_comments_metadata_and_settings_comes_and_goes(service: Service) -> None:
+    expect_answers(service, f"www.{ZONE}", "A", "192.0.2.2", "192.0.2.3")
+    expect_answers(service, f"alias.{ZONE}", "CNAME")
+
+
+# The real server on SQLite answers one of several changes at once with 500.
+@pytest.mark.parametrize("service", ["panel"], indirect=True)
+@pytest.mark.usefixtures("created")
+def test_ten_changes_of_one_zone_at_once_all_succeed(service: Service) -> None:
+    go_powerdns(service, "parallel")
+    for number in range(10):
+        expect_answers(service, f"host{number}.{ZONE}", "A", f"192.0.2.{100 + number}")
