@@ -114,6 +114,9 @@ def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, 
     statuses = sorted({*_ALWAYS, *_WRITING, 404, 502})
     components["responses"] = {f"Problem{status}": _problem_response(status) for status in statuses}
     components["headers"] = _HEADERS
+    for name, schema in components["schemas"].items():
+        if name.endswith("Request") and schema.get("type") == "object":
+            schema.setdefault("additionalProperties", False)  # a member that means nothing is refused
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
             _complete(path, method, operation)
@@ -131,11 +134,9 @@ def tag_of(path: str) -> str:
 
 def _complete(path: str, method: str, operation: Schema) -> None:
     """The problems that this operation may answer with, beside those that its view names."""
-    statuses = [*_ALWAYS]
-    # Whatever has a variable in its path, a query or a body may not know what it speaks of.
-    statuses += [404] if "{" in path or method in {"post", "patch", "put"} else []
-    statuses += [422] if method == "get" else []
-    statuses += _WRITING if method != "get" else []
+    statuses = [*_ALWAYS, 404, 422] if method == "get" else [*_ALWAYS, 404, *_WRITING]
+    if method == "get" and any(each["name"] == "If-None-Match" for each in operation.get("parameters", [])):
+        operation["responses"].setdefault("304", {"description": "The version of `If-None-Match` is the present one."})
     for status in statuses:
         operation["responses"].setdefault(str(status), {"$ref": f"#/components/responses/Problem{status}"})
     for status, response in operation["responses"].items():

@@ -4,7 +4,7 @@ Serializers check shape and make values canonical; they never save. Each is
 also a component of the OpenAPI document, under its name without "Serializer".
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -152,19 +152,29 @@ def moment(text: str) -> datetime | None:
 
 def moment_parameter(query: Mapping[str, str], name: str) -> datetime | None:
     """The time in a query parameter, if it is there. Raises Problem."""
-    text = query.get(name, "")
+    text = query.get(name)
     found = moment(text) if text else None
-    if text and found is None:
+    if text is not None and found is None:
         raise bad_parameter(name, "Use a time such as 2026-11-21T12:00:00Z.")
     return found
 
 
 def id_parameter(query: Mapping[str, str], name: str) -> int | None:
     """The id in a query parameter, if it is there. Raises Problem."""
-    text = query.get(name, "")
-    if text and not (text.isascii() and text.isdecimal() and len(text) < 11 and 0 < int(text) <= LARGEST_ID):
+    text = query.get(name)
+    if text is not None and not (
+        text.isascii() and text.isdecimal() and len(text) < 11 and 0 < int(text) <= LARGEST_ID
+    ):
         raise bad_parameter(name, "Use an id.")
-    return int(text) if text else None
+    return None if text is None else int(text)
+
+
+def choice_parameter(query: Mapping[str, str], name: str, choices: Collection[str]) -> str:
+    """One of these in a query parameter, or nothing if it is not there. Raises Problem."""
+    text = query.get(name)
+    if text is not None and text not in choices:
+        raise bad_parameter(name, f"Use one of {', '.join(sorted(choices))}.")
+    return text or ""
 
 
 def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -> str:

@@ -11,11 +11,21 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.api.v2.fields import PAGED, Choice, Flag, Shape, Text, ZoneName, page_of, read, text_parameter
+from dnspanel.api.v2.fields import (
+    PAGED,
+    Choice,
+    Flag,
+    Shape,
+    Text,
+    ZoneName,
+    choice_parameter,
+    page_of,
+    read,
+    text_parameter,
+)
 from dnspanel.api.v2.held import held
 from dnspanel.api.v2.imports import job_of, stable
 from dnspanel.api.v2.pages import cut, page_answer, page_asked
-from dnspanel.api.v2.problems import bad_parameter
 from dnspanel.api.v2.view import JSONOnly, V2View, answer
 from dnspanel.transfer import jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
@@ -98,12 +108,10 @@ class ImportZones(V2View):
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the zones of an import by name."""
         job, asked = job_of(request, import_id), page_asked(request, str, int)
-        action = request.query_params.get("action")
-        if action is not None and action not in {"undecided", *Action.values}:
-            raise bad_parameter("action", "There is no such action.")
+        action = choice_parameter(request.query_params, "action", ("undecided", *Action.values))
         page = queries.zones_page(
             job,
-            action="" if action == "undecided" else action,
+            action="" if action == "undecided" else action or None,
             search=text_parameter(request.query_params, "search"),
             after="|".join(map(str, asked.after)),
             limit=asked.limit,
@@ -152,7 +160,7 @@ class ImportFaults(V2View):
         query = request.query_params
         faults = queries.faults_page(
             job,
-            severity=text_parameter(query, "severity"),
+            severity=choice_parameter(query, "severity", SEVERITIES),
             code=text_parameter(query, "code"),
             zone=text_parameter(query, "zone", longest=1100),
             after=asked.after[0] if asked.after else 0,
@@ -176,7 +184,7 @@ class ImportFaultsCsv(V2View):
         """Download what is wrong as CSV."""
         job, query = job_of(request, import_id), request.query_params
         lines: Iterator[str] = queries.faults_csv(
-            job, severity=text_parameter(query, "severity"), code=text_parameter(query, "code")
+            job, severity=choice_parameter(query, "severity", SEVERITIES), code=text_parameter(query, "code")
         )
         # At most `limits.MOST_FAULTS` lines, so this is some megabytes at most.
         text = "".join(lines).encode(errors="backslashreplace")

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from dnspanel.api.v2.document import document
 from dnspanel.api.v2.etag import fresh_enough
 from dnspanel.api.v2.view import V2View, answer
+from dnspanel.api.v2.zone_shapes import IF_CHANGED
 
 
 class OpenApi(V2View):
@@ -20,7 +21,7 @@ class OpenApi(V2View):
     permission_classes = ()
     authentication_classes = ()
 
-    @extend_schema(operation_id="getOpenApi", auth=[], responses=OpenApiTypes.OBJECT)
+    @extend_schema(operation_id="getOpenApi", auth=[], parameters=[IF_CHANGED], responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> HttpResponse:
         """This document.
 

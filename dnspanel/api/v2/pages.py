@@ -32,8 +32,8 @@ class PageAsked:
 
 def page_asked(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -> PageAsked:
     """What `limit` and `cursor` ask for; `kinds` are the types of the key's parts. Raises Problem."""
-    typed = request.query_params.get("limit", "")
-    if typed and not (typed.isascii() and typed.isdecimal() and len(typed) < 6 and 1 <= int(typed) <= MOST):
+    typed = request.query_params.get("limit")
+    if typed is not None and not (typed.isascii() and typed.isdecimal() and len(typed) < 6 and 1 <= int(typed) <= MOST):
         raise bad_parameter("limit", f"Use a whole number from 1 to {MOST}.")
     cursor = request.query_params.get("cursor", "")
     return PageAsked(int(typed) if typed else default, _decode_cursor(cursor, kinds) if cursor else ())

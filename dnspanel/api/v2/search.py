@@ -14,7 +14,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
-from dnspanel.api.v2.fields import PAGED, page_of, text_parameter
+from dnspanel.api.v2.fields import PAGED, choice_parameter, page_of, text_parameter
 from dnspanel.api.v2.pages import PageAsked, page_answer, page_asked
 from dnspanel.api.v2.problems import Problem, bad_parameter
 from dnspanel.api.v2.shown import rrset_json, rrset_url, zone_url
@@ -52,11 +52,9 @@ class Search(V2View):
         """
         actor = actor_in(request)
         text = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH).strip()
-        kind = request.query_params.get("kind", "")
+        kind = choice_parameter(request.query_params, "kind", ("zone", "rrset"))
         if not text:
             raise bad_parameter("q", "Say what to search for.")
-        if kind not in {"", "zone", "rrset"}:
-            raise bad_parameter("kind", "Use zone or rrset.")
         asked = page_asked(request, str, str, int)
         found: list[Found] = []
         if kind != "rrset" and asked.after[:1] != ("r",):

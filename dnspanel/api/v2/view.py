@@ -10,7 +10,6 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
-from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -66,12 +65,10 @@ class V2View(APIView):
         super().initial(request, *args, **kwargs)
         if request.method not in WRITES or request.auth is None:
             return
-        if not hasattr(self, request.method.lower()):
-            raise MethodNotAllowed(request.method)  # before its key is claimed for something that is never done
         self._require_condition(request)
         wait_asked(request)  # one that cannot be read is refused before anything is written
         key = request.META.get("HTTP_IDEMPOTENCY_KEY")
-        if key is not None:
+        if key is not None and hasattr(self, request.method.lower()):  # else it is never done, but refused
             self._claim = idempotency.claim(
                 request=request._request, actor=actor_in(request), key=key, now=timezone.now()
             )

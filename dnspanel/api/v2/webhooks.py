@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.api.v2.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.fields import PAGED, Choice, Flag, Shape, Text, choice_parameter, page_of, read, stamp
 from dnspanel.api.v2.held import held, tagged
 from dnspanel.api.v2.one_secret import OneSecretView, once
 from dnspanel.api.v2.pages import cut, page_answer, page_asked
@@ -163,7 +163,7 @@ class Deliveries(V2View):
         webhook = access.webhook_for(actor_in(request), webhook_id)
         asked = page_asked(request, int)
         found = Delivery.objects.select_related("event").filter(webhook=webhook).order_by("-pk")
-        if (state := request.query_params.get("state", "")) in DeliveryState.values:
+        if state := choice_parameter(request.query_params, "state", DeliveryState.values):
             found = found.filter(state=state)
         if asked.after:
             found = found.filter(pk__lt=asked.after[0])
