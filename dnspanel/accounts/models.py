@@ -122,6 +122,8 @@ class Token(models.Model):
     last_used_at = models.DateTimeField(null=True)
     last_address = models.GenericIPAddressField(null=True)
     revoked_at = models.DateTimeField(null=True)
+    # The token that made it, whose revocation is its own: who found that one could have made this one.
+    made_with = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="made")
     # The token that takes over from this one; this one expires soon.
     rotated_to = models.OneToOneField("self", null=True, on_delete=models.SET_NULL, related_name="rotated_from")
 

@@ -18,7 +18,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token
+from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of
 from dnspanel.accounts.errors import (
     NotYours,
     TokenDead,
@@ -78,7 +78,7 @@ def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -
     with transaction.atomic():
         token = Token.objects.create(
             kind=TokenKind.API, owner=owner, prefix=secret[:PREFIX_LENGTH], secret_sha256=_sha256(secret),
-            created_at=now, **_columns(terms),
+            created_at=now, made_with=token_of(by), **_columns(terms),
         )  # fmt: skip
         audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk)
     return NewToken(token, secret)
@@ -109,7 +109,7 @@ def create_tsig_key(
         with transaction.atomic():
             token = Token.objects.create(
                 kind=TokenKind.TSIG, owner=owner, tsig_name=key_name, tsig_algorithm=algorithm,
-                tsig_secret=encrypt_secret(secret.encode()), created_at=now, **_columns(terms),
+                tsig_secret=encrypt_secret(secret.encode()), created_at=now, made_with=token_of(by), **_columns(terms),
             )  # fmt: skip
             audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk, tsig=key_name)
     except IntegrityError as exc:
@@ -146,13 +146,15 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
 
 
 def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
-    """The token opens nothing from now on; revoking twice changes nothing."""
+    """The token opens nothing from now on, nor does any that was made with it; revoking twice changes nothing."""
     with transaction.atomic():
         if Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
             # A TSIG key's name is free again; what it was stands in the audit log.
             audit.record(action="token.revoke", by=by, now=now, target=token.purpose, token=token.pk)
             if token.kind == TokenKind.TSIG:
                 Token.objects.filter(pk=token.pk).update(tsig_name=f"{token.pk}.revoked.{token.tsig_name}")
+        for made in Token.objects.filter(made_with=token, revoked_at=None):
+            revoke_token(token=made, by=by, now=now)
     token.revoked_at = token.revoked_at or now
 
 

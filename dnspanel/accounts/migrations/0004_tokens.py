@@ -133,6 +133,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='token',
+            name='made_with',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='made', to='accounts.token'),
+        ),
+        migrations.AddField(
+            model_name='token',
             name='rotated_to',
             field=models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='rotated_from', to='accounts.token'),
         ),

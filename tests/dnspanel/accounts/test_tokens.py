@@ -201,3 +201,17 @@ def test_a_bad_tsig_key_is_refused_at_the_field(alice: User, field: str, bad: st
 
 def test_a_member_owns_tokens_as_far_as_the_grants_go(db: None) -> None:
     assert faults(make_person("mia", Role.MEMBER)) == {"scope"}
+
+
+def test_revoking_a_token_revokes_what_was_made_with_it(alice: User) -> None:
+    parent = make(alice)
+    actor = tokens.actor_by_secret(secret=parent.secret, address=None, now=NOW)
+    child = tokens.create_token(owner=alice, terms=CI, by=actor, now=NOW)
+    by_child = tokens.actor_by_secret(secret=child.secret, address=None, now=NOW)
+    key = tokens.create_tsig_key(owner=alice, name="router.", terms=CI, by=by_child, now=NOW)
+    rotated = tokens.rotate_token(token=parent.token, by=alice, now=NOW)
+    other = make(alice)
+    tokens.revoke_token(token=parent.token, by=alice, now=NOW)
+    alive = set(Token.objects.filter(revoked_at=None))
+    assert alive == {rotated.token, other.token}
+    assert {child.token, key.token}.isdisjoint(alive)
