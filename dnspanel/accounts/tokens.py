@@ -7,6 +7,7 @@ has to be known to check a signature, so it is stored encrypted.
 
 import base64
 import hashlib
+import json
 import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet
 
 from dnspanel.accounts import audit
@@ -166,10 +167,28 @@ def actor_by_secret(*, secret: str, address: str | None, now: datetime) -> Actor
     """
     if not secret.startswith(SECRET_START):
         raise TokenUnknown
-    found = Token.objects.select_related("owner").filter(secret_sha256=_sha256(secret)).first()
-    if found is None:
+    return actor_by_token(token=_token_of(_sha256(secret)), address=address, now=now)
+
+
+_TOKEN_FIELDS = [field.attname for field in Token._meta.concrete_fields]
+_OWNER_FIELDS = [field.attname for field in User._meta.concrete_fields]
+_TOKEN_AND_OWNER = f"""
+SELECT {", ".join(f"t.{field.column}" for field in Token._meta.concrete_fields)},
+    {", ".join(f"u.{field.column}" for field in User._meta.concrete_fields)}
+FROM accounts_token t JOIN accounts_user u ON u.id = t.owner_id WHERE t.secret_sha256 = %s"""
+
+
+def _token_of(secret_sha256: bytes) -> Token:
+    """The API token and its owner. Every request asks this, and to compose it anew takes Django three times as long."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TOKEN_AND_OWNER, [secret_sha256])
+        row = cursor.fetchone()
+    if row is None:
         raise TokenUnknown
-    return actor_by_token(token=found, address=address, now=now)
+    token = Token.from_db(connection.alias, _TOKEN_FIELDS, row[: len(_TOKEN_FIELDS)])
+    token.scope = json.loads(token.scope)
+    token.owner = User.from_db(connection.alias, _OWNER_FIELDS, row[len(_TOKEN_FIELDS) :])
+    return token
 
 
 def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor:

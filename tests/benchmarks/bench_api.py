@@ -172,10 +172,11 @@ def panel(stack: stacks.BenchStack) -> Api:
     return Api("panel", stack.stack.url, new.secret)
 
 
-def alternate(apis: tuple[Api, Api], times: int, act: Callable[[Api, int], object]) -> None:
+def alternate(stack: stacks.BenchStack, apis: tuple[Api, Api], times: int, act: Callable[[Api, int], object]) -> None:
     """Let both servers do the same, one after the other, `times` times."""
     for number in range(times):
         for api in apis if number % 2 else reversed(apis):
+            stack.wait_until_in_sync(timeout=PATIENCE)
             act(api, number)
 
 
@@ -202,7 +203,9 @@ def make_bulk_zones(apis: tuple[Api, Api]) -> list[str]:
     return names
 
 
-def compare(apis: tuple[Api, Api], zones: list[str], *, rounds: int, say: Callable[[str], None]) -> None:
+def compare(
+    stack: stacks.BenchStack, apis: tuple[Api, Api], zones: list[str], *, rounds: int, say: Callable[[str], None]
+) -> None:
     """All five kinds of request, on both."""
     chosen = random.Random(1).sample(zones, rounds)
     bulk_zones = make_bulk_zones(apis)
@@ -230,10 +233,10 @@ def compare(apis: tuple[Api, Api], zones: list[str], *, rounds: int, say: Callab
         ("search", 100, search),
     ]  # fmt: skip
     for kind, times, act in kinds:
-        alternate(apis, 3 if times > 20 else 1, act)  # warm: connections, plans, caches
+        alternate(stack, apis, 3 if times > 20 else 1, act)  # warm: connections, plans, caches
         for api in apis:
             api.took.pop(kind, None)
-        alternate(apis, times, act)
+        alternate(stack, apis, times, act)
         for api in apis:
             rate = 1000 * len(api.took[kind]) / sum(api.took[kind])
             p50, p99 = api.median(kind), api.percentile(kind, 0.99)
@@ -271,7 +274,7 @@ def main() -> None:
             ours = panel(stack)
             say(f"{ZONES:,} zones, {RECORDS:,} records")
             zones = [name for name, _ in zonegen.estate(ZONES, RECORDS)]
-            compare((ours, other), zones, rounds=args.rounds, say=say)
+            compare(stack, (ours, other), zones, rounds=args.rounds, say=say)
         stack.wait_until_in_sync(timeout=300)
         per_second = sustained(stack, ours, seconds=args.seconds, say=say)
     result = {

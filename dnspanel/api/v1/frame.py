@@ -306,13 +306,14 @@ def _unescaped(found: re.Match[str]) -> str:
     return chr(int(found[1], 16))
 
 
-def zone_by_id(request: Request, id: str, right: Right | None = None) -> Zone:
+def zone_by_id(request: Request, id: str, right: Right | None = None, *, with_facts: bool = True) -> Zone:
     """The zone with this id in a URL, for reading or what the right says; raises Refusal, Unknown or RightMissing.
 
-    One query, which also loads what `facts` says of the zone.
+    One query, which also loads what `facts` says of the zone, unless that is not wanted.
     """
     name = name_of_id(id)
-    zone = access.zones_visible_to(actor_in(request)).select_related("powerdns").filter(name=name).first()
+    zones = access.zones_visible_to(actor_in(request))
+    zone = (zones.select_related("powerdns") if with_facts else zones).filter(name=name).first()
     if zone is None:
         raise Unknown(name)
     if right is not None:

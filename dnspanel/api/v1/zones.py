@@ -78,7 +78,8 @@ class OneZone(PowerdnsView):
 
     def patch(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Change RRsets, all of them or none, in one revision; 204."""
-        seconds, body, zone = seconds_to_wait(request), json_object(request), zone_by_id(request, zone_id)
+        seconds, body = seconds_to_wait(request), json_object(request)
+        zone = zone_by_id(request, zone_id, with_facts=False)
         serials = _publish(request, zone, read_patch(body, zone, timezone.now()), seconds)
         return done(serials)
 
