@@ -39,9 +39,7 @@ def test_everybody_signed_in_sees_the_zones(
 
 
 def test_a_reader_sees_why_the_button_is_off(browser: Browser, bob: User, charlie: User) -> None:
-    assert (
-        b"You may not create zones. An administrator can change your role" in browser(charlie).get(LIST).content
-    )
+    assert b"You may not create zones. An administrator can change your role" in browser(charlie).get(LIST).content
     assert reverse("zone-new").encode() in browser(bob).get(LIST).content
 
 
