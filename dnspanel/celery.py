@@ -4,12 +4,28 @@ Tasks carry ids or nothing; PostgreSQL says what there is to do. Losing the
 broker loses hints only: the beat schedule finds the same work again.
 """
 
+import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from celery import Celery
+from django.db import InterfaceError, OperationalError, close_old_connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 
 app = Celery("dnspanel")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def while_postgresql_answers() -> Iterator[None]:
+    """Run a task on a connection that is alive; when PostgreSQL is away, leave the work to beat, in one sentence."""
+    close_old_connections()
+    try:
+        yield
+    except (OperationalError, InterfaceError) as exc:
+        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)

@@ -6,16 +6,14 @@ every node that is behind, in case a bell was lost.
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from celery import shared_task
-from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
+from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet import acks
 from dnspanel.fleet.lines import Line, lines
 from dnspanel.fleet.log import DatabaseChangeLog
@@ -39,25 +37,15 @@ logger = logging.getLogger(__name__)
 @shared_task(ignore_result=True)
 def push_node(node_id: int) -> None:
     """Bring one node to the head of its schema. Twice, late or never does no harm."""
-    with _while_postgresql_answers():
+    with while_postgresql_answers():
         lines[node_id].push(lambda line: _push(node_id, line))
 
 
 @shared_task(ignore_result=True)
 def push_late_nodes() -> None:
     """Ring every active node that is not at the head of its schema."""
-    with _while_postgresql_answers():
+    with while_postgresql_answers():
         _ring(late_nodes())
-
-
-@contextmanager
-def _while_postgresql_answers() -> Iterator[None]:
-    """Run a task on a connection that is alive; when PostgreSQL is away, leave the work to beat, in one sentence."""
-    close_old_connections()
-    try:
-        yield
-    except (OperationalError, InterfaceError) as exc:
-        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
 
 
 def late_nodes() -> list[int]:

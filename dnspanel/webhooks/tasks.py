@@ -7,15 +7,13 @@ find; beat rings again, in case a bell was lost.
 import logging
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from celery import shared_task
-from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
+from dnspanel.celery import while_postgresql_answers
 from dnspanel.transfer.locks import Lock, locked
 from dnspanel.webhooks import deliver
 from dnspanel.webhooks.notice import notice
@@ -33,7 +31,7 @@ logger = logging.getLogger(__name__)
 @shared_task(ignore_result=True)
 def notice_events() -> None:
     """Notice what happened since the last look, and ring for every webhook that has something to send."""
-    with _while_postgresql_answers():
+    with while_postgresql_answers():
         while notice(now=timezone.now()):
             pass
         for webhook_id in deliver.webhooks_with_due(now=timezone.now()):
@@ -46,7 +44,7 @@ def deliver_webhook(webhook_id: int) -> None:
     if not _places.acquire(blocking=False):
         return  # beat rings again when there is a place
     try:
-        with _while_postgresql_answers():
+        with while_postgresql_answers():
             _deliver(webhook_id)
     finally:
         _places.release()
@@ -55,8 +53,9 @@ def deliver_webhook(webhook_id: int) -> None:
 @shared_task(ignore_result=True)
 def forget_old_deliveries() -> str:
     """What nobody needs any more of the log of deliveries is gone."""
-    close_old_connections()
-    return f"forgot deliveries={deliver.forget_old_deliveries(now=timezone.now())}"
+    with while_postgresql_answers():
+        return f"forgot deliveries={deliver.forget_old_deliveries(now=timezone.now())}"
+    return "PostgreSQL is away"
 
 
 def ring_webhook(*, webhook_id: int, **_: Any) -> None:
@@ -73,13 +72,3 @@ def _deliver(webhook_id: int) -> None:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until and deliver.deliver_next(webhook_id=webhook_id, clock=timezone.now):
             pass
-
-
-@contextmanager
-def _while_postgresql_answers() -> Iterator[None]:
-    """Run a task on a connection that is alive; when PostgreSQL is away, leave the work to beat, in one sentence."""
-    close_old_connections()
-    try:
-        yield
-    except (OperationalError, InterfaceError) as exc:
-        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)

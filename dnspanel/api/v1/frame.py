@@ -29,6 +29,7 @@ from rest_framework.views import APIView
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.api.authentication import TokenAuthentication
+from dnspanel.api.json_text import parse_json
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden, NameTaken, Unknown, ZoneError
 from dnspanel.zones.models import Zone
@@ -191,15 +192,11 @@ def _error(request: Request, refusal: Refusal) -> HttpResponse:
 def json_body(request: Request) -> Any:
     """The request's body as JSON, whatever its Content-Type; raises Refusal (400, 413)."""
     try:
-        text = request._request.body.decode()
-        value = json.loads(text, parse_constant=_refuse_constant)
-        if "\\u" in text:
-            _refuse_unstorable(value)
+        return parse_json(request._request.body.decode())
     except RequestDataTooBig as exc:
         raise Refusal(413) from exc
     except (ValueError, RecursionError, UnreadablePostError) as exc:
         raise Refusal(400) from exc
-    return value
 
 
 def json_object(request: Request) -> dict[str, Any]:
@@ -208,25 +205,6 @@ def json_object(request: Request) -> dict[str, Any]:
     if not isinstance(value, dict):
         return {}
     return {key: member for key, member in value.items() if member is not None}
-
-
-def _refuse_constant(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
-
-
-def _refuse_unstorable(value: Any) -> None:
-    """ValueError for a text that is not one: with half a character, or the one that PostgreSQL has no place for."""
-    if isinstance(value, str):
-        value.encode()  # UnicodeEncodeError for half a character
-        if "\0" in value:
-            raise ValueError("a text contains a zero byte")
-    elif isinstance(value, dict):
-        for key, member in value.items():
-            _refuse_unstorable(key)
-            _refuse_unstorable(member)
-    elif isinstance(value, list):
-        for member in value:
-            _refuse_unstorable(member)
 
 
 def text_in(body: Mapping[str, Any], key: str) -> str:

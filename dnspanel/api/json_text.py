@@ -1,0 +1,36 @@
+"""JSON as both APIs read it: what means nothing, or cannot be stored, is refused before anybody looks at it."""
+
+import json
+from typing import Any
+
+
+def parse_json(text: str) -> Any:
+    """The value that the text says.
+
+    Raises ValueError with what is wrong: no JSON, NaN and Infinity included,
+    half a character, a zero byte; RecursionError if it is nested too deeply.
+    """
+    value = json.loads(text, parse_constant=_refuse_constant)
+    if "\\u" in text:  # else there can be no such character
+        _refuse_unstorable(value)
+    return value
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _refuse_unstorable(value: Any) -> None:
+    """ValueError for a text that is not one: with half a character, or the one that PostgreSQL has no place for."""
+    if isinstance(value, str):
+        if "\0" in value:
+            raise ValueError("a text contains a zero byte")
+        if any("\ud800" <= char <= "\udfff" for char in value):
+            raise ValueError("a text contains half a character")
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            _refuse_unstorable(key)
+            _refuse_unstorable(member)
+    elif isinstance(value, list):
+        for member in value:
+            _refuse_unstorable(member)
