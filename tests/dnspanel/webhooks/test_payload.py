@@ -29,7 +29,8 @@ def actor(user: User) -> Actor:
     return found
 
 
-def test_a_publication_is_told_with_its_zones(bob: User, webhook: MakeWebhook) -> None:
+def test_a_publication_is_told_with_its_zones(bob: User, webhook: MakeWebhook, settings: Any) -> None:
+    settings.PANEL_URL = "https://panel.test"
     webhook(bob)
     publish("one.test.", bob)
     notice_all()
@@ -45,7 +46,7 @@ def test_a_publication_is_told_with_its_zones(bob: User, webhook: MakeWebhook) -
             "token": None,
             "channel": "web",
             "reason": "as asked",
-            "url": "http://127.0.0.1:8000/api/v2/publications/1",
+            "url": "https://panel.test/api/v2/publications/1",
             "zone_count": 1,
             "zones": [
                 {"name": "one.test.", "kind": "create", "revision": 1, "serial": 1,
