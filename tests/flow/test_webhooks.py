@@ -18,7 +18,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.webhooks import hooks
 from dnspanel.zones import edit
-owner, now = User.objects.get(username="tess"), timezone.now()
+owner, now = User.objects.get(username="wanda"), timezone.now()
 terms = hooks.WebhookTerms(url="https://localhost:8443/", events=["publication.saved", "publication.everywhere"])
 hooks.create_webhook(terms=terms, by=owner, now=now, resolve=lambda host, port: ["9.9.9.9"])
 edit.create_zone(name="hooked.test.", author=owner, channel="web", now=timezone.now())
@@ -32,7 +32,7 @@ print(json.dumps(list(Delivery.objects.order_by("pk").values_list("event__kind",
 
 
 def test_beat_and_workers_tell_of_a_publication_and_refuse_a_name_that_leads_home(stack: Stack) -> None:
-    make_person(stack, "tess")
+    make_person(stack, "wanda")
     stack.run([sys.executable, "-c", SUBSCRIBE_AND_PUBLISH])
 
     def attempts() -> dict[str, str]:

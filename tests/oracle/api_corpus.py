@@ -339,6 +339,9 @@ def frame() -> Iterator[Call]:
         yield Call("POST", ZONES, b"{", accept=accept)
         yield Call("POST", ZONES, {}, accept=accept)
         yield Call("GET", f"{ZONES}/own.test.", accept=accept)
+    for key in ("", "wrong", "right"):  # as a browser asks before a page of another origin may call
+        for path in ("/api", "", ZONES, f"{ZONES}/own.test.", "/tsigkeys"):
+            yield Call("OPTIONS", path, key=key)
 
 
 def deletion() -> Iterator[Call]:

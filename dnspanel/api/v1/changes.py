@@ -150,6 +150,8 @@ def _in_words(violation: Violation, beside: str) -> str:
     said = title(violation.name, violation.type)
     if violation.code in _CLASHES:
         return f"{said}: Conflicts with {beside} RRset: {violation.message}"
+    if violation.code == "dname-beside-ns":
+        return f"{said}: Cannot have both NS and DNAME except in zone apex"
     if violation.code == "not-in-zone":
         return f"{said}: Name is out of zone"
     if violation.code == "soa-not-apex":
@@ -159,4 +161,4 @@ def _in_words(violation: Violation, beside: str) -> str:
     return f"{said}: {violation.message}"
 
 
-_CLASHES = frozenset(("cname-alone", "cname-at-apex", "alias-beside", "dname-below", "dname-beside-ns"))
+_CLASHES = frozenset(("cname-alone", "cname-at-apex", "alias-beside", "dname-below"))

@@ -25,6 +25,8 @@ def config() -> dict[str, str]:
         "api": "yes",
         "api-key": "***",
         "autosecondary": "no",
+        # A supervisor starts and stops the nodes' servers.
+        "daemon": "no",
         # Nodes are always rectified.
         "default-api-rectify": "yes",
         # What the panel writes into a zone that is created without a SOA; `@` is the zone.

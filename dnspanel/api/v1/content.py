@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 
 from dnspanel.api.v1.frame import Refusal, shown
+from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from replication import rdata, rdtypes
 from replication.errors import BadRdata
 
@@ -15,6 +16,8 @@ from replication.errors import BadRdata
 RELATIVE = "a.relative.name.invalid."
 _QUOTED = frozenset((rdtypes.TXT, rdtypes.SPF))
 _HOSTS = frozenset((rdtypes.NS, rdtypes.MX, rdtypes.SRV))  # types that must name a host
+# PowerDNS writes these two in names as they are: a SOA whose mailbox has an @ is often seen, and compared as text.
+_ESCAPE = re.compile(r"\\(?:([@$])|.)", re.DOTALL)
 _SVCB_VALUE = re.compile(r'\b(alpn|mandatory|port|ipv4hint|ipv6hint)="([^"\\ ]*)"')
 _LOC_REST = ("1.00m", "10000.00m", "10.00m")
 _CERT_WORDS = {"PKIX": "1", "SPKI": "2", "PGP": "3", "IPKIX": "4", "ISPKI": "5", "IPGP": "6", "ACPKIX": "7",
@@ -28,11 +31,14 @@ _ALGORITHMS = {"RSAMD5": "1", "DH": "2", "DSA": "3", "ECC": "4", "RSASHA1": "5",
 def shown_content(type: int, text: str) -> str:
     """A canonical rdata as PowerDNS shows it."""
     writer = _WRITERS.get(type)
-    return text if writer is None else writer(text)
+    written = text if writer is None else writer(text)
+    return _ESCAPE.sub(lambda found: found[1] or found[0], written) if "\\" in written else written
 
 
 def read_content(name: str, type: int, content: str) -> str:
     """The canonical rdata that a client's content means; raises Refusal (422), naming the RRset."""
+    if has_zone_file_syntax(content):
+        raise refused(name, type, content, f"Not in expected format ({REFUSAL})")
     try:
         if type == rdtypes.IPSECKEY:
             content = _with_gateway(content)

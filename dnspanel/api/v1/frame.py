@@ -41,6 +41,12 @@ ROOT_URL = "/api/v1"
 SERVER_URL = f"{ROOT_URL}/servers/{SERVER}"
 JSON = "application/json"
 
+_PREFLIGHT = {
+    "Access-Control-Allow-Headers": "Content-Type, X-API-Key",
+    "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
+    "Access-Control-Max-Age": "3600",
+}
+
 logger = logging.getLogger(__name__)
 
 _ESCAPED_BYTE = re.compile(r"=(.{0,2})", re.DOTALL)
@@ -76,16 +82,25 @@ class KeyAuthentication(TokenAuthentication):
 
 
 class PowerdnsView(APIView):
-    """Base of every view of API v1: only with a token, only for the server `localhost`, errors as PowerDNS's."""
+    """Base of every view of API v1: only with a token, only for the server `localhost`, errors as PowerDNS's.
+
+    Pages of any origin may call and read the answers, because a call is made by the key that it carries, and never
+    by a cookie of the browser.
+    """
 
     authentication_classes: Any = (KeyAuthentication,)
     content_negotiation_class = AnyAccept
-    http_method_names = ["get", "post", "put", "patch", "delete"]
+    http_method_names = ["get", "post", "put", "patch", "delete", "options"]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
+        if request.method != "OPTIONS":
+            super().initial(request, *args, **kwargs)
         if kwargs.get("server_id", SERVER) != SERVER:
             raise Refusal(404)
+
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        """What a browser asks, without a key, before it lets a page of another origin call with one."""
+        return HttpResponse(content_type="text/plain", headers=_PREFLIGHT)
 
     def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
         raise Refusal(405, headers={"Allow": ", ".join(self.allowed_methods)})
@@ -99,6 +114,7 @@ class PowerdnsView(APIView):
         # An answer is for one key only, and an error looks different to who accepts something else.
         patch_vary_headers(response, ("Accept", "X-API-Key"))
         response["Cache-Control"] = "no-store"
+        response["Access-Control-Allow-Origin"] = "*"
         return response
 
 

@@ -149,7 +149,7 @@ def _comments(value: Mapping[str, Any], now: datetime) -> tuple[Comment, ...]:
 def rrset_text(row: StoredRow, facts: PowerdnsZone, modified_at: int) -> str:
     """An RRset as JSON text. `name` comes before `records`: some clients read JSON by regular expression."""
     name, type_, ttl, texts, disabled, comment = row
-    if type_ in _AS_IT_STANDS and not disabled:
+    if type_ in _AS_IT_STANDS and not disabled and "\\" not in "".join(texts):
         records = ", ".join([f'{{"content": {quoted(text)}, "disabled": false}}' for text in texts])
     else:
         records = ", ".join([_record_text(shown_content(type_, text), text in disabled) for text in texts])
@@ -164,7 +164,7 @@ def _record_text(content: str, is_disabled: bool) -> str:
     return f'{{"content": {quoted(content)}, "disabled": {"true" if is_disabled else "false"}}}'
 
 
-# Most records are of these types, whose canonical text is PowerDNS's too.
+# Most records are of these types, whose canonical text is PowerDNS's too where nothing is escaped.
 _AS_IT_STANDS = frozenset(
     (rdtypes.A, rdtypes.AAAA, rdtypes.NS, rdtypes.CNAME, rdtypes.MX, rdtypes.TXT, rdtypes.SOA, rdtypes.PTR, rdtypes.SRV)
 )

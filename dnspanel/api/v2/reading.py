@@ -10,6 +10,7 @@ from typing import Any
 
 from dnspanel.api.v2.problems import Fault, Problem, ProblemUnderLock, bad_value, invalid
 from dnspanel.api.v2.zone_shapes import MOST_RDATA, MOST_REASON
+from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from dnspanel.zones import direct
 from dnspanel.zones.direct import Step
 from dnspanel.zones.merge import Key
@@ -204,10 +205,13 @@ def _check_texts(value: Mapping[str, Any], name: str, pointer: str, faults: Faul
         detail = f"A list of {'1' if required else '0'} to {MOST_RDATA} texts is needed here."
         faults.at(f"{pointer}/{name}", detail, "required" if texts is None else "invalid")
         return False
-    wrong = [index for index, text in enumerate(texts) if not isinstance(text, str)]
-    for index in wrong:
-        faults.at(f"{pointer}/{name}/{index}", "A text is needed here.")
-    return not wrong
+    before = len(faults)
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            faults.at(f"{pointer}/{name}/{index}", "A text is needed here.")
+        elif has_zone_file_syntax(text):
+            faults.at(f"{pointer}/{name}/{index}", f"{REFUSAL}.", "bad-rdata")
+    return len(faults) == before
 
 
 def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults) -> bool:

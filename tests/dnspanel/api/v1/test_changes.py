@@ -85,6 +85,7 @@ def test_the_whole_content_removes_what_it_does_not_name() -> None:
     ("code", "words"),
     [
         ("cname-alone", "RRset www.example.test. IN A: Conflicts with pre-existing RRset: why"),
+        ("dname-beside-ns", "RRset www.example.test. IN A: Cannot have both NS and DNAME except in zone apex"),
         ("not-in-zone", "RRset www.example.test. IN A: Name is out of zone"),
         ("cname-single", "RRset www.example.test. IN A has more than one record"),
         ("lua-refused", "RRset www.example.test. IN A: why"),

@@ -15,6 +15,8 @@ def test_settings_come_by_name_and_each_says_what_it_is(bob: User) -> None:
     assert [item["name"] for item in found] == sorted(config())
     assert {item["type"] for item in found} == {"ConfigSetting"}
     assert all(isinstance(item["value"], str) for item in found)
+    # Clients look for this one, because every PowerDNS has it.
+    assert "daemon" in config()
 
 
 def test_settings_say_what_is_in_effect(settings: Any) -> None:

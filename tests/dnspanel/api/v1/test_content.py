@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.api.v1.content import read_content, shown_content
 from dnspanel.api.v1.frame import Refusal
-from replication import rdata
+from replication import rdata, rdtypes
 
 NAME = "x.example.test."
 KEY = "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ=="
@@ -14,6 +14,7 @@ SAMPLES = [
     ("A", "192.0.2.1"),
     ("AAAA", "2001:db8::1"),
     ("AFSDB", "1 afs.test."),
+    ("AFSDB", "1 a@b$.c\\.d.test."),
     ("ALIAS", "x.test."),
     ("CAA", '0 issue "letsencrypt.org"'),
     ("CDNSKEY", f"257 3 13 {KEY}"),
@@ -40,12 +41,14 @@ SAMPLES = [
     ("LP", "10 l64.test."),
     ("MX", "10 mx.test."),
     ("NAPTR", '100 50 "s" "z3950+I2L+I2C" "" _z3950._tcp.test.'),
+    ("NAPTR", '100 10 "u" "sip" "!^.*\\\\$!sip:a\\\\@x.test!" .'),
     ("NID", "10 0014:4FFF:FF20:EE64"),
     ("OPENPGPKEY", "AQIDBA=="),
     ("PTR", "x.test."),
     ("RP", "a.b.test. ."),
     ("SMIMEA", "3 1 1 " + "ab" * 32),
     ("SOA", "ns1.test. hostmaster.test. 1 10800 3600 604800 3600"),
+    ("SOA", "ns1.test. hostmaster@example.test. 1 10800 3600 604800 3600"),
     ("SRV", "0 5 5060 sip.test."),
     ("SSHFP", "1 1 " + "ab" * 20),
     ("SVCB", "16 foo.test. port=53"),
@@ -102,3 +105,25 @@ def test_what_could_mean_two_things_is_refused(word: str, content: str, words: s
         read_content(NAME, rdata.type_from_text(word), content)
     assert caught.value.status == 422
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("type", "content"),
+    [
+        (rdtypes.TXT, '"a";b'),
+        (rdtypes.TXT, '"a" ; b'),
+        (rdtypes.TXT, '("a")'),
+        (rdtypes.CNAME, "a.test.;b.test."),
+        (rdtypes.MX, "10 (mail.example.test.)"),
+        (rdtypes.MX, "10\nmail.example.test."),
+    ],
+)
+def test_what_only_a_zone_file_knows_is_refused_and_never_cut_off(type: int, content: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        read_content("www.example.test.", type, content)
+    assert caught.value.status == 422
+
+
+@pytest.mark.parametrize("content", ['"a;b (c)"', r'"a\";b"', '"v=DKIM1; k=rsa; p=MIG" "x;y"'])
+def test_within_quotes_it_is_text(content: str) -> None:
+    assert read_content("www.example.test.", rdtypes.TXT, content) == content

@@ -69,3 +69,15 @@ def test_the_text_is_json_whatever_the_records_hold() -> None:
         "ttl": 60,
         "type": "TXT",
     }
+
+
+@pytest.mark.parametrize(
+    ("type_", "texts", "contents"),
+    [
+        (rdtypes.SOA, ["ns1.test. me\\@x.test. 1 2 3 4 5"], ["ns1.test. me@x.test. 1 2 3 4 5"]),
+        (rdtypes.PTR, ["a.test.", "b\\$c.test."], ["a.test.", "b$c.test."]),
+    ],
+)
+def test_names_are_escaped_as_powerdns_does_it(type_: int, texts: list[str], contents: list[str]) -> None:
+    shown = json.loads(rrset_text(("x.test.", type_, 60, texts, [], ""), PowerdnsZone(), 5))
+    assert [record["content"] for record in shown["records"]] == contents
