@@ -15,11 +15,12 @@ from dnspanel.zones import direct
 from dnspanel.zones.direct import Step
 from dnspanel.zones.merge import Key
 from dnspanel.zones.soa import DEFAULT_TTL
-from replication import names, rdata
+from replication import names, rdata, rdtypes
 from replication.errors import BadName, BadRdata, BadRRset, ReplicationError
 from replication.rrset import MAX_TTL, RRset, make
 
 _OPS = ("replace", "delete", "extend", "prune")
+_TEXTS = frozenset({rdtypes.TXT, rdtypes.SPF})
 _CONTENT = frozenset({"ttl", "rdata", "disabled", "comment"})
 _ORDER = _CONTENT | {"op", "name", "type"}
 
@@ -205,13 +206,10 @@ def _check_texts(value: Mapping[str, Any], name: str, pointer: str, faults: Faul
         detail = f"A list of {'1' if required else '0'} to {MOST_RDATA} texts is needed here."
         faults.at(f"{pointer}/{name}", detail, "required" if texts is None else "invalid")
         return False
-    before = len(faults)
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            faults.at(f"{pointer}/{name}/{index}", "A text is needed here.")
-        elif has_zone_file_syntax(text):
-            faults.at(f"{pointer}/{name}/{index}", f"{REFUSAL}.", "bad-rdata")
-    return len(faults) == before
+    wrong = [index for index, text in enumerate(texts) if not isinstance(text, str)]
+    for index in wrong:
+        faults.at(f"{pointer}/{name}/{index}", "A text is needed here.")
+    return not wrong
 
 
 def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults) -> bool:
@@ -233,6 +231,10 @@ def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | N
     """The RRset; if there is none, `faults` is told which value is to blame."""
     ttl, texts, disabled, comment = content
     before = len(faults)
+    if any(_would_be_cut(key[1], text) for text in (*texts, *disabled)):
+        _parsed(key[1], texts, f"{pointer}/rdata", faults)
+        _parsed(key[1], disabled, f"{pointer}/disabled", faults)
+        return None
     try:
         return make(*key, ttl, texts, disabled, comment)
     except (BadName, BadRdata):
@@ -249,11 +251,20 @@ def _parsed(type_: int, texts: Sequence[str], pointer: str, faults: Faults) -> t
     """The canonical texts; `faults` is told about those that are not rdata of the type."""
     found = []
     for index, text in enumerate(texts):
+        if _would_be_cut(type_, text):
+            faults.at(f"{pointer}/{index}", f"{REFUSAL}.", "bad-rdata")
+            continue
         try:
             found.append(rdata.parse(type_, text))
         except (BadName, BadRdata) as exc:
             faults.at(f"{pointer}/{index}", str(exc), "bad-rdata")
     return tuple(found)
+
+
+def _would_be_cut(type_: int, text: str) -> bool:
+    """Whether a part would be lost as a comment. A TXT without quotes is one text, whatever is in it."""
+    is_one_text = type_ in _TEXTS and not text.lstrip().startswith('"')
+    return not is_one_text and has_zone_file_syntax(text)
 
 
 def _pointing(step: Step, pointer: str) -> Step:

@@ -162,3 +162,20 @@ def test_a_thousand_rrsets_are_one_answer(call: Caller, zone: Zone) -> None:
     assert json.loads(answer.content)["zones"][0]["added"] == 1000
     too_many = call.problem(422, "POST", CHANGES, {"changes": orders * 11})
     assert pointers(too_many) == [("/changes", "too-many")]
+
+
+def test_a_semicolon_is_refused_where_the_rest_would_be_lost_and_kept_in_text(call: Caller, zone: Zone) -> None:
+    orders = [
+        replace("one", "CNAME", "a.test.;b.test."),
+        replace("two", "TXT", '"a" ; b'),
+        {"op": "prune", "name": "three", "type": "TXT", "rdata": ['"a"', '"a";b']},
+    ]
+    problem = call.problem(422, "POST", CHANGES, {"changes": orders})
+    assert pointers(problem) == [
+        ("/changes/0/rdata/0", "bad-rdata"),
+        ("/changes/1/rdata/0", "bad-rdata"),
+        ("/changes/2/rdata/1", "bad-rdata"),
+    ]
+    call.good("POST", CHANGES, {"changes": [replace("dkim", "TXT", "v=DKIM1; k=rsa; p=abc")]})
+    shown = call.good("GET", "/zones/example.test./rrsets/dkim/TXT")
+    assert shown["rdata"] == ['"v=DKIM1; k=rsa; p=abc"']
