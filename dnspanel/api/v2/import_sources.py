@@ -17,7 +17,6 @@ from dnspanel.transfer.models import SourceKind
 
 MOST_NAMED = 100_000
 MOST_TTL = 2**31 - 1
-UPLOADED = (SourceKind.FILES, SourceKind.CSV, SourceKind.JSON, SourceKind.POWERDNS_DUMP, SourceKind.POWERDNS_LMDB)
 # Which member of the body tells about a source; the others need none.
 MEMBERS = {
     SourceKind.PASTE: "paste",
