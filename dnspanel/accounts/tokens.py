@@ -19,7 +19,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of
+from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
 from dnspanel.accounts.errors import (
     NotYours,
     TokenDead,
@@ -121,8 +121,10 @@ def create_tsig_key(
 def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta = timedelta(days=1)) -> NewToken:
     """A new API token has the same terms, a lifetime as long, and this one dies after `overlap`.
 
-    Raises TokenDead for one that is dead already or was rotated before.
+    Raises TokenDead for one that is dead already or was rotated before,
+    NotYours for another person's, TokenRefused to a token that may do less.
     """
+    _refuse_wider(by, token)
     if token.kind != TokenKind.API:
         raise TokenRefused({"token": ["Make a new TSIG key beside this one instead: its name cannot be used twice."]})
     end = now + min(max(overlap, timedelta()), LONGEST_OVERLAP)
@@ -144,6 +146,20 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
         there.save(update_fields=["rotated_to", "expires_at"])
         audit.record(action="token.rotate", by=by, now=now, target=there.purpose, token=there.pk, new=new.pk)
     return NewToken(new, secret)
+
+
+def _refuse_wider(by: Author, token: Token) -> None:
+    """Nobody gets the secret of another person's token, nor a token that of a wider one; the panel itself may."""
+    person = user_of(by)
+    if person is not None and person.pk != token.owner_id:
+        raise NotYours
+    mine = by if isinstance(by, Actor) else None
+    if mine is None or mine.token is None or mine.token.pk == token.pk:
+        return
+    grants = map(Grant.from_json, token.scope)
+    within = all(any(is_part(grant, whole) for whole in mine.scope or ()) for grant in grants)
+    if not within or not set(map(Permission, token.permissions)) <= mine.permissions:
+        raise TokenRefused({"token": ["You cannot rotate a token that may do more than yours."]})
 
 
 def revoke_token(*, token: Token, by: Author, now: datetime) -> None:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts import tokens as verbs
 from dnspanel.accounts.actors import Actor, actor_of, can
 from dnspanel.accounts.audit_log import entries_about_token
-from dnspanel.accounts.errors import TokenDead, TokenRefused
+from dnspanel.accounts.errors import NotYours, TokenDead, TokenRefused
 from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.presets import Preset
@@ -168,7 +168,7 @@ def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
         "predecessor": predecessor,
         "entries": entries_about_token(token),
         "overlaps": _OVERLAPS,
-        "may_rotate": token.kind == TokenKind.API and token.rotated_to_id is None,
+        "may_rotate": token.kind == TokenKind.API and token.rotated_to_id is None and token.owner_id == actor.user.pk,
     }
     return render(request, "access/token.html", context)
 
@@ -184,7 +184,7 @@ def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
         raise Http404
     try:
         made = verbs.rotate_token(token=token, by=actor, now=timezone.now(), overlap=timedelta(days=int(days)))
-    except (TokenDead, TokenRefused) as exc:
+    except (NotYours, TokenDead, TokenRefused) as exc:
         messages.error(request, f"{exc} Nothing was changed.")
         return redirect("token-detail", token.pk)
     return _shown_once(request, made, old=verbs.token_for(actor, token.pk))

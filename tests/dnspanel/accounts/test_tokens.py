@@ -215,3 +215,11 @@ def test_revoking_a_token_revokes_what_was_made_with_it(alice: User) -> None:
     alive = set(Token.objects.filter(revoked_at=None))
     assert alive == {rotated.token, other.token}
     assert {child.token, key.token}.isdisjoint(alive)
+
+
+def test_nobody_rotates_the_token_of_another_person(alice: User, bob: User) -> None:
+    hers = make(bob)
+    with pytest.raises(errors.NotYours):
+        tokens.rotate_token(token=hers.token, by=alice, now=NOW)
+    hers.token.refresh_from_db()
+    assert hers.token.rotated_to is None
