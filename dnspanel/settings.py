@@ -107,6 +107,8 @@ INSTALLED_APPS = [
     "dnspanel.transfer",
     "dnspanel.fleet",
     "dnspanel.webhooks",
+    "dnspanel.alerts",
+    "dnspanel.backup",
     "dnspanel.api",
     "dnspanel.gateway",
     "dnspanel.web",
@@ -194,6 +196,7 @@ CELERY_TASK_ROUTES = {
     "dnspanel.publish.*": {"queue": "publish"},
     "dnspanel.fleet.*": {"queue": "push"},
     "dnspanel.webhooks.*": {"queue": "push"},
+    "dnspanel.alerts.*": {"queue": "push"},
     "dnspanel.transfer.*": {"queue": "bulk"},
 }
 # Celery would close the database connection around every task; our tasks keep it, as long as CONN_MAX_AGE allows.

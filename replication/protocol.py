@@ -1,8 +1,20 @@
 """What the panel and an agent say to each other over HTTPS with certificates on both sides.
 
-    GET /v1/status                   200 Status
-    PUT /v1/segments                 200 Ack        body: sealed segments, end to end, in order
-    GET /v1/samples?after=<unix>     200 [Sample]   newer than `after`, oldest first
+    GET  /v1/status                         200 Status
+    PUT  /v1/segments                       200 Ack            body: sealed segments, end to end, in order
+    GET  /v1/samples?after=<unix>           200 [Sample]       newer than `after`, oldest first
+    PUT  /v1/snapshots/<id>                 200 Missing        body: the sealed manifest (`snapshot`); which chunks lack
+    PUT  /v1/snapshots/<id>/chunks/<n>      200 {}             body: one chunk as it is stored
+    POST /v1/snapshots/<id>/install         200 Ack            once PowerDNS answers from it
+    PUT  /v1/repairs                        200 Ack            body: one sealed segment of version 3, one zone whole
+    POST /v1/check                          200 {}             read every row now, as fast as is decent
+    GET  /v1/zones?after=<zone id>          200 [ServedZone]   the next zones by id, at most ZONES_PAGE
+    GET  /v1/zones/<zone id>/rows           200 [[key, body]]  hex, of the records; 413 beyond MAX_SHOWN_ROWS
+    GET  /v1/top                            200 Top
+    POST /v1/certificate                    200 {"csr"}        a signing request for a new key
+    PUT  /v1/certificate                    200 {}             body: {"certificate", "ca"}, for the next connections
+    PUT  /v1/keys                           200 {}             body: signed list of the keys that sign segments
+    POST /v1/restart                        200 {}             PowerDNS ends; whoever supervises it starts it again
 
 A refusal is `{"error": <class of replication.errors>, "message": <words>, "position": <position or null>}`:
 409 Gap, 503 NotServed, Busy or DiskFull (try again), 422 anything a person has to look at, 400 and 404 and 413
@@ -20,6 +32,18 @@ from replication.position import Position, position_from_json
 STATUS_PATH = "/v1/status"
 SEGMENTS_PATH = "/v1/segments"
 SAMPLES_PATH = "/v1/samples"
+SNAPSHOTS_PATH = "/v1/snapshots"
+REPAIRS_PATH = "/v1/repairs"
+CHECK_PATH = "/v1/check"
+ZONES_PATH = "/v1/zones"
+TOP_PATH = "/v1/top"
+CERTIFICATE_PATH = "/v1/certificate"
+KEYS_PATH = "/v1/keys"
+RESTART_PATH = "/v1/restart"
+
+ZONES_PAGE = 5_000
+MAX_SHOWN_ROWS = 10_000
+MAX_TOLD_DIVERGED = 100
 
 # The subject (common name) of the panel's client certificate; nodes have certificates of the same authority.
 PANEL_NAME = "panel"
@@ -77,6 +101,16 @@ class Status:
     peak_rss_bytes: int = 0
     write_lock_ms_max: float = 0.0
     segments_applied: int = 0
+    machine: str = ""  # hex SHA-256 of what names this machine; the same identity on another one is a fault
+    certificate_expires_at: float = 0.0
+    signing_keys: tuple[str, ...] = ()  # hex of the public keys that it accepts
+    installed_powerdns: str = ""  # the release of the program on disk, which may be newer than the one that runs
+    wanted_schema: int = 0  # what the installed PowerDNS needs; 0 while that is unknown
+    installing: tuple[str, int, int] | None = None  # a snapshot on its way: its id, chunks here, chunks in all
+    diverged: tuple[tuple[int, str, str], ...] = ()  # zone id, name and words, at most MAX_TOLD_DIVERGED
+    diverged_count: int = 0  # zones whose rows are not what this agent wrote
+    checked_at: float = 0.0  # when a check of every row last ended; 0: never
+    check_share: float = 0.0  # how much of the database the check under way has read, 0 to 1
 
     def to_json(self) -> dict[str, Any]:
         message = asdict(self)
@@ -95,9 +129,55 @@ class Status:
             known["digest_records"] = bytes.fromhex(known["digest_records"])
             for name in ("position", "answered"):
                 known[name] = position_from_json(known[name]) if known.get(name) else None
+            known["signing_keys"] = tuple(known.get("signing_keys", ()))
+            known["installing"] = tuple(known["installing"]) if known.get("installing") else None
+            told = known.get("diverged", ())
+            known["diverged"] = tuple((int(zone), str(name), str(words)) for zone, name, words in told)
             return cls(**known)
         except (KeyError, TypeError, ValueError) as exc:
             raise BadBytes(what="status", reason=f"{message!r} is not one") from exc
+
+
+class ServedZone(NamedTuple):
+    """One zone in a node's files; `digest` is empty while its rows were not read yet. Travels as a JSON array."""
+
+    zone_id: int
+    name: str
+    serial: int | None  # None: it has no SOA
+    digest: str  # hex, of its records
+
+
+class Counted(NamedTuple):
+    """Something that was asked for, and how often among the questions that PowerDNS still remembers."""
+
+    what: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """What PowerDNS was asked most among its last 10,000 questions of each kind, most first: no counters."""
+
+    at: float
+    names: tuple[Counted, ...] = ()  # "name/TYPE"
+    types: tuple[Counted, ...] = ()
+    rcodes: tuple[Counted, ...] = ()
+    nxdomain: tuple[Counted, ...] = ()
+    servfail: tuple[Counted, ...] = ()
+    refused: tuple[Counted, ...] = ()
+    networks: tuple[Counted, ...] = ()  # clients, cut to /24 and /48; only where the agent is told to
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, message: Mapping[str, Any]) -> Self:
+        try:
+            lists = {f.name: message.get(f.name, ()) for f in fields(cls) if f.name != "at"}
+            found = {name: tuple(Counted(str(w), int(n)) for w, n in items) for name, items in lists.items()}
+            return cls(float(message["at"]), **found)
+        except (KeyError, TypeError, ValueError) as exc:
+            raise BadBytes(what="top", reason=f"{message!r:.80} is not one") from exc
 
 
 class Sample(NamedTuple):

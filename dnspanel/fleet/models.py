@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 
@@ -12,6 +14,45 @@ class NodeState(models.TextChoices):
     ACTIVE = "active", "active"
     DRAINED = "drained", "drained"
     RETIRED = "retired", "retired"
+
+
+class NodeGroup(models.Model):
+    """Nodes that get publications together. Groups are served in `order`; the next begins when this one is proved."""
+
+    name = models.SlugField(max_length=63, unique=True)
+    order = models.PositiveSmallIntegerField(unique=True)
+    # How long its nodes have to answer well with a publication before the next group gets it.
+    verify_seconds = models.PositiveIntegerField(default=0)
+
+
+class Delivery(models.Model):
+    """The one row that says how far publications may go: the fleet's pin, and why delivery was stopped."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    # No node gets anything beyond this sequence while it is set.
+    pinned = models.BigIntegerField(null=True)
+    pinned_reason = models.TextField(blank=True, default="")
+    pinned_at = models.DateTimeField(null=True)
+    pinned_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    # Why groups after `stopped_group` get nothing more, in words; empty in normal work.
+    stopped_reason = models.TextField(blank=True, default="")
+    stopped_at = models.DateTimeField(null=True)
+    stopped_group = models.ForeignKey(NodeGroup, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="delivery_single")]
+
+
+class Release(models.Model):
+    """Up to where one group may go, in one epoch. The first group has no row: it may go to the head."""
+
+    group = models.ForeignKey(NodeGroup, on_delete=models.CASCADE, related_name="releases")
+    epoch = models.UUIDField()
+    sequence = models.BigIntegerField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["group", "epoch"], name="release_of_group")]
 
 
 class Node(models.Model):
@@ -34,7 +75,27 @@ class Node(models.Model):
     # The last refusal in words; empty when the node is well.
     refusal = models.TextField(blank=True, default="")
     refused_at = models.DateTimeField(null=True)
-    versions: "models.JSONField[Any]" = models.JSONField(default=dict)  # agent, powerdns, lmdb
+    versions: "models.JSONField[Any]" = models.JSONField(default=dict)  # agent, powerdns, lmdb, installed
+    group = models.ForeignKey(NodeGroup, null=True, on_delete=models.PROTECT, related_name="nodes")  # None: the last
+    tags = ArrayField(models.TextField(), default=list, db_default=[])  # sorted, lower case
+    # A private pdns_server beside the publisher that gets everything first and answers nobody else's questions.
+    is_ring0 = models.BooleanField(default=False, db_default=False)
+    # Why it is drained, by whom, since when, and when it takes pushes again by itself.
+    drain_reason = models.TextField(blank=True, default="", db_default="")
+    drained_at = models.DateTimeField(null=True)
+    drained_until = models.DateTimeField(null=True)
+    drained_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    # What its agent said last (`protocol.Status` as JSON, without digests), and when.
+    report: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={})
+    reported_at = models.DateTimeField(null=True)
+    # Whether its digests were the panel's at its position, when they were last compared; None: not comparable yet.
+    digest_equal = models.BooleanField(null=True)
+    digest_compared_at = models.DateTimeField(null=True)
+    # The machine that showed this identity first (a hash of its id); another one is refused until a person accepts it.
+    machine = models.CharField(max_length=64, blank=True, default="", db_default="")
+    # During a rotation both certificates are accepted.
+    next_certificate_pem = models.TextField(blank=True, default="", db_default="")
+    next_certificate_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
     certificate_pem = models.TextField(blank=True, default="")
     certificate_sha256 = models.CharField(max_length=64, blank=True, default="")
     certificate_expires_at = models.DateTimeField(null=True)
@@ -66,6 +127,55 @@ class Ack(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["node", "epoch", "sequence"], name="ack_unique")]
+
+
+class Bootstrap(models.Model):
+    """A node is being given a snapshot; there is no row otherwise. `beat_at` is a lease: an old one may be taken over."""
+
+    node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="bootstrap")
+    reason = models.TextField()
+    schema = models.SmallIntegerField()  # of the snapshot; another one than the node's during a rebuild
+    asked_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    beat_at = models.DateTimeField(null=True)
+    chunks = models.IntegerField(default=0)
+    chunks_sent = models.IntegerField(default=0)
+    bytes = models.BigIntegerField(default=0)
+    bytes_sent = models.BigIntegerField(default=0)
+    error = models.TextField(blank=True, default="")
+
+
+class Divergence(models.Model):
+    """A zone whose content on a node was not the panel's, in words, and when it was mended."""
+
+    node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="divergences")
+    zone_id = models.BigIntegerField()
+    zone_name = models.TextField(blank=True, default="")
+    words = models.TextField()
+    found_at = models.DateTimeField()
+    repaired_at = models.DateTimeField(null=True)
+    error = models.TextField(blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["node", "zone_id"], condition=models.Q(repaired_at=None), name="divergence_open_once"
+            )
+        ]
+        indexes = [models.Index(fields=["node", "-found_at"], name="divergence_of_node")]
+
+
+class NodeEvent(models.Model):
+    """Something that happened to a node, in one sentence, for its page. Old ones are forgotten."""
+
+    node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField()
+    kind = models.SlugField(max_length=32)
+    sentence = models.TextField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        indexes = [models.Index(fields=["node", "-id"], name="event_of_node")]
 
 
 class Authority(models.Model):

@@ -23,6 +23,8 @@ class Segment(models.Model):
     size = models.BigIntegerField()
     digest = models.BinaryField()  # main file (16 bytes) then shard (16 bytes), after the segment
     sealed_at = models.DateTimeField()
+    # Its object was found missing or altered: nothing can be brought past it by segments any more.
+    damaged = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [
@@ -51,3 +53,33 @@ class PreparedRows(models.Model):
     rows = models.IntegerField()
     digest = models.BinaryField()  # 16 bytes: the sum of the rows' digests
     size = models.BigIntegerField()
+
+
+class Snapshot(models.Model):
+    """A whole LMDB of one schema at one position, in chunks, in the `segments` storage.
+
+    The newest of an epoch is where its log begins for a node that has nothing, and where the publisher goes on
+    when an epoch or a schema has no segment yet.
+    """
+
+    epoch = models.UUIDField()
+    schema = models.SmallIntegerField()
+    sequence = models.BigIntegerField()
+    object_name = models.CharField(max_length=200, unique=True)  # of the sealed manifest; chunks lie beside it
+    size = models.BigIntegerField()  # of all chunks as they travel
+    raw_size = models.BigIntegerField()  # of both files
+    chunks = models.IntegerField()
+    digest = models.BinaryField()  # main file (16 bytes) then records (16 bytes)
+    made_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["schema", "epoch", "sequence"], name="snapshot_position_unique"),
+        ]
+
+
+class Garbage(models.Model):
+    """An object that nothing names any more; it is removed once nobody can be reading it."""
+
+    object_name = models.CharField(max_length=200, unique=True)
+    since = models.DateTimeField()

@@ -37,9 +37,22 @@ class LogHead(models.Model):
     cluster = models.UUIDField()
     epoch = models.UUIDField()
     sequence = models.BigIntegerField(default=0)
+    # Why nothing may be published, in words for people; empty in normal work. Only a person ends a hold.
+    held_reason = models.TextField(blank=True, default="", db_default="")
+    held_since = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="loghead_single")]
+
+
+class Epoch(models.Model):
+    """A history of the log that a person began because the one before it had forked; the first has no row."""
+
+    epoch = models.UUIDField(unique=True)
+    began_at = models.DateTimeField()
+    began_after = models.BigIntegerField()  # its first sequence is above this one
+    reason = models.TextField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
 
 
 class Publication(models.Model):
@@ -55,6 +68,8 @@ class Publication(models.Model):
     reason = models.TextField(blank=True)
     # Given by the form: the same form sent twice is one publication.
     form_id = models.UUIDField(null=True, unique=True)
+    # Why ring 0 could not answer with it, in words; then it was taken back and no other node ever got it.
+    failed_reason = models.TextField(blank=True, default="", db_default="")
 
     @property
     def by(self) -> str:

@@ -1,0 +1,73 @@
+"""What is wrong or was, and who wants to be told. Models store and constrain; verbs of this package write."""
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+
+
+class Severity(models.TextChoices):
+    """How soon somebody has to look."""
+
+    WARNING = "warning", "warning"
+    CRITICAL = "critical", "critical"
+
+
+class Alert(models.Model):
+    """One thing that is wrong, from when it was first seen until it was over; `key` names it while it lasts."""
+
+    key = models.TextField()  # such as "node.late:ns1"
+    kind = models.CharField(max_length=40)
+    severity = models.CharField(max_length=10, choices=Severity)
+    node = models.ForeignKey("fleet.Node", null=True, on_delete=models.CASCADE, related_name="alerts")
+    sentence = models.TextField()
+    since = models.DateTimeField()
+    seen_at = models.DateTimeField()
+    over_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["key"], condition=Q(over_at=None), name="alert_open_once")]
+        indexes = [models.Index(fields=["-id"], name="alert_newest")]
+
+
+class RouteKind(models.TextChoices):
+    """How somebody is told."""
+
+    MAIL = "mail", "mail"
+    WEBHOOK = "webhook", "signed webhook"
+
+
+class Route(models.Model):
+    """Somebody who is told of alerts, and when not: quiet hours let only what is critical through."""
+
+    name = models.CharField(max_length=100, unique=True)
+    kind = models.CharField(max_length=10, choices=RouteKind)
+    address = models.TextField()  # a mail address or a URL
+    secret = models.BinaryField(null=True)  # of a webhook: `vault.encrypt_secret` of "whsec_…"
+    least = models.CharField(max_length=10, choices=Severity, default=Severity.WARNING)
+    quiet_from = models.TimeField(null=True)
+    quiet_until = models.TimeField(null=True)
+    time_zone = models.CharField(max_length=64, default="UTC")
+    active = models.BooleanField(default=True)
+    created_at = models.DateTimeField()
+
+
+class Message(models.Model):
+    """One message to one route: tried until it was taken or given up."""
+
+    route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="messages")
+    alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="messages")  # None: a test
+    is_over = models.BooleanField(default=False)  # tells that the alert is over
+    due_at = models.DateTimeField()
+    attempts = models.IntegerField(default=0)
+    sent_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    answer: "models.JSONField[Any]" = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["route", "alert", "is_over"], condition=Q(alert__isnull=False), name="message_once"
+            )
+        ]
+        indexes = [models.Index(fields=["due_at"], condition=Q(sent_at=None, failed_at=None), name="message_waiting")]

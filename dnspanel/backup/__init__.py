@@ -1,0 +1,1 @@
+"""Backup and restore of the panel, each by one command."""

@@ -1,0 +1,10 @@
+"""Backup as a Django app, for its commands."""
+
+from django.apps import AppConfig
+
+
+class BackupConfig(AppConfig):
+    """Backup and restore."""
+
+    name = "dnspanel.backup"
+    label = "backup"
