@@ -1,0 +1,200 @@
+"""Make a server a node with one command: enrolment, configuration, LMDB files, and the two systemd units.
+
+    /etc/dnspanel-agent/agent.toml       the agent's configuration; what an operator may change
+    /var/lib/dnspanel-agent/identity/    key and certificate; the key never leaves the server
+    /var/lib/dnspanel-agent/state/       the agent's lock, and what is being received
+    /var/lib/dnspanel-agent/lmdb/        PowerDNS's files, written by the agent
+    /var/lib/dnspanel-agent/pdns/        pdns.conf, written by the agent
+
+/etc/powerdns and the files of a PowerDNS that ran here before stay as they are. Run again after an interruption,
+it goes on where it was; on a server that is a node already it renews configuration and units and keeps the identity.
+"""
+
+import json
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from replication.agent.config import IDENTITY_FILE, AgentConfig, read_config
+from replication.agent.enroll import enroll
+from replication.errors import Permanent
+
+CONFIG = Path("/etc/dnspanel-agent/agent.toml")
+DIRECTORY = Path("/var/lib/dnspanel-agent")
+UNITS = Path("/etc/systemd/system")
+SOCKET_DIRECTORY = Path("/run/pdns")  # RuntimeDirectory of Debian's unit
+AGENT_UNIT = "dnspanel-agent.service"
+
+Say = Callable[[str], None]
+
+
+class CannotJoin(Permanent):
+    """The server cannot become a node as it is; `faults` names everything in the way."""
+
+    def __init__(self, *, faults: list[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What the operator said, and where things go."""
+
+    panel: str
+    code: str
+    dns_address: str
+    dns_port: int = 53
+    listen_port: int = 8533
+    api_port: int = 8081
+    user: str = "pdns"
+    config: Path = CONFIG
+    directory: Path = DIRECTORY
+    socket_directory: Path = SOCKET_DIRECTORY
+    units: Path = UNITS
+    pdns_server: str = "pdns_server"
+
+    @property
+    def identity(self) -> Path:
+        return self.directory / "identity"
+
+    @property
+    def pdns_conf(self) -> Path:
+        return self.directory / "pdns" / "pdns.conf"
+
+
+def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], say: Say) -> AgentConfig:
+    """The server is a node: enrolled, configured, its units written. Starting them is the caller's.
+
+    1. Look whether everything is there, before anything is written.
+    2. Directories and agent.toml. Keys made by an earlier run are kept.
+    3. Enrol, unless that was done; waits for a person's approval.
+    4. LMDB files and pdns.conf, as the user that PowerDNS runs as.
+    5. Units.
+
+    Raises CannotJoin, NotEnrolled, BadConfig or OSError.
+    """
+    _refuse_unfit(joining)
+    _make_directories(joining)
+    _write_config(joining)
+    if not (joining.identity / IDENTITY_FILE).exists():
+        enroll(joining.panel, joining.code, joining.identity, say=say)
+    _give(joining, joining.directory)
+    _run_as_user(joining, "prepare")
+    config = read_config(joining.config)
+    _write(joining, joining.pdns_conf, render_pdns_conf(config))
+    write_units(joining)
+    say(f"{config.identity.node} is set up: configuration in {joining.config}, everything else in {joining.directory}.")
+    return config
+
+
+def write_units(joining: Joining) -> None:
+    """The agent's unit, and the drop-in that gives pdns.service the agent's pdns.conf, are as this release has them."""
+    words = {
+        "python": sys.executable,
+        "config": str(joining.config),
+        "directory": str(joining.directory),
+        "user": joining.user,
+        "pdns_server": shutil.which(joining.pdns_server) or joining.pdns_server,
+    }
+    drop_in = joining.units / "pdns.service.d" / "dnspanel.conf"
+    drop_in.parent.mkdir(parents=True, exist_ok=True)
+    for path, template in ((joining.units / AGENT_UNIT, AGENT_UNIT), (drop_in, "pdns.conf")):
+        text = resources.files("replication.agent").joinpath("units", template).read_text()
+        path.write_text(text.format(**words))
+
+
+def start_units(say: Say) -> None:
+    """PowerDNS and the agent run, now and after each boot; without systemd, say what to start. Raises CannotJoin."""
+    if not Path("/run/systemd/system").is_dir():
+        say("systemd does not run here. Start PowerDNS and the agent with the commands in their units.")
+        return
+    for command in (
+        ["systemctl", "daemon-reload"],
+        ["systemctl", "enable", "pdns.service", AGENT_UNIT],
+        ["systemctl", "restart", "pdns.service", AGENT_UNIT],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise CannotJoin(faults=[f"{' '.join(command)}: {done.stderr.strip()}"])
+    say("PowerDNS and the agent are running; the panel brings the zones.")
+
+
+def _refuse_unfit(joining: Joining) -> None:
+    faults = []
+    if os.geteuid() != 0:
+        faults.append("Run this as root: it writes units, and files for the user that PowerDNS runs as.")
+    try:
+        pwd.getpwnam(joining.user)
+    except KeyError:
+        faults.append(f"There is no user {joining.user}; install PowerDNS with its LMDB backend first.")
+    if shutil.which(joining.pdns_server) is None:
+        faults.append(f"{joining.pdns_server} is not installed; on Debian: apt install pdns-server pdns-backend-lmdb.")
+    if faults:
+        raise CannotJoin(faults=faults)
+
+
+def _make_directories(joining: Joining) -> None:
+    for name in ("", "identity", "state", "lmdb", "pdns"):
+        path = joining.directory / name
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _give(joining, joining.directory)
+    joining.config.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+
+
+def _write_config(joining: Joining) -> None:
+    """Write agent.toml, once: what an operator changed in it is kept."""
+    if joining.config.exists():
+        return
+    values: dict[str, str | int] = {
+        "identity_dir": str(joining.identity),
+        "state_dir": str(joining.directory / "state"),
+        "lmdb_path": str(joining.directory / "lmdb" / "pdns.lmdb"),
+        "pdns_conf": str(joining.pdns_conf),
+        "control_socket": str(joining.socket_directory / "pdns.controlsocket"),
+        "dns_address": joining.dns_address,
+        "dns_port": joining.dns_port,
+        "receiver_threads": os.cpu_count() or 1,
+        "listen_port": joining.listen_port,
+        "api_port": joining.api_port,
+        "api_key": secrets.token_urlsafe(32),
+    }
+    # A JSON text or number is also one of TOML.
+    _write(joining, joining.config, "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()))
+
+
+def _run_as_user(joining: Joining, command: str) -> None:
+    """Run one of the agent's commands as the user whose files it makes. Raises CannotJoin."""
+    account = pwd.getpwnam(joining.user)
+    done = subprocess.run(
+        [sys.executable, "-m", "replication.agent", command, "--config", str(joining.config)],
+        user=account.pw_uid,
+        group=account.pw_gid,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise CannotJoin(faults=[done.stderr.strip() or f"{command} failed"])
+
+
+def _write(joining: Joining, path: Path, text: str) -> None:
+    """A file with a secret in it: whole or not at all, and for the user only."""
+    partial = path.with_name(path.name + ".part")
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    _give(joining, partial)
+    partial.replace(path)
+
+
+def _give(joining: Joining, path: Path) -> None:
+    """The path, and all that is below it, belongs to the user."""
+    account = pwd.getpwnam(joining.user)
+    for each in (path, *(path.rglob("*") if path.is_dir() else ())):
+        os.chown(each, account.pw_uid, account.pw_gid, follow_symlinks=False)
