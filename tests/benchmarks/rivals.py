@@ -36,7 +36,7 @@ def zone2sql_seconds(named_conf: Path, *, server: str, records: int) -> float:
         connection.execute(f"CREATE DATABASE {DATABASE}")
     url = f"{server}/{DATABASE}"
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(_schema())
+        connection.execute(rival_schema())
     began = time.monotonic()
     zone2sql = subprocess.Popen(
         ["zone2sql", "--gpgsql", "--transactions", f"--named-conf={named_conf}"],
@@ -78,6 +78,7 @@ def b2b_migrate_seconds(named_conf: Path, *, directory: Path, zones: int) -> flo
     return seconds
 
 
-def _schema() -> str:
+def rival_schema() -> str:
+    """PowerDNS's own tables for PostgreSQL."""
     packed = SCHEMA.with_name(f"{SCHEMA.name}.gz")
     return gzip.decompress(packed.read_bytes()).decode() if packed.exists() else SCHEMA.read_text()

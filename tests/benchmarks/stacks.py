@@ -40,14 +40,15 @@ class BenchStack:
 
     def wait_until_in_sync(self, *, sequence: int | None = None, timeout: float = 60) -> None:
         """Return when the panel says that every node proved `sequence`, or else the head of the log."""
-        from dnspanel.fleet.models import Node
+        from dnspanel.fleet.models import Node, NodeState
         from dnspanel.zones.models import LogHead
 
         wanted = LogHead.objects.get().sequence if sequence is None else sequence
         deadline = time.monotonic() + timeout
-        while Node.objects.filter(acked__lt=wanted).exists():
+        behind = Node.objects.filter(state=NodeState.ACTIVE, acked__lt=wanted)
+        while behind.exists():
             if time.monotonic() > deadline:
-                late = Node.objects.filter(acked__lt=wanted).values_list("name", "acked", "refusal")
+                late = behind.values_list("name", "acked", "refusal")
                 raise TimeoutError(f"not in sync with {wanted} after {timeout:.0f} s: {list(late)}")
             time.sleep(SYNC_POLL_SECONDS)
 
@@ -75,7 +76,7 @@ class BenchStack:
         context = client_ssl_context(Authority.objects.get())
         found = []
         for node in Node.objects.order_by("name"):
-            client = NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.certificate_sha256)
+            client = NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins)
             found.append(client.status())
             client.close()
         return found

@@ -1,0 +1,249 @@
+"""A fleet at a provider's size: 263,238 zones with 2.8 M records.
+
+- A new node: from its first start, with nothing, until it answers and has proved the head of the log.
+- Catch-up: a node whose agent was away during 36,000 single changes, from its return until it proved the head.
+- One edit, from before `publish()` until the last of 3, 16 and 64 nodes answers over DNS. All of them share this
+  machine, and each is the real agent with its own LMDB and its own pdns_server. With 1,000 zones, because 64 copies
+  of the estate would measure the disk.
+
+Printed besides: processor time and bytes per change and node, and the largest resident memory of an agent.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import threading
+import time
+from typing import Any
+
+import psutil
+
+from dnspanel.demo.nodes import DemoNode
+from tests.benchmarks import answers, estate, stacks
+from tests.benchmarks.bench_push import LARGE, LARGE_RECORDS
+from tests.benchmarks.more_nodes import MoreNodes, addresses_of
+
+SMALL = 1_000
+CHANGES = 36_000
+SIZES = (3, 16, 64)
+EDITS = 60
+WRITERS = 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--zones", type=int, default=LARGE, help="zones of the estate")
+    parser.add_argument("--changes", type=int, default=CHANGES, help="that a node has to catch up with")
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="numbers of nodes for single edits")
+    parser.add_argument("--edits", type=int, default=EDITS)
+    args = parser.parse_args()
+    result: dict[str, Any] = {"bench": "fleet"}
+    with stacks.bench_stack("fleet") as bench:
+        estate.fill(first=0, zones=SMALL, of=args.zones, records=_records(args.zones), say=say)
+        bench.wait_until_in_sync(timeout=300)
+        by_size = {str(size): _edits_at(bench, size, args.edits) for size in args.sizes}
+        result["p50_ms"] = {size: p50 for size, (p50, _) in by_size.items()}
+        result["p99_ms"] = {size: p99 for size, (_, p99) in by_size.items()}
+        records = estate.fill(first=SMALL, zones=args.zones, of=args.zones, records=_records(args.zones), say=say)
+        bench.wait_until_in_sync(timeout=1800)
+        say(f"{args.zones:,} zones, {records:,} more records at all nodes")
+        with MoreNodes(bench) as more:
+            (node,) = more.enrol(1)
+            result |= _bootstrap(bench, more, node)
+            result |= _catch_up(bench, more, node, args.changes)
+    say(json.dumps(result))
+
+
+def _records(zones: int) -> int:
+    return round(LARGE_RECORDS * zones / LARGE)
+
+
+# --- a new node, and one that was away
+
+
+def _bootstrap(bench: stacks.BenchStack, more: MoreNodes, node: DemoNode) -> dict[str, Any]:
+    from dnspanel.fleet.models import Node
+
+    _until_snapshot()
+    targets = estate.address_names(count=5, seed=11)
+    began = time.monotonic()
+    more.start([node])
+    with _Peak(more.agent_process(node)) as peak:
+        bench.wait_until_in_sync(timeout=300)
+        seconds = time.monotonic() - began
+        for _, name in targets:
+            if not answers.ask(("127.0.0.1", node.dns_port), answers.query(name)):
+                raise RuntimeError(f"{node.name} proved the head and does not answer for {name}")
+    acked = Node.objects.get(name=node.name).acked
+    say(f"new node: {seconds:.1f} s from its start to sequence {acked} (target ≤ 15); agent's memory {peak.mb:.0f} MB")
+    return {"bootstrap_s": round(seconds, 1), "agent_rss_mb": round(peak.mb, 1)}
+
+
+def _until_snapshot(timeout: float = 300) -> None:
+    """The panel has a snapshot of these zones, as it has an hour after any import."""
+    from dnspanel.publish.models import Segment, Snapshot
+    from dnspanel.publish.tasks import make_snapshots
+
+    deadline = time.monotonic() + timeout
+    newest = Segment.objects.order_by("-last").values_list("last", flat=True).first()
+    make_snapshots.delay()
+    while not Snapshot.objects.filter(sequence__gte=(newest or 0) * 0.5).exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError("no snapshot was made")
+        time.sleep(0.2)
+
+
+def _catch_up(bench: stacks.BenchStack, more: MoreNodes, node: DemoNode, changes: int) -> dict[str, Any]:
+    from dnspanel.fleet.models import Node
+    from dnspanel.publish.models import Segment
+    from dnspanel.zones.models import LogHead
+
+    more.stop_agent(node)
+    behind = Node.objects.get(name=node.name).acked
+    began = time.monotonic()
+    _change(changes)
+    say(f"{changes:,} single changes published in {time.monotonic() - began:.0f} s while {node.name} was away")
+    _until_merged(behind)
+    segments = Segment.objects.filter(last__gt=behind).count()
+    more.start_agent(node)
+    process = more.agent_process(node)
+    began = time.monotonic()
+    with _Peak(process) as peak:
+        bench.wait_until_in_sync(timeout=600)
+    seconds = time.monotonic() - began
+    spent = _cpu_seconds(process)
+    head = LogHead.objects.get().sequence
+    say(
+        f"caught up with {head - behind:,} sequences in {segments:,} segments in {seconds:.1f} s (target ≤ 10); "
+        f"agent's memory {peak.mb:.0f} MB, processor {spent / max(1, head - behind) * 1e6:.0f} µs per change"
+    )
+    return {"catchup_36000_s": round(seconds, 1), "catchup_agent_rss_mb": round(peak.mb, 1)}
+
+
+def _change(changes: int) -> None:
+    """So many publications of one RRset each, by several writers at once."""
+    targets = estate.address_names(count=2_000, seed=5)
+    failures: list[BaseException] = []
+
+    def write(writer: int) -> None:
+        from django.db import connections
+
+        try:
+            for number in range(writer, changes, WRITERS):
+                zone_id, name = targets[number % len(targets)]
+                address = f"203.0.113.{number // len(targets) % 250 + 1}"
+                estate.publish_address(zone_id=zone_id, name=name, address=address)
+        except BaseException as exc:
+            failures.append(exc)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _until_merged(behind: int, timeout: float = 300) -> None:
+    """The publisher has encoded everything, and beat has merged what it merges."""
+    from dnspanel.publish.models import Segment
+    from dnspanel.zones.models import LogHead
+
+    deadline = time.monotonic() + timeout
+    head = LogHead.objects.get().sequence
+    seen, since = -1, time.monotonic()
+    while time.monotonic() < deadline:
+        waiting = Segment.objects.filter(last__gt=behind)
+        if waiting.filter(last=head).exists():
+            count = waiting.count()
+            if count != seen:
+                seen, since = count, time.monotonic()
+            elif time.monotonic() - since > 20:
+                return
+        time.sleep(0.5)
+    raise TimeoutError("the segments of the changes were not merged")
+
+
+# --- single edits
+
+
+def _edits_at(bench: stacks.BenchStack, size: int, edits: int) -> tuple[float, float]:
+    """p50 and p99 in milliseconds of single edits to a fleet of so many nodes."""
+    with MoreNodes(bench) as more:
+        extra = more.enrol(size - len(bench.stack.nodes)) if size > len(bench.stack.nodes) else []
+        more.start(extra)
+        bench.wait_until_in_sync(timeout=600)
+        everywhere = [*bench.dns_addresses, *addresses_of(extra)]
+        watched = extra[:1]
+        agents = [more.agent_process(node) for node in watched] or [
+            psutil.Process(bench.stack.supervisor.pid(f"{bench.stack.nodes[0].name}-agent"))
+        ]
+        _one_by_one(everywhere, edits=10, seed=size)
+        spent, sent = _cpu_seconds(agents[0]), bench.bytes_pushed()[0]
+        milliseconds = _one_by_one(everywhere, edits=edits, seed=size + 1)
+        bench.wait_until_in_sync(timeout=120)
+        spent, sent = _cpu_seconds(agents[0]) - spent, bench.bytes_pushed()[0] - sent
+        rss = max(agent.memory_info().rss for agent in agents) / 2**20
+        p50 = round(statistics.median(milliseconds), 1)
+        p99 = round(sorted(milliseconds)[max(0, int(len(milliseconds) * 0.99) - 1)], 1)
+        say(
+            f"{size:>3} nodes: p50 {p50:.0f} ms, p99 {p99:.0f} ms; per change and node "
+            f"{spent / edits * 1000:.1f} ms of processor, {sent / edits:.0f} bytes; an agent has {rss:.0f} MB"
+        )
+        return p50, p99
+
+
+def _one_by_one(nodes: list[answers.Address], *, edits: int, seed: int) -> list[float]:
+    """Milliseconds from before each publication until the last node answered with it."""
+    chosen = random.Random(seed)
+    found = []
+    for number, (zone_id, name) in enumerate(estate.address_names(count=edits, seed=seed)):
+        address = f"198.51.{100 + seed % 100}.{number + 1}"
+        began = time.monotonic()
+        estate.publish_address(zone_id=zone_id, name=name, address=address)
+        # 64 nodes asked each millisecond would cost more than what is measured.
+        every = 0.001 if len(nodes) <= 3 else 0.002 if len(nodes) <= 16 else 0.01
+        found.append((max(answers.wait_for(nodes, name, address, timeout=30, every=every)) - began) * 1000)
+        time.sleep(chosen.uniform(0.02, 0.07))
+    return found
+
+
+class _Peak:
+    """The largest resident memory of a process while inside, in MiB, looked at ten times a second."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        self.mb = 0.0
+        self._process = process
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "_Peak":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.1):
+            self.mb = max(self.mb, self._process.memory_info().rss / 2**20)
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Further nodes for a running stack: each a real pdns_server with the real agent and an LMDB of its own."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from dnspanel.demo import ports, unprivileged
+from dnspanel.demo.fleet import enrol_nodes
+from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.stack import Stack
+from tests.benchmarks import answers, stacks
+
+
+class MoreNodes:
+    """Nodes beside those of the stack. A context manager: leaving it ends their processes and retires them."""
+
+    def __init__(self, bench: stacks.BenchStack) -> None:
+        self._stack: Stack = bench.stack
+        self._taken = set(bench.stack.ports.values())
+        self._running: dict[str, tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]] = {}
+        self.nodes: list[DemoNode] = []
+
+    def __enter__(self) -> "MoreNodes":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.retire()
+
+    def enrol(self, count: int) -> list[DemoNode]:
+        """So many more nodes are approved; their files are empty and nothing of them runs."""
+        new = [self._new_node(len(self.nodes) + number + 1) for number in range(count)]
+        for first in range(0, len(new), 8):  # each asks in a process of its own
+            enrol_nodes(new[first : first + 8], panel=self._stack.url, now=datetime.now(UTC))
+        self.nodes += new
+        return new
+
+    def start(self, nodes: Sequence[DemoNode]) -> None:
+        """These run: LMDB files, pdns_server, agent. Returns once each pdns_server answers and each agent listens."""
+        for node in nodes:
+            self._run([sys.executable, "-m", "replication.agent", "prepare", "--config", str(node.agent_toml)])
+            pdns = self._spawn(
+                ["pdns_server", f"--config-dir={node.pdns}", "--daemon=no", "--guardian=no"], node, "pdns"
+            )
+            self._running[node.name] = (pdns, self._agent(node))
+        for node in nodes:
+            _until_taken(node.dns_port)
+            _until_taken(node.agent_port)
+
+    def stop_agent(self, node: DemoNode) -> None:
+        pdns, agent = self._running[node.name]
+        agent.terminate()
+        agent.wait()
+        self._running[node.name] = (pdns, agent)
+
+    def start_agent(self, node: DemoNode) -> None:
+        pdns, _ = self._running[node.name]
+        self._running[node.name] = (pdns, self._agent(node))
+
+    def agent_process(self, node: DemoNode) -> psutil.Process:
+        return psutil.Process(self._running[node.name][1].pid)
+
+    def retire(self) -> None:
+        """End all of them, and take them out of the fleet."""
+        from dnspanel.fleet import enroll
+        from dnspanel.fleet.models import NodeState
+
+        for pair in self._running.values():
+            for process in reversed(pair):
+                process.kill()
+                process.wait()
+        self._running.clear()
+        for demo_node in self.nodes:
+            node = enroll.node_by_name(demo_node.name)
+            if node.state != NodeState.RETIRED:
+                enroll.retire(node=node, now=datetime.now(UTC), by=None)
+        self.nodes.clear()
+
+    def _new_node(self, number: int) -> DemoNode:
+        chosen = []
+        for _ in range(3):
+            chosen.append(ports.choose(taken=self._taken))
+            self._taken.add(chosen[-1])
+        name = f"more{number}"
+        node = DemoNode(name, self._stack.directory / "nodes" / name, self._stack.run_directory / name, *chosen)
+        node.configure()
+        return node
+
+    def _agent(self, node: DemoNode) -> subprocess.Popen[bytes]:
+        return self._spawn(
+            [sys.executable, "-m", "replication.agent", "run", "--config", str(node.agent_toml)], node, "agent"
+        )
+
+    def _spawn(self, command: list[str], node: DemoNode, what: str) -> subprocess.Popen[bytes]:
+        log: Path = self._stack.directory / "log" / f"{node.name}-{what}.log"
+        with log.open("ab") as out:
+            return subprocess.Popen(
+                [*unprivileged.prefix(), *command],
+                env=self._stack.env, cwd=unprivileged.CHECKOUT, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            )  # fmt: skip
+
+    def _run(self, command: list[str]) -> None:
+        self._stack.run(command)
+
+
+def _until_taken(port: int, *, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while ports.is_free(port):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"nobody listens on port {port}")
+        time.sleep(0.02)
+
+
+def addresses_of(nodes: Sequence[DemoNode]) -> list[answers.Address]:
+    return [("127.0.0.1", node.dns_port) for node in nodes]
