@@ -15,7 +15,10 @@ from replication.codec.schema import Dbi, Schema
 from replication.errors import BadSegment, Busy, Diverged
 from replication.file_row import ROW_KEY, Database, FileRow
 from replication.operations import ascend
+from replication.own_commits import note_commit
+from replication.position import Position
 from replication.segment import DIGEST_MODULUS, Kind, Op, Puts, Segment, digest_bytes, row_digest, rows_digest
+from replication.zone_digests import Changes, digests_by_zone
 
 POSITION_ZONE = "position.dnspanel.invalid."
 POSITION_ZONE_ID = keys.MAX_ZONE_ID
@@ -48,6 +51,11 @@ def own_rows() -> Iterator[tuple[bytes, bytes]]:
     yield _own_key(rdtypes.SOA), values.encode_records([values.StoredRecord(soa, 0)])
     yield _own_key(rdtypes.TXT), _txt("no position")
     yield keys.record_key(keys.GUARD_ZONE_ID, keys.APEX, rdtypes.TXT), _txt("end of zones")
+
+
+def position_row(position: Position) -> tuple[bytes, bytes]:
+    """Key and body of the record that the position zone answers."""
+    return _own_key(rdtypes.TXT), _txt(str(position))
 
 
 def _own_key(type: int) -> bytes:
@@ -117,7 +125,7 @@ class Application:
         if last:
             self._main.check_digest(self._segment.digest_main)
             required = self._segment.last if self._segment.main_op_count else None
-            self._records.put_own(_own_key(rdtypes.TXT), _txt(str(self._segment.after)))
+            self._records.put_own(*position_row(self._segment.after))
             self._records.complete(self._segment.digest_records, main_required=required)
 
 
@@ -156,6 +164,7 @@ class _Writer:
         self._rows_in_txn = self._rows_of_zone = 0
         self._zone = b""
         self._has_duplicates = [schema.dbi(dbi).dupsort for dbi in schema.all_dbis]
+        self._zones = Changes(database)
         self.ops_left = ops
         self.rows = self.commits = 0
         self.longest_hold = 0.0
@@ -207,13 +216,16 @@ class _Writer:
             return False
         if first[:4] != self._zone and self._is_long():
             self.commit_part()
-        digest = 0 if self._only_new_rows else rows_digest(dbi, rows)  # before the lock is taken
+        digests = {} if self._only_new_rows else digests_by_zone(dbi, rows)  # before the lock is taken
         with self._open().cursor(db=self._database.tables[dbi]) as cursor:
             behind = _rows_behind(cursor, first)
             if behind and behind[0][0][::step] <= compared[-1]:
                 return False
             self._put_before(cursor, rows, behind)
-        self._digest += digest
+        if self._only_new_rows:
+            self._zones.add_unhashed(compared)
+        for key, digest in digests.items():
+            self._add(dbi, key, digest)
         self._zone, self._rows_of_zone = last[:4], 0
         self.rows += len(rows)
         self._rows_in_txn += len(rows) // _BATCH_ROWS_PER_ROW
@@ -286,6 +298,7 @@ class _Writer:
         if self._txn is not None:
             self._txn.abort()
             self._txn = None
+            self._zones.clear()
 
     def _open(self) -> Any:
         """The transaction at hand. Raises Busy if another process wrote our row since."""
@@ -305,6 +318,8 @@ class _Writer:
 
     def _commit(self, row: FileRow) -> None:
         self._txn.put(ROW_KEY, row.encode(), db=self._database.own)
+        self._zones.write(self._txn)
+        note_commit(self._txn, self._database)
         ending, self._txn = self._txn, None
         ending.commit()
         self._row = row
@@ -352,11 +367,19 @@ class _Writer:
                 return
             if self._only_new_rows:
                 raise BadSegment(reason=f"the row {key.hex()} of a new zone is there with another value")
-            self._digest -= row_digest(dbi, key, self._schema.unwrap(old))
+            self._add(dbi, key, -row_digest(dbi, key, self._schema.unwrap(old)))
             txn.put(key, value, db=table)
-        if not self._only_new_rows:
-            self._digest += row_digest(dbi, key, body)
+        if self._only_new_rows:
+            self._zones.add_unhashed((key,))
+        else:
+            self._add(dbi, key, row_digest(dbi, key, body))
         self._count_row()
+
+    def _add(self, dbi: Dbi, key: bytes, digest: int) -> None:
+        """The digest of the file has changed by so much, and with it that of the record's zone."""
+        self._digest += digest
+        if dbi is Dbi.RECORDS:
+            self._zones.add(key, digest)
 
     def _delete(self, op: Op) -> None:
         txn, table = self._open(), self._database.tables[op.dbi]
@@ -367,7 +390,7 @@ class _Writer:
             return
         old = txn.pop(op.key, db=table)
         if old is not None:
-            self._digest -= row_digest(op.dbi, op.key, self._schema.unwrap(old))
+            self._add(op.dbi, op.key, -row_digest(op.dbi, op.key, self._schema.unwrap(old)))
             self._count_row()
 
     def _delete_prefix(self, op: Op) -> None:
@@ -380,10 +403,12 @@ class _Writer:
             with self._open().cursor(db=table) as cursor:
                 found = cursor.set_range(op.key)
                 while found and (key := cursor.key()).startswith(op.key):
-                    self._digest -= row_digest(op.dbi, key, self._schema.unwrap(cursor.value()))
+                    self._add(op.dbi, key, -row_digest(op.dbi, key, self._schema.unwrap(cursor.value())))
                     found = cursor.delete()
                     if more := self._count_row():
                         break
+        if op.dbi is Dbi.RECORDS and len(op.key) == 4:
+            self._zones.remove(op.key)
 
 
 _OWN_ROWS = keys.zone_prefix(POSITION_ZONE_ID)

@@ -6,19 +6,24 @@
     │   ├── NodeUnreachable       no connection, or it broke
     │   ├── NotServed             PowerDNS does not answer what was written
     │   ├── Busy                  another holds what this needs
+    │   ├── NeedsSnapshot         no segments are to be sent to this node
     │   └── DiskFull              no space left, or the disk failed
     └── Permanent                 a person has to look
         ├── BadName               not a domain name
         ├── BadRdata              not rdata of its type
         ├── BadRRset              records that cannot form one RRset
         ├── BadBytes              stored bytes that are not what PowerDNS writes
+        │   └── Damaged           an LMDB file that cannot be read any more
         ├── BadSegment            not a segment
+        ├── BadSnapshot           not a snapshot, or not one for this node
         ├── BadSignature          a segment nobody we know has signed
         ├── WrongCluster          of another panel
         ├── WrongEpoch            of another history of the log
         ├── UnknownSchema         a PowerDNS schema we do not write
+        ├── Unfinished            a snapshot was begun and has to be sent again
         ├── Diverged              content is not what its digest says
         ├── MapFull               the LMDB file may not grow further
+        ├── TooMuch               more was asked for than is given at once
         ├── NodeAhead             the node has what the panel never published
         └── Refused               the agent refused for good, and says why
 
@@ -91,6 +96,14 @@ class Busy(Transient):
         self.what = what
 
 
+class NeedsSnapshot(Transient):
+    """Segments cannot bring the node on, or not soon enough; `reason` is a clause for people."""
+
+    def __init__(self, *, reason: str) -> None:
+        super().__init__(f"the node needs a snapshot: {reason}")
+        self.reason = reason
+
+
 class DiskFull(Transient):
     """The disk did not take what was written to `path`; nothing of it is visible."""
 
@@ -131,11 +144,27 @@ class BadBytes(Permanent):
         self.what, self.reason = what, reason
 
 
+class Damaged(BadBytes):
+    """An LMDB file that cannot be read any more; only whole new files help."""
+
+    def __init__(self, *, what: str, reason: str) -> None:
+        super().__init__(what=what, reason=f"the file is damaged ({reason})")
+        self.reason = reason
+
+
 class BadSegment(Permanent):
     """Not a segment, or a damaged one."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(f"not a usable segment: {reason}")
+        self.reason = reason
+
+
+class BadSnapshot(Permanent):
+    """Not a snapshot, a damaged one, or one that this node must not take."""
+
+    def __init__(self, *, reason: str) -> None:
+        super().__init__(f"not a usable snapshot: {reason}")
         self.reason = reason
 
 
@@ -171,6 +200,14 @@ class UnknownSchema(Permanent):
         self.schema = schema
 
 
+class Unfinished(Permanent):
+    """The installation of a snapshot was begun and did not end; no segment fits what is there now."""
+
+    def __init__(self, *, what: str) -> None:
+        super().__init__(f"{what} holds a part of a snapshot: nothing else fits until a snapshot is installed")
+        self.what = what
+
+
 class Diverged(Permanent):
     """Content is not what its digest says; nothing was written."""
 
@@ -185,6 +222,14 @@ class MapFull(Permanent):
     def __init__(self, *, path: str, map_size: int) -> None:
         super().__init__(f"{path} is full: its map size is {map_size // 1048576} MiB")
         self.path, self.map_size = path, map_size
+
+
+class TooMuch(Permanent):
+    """`what` has more than may be asked for at once."""
+
+    def __init__(self, *, what: str, limit: int) -> None:
+        super().__init__(f"{what} has more than {limit} rows")
+        self.what, self.limit = what, limit
 
 
 class NodeAhead(Permanent):

@@ -10,6 +10,7 @@ from replication.operations import digest_bytes
 from replication.position import Position
 
 ROW_KEY = b"position"
+INSTALLING_KEY = b"installing"  # 16 bytes: the id of the snapshot whose rows are being taken over (`installing`)
 _ROW = struct.Struct(">B16sQQ16sQ")
 _ROW_VERSION = 1
 
@@ -49,6 +50,17 @@ def combined_position(main: FileRow | None, records: FileRow | None) -> Position
     return Position(records.epoch, min(reached, records.applied))
 
 
+def settled_position(main: FileRow | None, records: FileRow | None) -> Position | None:
+    """The position at which both files are whole and neither holds anything newer; None while there is no such."""
+    if records is None or records.reached > records.applied:
+        return None
+    if main is None:
+        return Position(records.epoch, records.applied) if not records.main_required else None
+    if main.epoch != records.epoch or not records.main_required <= main.applied == main.reached <= records.applied:
+        return None
+    return Position(records.epoch, records.applied)
+
+
 @dataclass(frozen=True, slots=True)
 class Database:
     """One open LMDB file with the handles of its tables (py-lmdb's objects have no types)."""
@@ -58,6 +70,13 @@ class Database:
     env: Any
     own: Any
     tables: list[Any]  # by Dbi; None where the table is in the other file
+    zones: Any = None  # of the records file: the digests of zones (`zone_digests`)
+
+    def installing(self) -> str | None:
+        """The id of the snapshot whose installation was begun in this file and has not ended."""
+        with self.env.begin() as reading:
+            value = reading.get(INSTALLING_KEY, db=self.own)
+        return None if value is None else bytes(value).hex()
 
     def row(self, txn: Any = None) -> FileRow | None:
         """The `position` row, in `txn` or as of now."""

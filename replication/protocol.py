@@ -10,6 +10,7 @@
     POST /v1/check                          200 {}             read every row now, as fast as is decent
     GET  /v1/zones?after=<zone id>          200 [ServedZone]   the next zones by id, at most ZONES_PAGE
     GET  /v1/zones/<zone id>/rows           200 [[key, body]]  hex, of the records; 413 beyond MAX_SHOWN_ROWS
+    GET  /v1/zones/<zone id>/rows?after=<key>  200 [[key, body]]  the next ones, at most MAX_SHOWN_ROWS; none at the end
     GET  /v1/top                            200 Top
     POST /v1/certificate                    200 {"csr"}        a signing request for a new key
     PUT  /v1/certificate                    200 {}             body: {"certificate", "ca"}, for the next connections
@@ -26,7 +27,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple, Self
 
-from replication.errors import BadBytes, Busy, DiskFull, Gap, NotServed, Refused, ReplicationError
+from replication.errors import BadBytes, Busy, DiskFull, Gap, NotServed, Refused, ReplicationError, TooMuch
 from replication.position import Position, position_from_json
 
 STATUS_PATH = "/v1/status"
@@ -48,7 +49,7 @@ MAX_TOLD_DIVERGED = 100
 # The subject (common name) of the panel's client certificate; nodes have certificates of the same authority.
 PANEL_NAME = "panel"
 
-_STATUS_OF = {Gap: 409, NotServed: 503, Busy: 503, DiskFull: 503}
+_STATUS_OF = {TooMuch: 413, Gap: 409, NotServed: 503, Busy: 503, DiskFull: 503}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +92,13 @@ class Status:
     refusal: str = ""  # the last refusal in words, empty once something was applied after it
     refused_at: float = 0.0
     answered: Position | None = None  # the newest position that PowerDNS was seen to answer
+    unserved: str = ""  # how PowerDNS does not answer as it should, in words; empty while it does
     clock: float = 0.0
     started_at: float = 0.0
     versions: Mapping[str, str] = field(default_factory=dict)  # agent, powerdns, lmdb
     map_used: float = 0.0  # the fuller file, as a share of its map size
     disk_free_bytes: int = 0
+    disk_bytes: int = 0  # of the whole file system that holds the files
     oldest_reader: int = 0  # transactions since the oldest reader began
     rss_bytes: int = 0
     peak_rss_bytes: int = 0
@@ -146,12 +149,20 @@ class ServedZone(NamedTuple):
     serial: int | None  # None: it has no SOA
     digest: str  # hex, of its records
 
+    @classmethod
+    def from_json(cls, message: list[Any]) -> "ServedZone":
+        try:
+            zone_id, name, serial, digest = message
+            return cls(int(zone_id), str(name), None if serial is None else int(serial), str(digest))
+        except (TypeError, ValueError) as exc:
+            raise BadBytes(what="served zone", reason=f"{message!r:.80} is not one") from exc
+
 
 class Counted(NamedTuple):
     """Something that was asked for, and how often among the questions that PowerDNS still remembers."""
 
     what: str
-    count: int
+    times: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Bring a node to the panel's head: decide what it lacks, send it, and take its word only with proof.
 
-`next_step` decides and is pure. `bring_to_head` acts, over a `NodeClient` and a `ChangeLog`.
+`steps.next_step` decides and is pure. `bring_to_head` acts, over a `NodeClient` and a `ChangeLog`; `send_snapshot`
+acts where segments cannot help.
 """
 
 import hashlib
@@ -9,75 +10,56 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from types import TracebackType
 from typing import Any, BinaryIO, Protocol, Self
 
-from replication.errors import Gap, NodeAhead, NodeUnreachable, Refused, ReplicationError, WrongEpoch
+from replication.codec.keys import zone_prefix
+from replication.errors import Busy, Gap, NeedsSnapshot, NodeUnreachable, NotServed, Refused
 from replication.position import Position
 from replication.protocol import (
+    CERTIFICATE_PATH,
+    CHECK_PATH,
+    KEYS_PATH,
+    REPAIRS_PATH,
+    RESTART_PATH,
     SAMPLES_PATH,
     SEGMENTS_PATH,
+    SNAPSHOTS_PATH,
     STATUS_PATH,
+    TOP_PATH,
+    ZONES_PATH,
     Ack,
     Sample,
+    ServedZone,
     Status,
+    Top,
     decode_message,
     decode_refusal,
+    encode_message,
 )
+from replication.snapshot import snapshot_id
+from replication.steps import Nothing, Refuse, SendSnapshot, Way, next_step
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0
 # An agent on a slow disk still applies this much of a large body per second; waiting scales with it.
 SLOWEST_BYTES_PER_SECOND = 100_000
+# An installation takes this long at most, and for each of so many bytes of LMDB a second more.
+INSTALL_SECONDS = 30.0
+SLOWEST_INSTALLED_PER_SECOND = 2_000_000
 # Segments of this size together travel in one request: a node far behind purges and verifies once for all.
 BATCH_BYTES = 1 << 20
 BATCH_SEGMENTS = 256
+# A node that got whole new files is back after this long, or something is wrong with it.
+RESTART_SECONDS = 30.0
+_RESTART_PAUSE_SECONDS = 0.2
 _RESTARTS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """The node is at the head."""
-
-
-@dataclass(frozen=True, slots=True)
-class SendSegments:
-    """The node lacks what comes after this sequence, and the log holds it."""
-
-    after: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refuse:
-    """No segment can help this node; the error says why."""
-
-    error: ReplicationError
-
-
-Step = Nothing | SendSegments | Refuse
-
-
-def next_step(have: Position | None, head: Position | None, oldest: int) -> Step:
-    """What a node at `have` needs, when the log holds the sequences `oldest`..`head`.
-
-    `head` is None while nothing was ever encoded. A node without a position has everything before sequence 1.
-    """
-    if head is None:
-        return Nothing() if have is None else Refuse(NodeAhead(node=have, head=Position(have.epoch, 0)))
-    if have is not None and have.epoch != head.epoch:
-        return Refuse(WrongEpoch(ours=head.epoch, theirs=have.epoch))
-    sequence = have.sequence if have else 0
-    if sequence > head.sequence:
-        return Refuse(NodeAhead(node=Position(head.epoch, sequence), head=head))
-    if sequence == head.sequence:
-        return Nothing()
-    if sequence < oldest - 1:
-        words = f"the node is at sequence {sequence} and the log begins at {oldest}: it has to be set up anew"
-        return Refuse(Refused(error="LogPruned", message=words))
-    return SendSegments(after=sequence)
+# Of X.509, as OpenSSL counts what may be wrong with a certificate.
+_NOT_YET_VALID, _EXPIRED = 9, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +75,28 @@ class SealedSegment:
 class ChangeLog(Protocol):
     """The panel's sealed segments for one schema."""
 
-    def head(self) -> Position | None:
-        """The newest position for which a segment exists."""
-
-    def oldest(self) -> int:
-        """The first sequence that the segments still hold; 1 for a log that was never pruned."""
+    def way(self, have: Position | None) -> Way:
+        """What there is for a node at `have`, as of now."""
 
     def segments_after(self, sequence: int) -> Iterator[SealedSegment]:
-        """The segments that bring a node from `sequence` to the head, in order."""
+        """The segments that bring a node from `sequence` to where it may be, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What a node says of a repair: its ack, and what it found to be wrong, the first differences in words."""
+
+    ack: Ack
+    words: tuple[str, ...]
+    rows: int
 
 
 class NodeClient:
     """One kept connection to an agent. Not for several threads at once.
 
-    With `certificate_sha256` (hex, of the DER form) only the agent with exactly this certificate is spoken to:
-    nodes that share a host name could otherwise stand in for one another. `bytes_sent` counts all bytes of
-    requests, HTTP headers included, without TLS's own.
+    With `certificate_sha256` (hex, of the DER form) only the agent with exactly this certificate, or with one of
+    these, is spoken to: nodes that share a host name could otherwise stand in for one another. `bytes_sent` counts
+    all bytes of requests, HTTP headers included, without TLS's own.
     """
 
     def __init__(
@@ -117,13 +105,15 @@ class NodeClient:
         port: int,
         ssl_context: ssl.SSLContext,
         *,
-        certificate_sha256: str | None = None,
+        certificate_sha256: str | frozenset[str] | None = None,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
         self.host, self.port, self.certificate_sha256 = host, port, certificate_sha256
+        self.shown_sha256 = ""  # the certificate of the connection that was made last
+        self.peer = ""  # and the address that it led to
         self.bytes_sent = 0
         self._answer_seconds = answer_seconds
-        self._context = ssl_context
+        self.ssl_context = ssl_context
         self._socket: ssl.SSLSocket | None = None
 
     def status(self) -> Status:
@@ -134,14 +124,89 @@ class NodeClient:
         """PowerDNS's counters of the seconds after this unix time, oldest first. Raises NodeUnreachable."""
         return [Sample.from_json(sample) for sample in self._get(f"{SAMPLES_PATH}?after={after}")]
 
+    def certificate_request(self) -> str:
+        """A PEM signing request for a new key of the agent. Raises NodeUnreachable, or what the agent refuses with."""
+        return str(self._request("POST", CERTIFICATE_PATH, b"", 0, self._answer_seconds)["csr"])
+
+    def install_certificate(self, certificate_pem: str, ca_pem: str) -> None:
+        """The agent shows this certificate from the next connection on, and this one is closed."""
+        body = encode_message({"certificate": certificate_pem, "ca": ca_pem})
+        self._request("PUT", CERTIFICATE_PATH, body, len(body), self._answer_seconds)
+        self.close()
+
+    def give_keys(self, sealed: bytes) -> None:
+        """The agent accepts segments of the keys in this `keyring`, and of no others."""
+        self._request("PUT", KEYS_PATH, sealed, len(sealed), self._answer_seconds)
+
+    def offer_snapshot(self, sealed: bytes) -> list[int]:
+        """Tell the agent of a snapshot by its sealed manifest; return the numbers of the chunks it lacks.
+
+        What it has of this snapshot from before is kept, also across restarts; what it has of others is dropped.
+        Raises BadSignature's and other refusals as Refused, DiskFull where it would not fit, or NodeUnreachable.
+        """
+        target = f"{SNAPSHOTS_PATH}/{snapshot_id(sealed)}"
+        answer = self._request("PUT", target, sealed, len(sealed), self._seconds_for(len(sealed)))
+        return [int(number) for number in answer["missing"]]
+
+    def send_chunk(self, snapshot: str, number: int, stored: bytes) -> None:
+        """Give the agent one chunk as it is stored. Harmless to repeat. Raises Refused for one that is altered."""
+        target = f"{SNAPSHOTS_PATH}/{snapshot}/chunks/{number}"
+        self._request("PUT", target, stored, len(stored), self._seconds_for(len(stored)))
+
+    def install_snapshot(self, snapshot: str, raw_size: int) -> Ack:
+        """Make the snapshot what PowerDNS answers from; `raw_size` says how long to wait.
+
+        Raises Busy where another push is under way, or where the agent has put whole files in place and starts
+        anew: ask again. Repeating is harmless as long as chunks are sent again that `offer_snapshot` names.
+        """
+        seconds = self._answer_seconds + INSTALL_SECONDS + raw_size / SLOWEST_INSTALLED_PER_SECOND
+        return Ack.from_json(self._request("POST", f"{SNAPSHOTS_PATH}/{snapshot}/install", b"", 0, seconds))
+
+    def restart(self) -> None:
+        """PowerDNS ends, and whoever supervises it starts it again. Raises NotServed where it does not run."""
+        self._request("POST", RESTART_PATH, b"", 0, self._answer_seconds)
+
+    def top(self) -> Top:
+        """What PowerDNS is asked most. Raises NodeUnreachable, or NotServed while PowerDNS does not say."""
+        return Top.from_json(self._get(TOP_PATH))
+
     def push(self, body: bytes | BinaryIO, size: int) -> Ack:
         """Send sealed segments; return once PowerDNS on the node was seen to answer accordingly.
 
         Raises what the agent refuses with (Gap, NotServed, Busy, Refused ...), or NodeUnreachable: then the
         node may or may not have applied them, and sending them again is harmless.
         """
-        seconds = self._answer_seconds + size / SLOWEST_BYTES_PER_SECOND
-        return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, seconds))
+        return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self._seconds_for(size)))
+
+    def repair(self, sealed: bytes) -> "Repair":
+        """Send a repair (`repair.seal_repair`); return once PowerDNS was seen to answer accordingly.
+
+        Raises Gap where the node is not at its position, and what `push` raises; repeating is harmless.
+        """
+        answer = self._request("PUT", REPAIRS_PATH, sealed, len(sealed), self._seconds_for(len(sealed)))
+        return Repair(Ack.from_json(answer), tuple(map(str, answer.get("words", ()))), int(answer.get("rows", 0)))
+
+    def check(self) -> None:
+        """Have the agent read every row now; `Status.checked_at` says when it has."""
+        self._request("POST", CHECK_PATH, b"", 0, self._answer_seconds)
+
+    def zones(self, after: int = 0) -> Iterator[ServedZone]:
+        """Every zone in the node's files with a higher id than this, by id, page by page."""
+        while page := [ServedZone.from_json(zone) for zone in self._get(f"{ZONES_PATH}?after={after}")]:
+            yield from page
+            after = page[-1].zone_id
+
+    def zone_rows(self, zone_id: int) -> list[tuple[bytes, bytes]]:
+        """Keys and bodies of a zone's records on the node. Raises TooMuch's refusal for a very large one."""
+        found = self._get(f"{ZONES_PATH}/{zone_id}/rows")
+        return [(bytes.fromhex(key), bytes.fromhex(body)) for key, body in found]
+
+    def all_zone_rows(self, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
+        """The same of a zone of any size, page by page."""
+        after = zone_prefix(zone_id)
+        while found := self._get(f"{ZONES_PATH}/{zone_id}/rows?after={after.hex()}"):
+            yield from ((bytes.fromhex(key), bytes.fromhex(body)) for key, body in found)
+            after = bytes.fromhex(found[-1][0])
 
     def close(self) -> None:
         if self._socket is not None:
@@ -155,6 +220,10 @@ class NodeClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _seconds_for(self, size: int) -> float:
+        """How long the agent may take with a body of this size."""
+        return self._answer_seconds + size / SLOWEST_BYTES_PER_SECOND
 
     def _get(self, target: str) -> Any:
         return self._request("GET", target, b"", 0, self._answer_seconds)
@@ -177,9 +246,9 @@ class NodeClient:
             connection = self._connected()
             connection.settimeout(seconds)
             self._send(connection, method, target, body, size)
-            response = http.client.HTTPResponse(connection, method=method)
-            response.begin()
-            answer = response.read()
+            with closing(http.client.HTTPResponse(connection, method=method)) as response:
+                response.begin()
+                answer = response.read()
         except (ConnectionResetError, BrokenPipeError, http.client.BadStatusLine, ssl.SSLEOFError) as exc:
             self.close()
             raise _Broken(str(exc) or type(exc).__name__) from exc
@@ -196,10 +265,13 @@ class NodeClient:
         if self._socket is None:
             plain = socket.create_connection((self.host, self.port), timeout=CONNECT_SECONDS)
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.peer = str(plain.getpeername()[0])
             try:
-                connection = self._context.wrap_socket(plain, server_hostname=self.host)
-            except BaseException:
+                connection = self.ssl_context.wrap_socket(plain, server_hostname=self.host)
+            except BaseException as exc:
                 plain.close()
+                if isinstance(exc, ssl.SSLCertVerificationError) and exc.verify_code in (_EXPIRED, _NOT_YET_VALID):
+                    raise Refused(error="WrongCertificate", message=self._why_not(exc)) from exc
                 raise
             self._refuse_another(connection)
             self._socket = connection
@@ -208,19 +280,66 @@ class NodeClient:
     def _refuse_another(self, connection: ssl.SSLSocket) -> None:
         """Close the connection and raise Refused unless the agent showed the certificate that is expected."""
         shown = hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
-        if self.certificate_sha256 not in (None, shown):
+        self.shown_sha256 = shown
+        accepted = self.certificate_sha256
+        if accepted is not None and shown not in (accepted if isinstance(accepted, frozenset) else {accepted}):
             connection.close()
             words = f"the agent at {self.host} port {self.port} shows a certificate of somebody else ({shown[:16]}…)"
             raise Refused(error="WrongCertificate", message=words)
 
+    def _why_not(self, error: ssl.SSLCertVerificationError) -> str:
+        """Words for a certificate that does not count now. It is about this node alone, whose PowerDNS goes on."""
+        whose = f"the certificate of the agent at {self.host} port {self.port}"
+        if error.verify_code == _EXPIRED:
+            return f"{whose} has expired; revoke it on the node's page and enroll the node again"
+        return f"{whose} is not valid yet; one of the two clocks is wrong"
+
     def _send(self, connection: ssl.SSLSocket, method: str, target: str, body: bytes | BinaryIO, size: int) -> None:
         """Few header bytes, and one piece with a small body: an edit fits one packet."""
-        length = f"Content-Length: {size}\r\n" if method == "PUT" else ""
+        length = "" if method == "GET" else f"Content-Length: {size}\r\n"
         head = f"{method} {target} HTTP/1.1\r\nHost: {self.host}\r\n{length}\r\n".encode("ascii")
         pieces = [head + body] if isinstance(body, bytes) else chain([head], iter(partial(body.read, 1 << 16), b""))
         for piece in pieces:
             connection.sendall(piece)
             self.bytes_sent += len(piece)
+
+
+def send_snapshot(
+    client: NodeClient,
+    sealed: bytes,
+    read_chunk: Callable[[int], bytes],
+    *,
+    raw_size: int,
+    sent: Callable[[int, int], None] = lambda number, size: None,
+    restart_seconds: float = RESTART_SECONDS,
+) -> Ack:
+    """Bring a node to a snapshot, whatever is there; return its ack.
+
+    1. Offer the manifest, and send the chunks that the node lacks: all, or the rest of an earlier attempt.
+    2. Have it installed. A node that has to begin with whole new files puts them in place and starts anew; then
+       ask again, for `restart_seconds`.
+
+    `sent` hears of each chunk's number and size. Raises what the agent refuses with, or NodeUnreachable; calling
+    again continues where this ended.
+    """
+    name = snapshot_id(sealed)
+    until = 0.0
+    while True:
+        is_whole = False
+        try:
+            for number in client.offer_snapshot(sealed):
+                stored = read_chunk(number)
+                client.send_chunk(name, number, stored)
+                sent(number, len(stored))
+            is_whole = True
+            return client.install_snapshot(name, raw_size)
+        except (Busy, NodeUnreachable, NotServed) as exc:
+            may_start_anew = isinstance(exc, Busy) or (is_whole and isinstance(exc, NodeUnreachable))
+            if not until and may_start_anew:
+                until = time.monotonic() + restart_seconds
+            if time.monotonic() >= until:
+                raise
+            time.sleep(_RESTART_PAUSE_SECONDS)
 
 
 class _Broken(Exception):
@@ -230,18 +349,20 @@ class _Broken(Exception):
 def bring_to_head(
     client: NodeClient, log: ChangeLog, have: Position | None, *, until: float | None = None
 ) -> Ack | None:
-    """Push what the node lacks until it is at the head; return its last ack, None if it lacked nothing.
+    """Push what the node lacks until it is where it may be; return its last ack, None if it lacked nothing.
 
     `have` is where the panel believes the node to be; if the node says Gap, its own position counts. `until`
-    (monotonic time) ends the work early between two requests. Raises what `next_step` refuses with and what
-    the agent answers.
+    (monotonic time) ends the work early between two requests. Raises NeedsSnapshot where no segments are to be
+    sent, what `next_step` refuses with, what reading the log raises and what the agent answers.
     """
     ack: Ack | None = None
     restarts = 0
     while until is None or ack is None or time.monotonic() < until:
-        step = next_step(have, log.head(), log.oldest())
+        step = next_step(have, log.way(have))
         if isinstance(step, Refuse):
             raise step.error
+        if isinstance(step, SendSnapshot):
+            raise NeedsSnapshot(reason=step.reason)
         if isinstance(step, Nothing):
             return ack
         try:

@@ -5,7 +5,7 @@ digests that both files have afterwards. Same input, same bytes. All integers ar
 
     offset  size  header
     0       4     magic `DPSG`
-    4       1     version, 1 or 2
+    4       1     version, 1 to 3
     5       1     PowerDNS schema: 4, 5 or 6
     6       2     reserved, 0
     8       16    cluster
@@ -24,6 +24,9 @@ digests that both files have afterwards. Same input, same bytes. All integers ar
 
 Version 2 has 16 more bytes before the body: the sum of the digests of its rows of the records file, all of which
 are put and belong to zones that are new. The panel has checked it, so no node has to hash millions of new rows.
+
+Version 3 is a repair: it moves nothing, `first` and `last` are where the node stands, and its one mark names the zone
+that it carries whole (`repair`).
 
 `operations` has the layout of marks and operations.
 
@@ -88,6 +91,7 @@ __all__ = [
 MAGIC = b"DPSG"
 VERSION = 1
 VERSION_OF_NEW_ZONES = 2
+VERSION_OF_REPAIR = 3
 HEADER = struct.Struct(">4sBB2x16s16sQQQ16s16sIIII")
 SIGNATURE_SIZE = 64
 _SIGNED = b"dnspanel segment 1\0"
@@ -132,6 +136,7 @@ class Segment:
     main_op_count: int
     record_op_count: int
     new_rows_digest: int | None  # of all rows of records, where they belong to new zones alone
+    is_repair: bool  # one zone whole, at the position where the store is
     size: int
     _source: BinaryIO = field(repr=False, compare=False)
     _offset: int = field(repr=False, compare=False)
@@ -216,12 +221,13 @@ def seal(
     ops: Iterable[Op],
     key: Ed25519PrivateKey,
     puts: PackedPuts | None = None,
+    is_repair: bool = False,
 ) -> bytes:
     """The bytes of a segment, signed. Operations are arranged here; raises BadSegment if they cannot be.
 
     With `puts`, which come first, `ops` are those on the main file alone.
     """
-    if not 1 <= first <= last:
+    if not 1 <= first <= last or (is_repair and (first < last or len(marks) != 1 or puts is not None)):
         raise BadSegment(reason=f"sequences {first}..{last} are not a range")
     arranged = arrange(ops, removed=(mark.zone_id for mark in marks if mark.serial is None))
     records = sum(op.dbi is Dbi.RECORDS for op in arranged)
@@ -233,8 +239,9 @@ def seal(
         body = before + puts.packed + _deflate(map(encode_op, arranged), _BULK_LEVEL)
     else:
         raise BadSegment(reason="records beside those that are packed already")
+    version = VERSION_OF_REPAIR if is_repair else VERSION if puts is None else VERSION_OF_NEW_ZONES
     header = HEADER.pack(
-        MAGIC, VERSION if puts is None else VERSION_OF_NEW_ZONES, schema,
+        MAGIC, version, schema,
         cluster.bytes, epoch.bytes, first, last, time_ns, digest_main, digest_records,
         len(marks), len(arranged) - records, puts.count if puts else records, len(body),
     )  # fmt: skip
@@ -278,21 +285,22 @@ def _open_at(file: BinaryIO, offset: int, end: int, keys: list[Ed25519PublicKey]
     )
     if magic != MAGIC:
         raise BadSegment(reason="it does not start with the magic bytes")
-    if version not in (VERSION, VERSION_OF_NEW_ZONES):
-        raise BadSegment(reason=f"its format has version {version}, this side knows versions 1 and 2")
+    if version not in (VERSION, VERSION_OF_NEW_ZONES, VERSION_OF_REPAIR):
+        raise BadSegment(reason=f"its format has version {version}, this side knows versions 1 to 3")
     extra = file.read(DIGEST_SIZE) if version == VERSION_OF_NEW_ZONES else b""
     size = HEADER.size + len(extra) + body_size + SIGNATURE_SIZE
     if offset + size > end:
         raise BadSegment(reason=f"it is {size} bytes long and {end - offset} are there")
     _check_signature(file, header + extra, body_size, keys)
     schema_for(schema)
-    if not 1 <= first <= last:
-        raise BadSegment(reason=f"sequences {first}..{last} are not a range")
     marks, main_ops, record_ops = counts
+    is_repair = version == VERSION_OF_REPAIR
+    if not 1 <= first <= last or (is_repair and (first < last or marks != 1)):
+        raise BadSegment(reason=f"sequences {first}..{last} are not a range, or not one for {marks} zones")
     new_rows = int.from_bytes(extra, "big") if extra else None
     return Segment(
         schema, UUID(bytes=cluster), UUID(bytes=epoch), first, last, time_ns, main, records,
-        marks, main_ops, record_ops, new_rows, size, file, offset,
+        marks, main_ops, record_ops, new_rows, is_repair, size, file, offset,
     )  # fmt: skip
 
 

@@ -33,16 +33,17 @@ segment), so two stores with the same history hold the same keys and values.
 import errno
 import os
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
 import lmdb
 
-from replication import mapped
+from replication import mapped, rdtypes
 from replication.applying import (
     POSITION_ZONE,
     POSITION_ZONE_ID,
@@ -50,23 +51,35 @@ from replication.applying import (
     Watch,
     own_rows,
 )
-from replication.codec import keys
+from replication.checking import Check
+from replication.codec import keys, values
 from replication.codec.domains import ZoneObject, decode_domain
-from replication.codec.schema import SETTINGS_DBI, Dbi, File, Schema, schema_for
-from replication.errors import BadBytes, BadSegment, DiskFull, Gap, MapFull, WrongCluster, WrongEpoch
-from replication.file_row import Database, combined_position
+from replication.codec.schema import Dbi, File, Schema, schema_for
+from replication.errors import (
+    BadSegment,
+    BadSnapshot,
+    Busy,
+    Damaged,
+    Gap,
+    Unfinished,
+    WrongCluster,
+    WrongEpoch,
+)
+from replication.file_row import INSTALLING_KEY, Database, combined_position, settled_position
+from replication.installing import Installation, Source
+from replication.opening import DAMAGE, FileUse, file_use, lmdb_errors, open_copy, open_file
+from replication.own_commits import foreign_commit, note_commit
 from replication.position import Position
+from replication.repair import Repair, Repaired
 from replication.segment import Kind, Op, Segment, digest_bytes, row_digest, rows_digest
+from replication.zone_digests import mark_complete, running_digest
 
-OWN_DBI = b"dnspanel"
-MAX_READERS = 1024  # the first opener sizes the table for PowerDNS too, which would stop at 126
-MAX_DBS = 128
 RECORDS_MAP_SIZE = 16000 << 20  # PowerDNS before 4.9.6 maps the records file with this, whatever it is told
 HOLD_SECONDS = 0.05
+COPY_SECONDS = 30.0
 LMDB_VERSION = ".".join(map(str, lmdb.version()))
 
-# What LMDB says when the disk takes no more; a write that was cut short is an "Input/output error".
-_DISK_WORDS = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG))
+_COPY_PAUSE_SECONDS = 0.02
 
 # Resident pages of mapped files above this are let go after a commit.
 _RESIDENT_FILE_BYTES = 16 << 20
@@ -84,13 +97,22 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class FileUse:
-    """How full one file is, and how many transactions ago its oldest reader began (None: nobody reads)."""
+class StoredZone:
+    """A zone in the files; the digest is that which its rows should have, empty while nobody has worked it out."""
 
-    path: str
-    used_bytes: int
-    map_bytes: int
-    oldest_reader_lag: int | None
+    zone_id: int
+    name: str
+    serial: int | None
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a copy of both files holds: the position, and the digests of the main file and of the records file."""
+
+    position: Position
+    digest_main: bytes
+    digest_records: bytes
 
 
 class Store:
@@ -120,10 +142,19 @@ class Store:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
         kind = schema_for(schema)
         main_path = os.path.realpath(path)
-        main = _open_file(main_path, File.MAIN, kind, map_size, sync=sync, cluster=cluster)
-        records = _open_file(main_path + "-0", File.SHARD, kind, min(map_size, RECORDS_MAP_SIZE), sync=sync)
-        store = cls(main, records, kind, cluster)
-        store._write_own_zone()
+        opened: list[Database] = []
+        try:
+            opened.append(open_file(main_path, File.MAIN, kind, map_size, sync=sync, cluster=cluster))
+            shard_size = min(map_size, RECORDS_MAP_SIZE)
+            opened.append(open_file(main_path + "-0", File.SHARD, kind, shard_size, sync=sync))
+            store = cls(opened[0], opened[1], kind, cluster)
+            store._write_own_zone()
+        except BaseException as exc:
+            for database in opened:
+                database.env.close()
+            if isinstance(exc, DAMAGE):
+                raise Damaged(what=main_path, reason=str(exc)) from exc
+            raise
         return store
 
     def close(self) -> None:
@@ -140,17 +171,31 @@ class Store:
         self.close()
 
     def position(self) -> Position | None:
-        """Up to where both files are complete; None for a store that never got a segment."""
-        return combined_position(self._main.row(), self._records.row())
+        """Up to where both files are complete; None for a store that never got anything, or holds half a snapshot."""
+        return None if self.installing() else combined_position(self._main.row(), self._records.row())
+
+    def installing(self) -> str | None:
+        """The id of the snapshot whose installation was begun and has not ended, or None."""
+        return self._main.installing() or self._records.installing()
 
     def digests(self) -> tuple[bytes, bytes]:
         """The digests of the main file and of the records file as they are now."""
         rows = (self._main.row(), self._records.row())
         return digest_bytes(rows[0].digest if rows[0] else 0), digest_bytes(rows[1].digest if rows[1] else 0)
 
+    def standing(self) -> tuple[Position | None, bytes, bytes]:
+        """The position and the digests (main, records) of one moment; empty digests while a segment is half applied."""
+        with self._records.env.begin() as records, self._main.env.begin() as main:
+            rows = self._main.row(main), self._records.row(records)
+        position = None if self.installing() else combined_position(*rows)
+        if position is None or settled_position(*rows) != position:
+            return position, b"", b""
+        main_digest, records_digest = (digest_bytes(row.digest if row else 0) for row in rows)
+        return position, main_digest, records_digest
+
     def use(self) -> tuple[FileUse, FileUse]:
         """How full the main file and the records file are."""
-        return _use(self._main), _use(self._records)
+        return file_use(self._main), file_use(self._records)
 
     def zone(self, zone_id: int) -> ZoneObject | None:
         """The zone of this id, or None."""
@@ -172,6 +217,28 @@ class Store:
     def rows(self, zone_id: int) -> "ZoneRows":
         """The record rows of one zone, as `compile` reads them."""
         return ZoneRows(self._records, self.schema, zone_id)
+
+    def zones_from(self, first: int, *, limit: int) -> list[StoredZone]:
+        """The zones in the files with this id or a higher one, by id, without our own."""
+        found: list[StoredZone] = []
+        table = self._main.tables[Dbi.DOMAINS]
+        with self._main.env.begin() as main, self._records.env.begin() as records, main.cursor(db=table) as cursor:
+            more = cursor.set_range(self.schema.row_id_key(first))
+            while more and len(found) < limit:
+                zone = decode_domain(self.schema.unwrap(cursor.value()))
+                if zone.id != POSITION_ZONE_ID:
+                    found.append(self._stored_zone(records, zone))
+                more = cursor.next()
+        return found
+
+    def _stored_zone(self, records: Any, zone: ZoneObject) -> StoredZone:
+        key = keys.record_key(zone.id, keys.APEX, rdtypes.SOA)
+        value = records.get(key, db=self._records.tables[Dbi.RECORDS])
+        running = running_digest(records, self._records, zone.id)
+        return StoredZone(
+            zone.id, zone.name, None if value is None else _serial_in(self.schema.unwrap(value)),
+            running.encode() if running is not None and running.is_known else b"",
+        )  # fmt: skip
 
     def zone_digest(self, zone_id: int) -> bytes:
         """The digest of one zone's record rows, computed from the rows themselves."""
@@ -213,14 +280,18 @@ class Store:
         """Make the store what the panel had at `segment.after`, as the module's docstring lays out.
 
         A segment whose sequences are all applied already changes nothing and says so. `watch` sees the
-        keys of records that are put or deleted. Raises Gap, WrongEpoch, Diverged, BadSegment, MapFull, DiskFull,
-        or Busy when another process writes our rows; whatever was committed before that is repeated by the next
-        attempt.
+        keys of records that are put or deleted. Raises Gap, WrongEpoch, Unfinished, Diverged, BadSegment, MapFull,
+        DiskFull, or Busy when another process writes our rows; whatever was committed before that is repeated by the
+        next attempt.
         """
         with self._lock:
             main, records = self._main.row(), self._records.row()
+            if segment.is_repair:
+                raise BadSegment(reason="it repairs a zone and moves nothing")
             if segment.cluster != self.cluster:
                 raise WrongCluster(ours=self.cluster, theirs=segment.cluster)
+            if self.installing():
+                raise Unfinished(what=self._main.path)
             if records is not None and records.epoch != segment.epoch:
                 raise WrongEpoch(ours=records.epoch, theirs=segment.epoch)
             at = combined_position(main, records)
@@ -231,7 +302,7 @@ class Store:
             if (at.sequence if at else 0) < segment.first - 1:
                 raise Gap(have=at, got=segment.first)
             application = Application(segment, self.schema, self._main, self._records, hold_seconds)
-            with self._lmdb_errors():
+            with lmdb_errors(self._main, self._records):
                 try:
                     application.run(watch, self.release_pages)
                 finally:
@@ -239,13 +310,88 @@ class Store:
         hold = application.longest_hold * 1000
         return Applied(segment.after, False, application.rows, application.commits, hold)
 
-    def copy(self, path: str | os.PathLike[str]) -> None:
-        """Write a compact copy of both files to `path` and `<path>-0`.
+    def repair(self, segment: Segment, *, hold_seconds: float = HOLD_SECONDS) -> Repaired:
+        """Make one zone what the panel has at the position where the store is; only what differs is written.
 
-        The main file first: a copy whose records are ahead of its zones counts as being at the older place.
+        Repeating is harmless. Raises Gap where the store is elsewhere, and what `apply` raises.
         """
-        self._main.env.copy(os.fspath(path), compact=True)
-        self._records.env.copy(os.fspath(path) + "-0", compact=True)
+        with self._lock, lmdb_errors(self._main, self._records):
+            if segment.cluster != self.cluster:
+                raise WrongCluster(ours=self.cluster, theirs=segment.cluster)
+            if segment.schema != self.schema.number:
+                raise BadSegment(reason=f"it is for schema {segment.schema}, this store has {self.schema.number}")
+            if self.installing():
+                raise Unfinished(what=self._main.path)
+            return Repair(segment, self.schema, self._main, self._records, hold_seconds).run(self.release_pages)
+
+    def refuse_segments(self) -> None:
+        """Take nothing but a snapshot from now on."""
+        for database in (self._main, self._records):
+            with database.env.begin(write=True) as txn:
+                txn.put(INSTALLING_KEY, bytes(16), db=database.own)
+                note_commit(txn, database)
+
+    def install(
+        self, name: str, path: str | os.PathLike[str], copied: Copied, *, time_ns: int,
+        hold_seconds: float = HOLD_SECONDS, before_removal: Callable[[], None] = lambda: None,
+    ) -> Applied:  # fmt: skip
+        """Make the store what the copy at `path` is, in place (`installing`). `name` is the snapshot's id.
+
+        `before_removal` is called when nothing leads to zones that the copy lacks any more, and their records are there
+        still: whoever keeps a list of zones in memory has to forget them.
+
+        What the copy holds, `copied`, has to come from somebody who can be believed. Raises BadSnapshot for a copy of
+        something else or from before the store's own position, MapFull, DiskFull, or Busy when another process writes
+        to the files: then the installation has to be repeated before the store has a position again.
+        """
+        with self._lock, open_copy(path, self.schema) as (main, records):
+            found = settled_position(main.row(), records.row())
+            digests = [digest_bytes(row.digest if row else 0) for row in (main.row(), records.row())]
+            if (found, *digests) != (copied.position, copied.digest_main, copied.digest_records):
+                raise BadSnapshot(reason=f"its files are at {found}, the manifest says {copied.position}")
+            at = self.position()
+            if at is not None and at.epoch == copied.position.epoch and at > copied.position:
+                raise BadSnapshot(reason=f"it is of sequence {copied.position.sequence}, this node is at {at.sequence}")
+            source = Source(name, copied.position, copied.digest_main, copied.digest_records, time_ns, main, records)
+            ranges = mapped.ranges_of((main.path, records.path))
+
+            def release_pages() -> None:
+                if mapped.file_bytes_resident() > _RESIDENT_FILE_BYTES:
+                    mapped.release(chain(self._ranges, ranges))
+
+            installation = Installation(
+                source, self.schema, self._main, self._records, hold_seconds, release_pages, before_removal
+            )
+            with lmdb_errors(self._main, self._records):
+                installation.run()
+        hold = installation.longest_hold * 1000
+        return Applied(copied.position, False, installation.rows, installation.commits, hold)
+
+    def check(self) -> Check:
+        """A look at every row, to be taken in steps."""
+        return Check(self.schema, self._main, self._records, self._lock)
+
+    def has_foreign_commit(self) -> bool:
+        """Whether somebody else has written to a file since every row was last looked at."""
+        return any(foreign_commit(database) for database in (self._main, self._records))
+
+    def copy(self, path: str | os.PathLike[str], *, seconds: float = COPY_SECONDS) -> Copied:
+        """Write a compact copy of both files to `path` and `<path>-0`, as they are at one position.
+
+        Nobody waits for it, writers neither. Raises Busy if no such position is found within `seconds`: where a
+        segment is half applied, or nothing ever was.
+        """
+        until = time.monotonic() + seconds
+        while True:
+            with self._main.env.begin() as main, self._records.env.begin() as records:
+                rows = self._main.row(main), self._records.row(records)
+                if (position := settled_position(*rows)) is not None and not self.installing():
+                    self._main.env.copy(os.fspath(path), compact=True, txn=main)
+                    self._records.env.copy(os.fspath(path) + "-0", compact=True, txn=records)
+                    return Copied(position, *(digest_bytes(row.digest if row else 0) for row in rows))
+            if time.monotonic() > until:
+                raise Busy(what=self._main.path)
+            time.sleep(_COPY_PAUSE_SECONDS)
 
     def clear_dead_readers(self) -> None:
         """Forget readers whose process was killed; each would keep old pages from being used again."""
@@ -259,15 +405,21 @@ class Store:
 
     def _write_own_zone(self) -> None:
         """The zone that tells the position, and the row that guards the end of the key space."""
-        with self._records.env.begin(write=True) as txn:
-            table = self._records.tables[Dbi.RECORDS]
-            for key, body in own_rows():
-                if txn.get(key, db=table) is None:
-                    txn.put(key, self.schema.wrap(body, 0, 0), db=table)
-        with self._main.env.begin(write=True) as txn:
-            for dbi, key, body in self.schema.zone_rows(POSITION_ZONE_ID, POSITION_ZONE):
-                if txn.get(key, db=self._main.tables[dbi]) is None:
-                    txn.put(key, self.schema.wrap(body, 0, 0), db=self._main.tables[dbi])
+        records = [(Dbi.RECORDS, *row) for row in own_rows()]
+        self._put_missing(self._records, Dbi.RECORDS, records)
+        self._put_missing(self._main, Dbi.DOMAINS, self.schema.zone_rows(POSITION_ZONE_ID, POSITION_ZONE))
+
+    def _put_missing(self, database: Database, first: Dbi, rows: Sequence[tuple[Dbi, bytes, bytes]]) -> None:
+        """Put those of our own rows that are not there. A file whose table `first` is empty has no zones yet."""
+        with database.env.begin(write=True) as txn:
+            is_new = not txn.stat(database.tables[first])["entries"]
+            missing = [row for row in rows if txn.get(row[1], db=database.tables[row[0]]) is None]
+            for dbi, key, body in missing:
+                txn.put(key, self.schema.wrap(body, 0, 0), db=database.tables[dbi])
+            if is_new and database is self._records:
+                mark_complete(txn, database)
+            if missing:
+                note_commit(txn, database, checked=txn.id() if is_new else 0)
 
     def _digest_of_old(self, txn: Any, database: Database, op: Op) -> int:
         """The digest of the row that this operation would replace or delete; 0 if there is none."""
@@ -286,21 +438,6 @@ class Store:
                 total += row_digest(op.dbi, key, self.schema.unwrap(cursor.value()))
                 found = cursor.next()
         return total
-
-    @contextmanager
-    def _lmdb_errors(self) -> Iterator[None]:
-        """What LMDB says when a file or the disk cannot go on, as our errors."""
-        try:
-            yield
-        except lmdb.MapFullError as exc:
-            fullest = max(self._main, self._records, key=lambda database: _use(database).used_bytes)
-            raise MapFull(path=fullest.path, map_size=fullest.map_size) from exc
-        except (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError) as exc:
-            raise BadBytes(what=self._main.path, reason=f"the file is damaged ({exc})") from exc
-        except lmdb.Error as exc:
-            if not any(words in str(exc) for words in _DISK_WORDS):
-                raise
-            raise DiskFull(path=self._main.path, reason=str(exc)) from exc
 
 
 class ZoneRows:
@@ -328,9 +465,9 @@ class ZoneRows:
         for key, body in self._scan(prefix + b"\x01", prefix):
             yield key[4:-3], int.from_bytes(key[-2:], "big"), body
 
-    def raw(self) -> Iterator[tuple[bytes, bytes]]:
-        """Whole keys and bodies of the zone, in key order."""
-        return self._scan(self._prefix, self._prefix)
+    def raw(self, *, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Whole keys and bodies of the zone, in key order; those beyond the key `after`, if there is one."""
+        return self._scan(after + b"\0" if after else self._prefix, self._prefix)
 
     def _scan(self, start: bytes, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         with self._env.begin() as txn, txn.cursor(db=self._table) as cursor:
@@ -340,55 +477,12 @@ class ZoneRows:
                 found = cursor.next()
 
 
+def _serial_in(soa: bytes) -> int | None:
+    """The serial in the body of an SOA's row: it stands 20 bytes before the end of the rdata."""
+    records = values.decode_records(soa)
+    return int.from_bytes(records[0].content[-20:-16], "big") if records else None
+
+
 def _is_covered(op: Op, cleared: list[Op]) -> bool:
     """True if a prefix that is deleted first covers this operation's key."""
     return any(op.dbi is prefix.dbi and op.key.startswith(prefix.key) for prefix in cleared)
-
-
-def _open_file(
-    path: str, file: File, schema: Schema, map_size: int, *, sync: bool, cluster: UUID | None = None
-) -> Database:
-    """One file with all its tables. The settings come before any table, as PowerDNS needs them first."""
-    env = lmdb.open(
-        path, subdir=False, lock=True, mode=0o600, map_size=map_size, max_dbs=MAX_DBS,
-        max_readers=MAX_READERS, readahead=False, sync=sync, metasync=sync,
-    )  # fmt: skip
-    try:
-        env.reader_check()
-        if cluster is not None:
-            _write_settings(env, path, schema, cluster)
-        tables: list[Any] = [None] * len(Dbi)
-        for dbi in schema.all_dbis:
-            spec = schema.dbi(dbi)
-            if spec.file is file:
-                tables[dbi] = env.open_db(
-                    spec.name, integerkey=spec.integerkey, dupsort=spec.dupsort, dupfixed=spec.dupfixed
-                )
-        return Database(path, map_size, env, env.open_db(OWN_DBI), tables)
-    except BaseException:
-        env.close()
-        raise
-
-
-def _write_settings(env: Any, path: str, schema: Schema, cluster: UUID) -> None:
-    """PowerDNS's own settings, in a commit of their own before the records file exists.
-
-    A main file without them looks like one of a much older release, and PowerDNS would rebuild it.
-    """
-    settings = env.open_db(SETTINGS_DBI)
-    with env.begin(write=True) as txn:
-        for key, body in schema.pdns_rows(cluster):
-            wanted, found = schema.wrap(body, 0, 0), txn.get(key, db=settings)
-            if found is None or key == b"uuid":  # PowerDNS draws its own when it was here first; it reads it nowhere
-                txn.put(key, wanted, db=settings)
-            elif found[-len(body) :] != body or len(found) != len(wanted):
-                raise BadBytes(what=path, reason=f"its {key.decode()} is {found.hex()}, this node needs {body.hex()}")
-
-
-def _use(database: Database) -> FileUse:
-    state = database.env.info()
-    used = (state["last_pgno"] + 1) * database.env.stat()["psize"]
-    # A line of the reader table: process, thread, and the transaction it reads or `-`.
-    lines = (line.split() for line in database.env.readers().splitlines()[1:])
-    reading = [int(fields[-1]) for fields in lines if len(fields) == 3 and fields[-1].isdigit()]
-    return FileUse(database.path, used, state["map_size"], state["last_txnid"] - min(reading) if reading else None)

@@ -4,10 +4,12 @@ python -m replication.agent prepare  --config FILE              make the LMDB fi
 python -m replication.agent pdnsconf --config FILE              print the pdns.conf that fits
 python -m replication.agent run      --config FILE              serve the panel until told to stop
 python -m replication.agent enroll   --panel URL --code CODE --dir DIR
+python -m replication.agent join     --panel URL --code CODE --dns-address IP [...]     all of it, and the systemd units
 """
 
 import argparse
 import logging
+import os
 import signal
 import sys
 import threading
@@ -15,8 +17,10 @@ from pathlib import Path
 
 from replication.agent.config import AgentConfig, BadConfig, read_config
 from replication.agent.enroll import NotEnrolled, enroll
-from replication.agent.node import AgentNode, open_store
-from replication.agent.pdnsconf import PdnsSettings, render
+from replication.agent.join import CannotJoin, Joining, join, start_units
+from replication.agent.node import AgentNode
+from replication.agent.pdnsconf import render, settings_of
+from replication.agent.rebuild import open_store
 from replication.errors import ReplicationError
 
 logger = logging.getLogger("replication.agent")
@@ -28,16 +32,21 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     try:
         if options.command == "enroll":
-            enroll(options.panel, options.code, options.dir, say=lambda words: print(words, flush=True))
+            enroll(options.panel, options.code, options.dir, say=_say)
+            return 0
+        if options.command == "join":
+            join(_joining(options), render_pdns_conf=_pdns_conf, say=_say)
+            if not options.no_start:
+                start_units(_say)
             return 0
         config = read_config(options.config)
         if options.command == "prepare":
             prepare(config)
         elif options.command == "pdnsconf":
-            sys.stdout.write(render(pdns_settings(config)))
+            sys.stdout.write(_pdns_conf(config))
         else:
             run(config)
-    except (BadConfig, NotEnrolled, ReplicationError, OSError) as exc:
+    except (BadConfig, CannotJoin, NotEnrolled, ReplicationError, OSError) as exc:
         print(f"{type(exc).__name__}: {exc}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -47,32 +56,27 @@ def main(arguments: list[str] | None = None) -> int:
 
 def prepare(config: AgentConfig) -> None:
     """The LMDB files exist, such that PowerDNS takes them for its own. Harmless beside a running agent or PowerDNS."""
-    open_store(config).close()
+    open_store(config, config.identity.schema).close()
     print(f"{config.lmdb_path} is ready for PowerDNS, schema {config.identity.schema}.")
 
 
 def run(config: AgentConfig) -> None:
-    """Serve until SIGTERM or SIGINT. PowerDNS is never touched by start or stop."""
+    """Serve until SIGTERM or SIGINT. PowerDNS is not touched by start or stop.
+
+    Where the files have been replaced (`rebuild`), the process begins again with the new ones, as the same process.
+    """
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     with AgentNode(config) as node:
         node.serve(stop)
+    if node.starts_anew and not stop.is_set():
+        sys.stderr.flush()
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-def pdns_settings(config: AgentConfig) -> PdnsSettings:
-    """What PowerDNS has to know, as far as the agent's configuration says it."""
-    return PdnsSettings(
-        schema=config.identity.schema,
-        lmdb_path=str(config.lmdb_path),
-        socket_dir=str(config.control_socket.parent),
-        addresses=(config.dns_address,),
-        port=config.dns_port,
-        cores=config.receiver_threads,
-        api_port=config.api_port,
-        api_key=config.api_key,
-        map_size=config.map_size,
-    )
+def _pdns_conf(config: AgentConfig) -> str:
+    return render(settings_of(config, schema=config.identity.schema))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -88,7 +92,37 @@ def _parser() -> argparse.ArgumentParser:
     joining.add_argument("--panel", required=True, help="the panel's address")
     joining.add_argument("--code", required=True, help="the one-time code that the panel showed")
     joining.add_argument("--dir", type=Path, required=True, help="where to keep the node's identity")
+    _add_join(commands.add_parser("join", help="make this server a node: everything, with systemd units"))
     return parser
+
+
+def _add_join(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--panel", required=True, help="the panel's address")
+    parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
+    parser.add_argument("--dns-address", required=True, help="the IP address that PowerDNS answers on")
+    for field, words in (
+        ("dns_port", "where PowerDNS answers"),
+        ("listen_port", "where the panel calls the agent"),
+        ("api_port", "where PowerDNS gives its statistics, on loopback"),
+        ("user", "as whom PowerDNS and the agent run"),
+        ("config", "the agent's configuration"),
+        ("directory", "where everything else is kept"),
+        ("socket_directory", "where PowerDNS makes its control socket"),
+        ("units", "where systemd's units are written"),
+        ("pdns_server", "the program"),
+    ):
+        default = Joining.__dataclass_fields__[field].default
+        option = "--" + field.replace("_", "-")
+        parser.add_argument(option, type=type(default), default=default, help=f"{words}; {default}")
+    parser.add_argument("--no-start", action="store_true", help="only write; start nothing")
+
+
+def _joining(options: argparse.Namespace) -> Joining:
+    return Joining(**{field: getattr(options, field) for field in Joining.__dataclass_fields__})
+
+
+def _say(words: str) -> None:
+    print(words, flush=True)
 
 
 if __name__ == "__main__":

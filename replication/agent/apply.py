@@ -9,25 +9,39 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import BinaryIO
 
 from replication import stats, verify
 from replication.agent.purge import MAX_NAMES, Purger
 from replication.applying import record_keys
 from replication.codec.schema import Dbi
-from replication.errors import BadSegment, Busy, DiskFull, NotServed, Permanent, ReplicationError
+from replication.errors import (
+    BadSegment,
+    Busy,
+    Damaged,
+    DiskFull,
+    Diverged,
+    NotServed,
+    Permanent,
+    ReplicationError,
+    Unfinished,
+)
 from replication.position import Position
 from replication.protocol import Ack
-from replication.segment import Segment, ZoneMark, open_segments
-from replication.store import Store
+from replication.repair import Repaired
+from replication.segment import Segment, ZoneMark, open_segment, open_segments
+from replication.store import Applied, Store
 
 LOCK_SECONDS = 10.0
 VERIFY_SECONDS = 1.5
 # A first look that finds something else is repeated: after this pause, this often.
 ATTEMPTS = 2
 PAUSE_SECONDS = 0.05
+# Of a segment that does not fit, so many zones are looked at before all others.
+MAX_SUSPECTS = 200
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +78,10 @@ class Applier:
         self.health = Health()
         self.powerdns_version = ""
         self._looked = False
+        # Told of the zones of a segment that met rows which were not ours.
+        self.suspect: Callable[[Iterable[int]], None] = lambda zone_ids: None
+        # Told in words of what may be a file that cannot be read any more.
+        self.damaged: Callable[[str], None] = lambda words: None
 
     def apply(self, body: bytes | BinaryIO) -> Ack:
         """Bring the store to the end of these segments and prove it by DNS.
@@ -83,7 +101,7 @@ class Applier:
             self._note_unserved(exc)
             raise
         except ReplicationError as exc:
-            self._note_refusal(exc)
+            self.note_refusal(exc)
             raise
         finally:
             self._lock.release()
@@ -91,6 +109,77 @@ class Applier:
         if ack.position != before:
             self._change_health(refusal="", refused_at=0.0)
         return ack
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a push is under way."""
+        return self._lock.locked()
+
+    def repair(self, body: bytes | BinaryIO) -> tuple[Ack, Repaired]:
+        """Make one zone what the panel has at the store's position, and prove it as `apply` does.
+
+        Raises Gap where the store is elsewhere, and what `apply` raises.
+        """
+        if not self._lock.acquire(timeout=LOCK_SECONDS):
+            raise Busy(what="the agent")
+        try:
+            segment = open_segment(body, self._signing_keys)
+            touched = _Touched()
+            touched.add_marks(segment)
+            repaired = self._store.repair(segment)
+            touched.keys.extend(repaired.keys)
+            position = self._settle(touched)
+        except NotServed as exc:
+            self._note_unserved(exc)
+            raise
+        except ReplicationError as exc:
+            self.note_refusal(exc)
+            raise
+        finally:
+            self._lock.release()
+        self._note_answered(position)
+        stats.ROWS_WRITTEN.add(repaired.rows)
+        stats.WRITE_LOCK_MS_MAX.note(repaired.longest_hold_ms)
+        logger.warning("repaired zone=%s rows=%d: %s", repaired.mark.name, repaired.rows, "; ".join(repaired.words))
+        return Ack(position, *self._store.digests(), lock_ms=repaired.longest_hold_ms), repaired
+
+    def install(self, write: Callable[[Callable[[], None]], Applied | None]) -> Ack:
+        """Have a snapshot written and prove by DNS that PowerDNS answers from it.
+
+        `write` gets what it has to call before records go to which PowerDNS may still know the way.
+        Raises what `write` raises, NotServed, or Busy if a push takes too long.
+        """
+        if not self._lock.acquire(timeout=LOCK_SECONDS):
+            raise Busy(what="the agent")
+        began = time.perf_counter()
+        try:
+            applied = write(self._make_zones_known)
+            written = time.perf_counter()
+            position = self._settle(_Touched.sample_of(self._store))
+        except NotServed as exc:
+            self._note_unserved(exc)
+            raise
+        except ReplicationError as exc:
+            self.note_refusal(exc)
+            raise
+        finally:
+            self._lock.release()
+        self._note_answered(position)
+        self._change_health(refusal="", refused_at=0.0)
+        rows, hold = (applied.rows, applied.longest_hold_ms) if applied else (0, 0.0)
+        stats.ROWS_WRITTEN.add(rows)
+        stats.WRITE_LOCK_MS_MAX.note(hold)
+        apply_ms, verify_ms = (written - began) * 1000, (time.perf_counter() - written) * 1000
+        logger.info(
+            "snapshot installed position=%s rows=%d install_ms=%.0f lock_ms=%.1f verify_ms=%.1f",
+            position, rows, apply_ms, hold, verify_ms,
+        )  # fmt: skip
+        return Ack(position, *self._store.digests(), apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
+
+    def _make_zones_known(self) -> None:
+        """PowerDNS finds zones as the files have them. One that is down finds them when it starts."""
+        with contextlib.suppress(NotServed):
+            self._purger.settle_all(None)
 
     def look(self) -> None:
         """What is done at the start and once a second: see whether PowerDNS is there and answers our position.
@@ -101,7 +190,9 @@ class Applier:
         try:
             self._purger.sweep()
             self.powerdns_version = self._purger.version()
-            if self.health.unserved or not self._looked or self.health.answered != self._store.position():
+            if self._store.installing():  # nothing to prove before a snapshot is whole
+                self._change_health(unserved="", unserved_since=0.0)
+            elif self.health.unserved or not self._looked or self.health.answered != self._store.position():
                 self._settle_everything()
         except NotServed as exc:
             self._note_unserved(exc)
@@ -126,6 +217,8 @@ class Applier:
         touched = _Touched()
         first = last = size = 0
         hold = 0.0
+        if self._store.installing():  # before anything is touched that would have to be purged
+            raise Unfinished(what="this node")
         try:
             for segment in open_segments(body, self._signing_keys):
                 hold = max(hold, self._apply_one(segment, touched))
@@ -151,7 +244,11 @@ class Applier:
     def _apply_one(self, segment: Segment, touched: "_Touched") -> float:
         """Write one segment; return the longest time the write lock was held, in ms."""
         touched.add_marks(segment)
-        applied = self._store.apply(segment, watch=touched.keys.extend)
+        try:
+            applied = self._store.apply(segment, watch=touched.keys.extend)
+        except Diverged:
+            self.suspect(mark.zone_id for mark in islice(segment.marks(), MAX_SUSPECTS))
+            raise
         if applied.already:
             for run in segment.runs():
                 if run.dbi is Dbi.RECORDS:
@@ -183,9 +280,9 @@ class Applier:
 
     def _purge(self, touched: "_Touched", position: Position | None) -> None:
         if touched.everything:
-            self._purger.settle_all(position)
+            self._purger.settle_all(position, appeared=bool(touched.appeared))
         else:
-            self._purger.settle(touched.zones, position)
+            self._purger.settle(touched.zones, position, appeared=touched.appeared)
 
     def _note_answered(self, position: Position) -> None:
         if self.health.unserved:
@@ -197,10 +294,12 @@ class Applier:
             logger.warning("not served: %s", error)
         self._change_health(unserved=str(error), unserved_since=self.health.unserved_since or self._clock())
 
-    def _note_refusal(self, error: ReplicationError) -> None:
+    def note_refusal(self, error: ReplicationError) -> None:
         """A refusal that a person has to see stays in the status until something was applied after it."""
         stats.REFUSALS.add()
         logger.warning("refused: %s: %s", type(error).__name__, error)
+        if isinstance(error, Damaged):
+            self.damaged(str(error))
         if isinstance(error, Permanent | DiskFull):
             self._change_health(refusal=str(error), refused_at=self._clock())
 
@@ -214,9 +313,21 @@ class _Touched:
 
     def __init__(self) -> None:
         self.zones: set[str] = set()
+        self.appeared: set[str] = set()  # those that may be new to PowerDNS
         self.everything = False  # too many zones to name
         self.marks: verify.Sample[ZoneMark] = verify.Sample()
         self.keys: verify.Sample[bytes] = verify.Sample()
+
+    @classmethod
+    def sample_of(cls, store: Store) -> "_Touched":
+        """Everything was touched; zones from all over the id space are asked for."""
+        touched = cls()
+        touched.everything = True
+        for first in (1 << power for power in range(31)):
+            for zone in store.zones_from(first, limit=1):
+                touched.marks.add(ZoneMark(zone.zone_id, zone.name, zone.serial))
+                touched.appeared.add(zone.name)
+        return touched
 
     def add_marks(self, segment: Segment) -> None:
         """Of a segment with more zones than are purged by name, as many as could be asked for are looked at."""
@@ -225,6 +336,8 @@ class _Touched:
         for mark in segment.marks(every):
             if len(self.zones) <= MAX_NAMES:
                 self.zones.add(mark.name)
+            if segment.main_op_count and mark.serial is not None and len(self.appeared) <= MAX_NAMES:
+                self.appeared.add(mark.name)
             self.marks.add(mark)
 
     def selection(self) -> tuple[list[ZoneMark], list[bytes]]:

@@ -15,6 +15,11 @@
     api_key = ""          PowerDNS's `api-key`; without it there are no live numbers
     map_size_mib = 16000  at most PowerDNS's `lmdb-map-size`
     max_body_mib = 2048   larger pushes are refused
+    pdns_conf = ""        PowerDNS's pdns.conf, if the agent shall write it anew for another schema
+    pdns_server = "pdns_server"  the program: which release is installed, and so which schema it needs
+    metrics_port = 0      where Prometheus may ask /metrics over plain HTTP; 0: nowhere
+    metrics_address = "127.0.0.1"
+    show_clients = false  whether the panel is told which networks ask most
 
 Relative paths start at the file's own directory.
 """
@@ -45,7 +50,14 @@ _DEFAULTS: dict[str, Any] = {
     "api_key": "",
     "map_size_mib": 16000,
     "max_body_mib": 2048,
+    "pdns_conf": "",
+    "pdns_server": "pdns_server",
+    "metrics_port": 0,
+    "metrics_address": "127.0.0.1",
+    "show_clients": False,
 }
+_MAY_BE_EMPTY = ("api_key", "pdns_conf")
+_TYPE_WORDS = {int: "a number", str: "a text", bool: "true or false"}
 _REQUIRED: dict[str, type] = {
     "identity_dir": str,
     "state_dir": str,
@@ -72,6 +84,7 @@ class Identity:
     cluster: UUID
     schema: int
     signing_keys: tuple[bytes, ...]
+    keys_generation: int = 0  # of the list they came with; 0 at enrolment
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,11 @@ class AgentConfig:
     api_key: str = field(repr=False)
     map_size: int
     max_body: int
+    pdns_conf: Path | None
+    pdns_server: str
+    metrics_port: int
+    metrics_address: str
+    show_clients: bool
 
     @property
     def key_path(self) -> Path:
@@ -130,12 +148,14 @@ def read_config(path: Path) -> AgentConfig:
         state_dir=base / values["state_dir"],
         lmdb_path=base / values["lmdb_path"],
         control_socket=control_socket,
+        pdns_conf=base / values["pdns_conf"] if values["pdns_conf"] else None,
         map_size=values["map_size_mib"] * MIB,
         max_body=values["max_body_mib"] * MIB,
         **{
             name: values[name]
             for name in (
                 "dns_address", "dns_port", "receiver_threads", "listen_host", "listen_port", "api_port", "api_key",
+                "pdns_server", "metrics_port", "metrics_address", "show_clients",
             )
         },
     )  # fmt: skip
@@ -149,18 +169,21 @@ def _faults_in(values: Mapping[str, Any]) -> list[str]:
         if name not in known:
             faults.append(f"{name} is not a setting")
         elif not _has_type(value, known[name]):
-            faults.append(f"{name} has to be a {'number' if known[name] is int else 'text'}")
+            faults.append(f"{name} has to be {_TYPE_WORDS[known[name]]}")
+        elif name == "metrics_port" and value == 0:
+            continue
         elif name.endswith("_port") and not 1 <= value <= 65535:
             faults.append(f"{name} has to be between 1 and 65535")
         elif known[name] is int and value < 1:
             faults.append(f"{name} has to be at least 1")
-        elif known[name] is str and not value and name != "api_key":
+        elif known[name] is str and not value and name not in _MAY_BE_EMPTY:
             faults.append(f"{name} is empty")
-    if isinstance(address := values.get("dns_address"), str) and address:
-        try:
-            ipaddress.ip_address(address)
-        except ValueError:
-            faults.append("dns_address has to be an IP address")
+    for name in ("dns_address", "metrics_address"):
+        if isinstance(address := values.get(name), str) and address:
+            try:
+                ipaddress.ip_address(address)
+            except ValueError:
+                faults.append(f"{name} has to be an IP address")
     return faults
 
 
@@ -186,7 +209,8 @@ def parse_identity(fields: Any) -> Identity:
     """The identity in the panel's answer to `enroll`. Raises ValueError or UnknownSchema."""
     try:
         keys = tuple(base64.b64decode(key, validate=True) for key in fields["signing_keys"])
-        identity = Identity(str(fields["node"]), UUID(fields["cluster"]), int(fields["schema"]), keys)
+        generation = int(fields.get("keys_generation", 0))
+        identity = Identity(str(fields["node"]), UUID(fields["cluster"]), int(fields["schema"]), keys, generation)
     except (KeyError, TypeError, AttributeError) as exc:
         raise ValueError(f"not the identity of a node ({exc!r})") from exc
     if not keys or any(len(key) != 32 for key in keys):
@@ -202,5 +226,6 @@ def format_identity(identity: Identity) -> str:
         "cluster": str(identity.cluster),
         "schema": identity.schema,
         "signing_keys": [base64.b64encode(key).decode("ascii") for key in identity.signing_keys],
+        "keys_generation": identity.keys_generation,
     }
     return json.dumps(fields, indent=2) + "\n"

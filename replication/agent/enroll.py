@@ -6,7 +6,6 @@ that it comes from the panel that made the code, even if the connection to it pr
 
 import hashlib
 import json
-import os
 import ssl
 import time
 import urllib.error
@@ -18,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from replication.agent.config import (
     CA_FILE,
@@ -31,6 +29,7 @@ from replication.agent.config import (
     format_identity,
     parse_identity,
 )
+from replication.agent.identity import NEXT_FILE, NEXT_KEY_FILE, format_key, signing_request, write_whole
 from replication.errors import Permanent, Transient, UnknownSchema
 
 REQUEST_FILE = "node.csr"
@@ -95,9 +94,9 @@ def enroll(
             said = sentence
         wait(POLL_SECONDS)
     _check(answer, expected_ca, directory)
-    _write(directory / CA_FILE, answer.ca)
-    _write(directory / CERTIFICATE_FILE, answer.certificate)
-    _write(directory / IDENTITY_FILE, format_identity(answer.identity))
+    write_whole(directory / CA_FILE, answer.ca)
+    write_whole(directory / CERTIFICATE_FILE, answer.certificate)
+    write_whole(directory / IDENTITY_FILE, format_identity(answer.identity))
     (directory / REQUEST_FILE).unlink()
     say(f"This server is now node {answer.identity.node}; its identity is in {directory}.")
     return answer.identity
@@ -148,13 +147,12 @@ def _signing_request(directory: Path) -> str:
     kept = directory / REQUEST_FILE
     if kept.exists():
         return kept.read_text()
+    for left in (NEXT_FILE, NEXT_KEY_FILE):  # of a rotation of the former identity
+        (directory / left).unlink(missing_ok=True)
     key = ec.generate_private_key(ec.SECP256R1())
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    _write(directory / KEY_FILE, pem.decode("ascii"))
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "node")])  # the panel decides the real one
-    csr = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
-    text = csr.public_bytes(serialization.Encoding.PEM).decode("ascii")
-    _write(kept, text)
+    write_whole(directory / KEY_FILE, format_key(key))
+    text = signing_request(key)
+    write_whole(kept, text)
     return text
 
 
@@ -174,13 +172,3 @@ def _check(answer: Enrolled, expected_ca: str, directory: Path) -> None:
     key = serialization.load_pem_private_key((directory / KEY_FILE).read_bytes(), password=None)
     if certificate.public_key() != key.public_key():
         raise NotEnrolled("the certificate in the answer is for another key")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file that only this user may read; it is there whole or not at all."""
-    partial = path.with_name(path.name + ".part")
-    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

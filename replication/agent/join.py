@@ -157,6 +157,7 @@ def _write_config(joining: Joining) -> None:
         "state_dir": str(joining.directory / "state"),
         "lmdb_path": str(joining.directory / "lmdb" / "pdns.lmdb"),
         "pdns_conf": str(joining.pdns_conf),
+        "pdns_server": shutil.which(joining.pdns_server) or joining.pdns_server,
         "control_socket": str(joining.socket_directory / "pdns.controlsocket"),
         "dns_address": joining.dns_address,
         "dns_port": joining.dns_port,

@@ -6,32 +6,42 @@ import os
 import shutil
 import threading
 import time
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from replication import mapped, stats
 from replication.agent import VERSION
 from replication.agent.apply import Applier
 from replication.agent.config import AgentConfig
+from replication.agent.identity import IdentityKeeper
+from replication.agent.machine import machine_id
 from replication.agent.observe import INTERVAL_SECONDS, Observer, StatisticsApi
 from replication.agent.purge import ControlSocket, Purger, Receivers
-from replication.agent.server import AgentServer, server_context
+from replication.agent.rebuild import Rebuild
+from replication.agent.scrub import Scrubber
+from replication.agent.server import AgentServer
+from replication.agent.snapshots import Snapshots
+from replication.agent.top import TopLists
+from replication.agent.zonecache import ZoneCache
 from replication.errors import Busy
 from replication.protocol import Status
-from replication.store import LMDB_VERSION, Store
+from replication.store import LMDB_VERSION
+
+if TYPE_CHECKING:
+    from replication.agent.metrics import MetricsServer
 
 LOCK_FILE = "agent.lock"
+# Before it starts anew, an agent gives what it was asked this long to be answered.
+ANSWER_SECONDS = 0.3
+# So long it waits for a first look at PowerDNS before it says that it has started, and for the last one to end.
+FIRST_LOOK_SECONDS = 2.0
+# Beside the LMDB's main file: two agents with directories of their own must not share the files.
+LMDB_LOCK_SUFFIX = "-agent"
 # From here on a full map is announced in words; LMDB would stop taking changes at 1.
 MAP_ALARM = 0.7
 
 logger = logging.getLogger(__name__)
-
-
-def open_store(config: AgentConfig) -> Store:
-    """The node's LMDB files, made if they do not exist."""
-    config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    identity = config.identity
-    return Store.open(config.lmdb_path, identity.schema, config.map_size, cluster=identity.cluster)
 
 
 class AgentNode:
@@ -40,30 +50,52 @@ class AgentNode:
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
         config.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = _lock(config)
-        self._store = open_store(config)
+        self._locks = _take_locks(config)
+        self.identity = IdentityKeeper(config)
+        self._machine = machine_id(config.state_dir)
+        control = ControlSocket(str(config.control_socket))
+        self.rebuild = Rebuild(config, self.identity, control)
+        self._store = self.rebuild.open_store()
         purger = Purger(
-            ControlSocket(str(config.control_socket)),
+            control,
             Receivers(config.dns_address, config.dns_port, config.receiver_threads),
+            ZoneCache(control, config.api_port, config.api_key),
         )
         self.applier = Applier(
             self._store,
             purger,
-            signing_keys=config.identity.signing_keys,
+            signing_keys=self.identity.signing_keys,
             dns_address=config.dns_address,
             dns_port=config.dns_port,
         )
+        self.scrubber = Scrubber(self._store, is_busy=lambda: self.applier.is_busy)
+        self.applier.suspect = self.scrubber.suspect
+        self.applier.damaged = self.scrubber.damaged = self.rebuild.look_closer
+        self.snapshots = Snapshots(
+            config.state_dir, self._store, self.applier, self.rebuild,
+            signing_keys=self.identity.signing_keys, lmdb_path=config.lmdb_path, map_size=config.map_size,
+        )  # fmt: skip
         self.observer = Observer(StatisticsApi(config.api_port, config.api_key).read)
         self._started_at = time.time()
+        self._looked = threading.Event()
+        top_lists = TopLists(
+            config.api_port, config.api_key, rcodes=self.observer.recent_rcodes, clients=config.show_clients
+        )
         self.server = AgentServer(
             (config.listen_host, config.listen_port),
-            server_context(config.certificate_path, config.key_path, config.ca_path),
+            self.identity,
             applier=self.applier,
             observer=self.observer,
             status=self.status,
+            top=top_lists.read,
+            scrubber=self.scrubber,
+            snapshots=self.snapshots,
+            end_powerdns=self.rebuild.end_powerdns,
+            store=self._store,
             spool=config.state_dir,
             max_body=config.max_body,
         )
+        self._metrics = self._metrics_server() if config.metrics_port else None
 
     def __enter__(self) -> Self:
         return self
@@ -72,12 +104,23 @@ class AgentNode:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.server.server_close()
+        if self._metrics is not None:
+            self._metrics.server_close()
         self._store.close()
-        os.close(self._lock)
+        self.rebuild.close()
+        for descriptor in self._locks:
+            os.close(descriptor)
+
+    @property
+    def starts_anew(self) -> bool:
+        """Whether what is served has been replaced: the process has to begin again."""
+        return self.rebuild.anew.is_set()
 
     def serve(self, stop: threading.Event) -> None:
         """Serve the panel and take a sample each second until `stop` is set."""
-        self.applier.look()
+        looking = threading.Thread(target=self._look, args=(stop,), name="look", daemon=True)
+        looking.start()
+        self._looked.wait(FIRST_LOOK_SECONDS)
         logger.info(
             "started node=%s port=%d position=%s powerdns=%s",
             self._config.identity.node, self.server.server_address[1], self._store.position() or "none",
@@ -85,38 +128,77 @@ class AgentNode:
         )  # fmt: skip
         thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True)
         thread.start()
+        checking = threading.Thread(target=self._check, name="scrub", daemon=True)
+        checking.start()
+        if self._metrics is not None:
+            scraped = self._metrics
+            threading.Thread(target=scraped.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True).start()
         due = time.monotonic()
-        while not stop.is_set():
+        while not stop.is_set() and not self.starts_anew:
             self.step()
             due = max(due + INTERVAL_SECONDS, time.monotonic())
             stop.wait(due - time.monotonic())
+        if self.starts_anew:
+            stop.wait(ANSWER_SECONDS)
         self.server.shutdown()
+        if self._metrics is not None:
+            self._metrics.shutdown()
+        self.scrubber.stop()
+        self.rebuild.probed.set()
+        checking.join()
+        looking.join(FIRST_LOOK_SECONDS)
         logger.info("stopped node=%s position=%s", self._config.identity.node, self._store.position() or "none")
 
+    def _look(self, stop: threading.Event) -> None:
+        """See each second whether PowerDNS answers. In a thread, because one that is broken may not even say no."""
+        while not stop.is_set() and not self.starts_anew:
+            self.applier.look()
+            self._looked.set()
+            stop.wait(INTERVAL_SECONDS)
+
+    def _check(self) -> None:
+        """Check rows until the end, but not before they can be read at all."""
+        self.rebuild.probed.wait()
+        self.scrubber.run()
+
     def step(self) -> None:
-        """What is done once a second: a sample, a look at PowerDNS, and tidying up."""
+        """What is done once a second, beside looking and checking: a sample, and tidying up."""
         if self._config.api_key:
             self.observer.step()
-        self.applier.look()
+        self.snapshots.resume()
         self._store.clear_dead_readers()
         self._store.release_pages()
 
+    def _metrics_server(self) -> "MetricsServer | None":
+        """Where Prometheus asks. A port that cannot be had costs the metrics, never the node."""
+        # Imported here: the library is 2 MB of memory that most nodes can do without.
+        from replication.agent.metrics import MetricsServer
+
+        address = (self._config.metrics_address, self._config.metrics_port)
+        try:
+            return MetricsServer(address, status=self.status, counters=lambda: self.observer.counters)
+        except OSError as exc:
+            logger.error("no metrics on %s port %d: %s", *address, exc)
+            return None
+
     def status(self) -> Status:
         """How this node is doing, in facts and in words."""
-        position, health = self._store.position(), self.applier.health
-        main, records = self._store.digests()
+        health = self.applier.health
+        position, main, records = self._store.standing()
         uses = self._store.use()
         map_used = max(use.used_bytes / use.map_bytes for use in uses)
+        disk = shutil.disk_usage(self._config.lmdb_path.parent)
         return Status(
             node=self._config.identity.node,
             position=position,
             digest_main=main,
             digest_records=records,
-            schema=self._config.identity.schema,
+            schema=self.identity.identity.schema,
             state=self._state(map_used, has_position=position is not None),
             refusal=health.refusal,
             refused_at=health.refused_at,
             answered=health.answered,
+            unserved=health.unserved,
             clock=time.time(),
             started_at=self._started_at,
             versions={
@@ -125,33 +207,74 @@ class AgentNode:
                 "lmdb": LMDB_VERSION,
             },
             map_used=round(map_used, 4),
-            disk_free_bytes=shutil.disk_usage(self._config.lmdb_path.parent).free,
+            disk_free_bytes=disk.free,
+            disk_bytes=disk.total,
             oldest_reader=max(use.oldest_reader_lag or 0 for use in uses),
             rss_bytes=mapped.resident_bytes(),
             peak_rss_bytes=mapped.peak_resident_bytes(),
             write_lock_ms_max=round(stats.WRITE_LOCK_MS_MAX.value, 2),
             segments_applied=int(stats.SEGMENTS_APPLIED.value),
+            machine=self._machine,
+            certificate_expires_at=self.identity.certificate_expires_at,
+            signing_keys=tuple(key.hex() for key in self.identity.signing_keys),
+            installed_powerdns=self.rebuild.installed_release,
+            wanted_schema=self.rebuild.wanted_schema(self.applier.powerdns_version),
+            installing=self.snapshots.progress,
+            diverged=self.scrubber.diverged,
+            diverged_count=self.scrubber.diverged_count,
+            checked_at=self.scrubber.checked_at,
+            check_share=round(self.scrubber.share, 3),
         )
 
     def _state(self, map_used: float, *, has_position: bool) -> str:
         """The most important thing there is to say."""
         health = self.applier.health
+        if self.rebuild.reason:
+            return f"quarantined, waiting for whole new files; PowerDNS answers as it can: {self.rebuild.reason}"
+        if bootstrapping := self._bootstrapping():
+            return bootstrapping
+        wanted, schema = self.rebuild.wanted_schema(self.applier.powerdns_version), self.identity.identity.schema
+        if wanted not in (0, schema):
+            release = self.rebuild.installed_release or self.applier.powerdns_version
+            return f"PowerDNS {release} needs schema {wanted}, the files have {schema}: rebuild this node"
         if health.refusal:
             return f"stopped applying, still serving: {health.refusal}"
         if health.unserved:
             since = time.strftime("%H:%M:%S UTC", time.gmtime(health.unserved_since))
             return f"PowerDNS does not answer as it should since {since}: {health.unserved}"
+        if diverged := self.scrubber.diverged:
+            _, name, words = diverged[0]
+            others = f" (and {self.scrubber.diverged_count - 1} more)" if len(diverged) > 1 else ""
+            return f"not what the panel wrote: {name or 'the files'}: {words}{others}"
         if map_used > MAP_ALARM:
             return f"the LMDB map is {map_used:.0%} full: raise lmdb-map-size"
         return "in order" if has_position else "new: nothing applied yet"
 
+    def _bootstrapping(self) -> str:
+        """How far a snapshot has come, in words; empty while none is on its way."""
+        if self._store.installing() and self.applier.is_busy:
+            return "bootstrapping: writing the snapshot; zones that were there before are served on"
+        if progress := self.snapshots.progress:
+            return f"bootstrapping: {progress[1]} of {progress[2]} chunks of the snapshot are here"
+        return "a snapshot was begun here and did not end: waiting for another one" if self._store.installing() else ""
 
-def _lock(config: AgentConfig) -> int:
-    """The lock that keeps a second agent from the same node. Raises Busy."""
-    descriptor = os.open(config.state_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+def _take_locks(config: AgentConfig) -> tuple[int, int]:
+    """The locks that keep a second agent from the same directory and from the same LMDB files. Raises Busy."""
+    config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ours = _lock(config.state_dir / LOCK_FILE, config.state_dir)
+    try:
+        return ours, _lock(Path(f"{os.path.realpath(config.lmdb_path)}{LMDB_LOCK_SUFFIX}"), config.lmdb_path)
+    except Busy:
+        os.close(ours)
+        raise
+
+
+def _lock(path: Path, what: Path) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as exc:
         os.close(descriptor)
-        raise Busy(what=f"{config.state_dir} (an agent)") from exc
+        raise Busy(what=f"{what} (an agent)") from exc
     return descriptor

@@ -11,9 +11,10 @@ import json
 import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from replication import stats
@@ -22,6 +23,8 @@ from replication.protocol import Sample, encode_message
 
 INTERVAL_SECONDS = 1.0
 KEPT_SAMPLES = 3600
+# Answers by rcode are summed over this long for the top lists.
+RECENT_SAMPLES = 300
 # Counters further apart than this are not compared: an average over a minute is not a live number.
 LONGEST_INTERVAL = 10.0
 
@@ -151,6 +154,7 @@ class Observer:
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_SAMPLES)
         self._lock = threading.Lock()
         self._answers = True
+        self.counters: Counters | None = None  # PowerDNS's totals as of the last sample; None while it gives none
 
     def step(self) -> bool:
         """Take one sample; False if PowerDNS gave none."""
@@ -160,8 +164,9 @@ class Observer:
             stats.SAMPLES_MISSED.add()
             if self._answers:
                 logger.warning("no statistics: %s", exc)
-            self._before, self._answers = None, False
+            self._before, self._answers, self.counters = None, False, None
             return False
+        self.counters = now
         sample = difference(self._before, now)
         with self._lock:
             if not self._kept or self._kept[-1][0] < sample.at:
@@ -170,6 +175,15 @@ class Observer:
         stats.SAMPLES.add()
         self._answers = True
         return True
+
+    def recent_rcodes(self) -> Counter[str]:
+        """Answers by rcode in the last five minutes."""
+        with self._lock:
+            recent = [encoded for _, encoded in islice(reversed(self._kept), RECENT_SAMPLES)]
+        answers: Counter[str] = Counter()
+        for encoded in recent:
+            answers.update(Sample.from_json(json.loads(encoded)).rcodes)
+        return answers
 
     def samples_after(self, after: int) -> bytes:
         """A JSON array of the samples newer than this unix time, oldest first."""

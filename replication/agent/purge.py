@@ -14,6 +14,8 @@ the next. So an answer from a receiver to a question sent at time t shows that e
 finished, caches included. `Receivers` asks through so many sockets that every receiver gets at least one of
 the questions. The steps after a commit:
 
+0. Tell PowerDNS of zones that are new (`zonecache`), before anything is purged: until then it answers REFUSED, and
+   would put that into its packet cache again.
 1. Purge. New data is visible from here on, but for the two races above.
 2. Wait for all receivers. Every reading of LMDB from before the commit is now over: from here on nobody
    *begins* to put old rows into the query cache. Old rows may lie there, put there since step 1.
@@ -36,12 +38,14 @@ What this does not cover, and why it is bounded:
 import math
 import select
 import socket
+import struct
 import time
 from collections import deque
 from collections.abc import Collection, Iterable
 from itertools import count
 
 from replication import rdtypes, stats
+from replication.agent.zonecache import ZoneCache
 from replication.applying import POSITION_ZONE
 from replication.errors import NotServed
 from replication.position import Position
@@ -58,6 +62,8 @@ MAX_NAMES = 200
 # The chance that some receiver gets none of the questions.
 _MISS = 1e-9
 _MAX_SOCKETS = 512
+# Process, user and group of whoever made a UNIX socket.
+_CREDENTIALS = struct.Struct("iii")
 
 
 def socket_count(receivers: int) -> int:
@@ -92,6 +98,17 @@ class ControlSocket:
                 word = command.split(" ", 1)[0]
                 raise NotServed(question=f"{word} on the control socket", expected="a reply", found=str(exc)) from exc
         return reply.decode("ascii", "replace")
+
+    def listener(self) -> int | None:
+        """The number of the process that listens, 0 where that cannot be seen; None if nobody does."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            try:
+                sock.settimeout(COMMAND_SECONDS)
+                sock.connect(self._path)
+                credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            except OSError:
+                return None
+        return int(_CREDENTIALS.unpack(credentials)[0])
 
 
 class Receivers:
@@ -164,20 +181,23 @@ class Receivers:
 class Purger:
     """Purges one PowerDNS after each commit, as the module's docstring proves to be enough."""
 
-    def __init__(self, control: ControlSocket, receivers: Receivers) -> None:
-        self._control, self._receivers = control, receivers
+    def __init__(self, control: ControlSocket, receivers: Receivers, zone_cache: ZoneCache) -> None:
+        self._control, self._receivers, self._zone_cache = control, receivers, zone_cache
         self._again: deque[str] = deque()
 
-    def settle(self, zones: Collection[str], position: Position | None) -> None:
+    def settle(self, zones: Collection[str], position: Position | None, *, appeared: Collection[str] = ()) -> None:
         """Make every later question be answered from the rows that are committed now.
 
-        `zones` are the names of zones that changed; more than MAX_NAMES stand for all. Raises NotServed; then
-        nothing may be acknowledged. Repeating is harmless.
+        `zones` are the names of zones that changed, `appeared` of those that may be new; more than MAX_NAMES stand for
+        all. Raises NotServed; then nothing may be acknowledged. Repeating is harmless.
         """
+        self._zone_cache.learn(appeared)
         self._settle(purge_command(zones), position)
 
-    def settle_all(self, position: Position | None) -> None:
-        """As `settle`, for every zone there is."""
+    def settle_all(self, position: Position | None, *, appeared: bool = True) -> None:
+        """As `settle`, for every zone there is; any of them may be new unless told otherwise."""
+        if appeared:
+            self._zone_cache.learn_all()
         self._settle("purge", position)
 
     def _settle(self, command: str, position: Position | None) -> None:

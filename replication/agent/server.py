@@ -1,30 +1,48 @@
 """The agent's side of `protocol`: HTTPS for one client, the panel, which has to show its certificate."""
 
 import logging
+import re
 import shutil
 import socket
 import ssl
 import tempfile
 import threading
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from replication.agent.apply import Applier
+from replication.agent.identity import IdentityKeeper
 from replication.agent.observe import Observer
-from replication.errors import DiskFull, ReplicationError
+from replication.agent.scrub import Scrubber
+from replication.agent.snapshots import Snapshots
+from replication.agent.zones import zones_answer
+from replication.errors import BadBytes, DiskFull, NotServed, ReplicationError
 from replication.position import Position
 from replication.protocol import (
+    CERTIFICATE_PATH,
+    CHECK_PATH,
+    KEYS_PATH,
     PANEL_NAME,
+    REPAIRS_PATH,
+    RESTART_PATH,
     SAMPLES_PATH,
     SEGMENTS_PATH,
+    SNAPSHOTS_PATH,
     STATUS_PATH,
+    TOP_PATH,
+    ZONES_PATH,
     Status,
+    Top,
+    decode_message,
     encode_message,
     encode_refusal,
 )
+from replication.snapshot import MAX_MANIFEST, MAX_STORED_CHUNK
+from replication.store import Store
 
 HANDSHAKE_SECONDS = 5.0
 IDLE_SECONDS = 300.0
@@ -34,20 +52,11 @@ IN_MEMORY_BYTES = 1 << 20
 # The disk keeps this much for LMDB when a body is received.
 SPARE_DISK_BYTES = 64 << 20
 
+MAX_SMALL_BODY = 64 << 10
+
 _CHUNK = 1 << 16
 
 logger = logging.getLogger(__name__)
-
-
-def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
-    """TLS 1.3, with our certificate, for clients of our CA."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_cert_chain(certificate, key)
-    context.load_verify_locations(ca)
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.num_tickets = 0
-    return context
 
 
 class AgentServer(ThreadingHTTPServer):
@@ -60,17 +69,24 @@ class AgentServer(ThreadingHTTPServer):
     def __init__(
         self,
         address: tuple[str, int],
-        context: ssl.SSLContext,
+        identity: IdentityKeeper,
         *,
         applier: Applier,
         observer: Observer,
         status: Callable[[], Status],
+        top: Callable[[], Top],
+        scrubber: Scrubber,
+        store: Store,
+        snapshots: Snapshots,
+        end_powerdns: Callable[[], bool],
         spool: Path,
         max_body: int,
     ) -> None:
+        self.scrubber, self.store = scrubber, store
+        self.snapshots, self.end_powerdns = snapshots, end_powerdns
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        self.context, self.applier, self.observer, self.status = context, applier, observer, status
-        self.spool, self.max_body = spool, max_body
+        self.identity, self.applier, self.observer, self.status = identity, applier, observer, status
+        self.top, self.spool, self.max_body = top, spool, max_body
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         super().__init__(address, _Handler)
 
@@ -93,7 +109,7 @@ class AgentServer(ThreadingHTTPServer):
         """In the connection's own thread: shake hands, look at the certificate, serve."""
         try:
             request.settimeout(HANDSHAKE_SECONDS)
-            with self.context.wrap_socket(request, server_side=True) as connection:
+            with self.identity.context.wrap_socket(request, server_side=True) as connection:
                 if (name := _common_name(connection.getpeercert())) != PANEL_NAME:
                     logger.warning("refused a connection of %s: its certificate is for %r", client_address[0], name)
                     return
@@ -131,13 +147,65 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, self.server.observer.samples_after(int(after)))
             else:
                 self._answer(400, _words("after has to be a unix time"))
+        elif target.path.startswith(ZONES_PATH):
+            self._show_zones(target.path, urllib.parse.parse_qs(target.query))
+        elif target.path == TOP_PATH:
+            self._answer_with(lambda: self.server.top().to_json())
         else:
             self._answer(404, _words("no such path"))
 
+    def do_POST(self) -> None:
+        if self.path == CERTIFICATE_PATH:
+            self._answer_with(lambda: {"csr": self.server.identity.request()})
+        elif self.path == CHECK_PATH:
+            self.server.scrubber.check_now()
+            self._answer(200, encode_message({}))
+        elif self.path == RESTART_PATH:
+            self._answer_with(self._restart)
+        elif found := _INSTALL.fullmatch(self.path):
+            self._answer_with(lambda: self.server.snapshots.install(found[1]).to_json())
+        else:
+            self._refuse_unread(404, "no such path")
+
+    def _restart(self) -> Mapping[str, Any]:
+        if not self.server.end_powerdns():
+            raise NotServed(question="quit on the control socket", expected="PowerDNS", found="nobody")
+        return {}
+
+    def _take_snapshot(self, size: int) -> bool:
+        """Answer what belongs to a snapshot; False if this request does not."""
+        if found := _SNAPSHOT_CHUNK.fullmatch(self.path):
+            name, number, limit = found[1], int(found[2]), MAX_STORED_CHUNK
+        elif found := _SNAPSHOT.fullmatch(self.path):
+            name, number, limit = found[1], None, MAX_MANIFEST
+        else:
+            return False
+        if size > limit:
+            self._refuse_unread(413, f"at most {limit} bytes are taken at once")
+            return True
+        body = self.rfile.read(size)
+        if len(body) < size:
+            raise ConnectionResetError("the body ended too early")
+        if number is None:
+            self._answer_with(lambda: {"missing": self.server.snapshots.offer(name, body)})
+        else:
+            self._answer_with(partial(self._take_chunk, name, number, body))
+        return True
+
+    def _take_chunk(self, name: str, number: int, body: bytes) -> Mapping[str, Any]:
+        self.server.snapshots.take_chunk(name, number, body)
+        return {}
+
     def do_PUT(self) -> None:
         size = self.headers.get("Content-Length", "")
-        if self.path != SEGMENTS_PATH or not size.isdecimal():
-            self._refuse_unread(404 if self.path != SEGMENTS_PATH else 411, "not a push")
+        if self.path in _SMALL_PUTS and size.isdecimal() and int(size) <= MAX_SMALL_BODY:
+            body = self.rfile.read(int(size))
+            self._answer_with(lambda: _SMALL_PUTS[self.path](self.server, body) or {})
+            return
+        if size.isdecimal() and self._take_snapshot(int(size)):
+            return
+        if self.path not in _PUSHES or not size.isdecimal():
+            self._refuse_unread(404 if self.path not in _PUSHES else 411, "not a push")
         elif int(size) > self.server.max_body:
             self._refuse_unread(413, f"at most {self.server.max_body} bytes are taken at once")
         else:
@@ -147,7 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             body = self._receive(size)
             try:
-                ack = self.server.applier.apply(body)
+                message = _PUSHES[self.path](self.server, body)
             finally:
                 if not isinstance(body, bytes):
                     body.close()
@@ -161,7 +229,30 @@ class _Handler(BaseHTTPRequestHandler):
             logger.exception("a push ended unexpectedly")
             self._answer(500, encode_message({"error": type(exc).__name__, "message": str(exc), "position": None}))
         else:
-            self._answer(200, encode_message(ack.to_json()))
+            self._answer(200, encode_message(message))
+
+    def _show_zones(self, path: str, query: Mapping[str, Sequence[str]]) -> None:
+        try:
+            message = zones_answer(self.server.store, path, query)
+        except ValueError:
+            self._answer(400, _words("after has to be the id of a zone"))
+        except ReplicationError as exc:
+            self._answer(*encode_refusal(exc, self._position()))
+        else:
+            self._answer(404 if message is None else 200, encode_message(message))
+
+    def _answer_with(self, act: Callable[[], Mapping[str, Any]]) -> None:
+        """Do it and answer with what it gives, or with why it was refused."""
+        try:
+            message = act()
+        except (ReplicationError, OSError) as exc:
+            error = DiskFull(path=str(exc.filename), reason=str(exc)) if isinstance(exc, OSError) else exc
+            self._answer(*encode_refusal(error, self._position()))
+        except Exception as exc:  # a fault of ours, which the panel shall see
+            logger.exception("a request ended unexpectedly")
+            self._answer(500, encode_message({"error": type(exc).__name__, "message": str(exc), "position": None}))
+        else:
+            self._answer(200, encode_message(message))
 
     def _position(self) -> Position | None:
         return self.server.status().position
@@ -215,6 +306,40 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         """The applier logs what matters; a line per request would drown it."""
         logger.debug(format, *args)
+
+
+def _take_certificate(server: AgentServer, body: bytes) -> None:
+    message = decode_message(body)
+    try:
+        certificate, ca = str(message["certificate"]), str(message["ca"])
+    except (KeyError, TypeError) as exc:
+        raise BadBytes(what="certificate", reason="the message has no `certificate` and `ca`") from exc
+    server.identity.install(certificate, ca)
+
+
+def _take_keys(server: AgentServer, body: bytes) -> None:
+    server.identity.take_keys(body)
+
+
+def _repair(server: AgentServer, body: bytes | BinaryIO) -> Mapping[str, Any]:
+    ack, repaired = server.applier.repair(body)
+    server.scrubber.recheck([repaired.mark.zone_id])
+    return ack.to_json() | {"words": repaired.words, "rows": repaired.rows}
+
+
+_SNAPSHOT = re.compile(re.escape(SNAPSHOTS_PATH) + r"/([0-9a-f]{32})")
+_SNAPSHOT_CHUNK = re.compile(_SNAPSHOT.pattern + r"/chunks/([0-9]{1,6})")
+_INSTALL = re.compile(_SNAPSHOT.pattern + r"/install")
+# What is taken from memory or from disk, however large.
+_PUSHES: Mapping[str, Callable[[AgentServer, bytes | BinaryIO], Mapping[str, Any]]] = {
+    SEGMENTS_PATH: lambda server, body: server.applier.apply(body).to_json(),
+    REPAIRS_PATH: _repair,
+}
+# Bodies that are read at once; everything else that is put is a push.
+_SMALL_PUTS: Mapping[str, Callable[[AgentServer, bytes], None]] = {
+    CERTIFICATE_PATH: _take_certificate,
+    KEYS_PATH: _take_keys,
+}
 
 
 def _words(message: str) -> bytes:

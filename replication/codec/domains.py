@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 
+from replication import names
 from replication.codec import archive
 from replication.errors import BadBytes, UnknownSchema
 
@@ -121,6 +122,18 @@ def _native_frame(schema: int) -> tuple[bytes, bytes, bytes]:
     before, _, rest = encode_domain(ZoneObject(name, id), schema).partition(archive.encode_name(name))
     between, _, behind = rest.partition(_U32.pack(id))
     return before, between, behind
+
+
+def native_name(body: bytes, schema: int) -> str | None:
+    """The name in a body that `encode_native` may have written, None if it did not; made for many. Raises BadName."""
+    before, between, behind = _native_frame(schema)
+    start = len(before) + _U64.size
+    if not body.startswith(before) or len(body) < start:
+        return None
+    end = start + _U64.unpack_from(body, len(before))[0]
+    if body[end : end + len(between)] != between or body[end + len(between) + _U32.size :] != behind:
+        return None
+    return names.from_wire(body[start:end])
 
 
 def decode_domain(body: bytes) -> ZoneObject:

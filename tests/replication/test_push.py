@@ -1,4 +1,4 @@
-"""What a node is sent: the decision for every case, and the work over real TLS against an agent's real answers."""
+"""Bringing a node on, over real TLS against an agent's real answers."""
 
 import contextlib
 import io
@@ -13,79 +13,18 @@ from uuid import UUID
 
 import pytest
 
-from replication.errors import Gap, NodeAhead, NodeUnreachable, NotServed, Refused, WrongEpoch
+from replication.errors import Gap, NeedsSnapshot, NodeAhead, NodeUnreachable, NotServed
 from replication.position import Position
 from replication.protocol import Ack, encode_message, encode_refusal
-from replication.push import (
-    BATCH_BYTES,
-    BATCH_SEGMENTS,
-    NodeClient,
-    Nothing,
-    Refuse,
-    SealedSegment,
-    SendSegments,
-    bring_to_head,
-    next_step,
-)
+from replication.push import BATCH_BYTES, BATCH_SEGMENTS, NodeClient, SealedSegment, bring_to_head
+from replication.steps import Way
 from tests.replication.agent.servers import Authority
 
 EPOCH = UUID("e1000000-0000-4000-8000-000000000001")
-OTHER = UUID("e2000000-0000-4000-8000-000000000002")
 
 
 def at(sequence: int) -> Position:
     return Position(EPOCH, sequence)
-
-
-@pytest.mark.parametrize(
-    ("have", "head", "oldest", "after"),
-    [
-        (None, at(5), 1, 0),
-        (at(0), at(5), 1, 0),
-        (at(4), at(5), 1, 4),
-        (at(2), at(5), 3, 2),
-    ],
-)
-def test_a_node_behind_is_sent_what_follows(have: Position | None, head: Position, oldest: int, after: int) -> None:
-    assert next_step(have, head, oldest) == SendSegments(after=after)
-
-
-@pytest.mark.parametrize(("have", "head"), [(None, None), (at(5), at(5)), (None, at(0)), (at(0), at(0))])
-def test_a_node_at_the_head_is_sent_nothing(have: Position | None, head: Position | None) -> None:
-    assert next_step(have, head, 1) == Nothing()
-
-
-@pytest.mark.parametrize(
-    ("have", "head", "oldest", "error"),
-    [
-        (at(6), at(5), 1, NodeAhead),
-        (at(1), None, 1, NodeAhead),
-        (Position(OTHER, 5), at(5), 1, WrongEpoch),
-        (Position(OTHER, 0), at(5), 1, WrongEpoch),
-        (None, at(5), 2, Refused),
-        (at(1), at(5), 3, Refused),
-    ],
-)
-def test_a_node_that_no_segment_can_help_is_refused(
-    have: Position | None, head: Position | None, oldest: int, error: type[Exception]
-) -> None:
-    step = next_step(have, head, oldest)
-    assert isinstance(step, Refuse)
-    assert isinstance(step.error, error)
-
-
-def test_from_every_position_the_steps_end_at_the_head() -> None:
-    # The invariant of interruption: wherever a push was cut off, the next decision continues from there.
-    head = at(9)
-    for start in range(10):
-        have, steps = at(start), 0
-        while isinstance(step := next_step(have, head, 1), SendSegments):
-            have = at(step.after + 1)
-            steps += 1
-        assert (have, steps) == (head, 9 - start)
-
-
-# --- over the wire
 
 
 @dataclass
@@ -160,14 +99,12 @@ def agent(tmp_path: Path) -> Iterator[tuple[Agent, NodeClient]]:
 class Log:
     """A log of segments whose body is their last sequence."""
 
-    def __init__(self, *ranges: tuple[int, int], size: int = 10, oldest: int = 1) -> None:
-        self.ranges, self.size, self._oldest = ranges, size, oldest
+    def __init__(self, *ranges: tuple[int, int], size: int = 10) -> None:
+        self.ranges, self.size = ranges, size
 
-    def head(self) -> Position | None:
-        return at(self.ranges[-1][1]) if self.ranges else None
-
-    def oldest(self) -> int:
-        return self._oldest
+    def way(self, have: Position | None) -> Way:
+        head = at(self.ranges[-1][1]) if self.ranges else None
+        return Way(head, head, oldest=self.ranges[0][0] if self.ranges else 1)
 
     def segments_after(self, sequence: int) -> Iterator[SealedSegment]:
         for first, last in self.ranges:
@@ -203,6 +140,15 @@ def test_many_and_large_segments_travel_in_several_requests(agent: tuple[Agent, 
     server.requests.clear()
     bring_to_head(client, Log((1, 1), (2, 2), size=BATCH_BYTES + 1), None)
     assert [len(body) for _, body in server.requests] == [BATCH_BYTES + 1, BATCH_BYTES + 1]
+
+
+def test_a_node_that_no_segment_can_help_is_not_called(agent: tuple[Agent, NodeClient]) -> None:
+    server, client = agent
+    with pytest.raises(NeedsSnapshot, match="sequence 1"):
+        bring_to_head(client, Log((3, 3), (4, 4)), at(1))
+    with pytest.raises(NodeAhead):
+        bring_to_head(client, Log((3, 3), (4, 4)), at(5))
+    assert server.requests == []
 
 
 def test_a_gap_starts_again_from_the_nodes_own_position(agent: tuple[Agent, NodeClient]) -> None:

@@ -149,8 +149,8 @@ def test_an_unknown_schema_is_refused_although_it_is_signed() -> None:
 def test_an_unknown_version_is_refused_although_it_is_signed() -> None:
     good = sealed()
     header = bytearray(good[:112])
-    header[4] = 3
-    with pytest.raises(BadSegment, match="version 3"):
+    header[4] = 4
+    with pytest.raises(BadSegment, match="version 4"):
         open_segment(signed_anew(bytes(header), good[112:-SIGNATURE_SIZE]), PUBLIC_KEYS)
 
 

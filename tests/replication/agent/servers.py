@@ -233,6 +233,10 @@ class AgentProcess:
         self._process = None
         return status
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def stop(self) -> None:
         if self._process is not None:
             self.signal(signal.SIGKILL)

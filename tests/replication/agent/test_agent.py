@@ -267,8 +267,16 @@ def test_a_bad_configuration_is_one_clear_text_and_no_traceback(tmp_path: Path) 
     assert "Traceback" not in done.stderr
 
 
-def test_a_port_that_is_taken_is_one_sentence(node: RunningNode, directory: Path) -> None:
+def test_a_second_agent_with_a_directory_of_its_own_refuses_the_same_lmdb_files(node: RunningNode) -> None:
     node.files.settings["state_dir"] = "other"
+    node.files.write()
+    done = run_agent("run", "--config", str(node.files.path))
+    assert done.returncode == 1
+    assert "pdns.lmdb (an agent) is in use by another process" in done.stderr
+
+
+def test_a_port_that_is_taken_is_one_sentence(node: RunningNode) -> None:
+    node.files.settings |= {"state_dir": "other", "lmdb_path": "other.lmdb"}
     node.files.write()
     done = run_agent("run", "--config", str(node.files.path))
     assert done.returncode == 1

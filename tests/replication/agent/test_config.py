@@ -47,6 +47,21 @@ def test_a_complete_configuration_is_read(tmp_path: Path) -> None:
     assert "secret" not in repr(config)
 
 
+def test_metrics_and_clients_are_told_only_where_somebody_decided_so(tmp_path: Path) -> None:
+    enrol(tmp_path)
+    config = read_config(write(tmp_path))
+    assert (config.metrics_port, config.metrics_address, config.show_clients) == (0, "127.0.0.1", False)
+    config = read_config(write(tmp_path, metrics_port=9153, metrics_address="192.0.2.53", show_clients=True))
+    assert (config.metrics_port, config.metrics_address, config.show_clients) == (9153, "192.0.2.53", True)
+    with pytest.raises(BadConfig) as bad:
+        read_config(write(tmp_path, metrics_port=-1, metrics_address="everywhere", show_clients="yes"))
+    assert [fault.partition(": ")[2] for fault in bad.value.faults] == [
+        "metrics_port has to be between 1 and 65535",
+        "show_clients has to be true or false",
+        "metrics_address has to be an IP address",
+    ]
+
+
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     path = write(
         tmp_path, dns_address="ns1", dns_port=70000, receiver_threads=0, state_dir="", map_size_mib="64",
@@ -111,3 +126,13 @@ def test_an_identity_needs_whole_keys_and_a_known_schema() -> None:
         parse_identity(fields)
     with pytest.raises(UnknownSchema):
         parse_identity(fields | {"signing_keys": [base64.b64encode(bytes(32)).decode()], "schema": 7})
+
+
+def test_where_pdns_conf_is_and_which_program_runs_may_be_said(tmp_path: Path) -> None:
+    enrol(tmp_path)
+    config = read_config(write(tmp_path))
+    assert (config.pdns_conf, config.pdns_server) == (None, "pdns_server")
+    config = read_config(write(tmp_path, pdns_conf="etc/pdns.conf", pdns_server="/opt/pdns/sbin/pdns_server"))
+    assert (config.pdns_conf, config.pdns_server) == (tmp_path / "etc/pdns.conf", "/opt/pdns/sbin/pdns_server")
+    with pytest.raises(BadConfig, match="pdns_server is empty"):
+        read_config(write(tmp_path, pdns_server=""))

@@ -98,6 +98,27 @@ def test_an_outage_is_a_gap_and_not_a_spike() -> None:
     assert [sample.qps for sample in samples] == [None, 100, None, 100]
 
 
+def test_totals_are_told_while_powerdns_gives_them() -> None:
+    source = Source()
+    observer = Observer(source)
+    assert observer.counters is None
+    observer.step()
+    assert observer.counters is not None
+    assert observer.counters.udp >= START.udp
+    source.down = True
+    observer.step()
+    assert observer.counters is None
+
+
+def test_the_answers_of_the_last_minutes_are_summed_by_rcode() -> None:
+    totals = iter([{"NOERROR": 5}, {"NOERROR": 9, "NXDOMAIN": 1}, {"NOERROR": 10, "NXDOMAIN": 4}])
+    seconds = iter(range(1, 9))
+    observer = Observer(lambda: later(next(seconds), rcodes=next(totals)))
+    for _ in range(3):
+        observer.step()
+    assert observer.recent_rcodes() == {"NOERROR": 5, "NXDOMAIN": 4}
+
+
 def test_an_hour_is_kept_and_given_from_any_moment() -> None:
     observer = Observer(Source())
     for _ in range(KEPT_SAMPLES + 50):

@@ -40,7 +40,7 @@ def test_what_the_agent_relies_on_is_there() -> None:
     assert found["lmdb-shards"] == "1"
     assert found["lmdb-schema-version"] == "4"
     assert found["lmdb-map-size"] == "4096"
-    assert found["zone-cache-refresh-interval"] == "0"
+    assert int(found["zone-cache-refresh-interval"]) > 0
     assert (found["receiver-threads"], found["reuseport"], found["distributor-threads"]) == ("8", "yes", "1")
     assert (found["primary"], found["secondary"]) == ("no", "no")
     assert found["local-address"] == "192.0.2.53, 2001:db8::53"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from replication.agent.purge import MAX_NAMES, ControlSocket, Purger, Receivers, purge_command, socket_count
+from replication.agent.zonecache import ZoneCache
 from replication.applying import POSITION_ZONE
 from replication.errors import NotServed
 from replication.position import Position
@@ -16,6 +17,7 @@ from replication.segment import open_segment
 from replication.store import Store
 from replication.verify import ask
 from tests.replication.agent.conftest import RunningNode
+from tests.replication.agent.servers import API_KEY
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone
 
 # --- a model of PowerDNS: two receiver threads, two caches, and an agent; every interleaving of their steps
@@ -135,6 +137,14 @@ def test_without_powerdns_the_control_socket_says_so(tmp_path: Path) -> None:
         ControlSocket(str(tmp_path / "none")).send("version")
 
 
+def test_who_listens_on_the_control_socket_can_be_told(node: RunningNode, tmp_path: Path) -> None:
+    assert ControlSocket(str(tmp_path / "nobody")).listener() is None
+    control = ControlSocket(str(node.pdns.control_socket))
+    assert control.listener() == node.pdns.pid
+    node.pdns.kill()
+    assert control.listener() is None
+
+
 def test_a_powerdns_that_keeps_silent_is_given_up(directory: Path) -> None:
     path = str(directory / "s")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -149,7 +159,8 @@ def test_a_powerdns_that_keeps_silent_is_given_up(directory: Path) -> None:
 
 def purger_of(node: RunningNode) -> tuple[Purger, Receivers]:
     receivers = Receivers("127.0.0.1", node.pdns.port, node.pdns.cores)
-    return Purger(ControlSocket(str(node.pdns.control_socket)), receivers), receivers
+    control = ControlSocket(str(node.pdns.control_socket))
+    return Purger(control, receivers, ZoneCache(control, node.pdns.api_port, API_KEY)), receivers
 
 
 def test_powerdns_understands_every_name_we_send(node: RunningNode, panel: Panel) -> None:

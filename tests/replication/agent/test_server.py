@@ -144,7 +144,7 @@ def test_a_large_push_waits_on_disk_and_not_in_memory(node: RunningNode, panel: 
     assert ack.digest_records == panel.store.digests()[1]
     assert node.client.status().peak_rss_bytes < 64 << 20
     state = node.files.directory / "state"
-    assert [path.name for path in state.iterdir()] == ["agent.lock"]
+    assert sorted(path.name for path in state.iterdir()) == ["agent.lock", "machine", "running"]
 
 
 def test_samples_are_given_from_a_moment_on(node: RunningNode) -> None:

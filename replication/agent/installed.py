@@ -1,0 +1,56 @@
+"""Which PowerDNS is installed here, and which schema it needs: known before it starts, also when it refuses to."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+_RELEASE = re.compile(r"PowerDNS Authoritative Server (\d+\.\d+\S*)")
+_SECONDS = 5.0
+# Where Debian and others put it; an agent's PATH need not have them.
+_ALSO_IN = ("/usr/sbin", "/usr/local/sbin")
+# The schema of the releases from this one on.
+_SCHEMAS = (((4, 7), 4), ((4, 8), 5), ((5, 0), 6), ((6, 0), 0))
+
+
+def schema_of_release(release: str) -> int:
+    """The LMDB schema that a release such as "4.9.17" writes; 0 for one that nobody here knows."""
+    found = re.match(r"(\d+)\.(\d+)", release)
+    number = (int(found[1]), int(found[2])) if found else (0, 0)
+    return next((schema for first, schema in reversed(_SCHEMAS) if number >= first), 0)
+
+
+class InstalledPowerdns:
+    """The program on disk. It is asked again only when its file has changed."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self._seen: tuple[str, int, int] | None = None
+        self._release = ""
+
+    @property
+    def release(self) -> str:
+        """The release of the program, such as "4.9.17"; empty where there is none or it does not say."""
+        path = shutil.which(self._program, path=os.pathsep.join((os.environ.get("PATH", ""), *_ALSO_IN)))
+        seen = None if path is None else _seen(Path(path))
+        if seen != self._seen:
+            self._seen, self._release = seen, "" if path is None else _ask(path)
+        return self._release
+
+
+def _seen(path: Path) -> tuple[str, int, int] | None:
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
+    return str(path), facts.st_ino, facts.st_mtime_ns
+
+
+def _ask(path: str) -> str:
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = _RELEASE.search((done.stdout + done.stderr).decode("utf-8", "replace"))
+    return found[1] if found else ""

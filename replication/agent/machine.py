@@ -1,0 +1,52 @@
+"""What names this machine, so that the panel notices when the same identity shows up on another one.
+
+An identity is a few files, and files get copied: with a disk image, a container's volume, a restored backup. So
+what the panel is told hashes three things that do not all travel together:
+
+    /etc/machine-id     of the operating system; new on every installation, often copied with an image
+    product_uuid        of the (virtual) hardware; most hypervisors give a clone another one; readable by root only
+    state_dir/machine   a random id, and the inode of the file that holds it: a copy of the file has another inode,
+                        notices that it is one, and takes an id of its own
+
+A block-level clone whose hypervisor keeps product_uuid has all three. The panel tells those two apart by when they
+were started: the former one answers again after the newer one did, which no restart ever does.
+"""
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+ID_FILE = "machine"
+_MACHINE_ID = Path("/etc/machine-id")
+_PRODUCT_UUID = Path("/sys/class/dmi/id/product_uuid")
+
+
+def machine_id(state_dir: Path, *, machine: Path = _MACHINE_ID, product: Path = _PRODUCT_UUID) -> str:
+    """The hex SHA-256 that names this machine and this agent's directory on it."""
+    parts = (_text(machine), _text(product), _own_id(state_dir))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _own_id(state_dir: Path) -> str:
+    """The random id kept in the directory; a new one when there is none, or when the file is a copy."""
+    path = state_dir / ID_FILE
+    own, _, inode = _text(path).partition(" ")
+    if own and inode == str(path.stat().st_ino):
+        return own
+    own = secrets.token_hex(16)
+    partial = path.with_name(path.name + ".part")
+    partial.unlink(missing_ok=True)  # a file that is overwritten would keep its inode
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(f"{own} {os.fstat(file.fileno()).st_ino}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    return own
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

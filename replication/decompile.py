@@ -1,0 +1,31 @@
+"""Rows of the records table → RRsets of a zone: the way back from `compile`, as far as rows tell.
+
+Comments and disabled records never travel, so they are not among what comes
+back. Rows of empty non-terminals are what compiling adds, and are left out.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from replication import rdata
+from replication.codec import keys, values
+from replication.rrset import RRset
+
+# NSEC3's helper rows have this type, as empty non-terminals have `values.ENT`; neither is anybody's record.
+_ADDED_BY_COMPILING = frozenset({values.ENT, 50})
+
+
+def rrsets_of_rows(zone: str, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[RRset]:
+    """The RRsets behind these rows (record key, body), in the order of their keys. Raises BadBytes or BadRdata.
+
+    Names that PowerDNS's own tools compressed are taken in full.
+    """
+    for key, body in rows:
+        _, relative, type = keys.decode_record_key(key)
+        if type in _ADDED_BY_COMPILING:
+            continue
+        name = keys.name_from_relative_key(relative, zone)
+        stored = values.decode_records(body)
+        served = (record.content for record in stored if not record.disabled)
+        wires = sorted({values.decompress(type, content, name, zone) for content in served})
+        if wires:
+            yield RRset(name, type, stored[0].ttl, tuple(rdata.from_wire(type, wire) for wire in wires))

@@ -1,0 +1,94 @@
+"""What a node is sent next: segments, a snapshot, or nothing. Pure."""
+
+from dataclasses import dataclass
+
+from replication.errors import NodeAhead, ReplicationError, WrongEpoch
+from replication.position import Position
+
+# To a node that has nothing, a snapshot is the shorter way beyond so many bytes, or so many segments.
+NEW_NODE_BYTES = 1 << 20
+NEW_NODE_SEGMENTS = 1_000
+# To one that has most of it already, it has to be much shorter: the node compares every row that it has.
+BEHIND_FACTOR = 4
+BEHIND_BYTES = 64 << 20
+BEHIND_SEGMENTS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What the panel has for a node at some place.
+
+    `head` is the newest position of all, None while nothing was ever encoded; `target` is how far this node may
+    go, None for nowhere yet. From the sequence `oldest` on, segments lead to the target without a break; so many
+    of them, with so many bytes, lie before the node. The newest snapshot that segments lead on from is at
+    `snapshot`, None where there is none.
+    """
+
+    head: Position | None
+    target: Position | None = None
+    oldest: int = 1
+    segments: int = 0
+    segment_bytes: int = 0
+    snapshot: int | None = None
+    snapshot_bytes: int = 0
+    knows_epoch: bool = True  # the node's own epoch is one of this panel's, present or past
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The node is where it may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendSegments:
+    """The node lacks what comes after this sequence, and the log holds it."""
+
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class SendSnapshot:
+    """Only a snapshot brings the node on, or brings it on much sooner; why, as a clause for people."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Nothing that the panel has can help this node; the error says why."""
+
+    error: ReplicationError
+
+
+Step = Nothing | SendSegments | SendSnapshot | Refuse
+
+
+def next_step(have: Position | None, way: Way) -> Step:
+    """What a node at `have` needs. A node without a position has everything before sequence 1."""
+    if way.head is None:
+        return Nothing() if have is None else Refuse(NodeAhead(node=have, head=Position(have.epoch, 0)))
+    if have is not None and have.epoch != way.head.epoch and not way.knows_epoch:
+        return Refuse(WrongEpoch(ours=way.head.epoch, theirs=have.epoch))
+    is_ours = have is not None and have.epoch == way.head.epoch
+    sequence = have.sequence if have is not None and is_ours else 0
+    if sequence > way.head.sequence:
+        return Refuse(NodeAhead(node=Position(way.head.epoch, sequence), head=way.head))
+    if way.target is None:
+        return Nothing()
+    if have is not None and not is_ours:
+        return SendSnapshot("what it has is of an earlier epoch of the log")
+    if sequence >= way.target.sequence:
+        return Nothing()
+    if sequence < way.oldest - 1:
+        return SendSnapshot(f"no segments lead on from sequence {sequence}")
+    if _is_sooner_by_snapshot(have, way):
+        return SendSnapshot(f"that is sooner there than {way.segments} segments from sequence {sequence} on")
+    return SendSegments(after=sequence)
+
+
+def _is_sooner_by_snapshot(have: Position | None, way: Way) -> bool:
+    if way.snapshot is None or way.snapshot <= (have.sequence if have else 0):
+        return False
+    if have is None:
+        return way.segment_bytes > max(way.snapshot_bytes, NEW_NODE_BYTES) or way.segments > NEW_NODE_SEGMENTS
+    return way.segment_bytes > BEHIND_FACTOR * way.snapshot_bytes + BEHIND_BYTES or way.segments > BEHIND_SEGMENTS
