@@ -3,7 +3,9 @@
 A step, for each PowerDNS schema in use:
 
 1. Take the publisher's lock, or leave: one writer at a time.
-2. Catch the panel's own LMDB up from segments that a crash left unapplied.
+2. Catch the panel's own LMDB up from segments that a crash left unapplied;
+   where they do not lead there, make it anew from PostgreSQL. A new epoch,
+   and a schema that comes late, begins with a snapshot of everything.
 3. Read the next range of the log in one snapshot; compile what it changes,
    or take what an import has prepared.
 4. Seal the segment: the digests that the files will have are known before
@@ -20,45 +22,38 @@ A step, for each PowerDNS schema in use:
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 import psycopg
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.conf import settings
 from django.db import DatabaseError
 
 from dnspanel.publish import log, operations, referrers
+from dnspanel.publish.catch_up import catch_up, is_cured_by_rebuild
 from dnspanel.publish.errors import SegmentsAhead, StoreAhead, ZoneNotEncoded
-from dnspanel.publish.objects import object_name, open_object, put_object
+from dnspanel.publish.objects import object_name, put_object
 from dnspanel.publish.prepared import drop_prepared, prepared_puts
 from dnspanel.publish.publisher import Publisher, this_publisher
+from dnspanel.publish.rebuild import make_anew
+from dnspanel.publish.schemas import read_schemas
+from dnspanel.publish.sealing import Batch, seal_batch
 from dnspanel.publish.session import Connection, snapshot
 from dnspanel.publish.signals import segment_sealed
-from dnspanel.publish.signing import all_public_keys
 from dnspanel.publish.stall import clear_stall, record_stall
-from replication.errors import Diverged, ReplicationError, WrongEpoch
+from dnspanel.zones.hold import hold
+from replication.errors import ReplicationError
 from replication.position import Position
-from replication.segment import Op, PackedPuts, ZoneMark, digest_bytes, open_segment, seal
+from replication.segment import Op, PackedPuts, ZoneMark, digest_bytes, open_segment
 from replication.store import Store
 
+# For a schema that comes later, a log of more publications than this begins with a snapshot of everything.
+LONGEST_FROM_BEGINNING = 256
+
 _INSERT_SEGMENT = """
-    INSERT INTO publish_segment (epoch, schema, first, last, object_name, size, digest, sealed_at)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"""
+    INSERT INTO publish_segment (epoch, schema, first, last, object_name, size, digest, sealed_at, mergeable)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"""
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A range of the log, compiled for one schema, and the digests that both files will have after it."""
-
-    head: log.Head
-    range: log.Range
-    marks: list[ZoneMark]
-    ops: list[Op]
-    digests: tuple[bytes, bytes]
-    puts: PackedPuts | None = None  # the rows of new zones, when they were prepared; then `ops` has no records
 
 
 def encode_step(*, now: datetime) -> Position | None:
@@ -73,11 +68,12 @@ def encode_step(*, now: datetime) -> Position | None:
     with publisher.session.publishing() as conn:
         if conn is None:
             return None
-        for schema in settings.SCHEMAS:
+        schemas = read_schemas(conn)
+        for schema in schemas:
             if position := _encode_schema(publisher, conn, schema, now):
                 reached.append(position)
         if reached:
-            drop_prepared(conn, schemas=settings.SCHEMAS, epoch=reached[0].epoch)
+            drop_prepared(conn, schemas=schemas, epoch=reached[0].epoch)
     return max(reached, key=lambda position: position.sequence, default=None)
 
 
@@ -87,18 +83,21 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
     try:
         with snapshot(conn):
             head = log.read_head(conn)
-            if head is None:
+            if head is None or head.held:
                 return None
             encoded = log.read_encoded(conn, schema, head.position.epoch)
-            store = publisher.store(schema, head.cluster)
-            catch_up(store, conn, head.position, encoded)
-            batch = _next_batch(conn, store, head, encoded)
+            store = _caught_up(publisher, conn, head.position, encoded, schema, head.cluster)
+            batch = _next_batch(conn, store, head, encoded) if store else None
         if encoded.stalled:
             clear_stall(schema=schema)
+        if store is None:
+            return make_anew(publisher, conn, head, encoded, schema, now)
         return _publish_batch(publisher, conn, store, batch, now) if batch else None
     except (psycopg.Error, DatabaseError):
         raise
     except Exception as exc:
+        if isinstance(exc, SegmentsAhead | StoreAhead):
+            hold(reason=exc.reason, now=now)
         record_stall(
             schema=schema,
             sequence=encoded.sequence + 1 if encoded else 0,
@@ -109,6 +108,23 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
         if not isinstance(exc, ReplicationError | OSError):
             raise  # a bug: let the log have its traceback too
         return None
+
+
+def _caught_up(
+    publisher: Publisher, conn: Connection, head: Position, encoded: log.Encoded, schema: int, cluster: UUID
+) -> Store | None:
+    """Return the panel's LMDB at the end of the schema's log; None where it has to be made anew. Needs a snapshot."""
+    if encoded.digests is None and (encoded.is_new_epoch or head.sequence > LONGEST_FROM_BEGINNING):
+        return None
+    try:
+        store = publisher.store(schema, cluster)
+        catch_up(store, conn, head, encoded)
+    except ReplicationError as exc:
+        if encoded.digests is None or not is_cured_by_rebuild(exc):
+            raise
+        logger.warning("the panel's LMDB is made anew from PostgreSQL schema=%s: %s", schema, exc)
+        return None
+    return store
 
 
 def _next_batch(conn: Connection, store: Store, head: log.Head, encoded: log.Encoded) -> Batch | None:
@@ -186,24 +202,6 @@ def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: 
     return Position(batch.head.position.epoch, batch.range.last)
 
 
-def seal_batch(batch: Batch, schema: int, key: Ed25519PrivateKey) -> bytes:
-    """Return the signed segment. Its time is that of its last publication, so the same batch gives the same bytes."""
-    return seal(
-        schema=schema,
-        cluster=batch.head.cluster,
-        epoch=batch.head.position.epoch,
-        first=batch.range.first,
-        last=batch.range.last,
-        time_ns=int(batch.range.at.timestamp() * 1_000_000) * 1000,
-        digest_main=batch.digests[0],
-        digest_records=batch.digests[1],
-        marks=batch.marks,
-        ops=batch.ops,
-        key=key,
-        puts=batch.puts,
-    )
-
-
 def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, now: datetime) -> None:
     """Store the object, then commit the row that makes it count; unique constraints let only one publisher do it."""
     epoch, range = batch.head.position.epoch, batch.range
@@ -211,30 +209,5 @@ def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, no
     put_object(name, sealed)
     conn.execute(
         _INSERT_SEGMENT,
-        (epoch, schema, range.first, range.last, name, len(sealed), b"".join(batch.digests), now),
+        (epoch, schema, range.first, range.last, name, len(sealed), b"".join(batch.digests), now, batch.is_mergeable),
     )
-
-
-def catch_up(store: Store, conn: Connection, head: Position, encoded: log.Encoded) -> None:
-    """Make the store equal to the last segment that has a row, and see that it is.
-
-    Raises SegmentsAhead, StoreAhead, WrongEpoch or Diverged when the three do
-    not belong together; only a person can say which one is right.
-    """
-    if encoded.sequence > head.sequence:
-        raise SegmentsAhead(segments=encoded.sequence, head=head.sequence)
-    position = store.position()
-    if position is not None and position.epoch != head.epoch:
-        raise WrongEpoch(ours=position.epoch, theirs=head.epoch)
-    have = position.sequence if position else 0
-    if have > encoded.sequence:
-        raise StoreAhead(store=have, segments=encoded.sequence)
-    if have == encoded.sequence:
-        return
-    schema, keys = store.schema.number, all_public_keys()
-    for name in log.segment_objects(conn, schema, head.epoch, after=have):
-        with open_object(name) as file:
-            store.apply(open_segment(file, keys))
-    logger.info("caught up schema=%s from=%s to=%s", schema, have, encoded.sequence)
-    if encoded.digests and (found := store.digests()) != encoded.digests:
-        raise Diverged(expected=b"".join(encoded.digests), found=b"".join(found), what="the panel's LMDB")

@@ -1,12 +1,24 @@
 """What may stop the publisher, besides the errors of `replication`; each is shown to a person.
 
+Transient (replication)
+└── StorageUnreachable    the storage of segments does not answer, or takes nothing more
 Permanent (replication)
 ├── ZoneNotEncoded        a zone's content cannot be compiled
 ├── SegmentsAhead         segments exist that the log does not know
-└── StoreAhead            the panel's LMDB holds more than its segments
+├── StoreAhead            the panel's LMDB holds more than its segments
+└── BadSegment (replication)
+    └── DamagedObject     a stored object is missing, or is not what was stored
 """
 
-from replication.errors import Permanent
+from replication.errors import BadSegment, Permanent, Transient
+
+
+class StorageUnreachable(Transient):
+    """The storage named `segments` did not do what it was asked; what was to be published waits."""
+
+    def __init__(self, *, object_name: str, reason: str) -> None:
+        super().__init__(f"the storage of segments does not answer as it should for {object_name}: {reason}")
+        self.object_name, self.reason = object_name, reason
 
 
 class ZoneNotEncoded(Permanent):
@@ -24,6 +36,11 @@ class SegmentsAhead(Permanent):
         super().__init__(f"segments reach sequence {segments}, the log only {head}: is this a restored database?")
         self.segments, self.head = segments, head
 
+    @property
+    def reason(self) -> str:
+        """A sentence for a hold."""
+        return f"segments were sealed up to sequence {self.segments}, and this database knows only {self.head}."
+
 
 class StoreAhead(Permanent):
     """The panel's LMDB belongs to a later state of the database than this one."""
@@ -33,3 +50,31 @@ class StoreAhead(Permanent):
             f"the panel's LMDB is at sequence {store}, segments reach only {segments}: run manage.py rebuild_lmdb"
         )
         self.store, self.segments = store, segments
+
+    @property
+    def reason(self) -> str:
+        """A sentence for a hold."""
+        return f"the panel's own LMDB is at sequence {self.store}, and this database knows only {self.segments}."
+
+
+class DamagedObject(BadSegment):
+    """What the storage of segments holds under this name, if anything, is not what was stored."""
+
+    def __init__(self, *, object_name: str, reason: str) -> None:
+        super().__init__(reason=reason)
+        self.object_name = object_name
+
+
+class KeyRefused(Exception):
+    """An act on the signing keys that cannot be done now; the message is for the person who asked."""
+
+
+class RotationUnderWay(KeyRefused):
+    """There is a new key already that is not in use yet."""
+
+    def __init__(self) -> None:
+        super().__init__("A new key is on its way to the nodes already; it has to come into use first.")
+
+
+class KeyStillNeeded(KeyRefused):
+    """Nodes would be given what no key they accept has signed."""

@@ -38,19 +38,34 @@ Changes = dict[tuple[str, int], RRset | None]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest position of the log."""
+    """The newest position of the log, and whether a hold stands: then nothing is encoded."""
 
     cluster: UUID
     position: Position
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Up to where segments of a schema exist, the digests (main, records) after the last, and whether it stalls."""
+    """Up to where a schema's log leads, the digests (main, records) there, and whether it stalls.
+
+    It begins with the first segment of all, or with a snapshot: of a new epoch, or of a schema that came later.
+    """
 
     sequence: int
     digests: tuple[bytes, bytes] | None
     stalled: bool
+    is_new_epoch: bool = False  # a person began it, and there is nothing of it yet
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSegment:
+    """A segment's row, as far as the publisher needs it."""
+
+    first: int
+    last: int
+    object_name: str
+    damaged: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +102,23 @@ class ZoneStep:
         return self.serial is None and not self.served_before
 
 
-_HEAD = "SELECT cluster, epoch, sequence FROM zones_loghead"
+_HEAD = "SELECT cluster, epoch, sequence, held_reason <> '' FROM zones_loghead"
 
 _ENCODED = """
-    SELECT last, digest FROM publish_segment
-    WHERE schema = %s AND epoch = %s ORDER BY last DESC LIMIT 1"""
+    (SELECT last, digest FROM publish_segment
+        WHERE schema = %(schema)s AND epoch = %(epoch)s ORDER BY last DESC LIMIT 1)
+    UNION ALL
+    (SELECT sequence, digest FROM publish_snapshot
+        WHERE schema = %(schema)s AND epoch = %(epoch)s ORDER BY sequence DESC LIMIT 1)
+    ORDER BY 1 DESC LIMIT 1"""
 
 _STALLED = "SELECT EXISTS (SELECT FROM publish_stall WHERE schema = %s)"
 
-_OBJECTS = """
-    SELECT object_name FROM publish_segment
+_STORED = """
+    SELECT first, last, object_name, damaged FROM publish_segment
     WHERE schema = %s AND epoch = %s AND last > %s ORDER BY last"""
+
+_BEGUN = "SELECT EXISTS (SELECT FROM zones_epoch WHERE epoch = %s)"
 
 _OTHER_EPOCH = "SELECT epoch FROM publish_segment WHERE schema = %s AND epoch <> %s LIMIT 1"
 
@@ -142,23 +163,25 @@ _RRSETS = """
 def read_head(conn: Connection) -> Head | None:
     """Return the head, or None while there is no log yet."""
     row = conn.execute(_HEAD).fetchone()
-    return Head(row[0], Position(row[1], row[2])) if row else None
+    return Head(row[0], Position(row[1], row[2]), row[3]) if row else None
 
 
 def read_encoded(conn: Connection, schema: int, epoch: UUID) -> Encoded:
-    """Return up to where segments exist. Raises WrongEpoch when they exist for another epoch only."""
+    """Return up to where the schema's log leads. Raises WrongEpoch when it does so in an epoch nobody began only."""
     stalled = bool((conn.execute(_STALLED, (schema,)).fetchone() or (False,))[0])
-    row = conn.execute(_ENCODED, (schema, epoch)).fetchone()
+    row = conn.execute(_ENCODED, {"schema": schema, "epoch": epoch}).fetchone()
     if row is not None:
         return Encoded(row[0], (bytes(row[1][:16]), bytes(row[1][16:])), stalled)
+    if (conn.execute(_BEGUN, (epoch,)).fetchone() or (False,))[0]:
+        return Encoded(0, None, stalled, is_new_epoch=True)
     if other := conn.execute(_OTHER_EPOCH, (schema, epoch)).fetchone():
         raise WrongEpoch(ours=other[0], theirs=epoch)
     return Encoded(0, None, stalled)
 
 
-def segment_objects(conn: Connection, schema: int, epoch: UUID, *, after: int) -> list[str]:
-    """Return the names of the objects that lead on from a sequence, in order."""
-    return [row[0] for row in conn.execute(_OBJECTS, (schema, epoch, after))]
+def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -> list[StoredSegment]:
+    """Return the segments that reach beyond a sequence, in order."""
+    return [StoredSegment(*row) for row in conn.execute(_STORED, (schema, epoch, after))]
 
 
 def next_range(conn: Connection, *, after: int, head: int) -> Range | None:

@@ -9,6 +9,8 @@ class SigningKey(models.Model):
     public = models.BinaryField(unique=True)  # 32 bytes
     private_encrypted = models.BinaryField()
     created_at = models.DateTimeField()
+    # Since when segments are sealed with it; a new key is first given to every node.
+    in_use_at = models.DateTimeField(null=True)
     retired_at = models.DateTimeField(null=True)
 
 
@@ -23,6 +25,8 @@ class Segment(models.Model):
     size = models.BigIntegerField()
     digest = models.BinaryField()  # main file (16 bytes) then shard (16 bytes), after the segment
     sealed_at = models.DateTimeField()
+    # It holds changed records of served zones and nothing else, so it may become part of a larger one.
+    mergeable = models.BooleanField(default=False, db_default=False)
     # Its object was found missing or altered: nothing can be brought past it by segments any more.
     damaged = models.BooleanField(default=False, db_default=False)
 
@@ -76,6 +80,13 @@ class Snapshot(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["schema", "epoch", "sequence"], name="snapshot_position_unique"),
         ]
+
+
+class UsedSchema(models.Model):
+    """A PowerDNS schema that nodes have, besides those of the settings: the publisher writes segments for it."""
+
+    schema = models.SmallIntegerField(primary_key=True)
+    since = models.DateTimeField()
 
 
 class Garbage(models.Model):

@@ -1,22 +1,40 @@
-"""Segments at rest, and what is prepared for them: immutable objects in the storage named `segments`.
+"""Segments and snapshots at rest, and what is prepared for them: immutable objects in the storage named `segments`.
 
 An object's name holds a hash of its bytes, so writing it again is harmless,
 and two writers that disagree write two objects; the row in PostgreSQL says
 which one counts. An object without a row is left over from a crash.
+
+The storage is a directory (`DurableDirectory`) or a bucket (`bucket.Bucket`).
+Both raise OSError when they cannot do what they are asked.
 """
 
 import hashlib
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
 from uuid import UUID
 
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage, storages
 
-from replication.errors import BadSegment
+from dnspanel.publish.errors import DamagedObject, StorageUnreachable
+
+_HASH_DIGITS = 16
+_PIECE = 1 << 20
+
+
+class ObjectStorage(Protocol):
+    """What this module needs of a storage."""
+
+    def put(self, name: str, content: bytes) -> None: ...
+    def open(self, name: str, mode: str = "rb") -> BinaryIO: ...
+    def delete(self, name: str) -> None: ...
+    def listdir(self, path: str) -> tuple[list[str], list[str]]: ...
+    def get_modified_time(self, name: str) -> datetime: ...
 
 
 class DurableDirectory(FileSystemStorage):
@@ -25,6 +43,14 @@ class DurableDirectory(FileSystemStorage):
     Django's own storage writes in place and never syncs: after a power loss a
     row could name a segment that is empty.
     """
+
+    def put(self, name: str, content: bytes) -> None:
+        """Store the object; when it is there already, only look that it is whole. Raises DamagedObject."""
+        if not self.exists(name):
+            self.save(name, ContentFile(content))
+        if self.size(name) != len(content):
+            words = f"the stored object {name} is damaged; remove it, and it is written again"
+            raise DamagedObject(object_name=name, reason=words)
 
     def _save(self, name: str, content: "File[bytes]") -> str:
         path = Path(self.path(name))
@@ -51,29 +77,81 @@ class DurableDirectory(FileSystemStorage):
 
 def object_name(*, schema: int, epoch: UUID, first: int, last: int, content: bytes) -> str:
     """Return the name of a segment's object; names sort by sequence."""
-    return f"{schema}/{epoch}/{first:016d}-{last:016d}-{hashlib.sha256(content).hexdigest()[:16]}"
+    return f"{schema}/{epoch}/{first:016d}-{last:016d}-{hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]}"
 
 
 def put_object(name: str, content: bytes) -> None:
-    """Store the object durably; when it is there already, only look that it is whole. Raises BadSegment."""
-    storage = storages["segments"]
-    if not storage.exists(name):
-        storage.save(name, ContentFile(content))
-    if storage.size(name) != len(content):
-        raise BadSegment(reason=f"the stored object {name} is damaged; remove it, and it is written again")
+    """The object is stored durably. Raises DamagedObject and StorageUnreachable."""
+    with _errors_of_storage(name):
+        _storage().put(name, content)
 
 
 def open_object(name: str) -> BinaryIO:
-    """Open a stored segment for reading. Raises BadSegment when it is missing."""
+    """Open a stored object for reading. Raises DamagedObject when it is missing, and StorageUnreachable."""
+    with _errors_of_storage(name):
+        return _storage().open(name, "rb")
+
+
+def open_segment_object(name: str) -> BinaryIO:
+    """Open a segment's object, once its bytes were seen to be those that its name tells.
+
+    Raises DamagedObject and StorageUnreachable.
+    """
+    file = open_object(name)
     try:
-        return cast(BinaryIO, storages["segments"].open(name, "rb"))
-    except FileNotFoundError as exc:
-        raise BadSegment(reason=f"the object {name} is missing from the storage of segments") from exc
+        with _errors_of_storage(name):
+            digest = hashlib.sha256()
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+            file.seek(0)
+        if not name.endswith("-" + digest.hexdigest()[:_HASH_DIGITS]):
+            raise DamagedObject(object_name=name, reason=f"the object {name} is not what was stored under this name")
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def read_object(name: str) -> bytes:
+    """Return a small object's bytes. Raises DamagedObject when it is missing, and StorageUnreachable."""
+    with open_object(name) as file, _errors_of_storage(name):
+        return file.read()
 
 
 def delete_object(name: str) -> None:
-    """Remove an object that nothing names any more. Idempotent."""
-    storages["segments"].delete(name)
+    """Remove an object that nothing names any more. Idempotent. Raises StorageUnreachable."""
+    with _errors_of_storage(name):
+        _storage().delete(name)
+
+
+def objects_below(directory: str, *, before: datetime) -> Iterator[str]:
+    """Yield the names of the objects right below a directory that were stored before that time.
+
+    Raises StorageUnreachable.
+    """
+    with _errors_of_storage(directory):
+        try:
+            _, names = _storage().listdir(directory)
+        except FileNotFoundError:
+            return
+    for name in (f"{directory}/{name}" for name in sorted(names)):
+        with _errors_of_storage(name), suppress(FileNotFoundError):
+            if _storage().get_modified_time(name) < before:
+                yield name
+
+
+def _storage() -> ObjectStorage:
+    return cast(ObjectStorage, storages["segments"])
+
+
+@contextmanager
+def _errors_of_storage(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as exc:
+        raise DamagedObject(object_name=name, reason=f"the object {name} is missing from the storage") from exc
+    except OSError as exc:
+        raise StorageUnreachable(object_name=name, reason=str(exc)) from exc
 
 
 def _sync_directory(path: Path) -> None:

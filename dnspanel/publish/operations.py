@@ -54,7 +54,7 @@ def changed_zone_operations(step: ZoneStep, rows: Rows, changes: Changes) -> Ite
 
 def new_zone_operations(step: ZoneStep, rrsets: Iterable[RRset]) -> Iterator[Op]:
     """Yield what writes all records of a zone that has none yet."""
-    for relative, type, body in _compiled(step, rrsets):
+    for relative, type, body in compiled_rows(step, rrsets):
         yield _record_operation(step.zone_id, relative, type, body)
 
 
@@ -65,14 +65,15 @@ def restored_zone_operations(step: ZoneStep, rows: Rows, rrsets: Iterable[RRset]
     written, so its names never vanish in between.
     """
     old = dict(_rows_of(rows))
-    for relative, type, body in _compiled(step, rrsets):
+    for relative, type, body in compiled_rows(step, rrsets):
         if old.pop((relative, type), None) != body:
             yield _record_operation(step.zone_id, relative, type, body)
     for relative, type in old:
         yield _record_operation(step.zone_id, relative, type, None)
 
 
-def _compiled(step: ZoneStep, rrsets: Iterable[RRset]) -> list[Row]:
+def compiled_rows(step: ZoneStep, rrsets: Iterable[RRset]) -> list[Row]:
+    """Return all rows of a zone, by key. Raises ZoneNotEncoded."""
     try:
         return compile_zone(step.name, rrsets)
     except ReplicationError as exc:

@@ -5,7 +5,7 @@ edit finds everything open: a connection, the LMDB files and the signing key.
 """
 
 import os
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -18,6 +18,8 @@ from replication.store import Store
 
 # Address space, not disk: what PowerDNS reserves by default too.
 MAP_SIZE = 16_000 << 20
+# A process seals with the key before for so long after a new one came into use; nodes accept both.
+KEY_KEPT = timedelta(seconds=20)
 
 
 class Publisher:
@@ -31,6 +33,7 @@ class Publisher:
         self._stores: dict[int, Store] = {}
         self._inodes: dict[int, int | None] = {}
         self._key: Ed25519PrivateKey | None = None
+        self._key_read_at = datetime.min.replace(tzinfo=UTC)
 
     def store(self, schema: int, cluster: UUID) -> Store:
         """Return the panel's own LMDB of this schema, open; an empty one when there is none.
@@ -52,9 +55,9 @@ class Publisher:
             store.close()
 
     def signing_key(self, *, now: datetime) -> Ed25519PrivateKey:
-        """Return the key to sign with; read once per process, so a new key takes a restart of the worker."""
-        if self._key is None:
-            self._key = signing.private_key(signing.ensure_signing_key(now=now))
+        """Return the key to sign with; which one that is, is asked now and then, so a rotation needs no restart."""
+        if self._key is None or abs(now - self._key_read_at) > KEY_KEPT:
+            self._key, self._key_read_at = signing.private_key(signing.ensure_signing_key(now=now)), now
         return self._key
 
     def close(self) -> None:

@@ -54,13 +54,24 @@ class Session:
 
     def _open(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            params = connection.get_connection_params()
-            for of_django in ("cursor_factory", "context", "prepare_threshold"):
-                params.pop(of_django, None)
-            params |= _KEEPALIVE | {"application_name": "dnspanel publisher"}
-            # No prepared plans: one for the average range of the log would read whole tables for the last edit.
-            self._connection = psycopg.connect(**params, autocommit=True, prepare_threshold=None)
+            self._connection = _connect("dnspanel publisher")
         return self._connection
+
+
+@contextmanager
+def reading() -> Iterator[Connection]:
+    """A connection of its own, whose reads see the database as it was at the first of them."""
+    with _connect("dnspanel reader") as conn, snapshot(conn):
+        yield conn
+
+
+def _connect(application_name: str) -> Connection:
+    params = connection.get_connection_params()
+    for of_django in ("cursor_factory", "context", "prepare_threshold"):
+        params.pop(of_django, None)
+    params |= _KEEPALIVE | {"application_name": application_name}
+    # No prepared plans: one for the average range of the log would read whole tables for the last edit.
+    return psycopg.connect(**params, autocommit=True, prepare_threshold=None)
 
 
 @contextmanager

@@ -1,38 +1,101 @@
-"""The Ed25519 keys that sign segments.
+"""The Ed25519 keys that sign segments, and how one follows another.
 
-A node accepts every key it was given at enrolment, so a key is retired only
-after all nodes know its successor.
+A key is made, given to every node (`fleet.keys`), then used for sealing, and retired once nothing that it signed is
+needed any more:
+
+    new            nodes are being given it; segments are still sealed with the one before
+    in use         the newest one seals; nodes accept all of them
+    retired        nodes accept it no more
+
+A node is given the list by a key that it knows, so one that was away during a whole rotation catches up when back.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.db import connection, transaction
+from django.db.models import Count
 
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
-from dnspanel.publish.models import SigningKey
+from dnspanel.publish.errors import KeyStillNeeded, RotationUnderWay
+from dnspanel.publish.models import Segment, SigningKey, Snapshot
+from dnspanel.zones.models import LogHead
+from replication.keyring import Keyring, encode_keyring, signer_for
+
+# When every process seals with the key that came into use: each asks now and then (`publisher.KEY_KEPT`).
+SWITCHED_AFTER = timedelta(minutes=1)
 
 # Advisory locks of this project are (class, number) pairs: 1 publisher, 2 signing key, 3 authority.
 _SIGNING_KEY_LOCK = (2, 0)
 
 
 def ensure_signing_key(*, now: datetime) -> SigningKey:
-    """Return the newest key in use; make one, once, when there is none. Idempotent."""
-    newest = SigningKey.objects.filter(retired_at=None).order_by("-created_at", "-pk")
-    if key := newest.first():
+    """Return the key to seal with, the newest in use; make one, once, when there is none. Idempotent."""
+    if key := _in_use():
         return key
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", _SIGNING_KEY_LOCK)
-        if key := newest.first():
-            return key
-        private = Ed25519PrivateKey.generate()
-        return SigningKey.objects.create(
-            public=private.public_key().public_bytes_raw(),
-            private_encrypted=encrypt_secret(private.private_bytes_raw()),
-            created_at=now,
-        )
+        _lock()
+        return _in_use() or _make_key(now, in_use_at=now)
+
+
+def rotate(*, now: datetime, by: Author) -> SigningKey:
+    """Make the next key; it seals nothing before `begin_use`. Raises RotationUnderWay."""
+    ensure_signing_key(now=now)
+    with transaction.atomic():
+        _lock()
+        if new_key() is not None:
+            raise RotationUnderWay
+        key = _make_key(now, in_use_at=None)
+        audit.record(action="signing_key.rotate", by=by, now=now, target=short(key))
+    return key
+
+
+def begin_use(*, now: datetime, by: Author) -> SigningKey | None:
+    """Seal with the new key from now on; None where there is none.
+
+    A node that does not know it yet goes on serving, and takes no segment before it was given the key.
+    """
+    with transaction.atomic():
+        key = new_key()
+        if key is None or not SigningKey.objects.filter(pk=key.pk, in_use_at=None).update(in_use_at=now):
+            return None
+        audit.record(action="signing_key.use", by=by, now=now, target=short(key))
+    return key
+
+
+def retire_former(*, now: datetime, by: Author) -> int:
+    """Let nodes accept the key in use and no former one; return how many were retired.
+
+    Raises KeyStillNeeded while there is a segment or snapshot that a former key signed: a node that needs it could
+    take nothing.
+    """
+    current = ensure_signing_key(now=now)
+    assert current.in_use_at is not None
+    before = current.in_use_at + SWITCHED_AFTER
+    if Segment.objects.filter(sealed_at__lt=before, damaged=False).exists():
+        raise KeyStillNeeded("Segments sealed with the former key are still kept for nodes that are behind.")
+    if Snapshot.objects.filter(made_at__lt=before).exists():
+        raise KeyStillNeeded("A snapshot sealed with the former key is still kept for new nodes.")
+    former = SigningKey.objects.filter(retired_at=None, in_use_at__lt=current.in_use_at)
+    with transaction.atomic():
+        names = [short(key) for key in former]
+        retired = former.update(retired_at=now)
+        if retired:
+            audit.record(action="signing_key.retire", by=by, now=now, target=" ".join(names))
+    return retired
+
+
+def new_key() -> SigningKey | None:
+    """Return the key that is being given to the nodes, if a rotation is under way."""
+    return SigningKey.objects.filter(retired_at=None, in_use_at=None).order_by("-pk").first()
+
+
+def short(key: SigningKey) -> str:
+    """Return the first 16 hex digits of the public key: how people tell keys apart."""
+    return bytes(key.public).hex()[:16]
 
 
 @cache
@@ -56,3 +119,37 @@ def all_public_keys() -> tuple[bytes, ...]:
     return tuple(
         bytes(public) for public in SigningKey.objects.order_by("-created_at").values_list("public", flat=True)
     )
+
+
+def keys_generation() -> int:
+    """Return a number that grows with every key that is made or retired: it orders the lists given to nodes."""
+    counts = SigningKey.objects.aggregate(made=Count("pk"), retired=Count("retired_at"))
+    return int(counts["made"] + counts["retired"])
+
+
+def sealed_keyring(known: tuple[bytes, ...]) -> bytes | None:
+    """Return the list of keys for a node that knows these; None where it knows none of ours and must enroll again."""
+    signer = signer_for(known, all_public_keys())
+    if signer is None:
+        return None
+    keyring = Keyring(LogHead.objects.get().cluster, keys_generation(), public_keys())
+    return encode_keyring(keyring, private_key(SigningKey.objects.get(public=signer)))
+
+
+def _in_use() -> SigningKey | None:
+    return SigningKey.objects.filter(retired_at=None).exclude(in_use_at=None).order_by("-in_use_at", "-pk").first()
+
+
+def _make_key(now: datetime, *, in_use_at: datetime | None) -> SigningKey:
+    private = Ed25519PrivateKey.generate()
+    return SigningKey.objects.create(
+        public=private.public_key().public_bytes_raw(),
+        private_encrypted=encrypt_secret(private.private_bytes_raw()),
+        created_at=now,
+        in_use_at=in_use_at,
+    )
+
+
+def _lock() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", _SIGNING_KEY_LOCK)

@@ -14,14 +14,30 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
+from dnspanel.publish import snapshots
 from dnspanel.publish.encode import encode_step
 from dnspanel.zones.garbage import collection_paused
+from replication.errors import ReplicationError
 from replication.position import Position
 
 # A bell that waited longer is worth nothing: beat has rung since.
 BELL_LIFETIME = 10
+# While the bulk workers are busy, a snapshot is rung for again and again.
+SNAPSHOT_BELL_LIFETIME = 60
 
 logger = logging.getLogger(__name__)
+
+
+@shared_task(ignore_result=True)
+def make_snapshot(schema: int) -> None:
+    """Make a snapshot of the panel's LMDB, unless the newest one is of this position. In the bulk workers."""
+    close_old_connections()
+    try:
+        snapshots.make_snapshot(schema=schema, now=timezone.now())
+    except (ReplicationError, OSError) as exc:
+        logger.warning("no snapshot schema=%s: %s", schema, exc)
+    except (OperationalError, InterfaceError) as exc:
+        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
 
 
 @shared_task(ignore_result=True)
@@ -48,3 +64,11 @@ def ring_publisher(**_: Any) -> None:
         encode_log.apply_async(expires=BELL_LIFETIME, retry=False)
     except (BrokerError, OSError) as exc:
         logger.warning("no bell for the publisher, beat will find the work: %s", exc)
+
+
+def ring_snapshot(*, schema: int) -> None:
+    """Have a snapshot made soon. A dead broker costs seconds: whoever needs one asks again."""
+    try:
+        make_snapshot.apply_async((schema,), expires=SNAPSHOT_BELL_LIFETIME, retry=False)
+    except (BrokerError, OSError) as exc:
+        logger.warning("no bell for a snapshot: %s", exc)

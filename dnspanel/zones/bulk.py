@@ -16,6 +16,7 @@ from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.models import Team
 from dnspanel.zones import soa, store_rrsets
 from dnspanel.zones.errors import NameReserved, NamesTaken
+from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import rrset_after, rrset_before
 from dnspanel.zones.log import NewChange, NewRevision, append_publication
 from dnspanel.zones.models import Change, Operation, Publication, RevisionKind, Zone
@@ -249,14 +250,18 @@ def delete_zones(
     now: datetime,
     reason: str = "",
     beside: Beside = nothing,
+    confirmed: bool = False,
 ) -> tuple[Publication | None, list[int]]:
     """The zones (id, expected revision) are in the trash, in one publication (None: there was nothing to do).
 
     Returned besides are the ids of those left alone: gone, or at another
-    revision. Drafts forget their operations on deleted zones.
+    revision. Drafts forget their operations on deleted zones. Raises
+    MassDeletion for too many zones unless a person `confirmed` it.
     """
     expected = dict(zones)
     with transaction.atomic(durable=True):
+        if not confirmed:
+            refuse_mass_deletion(author=author, count=len(expected), now=now)
         prefer_indexes()
         there = {id: zone for id, zone in _locked(expected).items() if zone.revision == expected[id]}
         publication = None

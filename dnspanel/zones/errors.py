@@ -13,11 +13,14 @@ ZoneError
 │   ├── NothingToPublish
 │   ├── Conflicts         others published a change of the same RRset meanwhile
 │   ├── RuleViolations
-│   └── GuardHolds        a change so large that somebody must confirm it
+│   ├── GuardHolds        a change so large that somebody must confirm it
+│   ├── MassDeletion      so many zones at once that somebody must confirm it
+│   └── PublishingHeld    nodes may hold what this database does not know
 ├── SettingsRefused       a tag or a team that the zone cannot have
 ├── CannotResolve         a conflict cannot be settled in this way
 ├── CannotUndo
-└── NotInTrash
+├── NotInTrash
+└── NotHeld               publishing is not held, so there is no history to decide about
 """
 
 from collections.abc import Sequence
@@ -157,6 +160,30 @@ class GuardHolds(PublishRefused):
         super().__init__(f"{zone_name}: {' '.join(self.reasons)} Confirm it by typing the zone's name.")
 
 
+class MassDeletion(PublishRefused):
+    """So many zones would be deleted in a short time that it waits until a person confirms the number."""
+
+    def __init__(self, *, count: int, lately: int, there: int) -> None:
+        self.count, self.lately, self.there = count, lately, there
+        before = f" after {lately:,} in the last minutes" if lately else ""
+        super().__init__(
+            f"This deletes {count:,} of {there:,} zones{before}: more than 1 % of all zones. Nothing was deleted."
+        )
+
+    @property
+    def total(self) -> int:
+        """How many zones would be gone: the number that a person types to confirm."""
+        return self.count + self.lately
+
+
+class PublishingHeld(PublishRefused):
+    """Nothing at all is published until a person has decided between the nodes' content and the panel's."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"Publishing is held: {reason} Drafts are kept; nothing was published.")
+
+
 class CannotResolve(ZoneError):
     """A conflict cannot be settled in this way."""
 
@@ -175,3 +202,10 @@ class NotInTrash(ZoneError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"{name} is not in the trash.")
+
+
+class NotHeld(ZoneError):
+    """Publishing is not held, so there is no history to decide about."""
+
+    def __init__(self) -> None:
+        super().__init__("Publishing is not held any more; somebody else may have decided first.")

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 from django.db import connection, transaction
 
 from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.zones.errors import PublishingHeld
 from dnspanel.zones.models import Publication
 from dnspanel.zones.signals import published
 from replication.codec.keys import relative_key
@@ -18,7 +19,7 @@ from replication.rrset import RRset
 # One statement, so that the one row that all publishers queue for is locked for one round trip and the commit.
 _APPEND = """
 WITH head AS (
-    UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 RETURNING sequence, epoch
+    UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 AND held_reason = '' RETURNING sequence, epoch
 ), publication AS (
     INSERT INTO zones_publication (sequence, epoch, at, author_id, token_id, channel, reason, form_id)
     SELECT sequence, epoch, %(at)s, %(author)s, %(token)s, %(channel)s, %(reason)s, %(form_id)s::uuid FROM head
@@ -89,7 +90,8 @@ def append_publication(
     """The log is one sequence longer, each zone has its new revision, and the bell rings on commit.
 
     Must be the last step of a transaction: from here to the commit every
-    other publisher waits. Raises IntegrityError when `form_id` has published before.
+    other publisher waits. Raises IntegrityError when `form_id` has published before, and
+    PublishingHeld while a hold stands: the same statement sees it, and then writes nothing.
     """
     user, token = user_of(author), token_of(author)
     facts = {
@@ -104,7 +106,10 @@ def append_publication(
     }
     with connection.cursor() as cursor:
         cursor.execute(_APPEND, facts)
-        sequence, epoch = cursor.fetchone()
+        appended = cursor.fetchone()
+    if appended is None:
+        raise PublishingHeld(_held_reason())
+    sequence, epoch = appended
     transaction.on_commit(lambda: _ring(sequence), robust=True)
     return Publication(
         sequence=sequence, epoch=epoch, at=now, author=user, token=token, channel=channel, reason=reason,
@@ -131,6 +136,12 @@ def open_log(**signal: Any) -> None:
             "INSERT INTO zones_loghead (id, cluster, epoch, sequence) VALUES (1, %s, %s, 0) ON CONFLICT DO NOTHING",
             [uuid4(), uuid4()],
         )
+
+
+def _held_reason() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT held_reason FROM zones_loghead")
+        return str(cursor.fetchone()[0])
 
 
 def _ring(sequence: int) -> None:

@@ -47,6 +47,11 @@ def next_soa(before: RRset | None, wanted: RRset | None) -> RRset | None:
     return wanted if now < asked else with_serial(wanted, now.next)
 
 
+def above(here: Serial, there: Serial | None) -> Serial:
+    """A serial greater than both. Two that do not compare (RFC 1982) give one greater than what is served, `there`."""
+    return here.next if there is None or here > there else there.next
+
+
 def same(one: RRset | None, other: RRset | None) -> bool:
     """Equal, apart from a SOA's serial, which moves with every publication."""
     if one is None or other is None:

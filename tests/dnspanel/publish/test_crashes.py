@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import PreparedRows, Segment
-from dnspanel.publish.rebuild import audit_store
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
 from replication import rdtypes
+from tests.dnspanel.publish.audited import audit_store
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
 from tests.dnspanel.publish.test_prepared import NAMES, prepare, publish_zones
 

@@ -12,11 +12,11 @@ from dnspanel.publish import encode, log
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.publisher import this_publisher
-from dnspanel.publish.rebuild import audit_store
 from dnspanel.zones import direct, edit
 from dnspanel.zones.models import LogHead, Zone
 from replication import rdtypes
 from replication.rrset import RRset, make
+from tests.dnspanel.publish.audited import audit_store
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

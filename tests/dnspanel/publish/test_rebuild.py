@@ -11,12 +11,13 @@ from django.utils import timezone
 
 from dnspanel.publish.models import Segment
 from dnspanel.publish.publisher import store_path, this_publisher
-from dnspanel.publish.rebuild import audit_store, rebuild_store
+from dnspanel.publish.rebuild import rebuild_store
 from dnspanel.publish.session import Session
 from dnspanel.zones import edit
 from dnspanel.zones.models import RRset as RRsetRow
 from replication import rdtypes
 from replication.errors import Busy, Diverged
+from tests.dnspanel.publish.audited import audit_store
 from tests.dnspanel.publish.test_encode import assert_equal_to_postgresql, change, create, encode_all, rrset, store
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -82,11 +83,11 @@ def test_the_audit_names_the_zone_that_another_hand_altered() -> None:
     assert audit is not None
     assert (audit.different, audit.equal) == (("example.test.",), False)
     with pytest.raises(CommandError, match="rebuild_lmdb"):
-        call_command("audit_lmdb", stdout=StringIO())
+        call_command("audit", stdout=StringIO())
     call_command("rebuild_lmdb", stdout=StringIO())
     out = StringIO()
-    call_command("audit_lmdb", stdout=out)
-    assert "1 zones at sequence 5, equal to PostgreSQL" in out.getvalue()
+    call_command("audit", stdout=out)
+    assert "the panel's LMDB of schema 4: equal" in out.getvalue()
 
 
 def test_a_rebuild_that_does_not_give_the_segments_digests_changes_nothing() -> None:

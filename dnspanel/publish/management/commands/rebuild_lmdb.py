@@ -3,11 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from dnspanel.publish.rebuild import rebuild_store
+from dnspanel.publish.schemas import schemas_in_use
 from replication.errors import ReplicationError
 
 
@@ -18,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("--schema", type=int, help="only this PowerDNS schema; default: all in use")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        for schema in [options["schema"]] if options["schema"] else settings.SCHEMAS:
+        for schema in [options["schema"]] if options["schema"] else schemas_in_use():
             try:
                 position = rebuild_store(schema=schema, now=timezone.now())
             except ReplicationError as exc:

@@ -1,0 +1,37 @@
+"""Stored objects that are missing or altered: said once, and led around. Verbs.
+
+Nothing can be brought past a damaged segment by segments; a snapshot from
+behind it can. Once such a snapshot is there the segment is pruned, and with
+it the alarm.
+"""
+
+import logging
+from datetime import datetime
+
+from dnspanel.publish.models import Segment, Snapshot
+from dnspanel.publish.prune import discard_snapshots
+
+logger = logging.getLogger(__name__)
+
+
+def record_damage(*, object_name: str, reason: str) -> None:
+    """No node is sent this segment any more. Idempotent."""
+    if Segment.objects.filter(object_name=object_name, damaged=False).update(damaged=True):
+        logger.error("a segment is damaged, nodes before it will get a snapshot: %s", reason)
+
+
+def drop_snapshot(*, snapshot: Snapshot, reason: str, now: datetime) -> None:
+    """No node is sent this snapshot any more: an object of it is missing or altered. Idempotent."""
+    if discard_snapshots(snapshots=[snapshot], now=now):
+        logger.error("a snapshot is damaged, another one will be made: %s", reason)
+
+
+def damaged_sentences() -> list[str]:
+    """Return, for people, which stretches of the log cannot be sent any more; normally nothing."""
+    return [
+        f"The stored segment of sequences {first} to {last} for schema {schema} is missing or altered: nodes before it "
+        "get a snapshot instead."
+        for schema, first, last in Segment.objects.filter(damaged=True)
+        .order_by("schema", "first")
+        .values_list("schema", "first", "last")
+    ]

@@ -1,0 +1,215 @@
+"""A new history of the log, begun by a person after nodes were found to know what this database does not.
+
+One transaction, so that there is either the new epoch with all that was
+decided about it, or the hold as it was. A verb module.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from django.db import connection, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, user_of
+from dnspanel.zones import bulk, hold, soa, store_rrsets
+from dnspanel.zones.errors import NotHeld
+from dnspanel.zones.log import NewChange, NewRevision, append_publication
+from dnspanel.zones.models import Channel, Epoch, LogHead, Operation, RevisionKind, Zone
+from dnspanel.zones.store_rrsets import Key
+from replication import rdtypes
+from replication.rrset import RRset, Serial
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class NewZone:
+    """A zone that only nodes have, with all of its RRsets. It gets the id that it has there, if that is free."""
+
+    id_there: int
+    name: str
+    rrsets: Sequence[RRset]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedZone:
+    """A zone of ours (perhaps one in the trash, which then comes back) and what its RRsets become; None: gone.
+
+    Its serial will be above `serial_there`, whatever changes.
+    """
+
+    zone_id: int
+    serial_there: Serial | None
+    changes: Mapping[Key, RRset | None]
+
+
+@dataclass(frozen=True, slots=True)
+class GoneZone:
+    """A zone of ours that goes to the trash."""
+
+    zone_id: int
+
+
+Outcome = NewZone | ChangedZone | GoneZone
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the new epoch has to lie above: the highest sequence and zone id that anybody knows; and lost epochs."""
+
+    sequence: int
+    zone_id: int
+    epochs: Collection[UUID] = ()
+
+
+def begin_epoch(
+    *,
+    batches: Iterable[Sequence[Outcome]],
+    known: Known,
+    by: Author,
+    reason: str,
+    now: datetime,
+    beside: Callable[[Epoch], object],
+) -> Epoch:
+    """A new epoch has begun, everything in `batches` is published in it, and the hold has ended.
+
+    1. Lock the head; nobody else publishes until the end.
+    2. Open the epoch above everything known, and the ids of zones too.
+    3. Publish each batch as one publication of the new epoch.
+    4. Write the audit log; `beside` runs in the same transaction.
+
+    Raises NotHeld, and IntegrityError for content that the database refuses; then everything is as it was.
+    """
+    with transaction.atomic(durable=True):
+        head = LogHead.objects.select_for_update().get()
+        if not head.held_reason:
+            raise NotHeld
+        after = max(head.sequence, known.sequence)
+        epoch = _open(after, known, by, reason, now)
+        for batch in batches:
+            _publish(batch, by, reason, now)
+        audit.record(
+            action="epoch.begin", by=by, now=now, target=str(epoch.epoch), reason=reason, after=after,
+            held=head.held_reason, before=str(head.epoch),
+        )  # fmt: skip
+        beside(epoch)
+    logger.warning("a new epoch begins epoch=%s after=%s reason=%s", epoch.epoch, after, reason)
+    return epoch
+
+
+def _open(after: int, known: Known, by: Author, reason: str, now: datetime) -> Epoch:
+    for lost in known.epochs:
+        words = "a history that only nodes knew: the panel was restored from a backup older than it"
+        Epoch.objects.get_or_create(epoch=lost, defaults={"began_at": now, "began_after": 0, "reason": words})
+    epoch = Epoch.objects.create(epoch=uuid4(), began_at=now, began_after=after, reason=reason, by=user_of(by))
+    LogHead.objects.update(epoch=epoch.epoch, sequence=after)
+    hold.release()
+    with connection.cursor() as cursor:
+        # Never down: ids that were handed out here stay handed out.
+        cursor.execute(
+            "SELECT setval(ids, greatest(%s, nextval(ids))) FROM (SELECT pg_get_serial_sequence('zones_zone', 'id')::"
+            "regclass AS ids) AS of_zones",
+            [known.zone_id],
+        )
+    return epoch
+
+
+def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -> None:
+    """One publication with a revision of each zone in the batch."""
+    bulk.prefer_indexes()
+    of_ours = {each.zone_id: each for each in batch if not isinstance(each, NewZone)}
+    zones = {zone.pk: zone for zone in Zone.objects.select_for_update(no_key=True).filter(pk__in=list(of_ours))}
+    gone = [zone for zone in zones.values() if isinstance(of_ours[zone.pk], GoneZone) and zone.deleted_at is None]
+    _into_trash(gone, now)  # first: another zone may have the name
+    new = _with_ids([each for each in batch if isinstance(each, NewZone)])
+    _insert(new, by, now)
+    moves = list(_moves(zones, [each for each in batch if isinstance(each, ChangedZone)]))
+    Zone.objects.filter(pk__in=[move.zone.pk for move in moves]).update(deleted_at=None)
+    changes = [change for move in moves for change in move.new_changes()]
+    store_rrsets.delete_rrsets((c.zone_id, c.zone_name, c.name, c.type) for c in changes if c.after is None)
+    store_rrsets.replace_rrsets((c.zone_id, c.zone_name, c.after) for c in changes if c.after)
+    revisions = [
+        *(NewRevision(z.pk, RevisionKind.DELETE, z.revision + 1, z.serial, z.rrset_count) for z in gone),
+        *bulk.creations([zone for zone, _ in new]),
+        *(move.revision() for move in moves),
+    ]
+    if revisions:
+        append_publication(
+            revisions=revisions, changes=changes, author=by, channel=Channel.SYSTEM, now=now, reason=reason,
+            form_id=None,
+        )  # fmt: skip
+
+
+def _into_trash(zones: Sequence[Zone], now: datetime) -> None:
+    ids = [zone.pk for zone in zones]
+    Operation.objects.filter(zone__in=ids).delete()
+    Zone.objects.filter(pk__in=ids).update(deleted_at=now)
+
+
+def _with_ids(zones: Sequence[NewZone]) -> list[tuple[bulk.BulkZone, list[RRset]]]:
+    """The zones with the ids that they get, and their RRsets with the serial that the zone begins with."""
+    wanted = [zone.id_there for zone in zones]
+    taken = set(Zone.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    fresh = iter(bulk.allocate_zone_ids(len(taken))) if taken else iter(())
+    made = []
+    for zone in zones:
+        id = next(fresh) if zone.id_there in taken else zone.id_there
+        rrsets = [_moved_on(rrset) if rrset.type == rdtypes.SOA else rrset for rrset in zone.rrsets]
+        serial = next(soa.serial_of(rrset).value for rrset in rrsets if rrset.type == rdtypes.SOA)
+        made.append((bulk.BulkZone(id, zone.name, serial, len(rrsets)), rrsets))
+    return made
+
+
+def _moved_on(rrset: RRset) -> RRset:
+    return soa.with_serial(rrset, soa.serial_of(rrset).next)
+
+
+def _insert(new: Sequence[tuple[bulk.BulkZone, Sequence[RRset]]], by: Author, now: datetime) -> None:
+    if new:
+        rows = (store_rrsets.rows_of_zone(zone.id, zone.name, rrsets) for zone, rrsets in new)
+        bulk.insert_zones(zones=[zone for zone, _ in new], rows=rows, author=by, now=now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """The next revision of a zone of ours."""
+
+    zone: Zone
+    serial: Serial
+    changes: Sequence[tuple[Key, RRset | None, RRset | None]]  # before, after; the SOA among them
+
+    def new_changes(self) -> Iterator[NewChange]:
+        for key, before, after in self.changes:
+            yield NewChange(self.zone.pk, self.zone.name, *key, before, after)
+
+    def revision(self) -> NewRevision:
+        counted = [(before, after) for _, before, after in self.changes if not soa.same(before, after)]
+        added = sum(before is None for before, _ in counted)
+        removed = sum(after is None for _, after in counted)
+        return NewRevision(
+            zone_id=self.zone.pk,
+            kind=RevisionKind.CHANGE if self.zone.deleted_at is None else RevisionKind.RESTORE,
+            number=self.zone.revision + 1,
+            serial=self.serial.value,
+            rrset_count=self.zone.rrset_count + added - removed,
+            added=added,
+            changed=len(counted) - added - removed,
+            removed=removed,
+        )
+
+
+def _moves(zones: Mapping[int, Zone], wanted: Sequence[ChangedZone]) -> Iterator[_Move]:
+    there = store_rrsets.rrsets_at_names(
+        {z.zone_id: (zones[z.zone_id].name, {zones[z.zone_id].name, *(n for n, _ in z.changes)}) for z in wanted}
+    )
+    for each in wanted:
+        zone, now_there = zones[each.zone_id], there[each.zone_id]
+        apex = zone.name, rdtypes.SOA
+        before = now_there[apex]
+        serial = soa.above(soa.serial_of(before), each.serial_there)
+        after = soa.with_serial(each.changes.get(apex) or before, serial)
+        others = [(key, now_there.get(key), rrset) for key, rrset in each.changes.items() if key != apex]
+        yield _Move(zone, serial, [*(c for c in others if c[1] != c[2]), (apex, before, after)])

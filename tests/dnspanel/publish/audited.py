@@ -1,0 +1,52 @@
+"""The panel's LMDB against a full compile of PostgreSQL as it was at the last segment, for tests."""
+
+from dataclasses import dataclass
+
+from dnspanel.publish import log
+from dnspanel.publish.catch_up import catch_up
+from dnspanel.publish.publisher import this_publisher
+from dnspanel.publish.session import Connection, snapshot
+from dnspanel.publish.whole import compiled_zones, zone_list_digest
+from replication.segment import digest_bytes
+from replication.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What a comparison of the panel's LMDB with PostgreSQL found; `equal` when nothing differs."""
+
+    sequence: int
+    zones: int
+    different: tuple[str, ...]  # names of zones whose records differ
+    equal: bool  # every row of both files, those of unknown zones too
+
+
+def audit_store(*, schema: int) -> Audit | None:
+    """Compare the panel's LMDB with a full compile of PostgreSQL; None when nothing was published yet.
+
+    Catches the LMDB up first.
+    """
+    publisher = this_publisher()
+    with publisher.session.publishing(wait_seconds=60) as conn:
+        assert conn is not None, "somebody publishes"
+        with snapshot(conn):
+            head = log.read_head(conn)
+            if head is None:
+                return None
+            encoded = log.read_encoded(conn, schema, head.position.epoch)
+            store = publisher.store(schema, head.cluster)
+            catch_up(store, conn, head.position, encoded)
+            return _compare(conn, store, encoded.sequence)
+
+
+def _compare(conn: Connection, store: Store, sequence: int) -> Audit:
+    steps = {step.zone_id: step for step in log.zones_served_at(conn, sequence)}
+    main = zone_list_digest(steps, store.schema)
+    records = 0
+    different = []
+    for step, _, _, digest in compiled_zones(conn, steps, sequence):
+        records += digest
+        if digest_bytes(digest) != store.zone_digest(step.zone_id):
+            different.append(step.name)
+    equal = not different and store.digests() == (main, digest_bytes(records))
+    return Audit(sequence, len(steps), tuple(different), equal)

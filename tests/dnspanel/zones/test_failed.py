@@ -1,0 +1,108 @@
+"""What is taken back is as it was, is marked, and can be a draft again."""
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import bulk, edit, failed
+from dnspanel.zones.errors import CannotUndo
+from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from replication import rrset
+from tests.people import make_person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WWW, MAIL = ("www.z.test.", 1), ("mail.z.test.", 1)
+REASON = "PowerDNS answers SERVFAIL when asked for www.z.test. A."
+
+
+@pytest.fixture
+def alice() -> User:
+    return make_person("alice", role="administrator")
+
+
+@pytest.fixture(autouse=True)
+def zone(alice: User) -> Zone:
+    rrsets = [rrset.make(*WWW, 60, ["192.0.2.1"])]
+    edit.create_zone(name="z.test.", author=alice, channel=Channel.WEB, now=timezone.now(), rrsets=rrsets)
+    return Zone.objects.get()
+
+
+def change(changes: dict[tuple[str, int], str | None], author: User | None = None) -> Publication:
+    zone = Zone.objects.get(name="z.test.")
+    wanted = {key: rrset.make(*key, 60, [value]) if value else None for key, value in changes.items()}
+    publication, _ = bulk.change_zones(
+        changes=[bulk.ZoneChange(zone.pk, zone.revision, wanted)], author=author, channel=Channel.WEB,
+        now=timezone.now(),
+    )  # fmt: skip
+    assert publication is not None
+    return publication
+
+
+def take_back(publication: Publication) -> Publication | None:
+    return failed.take_back(sequence=publication.sequence, reason=REASON, now=timezone.now(), beside=bulk.nothing)
+
+
+def values(name: str = WWW[0]) -> list[str]:
+    return [text for row in Zone.objects.get(name="z.test.").rrsets.filter(name=name) for text in row.rdata]
+
+
+def test_changes_are_taken_back_by_the_panel_with_the_reason_in_words() -> None:
+    bad = change({WWW: "192.0.2.2", MAIL: "192.0.2.3"})
+    inverse = take_back(bad)
+    assert inverse is not None
+    assert (inverse.author, inverse.channel) == (None, Channel.SYSTEM)
+    assert inverse.reason == f"Publication {bad.sequence} is taken back: {REASON}"
+    assert Publication.objects.get(sequence=bad.sequence).failed_reason == REASON
+    assert (values(), values(MAIL[0])) == (["192.0.2.1"], [])
+
+
+def test_what_others_changed_since_stays() -> None:
+    bad = change({WWW: "192.0.2.2", MAIL: "192.0.2.3"})
+    change({WWW: "192.0.2.9"})
+    take_back(bad)
+    assert (values(), values(MAIL[0])) == (["192.0.2.9"], [])
+
+
+def test_where_nothing_is_left_there_is_neither_a_publication_nor_a_mark() -> None:
+    bad = change({WWW: "192.0.2.2"})
+    change({WWW: "192.0.2.9"})
+    assert take_back(bad) is None
+    assert Publication.objects.get(sequence=bad.sequence).failed_reason == ""
+
+
+def test_a_zone_that_it_brought_is_in_the_trash(alice: User) -> None:
+    brought = edit.create_zone(name="new.test.", author=alice, channel=Channel.WEB, now=timezone.now())
+    inverse = take_back(brought)
+    assert inverse is not None
+    assert Zone.objects.get(name="new.test.").deleted_at is not None
+    assert Publication.objects.get(sequence=brought.sequence).failed_reason == REASON
+
+
+def test_taken_back_and_marked_is_one_transaction_with_what_runs_beside() -> None:
+    bad = change({WWW: "192.0.2.2"})
+
+    def breaks(_: Publication) -> None:
+        raise RuntimeError("the power is gone")
+
+    with pytest.raises(RuntimeError):
+        failed.take_back(sequence=bad.sequence, reason=REASON, now=timezone.now(), beside=breaks)
+    assert values() == ["192.0.2.2"]
+    assert Publication.objects.get(sequence=bad.sequence).failed_reason == ""
+
+
+def test_its_author_gets_it_back_as_a_draft(alice: User) -> None:
+    bad = change({WWW: "192.0.2.2"}, author=alice)
+    take_back(bad)
+    failed.draft_again(publication=bad, author=alice, now=timezone.now())
+    (operation,) = Operation.objects.all()
+    assert (operation.name, operation.wanted["rdata"], operation.base["rdata"]) == (
+        WWW[0], ["192.0.2.2"], ["192.0.2.1"]
+    )  # fmt: skip
+
+
+def test_a_zone_that_it_brought_is_no_draft(alice: User) -> None:
+    brought = edit.create_zone(name="new.test.", author=alice, channel=Channel.WEB, now=timezone.now())
+    take_back(brought)
+    with pytest.raises(CannotUndo, match="in the trash"):
+        failed.draft_again(publication=brought, author=alice, now=timezone.now())
