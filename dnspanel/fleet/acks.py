@@ -1,20 +1,23 @@
 """What nodes said: how far they are, why they refuse, and when they were last heard. Verbs."""
 
+import json
 import logging
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 from django.db.models import Q
 
 from dnspanel.fleet.models import Node
 from replication import protocol
+from replication.position import Position
 
 _RECORD_ACK = """
 WITH moved AS (
     UPDATE fleet_node SET
         epoch = %(epoch)s, acked = %(sequence)s, acked_at = %(now)s, digest = %(digest)s,
-        contact_at = greatest(contact_at, %(now)s), refusal = '', refused_at = NULL
+        contact_at = greatest(contact_at, %(now)s), refusal = '', refused_at = NULL, refused_since = NULL
     WHERE id = %(node)s AND (epoch IS NULL OR epoch = %(epoch)s AND acked < %(sequence)s)
     RETURNING id
 ), proved AS (
@@ -23,6 +26,30 @@ WITH moved AS (
 )
 SELECT count(*) FROM moved
 """
+
+_RECORD_SNAPSHOT_ACK = """
+WITH moved AS (
+    UPDATE fleet_node SET
+        epoch = %(epoch)s, acked = %(sequence)s, acked_at = %(now)s, digest = %(digest)s, schema = %(schema)s,
+        contact_at = greatest(contact_at, %(now)s), refusal = '', refused_at = NULL
+    WHERE id = %(node)s AND epoch IS NOT DISTINCT FROM %(from_epoch)s AND acked = %(from_sequence)s
+    RETURNING id
+), proved AS (
+    INSERT INTO fleet_ack (node_id, epoch, sequence, at)
+    SELECT id, %(epoch)s, %(sequence)s, %(now)s FROM moved ON CONFLICT DO NOTHING
+)
+SELECT count(*) FROM moved
+"""
+
+_RECORD_REPORTS = """
+UPDATE fleet_node AS n SET report = said.report, reported_at = said.at
+FROM jsonb_to_recordset(%s::jsonb) AS said (id bigint, at timestamptz, report jsonb) WHERE n.id = said.id
+"""
+
+# One ack of each node stays whatever its age: the newest tells since when the node is where it is.
+_FORGET_ACKS = """
+DELETE FROM fleet_ack a USING fleet_node n
+WHERE n.id = a.node_id AND a.at < %s AND (a.epoch, a.sequence) IS DISTINCT FROM (n.epoch, n.acked)"""
 
 logger = logging.getLogger(__name__)
 
@@ -52,17 +79,59 @@ def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> bool:
     return moved
 
 
+def record_snapshot_ack(
+    *, node_id: int, ack: protocol.Ack, schema: int, before: Position | None, now: datetime
+) -> bool:
+    """The node has proved a snapshot: it is there now, whatever its epoch and schema were.
+
+    One conditional UPDATE, which expects the position that was recorded `before`; False when somebody recorded
+    another one since.
+    """
+    position = ack.position
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _RECORD_SNAPSHOT_ACK,
+            {
+                "node": node_id,
+                "epoch": position.epoch,
+                "sequence": position.sequence,
+                "digest": ack.digest_main + ack.digest_records,
+                "schema": schema,
+                "from_epoch": before.epoch if before else None,
+                "from_sequence": before.sequence if before else 0,
+                "now": now,
+            },
+        )
+        return bool(cursor.fetchone()[0])
+
+
+def forget_acks(*, before: datetime) -> int:
+    """Proofs from before this time are forgotten, but for where each node is now; return how many there were."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET_ACKS, (before,))
+        return int(cursor.rowcount)
+
+
 def record_refusal(*, node_id: int, message: str, now: datetime) -> None:
     """The node, or the panel on its behalf, refuses what it should apply; logged when the reason is a new one."""
     repeated = Node.objects.filter(pk=node_id, refusal=message).update(refused_at=now)
     if not repeated:
-        Node.objects.filter(pk=node_id).update(refusal=message, refused_at=now)
+        Node.objects.filter(pk=node_id).update(refusal=message, refused_at=now, refused_since=now)
         logger.error("node refuses node_id=%s: %s", node_id, message)
 
 
 def clear_refusal(*, node_id: int) -> None:
     """Nothing is wrong with the node's content any more. Writes only where there was a refusal."""
-    Node.objects.filter(pk=node_id).exclude(refusal="").update(refusal="", refused_at=None)
+    Node.objects.filter(pk=node_id).exclude(refusal="").update(refusal="", refused_at=None, refused_since=None)
+
+
+def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]]) -> None:
+    """What these agents said of themselves, and when: `Status` as JSON. One statement, however many nodes."""
+    if not reports:
+        return
+    said = [{"id": node_id, "at": at.isoformat(), "report": report} for node_id, (at, report) in reports.items()]
+    with connection.cursor() as cursor:
+        cursor.execute(_RECORD_REPORTS, (json.dumps(said),))
 
 
 def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:

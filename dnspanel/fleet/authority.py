@@ -67,12 +67,41 @@ def sign_node_certificate(
 ) -> x509.Certificate:
     """Return a server certificate for one node, valid for the address by which the panel calls its agent."""
     ca = x509.load_pem_x509_certificate(authority.ca_pem.encode())
-    ca_key = serialization.load_pem_private_key(decrypt_secret(authority.ca_key_encrypted), None)
-    if not isinstance(ca_key, PrivateKey):
-        raise TypeError("the authority's key is not an elliptic curve key")
     builder = _builder(ca.subject, node_name, public_key, now, now + NODE_LIFETIME)
     builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(agent_host)]), critical=False)
-    return _sign_leaf(builder, ca_key, ExtendedKeyUsageOID.SERVER_AUTH)
+    return _sign_leaf(builder, _ca_key(authority), ExtendedKeyUsageOID.SERVER_AUTH)
+
+
+def certificate_is_due(pem: str, now: datetime) -> bool:
+    """Whether less than a third of the certificate's lifetime is left, so that another one should follow it."""
+    certificate = x509.load_pem_x509_certificate(pem.encode())
+    lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
+    return certificate.not_valid_after_utc - now < min(lifetime, NODE_LIFETIME) / 3
+
+
+def client_expires_at(authority: Authority) -> datetime:
+    """Return when the panel's own certificate expires."""
+    return x509.load_pem_x509_certificate(authority.client_pem.encode()).not_valid_after_utc
+
+
+def authority_expires_at(authority: Authority) -> datetime:
+    """Return when the authority itself expires."""
+    return x509.load_pem_x509_certificate(authority.ca_pem.encode()).not_valid_after_utc
+
+
+def rotate_client_certificate(*, now: datetime) -> bool:
+    """Give the panel a new client certificate if it is due; agents accept the former one as long as it is valid."""
+    with transaction.atomic():
+        authority = Authority.objects.select_for_update().first()
+        if authority is None or not certificate_is_due(authority.client_pem, now):
+            return False
+        client_key = ec.generate_private_key(ec.SECP256R1())
+        ca = x509.load_pem_x509_certificate(authority.ca_pem.encode())
+        client = _panel_certificate(ca, _ca_key(authority), client_key.public_key(), now)
+        Authority.objects.filter(pk=authority.pk).update(
+            client_pem=_pem(client), client_key_encrypted=encrypt_secret(_key_pem(client_key))
+        )
+    return True
 
 
 def client_ssl_context(authority: Authority) -> ssl.SSLContext:
@@ -116,10 +145,18 @@ def _authority_certificate(key: PrivateKey, now: datetime) -> x509.Certificate:
     )
 
 
+def _ca_key(authority: Authority) -> PrivateKey:
+    key = serialization.load_pem_private_key(decrypt_secret(authority.ca_key_encrypted), None)
+    if not isinstance(key, PrivateKey):
+        raise TypeError("the authority's key is not an elliptic curve key")
+    return key
+
+
 def _panel_certificate(
     ca: x509.Certificate, ca_key: PrivateKey, public_key: ec.EllipticCurvePublicKey, now: datetime
 ) -> x509.Certificate:
-    builder = _builder(ca.subject, PANEL_NAME, public_key, now, ca.not_valid_after_utc)
+    until = min(now + NODE_LIFETIME, ca.not_valid_after_utc)
+    builder = _builder(ca.subject, PANEL_NAME, public_key, now, until)
     return _sign_leaf(builder, ca_key, ExtendedKeyUsageOID.CLIENT_AUTH)
 
 

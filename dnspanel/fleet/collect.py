@@ -6,25 +6,36 @@ Redis, of PostgreSQL or of the collector itself.
 """
 
 import logging
+import ssl
 import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from dnspanel.fleet import acks, telemetry
+from dnspanel.fleet import acks, machines, telemetry
+from dnspanel.fleet.ahead import hold_if_ahead
 from dnspanel.fleet.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.heartbeats import COLLECTOR, beat
 from dnspanel.fleet.models import Node, NodeState
-from replication.errors import ReplicationError
+from dnspanel.fleet.tasks import ring_mend
+from replication.errors import BadBytes, NotServed, Refused, ReplicationError
+from replication.position import Position
 from replication.protocol import Sample, Status
 from replication.push import NodeClient
 
 TICK_SECONDS = 1.0
 ANSWER_SECONDS = 3.0
+# How often the top lists of a node are fetched while somebody looks at them.
+TOP_EVERY_SECONDS = 5.0
+# A node whose repair did not help at once is not repaired all the time.
+REPAIR_EVERY_SECONDS = 15.0
 # How often PostgreSQL hears of contact and says which nodes there are.
 RECORD_SECONDS = 4.0
 MAX_THREADS = 32
@@ -46,13 +57,27 @@ class Poller:
     kept: bool = False  # whether this process has put samples into the stream
     running: "Future[None] | None" = None
     heard: bool = False
+    status: Status | None = None  # what it said last, and when
+    status_at: datetime | None = None
+    diverged: tuple[tuple[int, str, str], ...] = ()
+    repair_rung: float = float("-inf")
+    position: Position | None = None
+    top_looked: float = float("-inf")  # when it was last asked whether somebody wants top lists
     versions: Mapping[str, str] = field(default_factory=dict)
     versions_recorded: Mapping[str, str] = field(default_factory=dict)
+    # The machines that answered since PostgreSQL was told, with their addresses, and whether two did in turns.
+    seen_machines: dict[str, str] = field(default_factory=dict)
+    second: bool = False
+    sightings: machines.Sightings = field(default_factory=machines.Sightings)
 
     def poll(self) -> None:
         """Ask the agent and keep its new samples. Raises ReplicationError, RedisError."""
         status = self.client.status()
-        self.heard, self.versions = True, status.versions
+        self.heard, self.versions, self.position = True, status.versions, status.position
+        self.status, self.status_at = status, timezone.now()
+        self._ring_repair(status, time.monotonic())
+        self.seen_machines[status.machine] = self.client.peer
+        self.second |= self.sightings.is_second(status.started_at)
         ahead = _clock_offset(status, time.time())
         if self.seen is None:
             newest = telemetry.newest_at(node_id=self.node_id)
@@ -66,6 +91,24 @@ class Poller:
             self.seen, self.kept = None, False
         elif samples:
             self.seen, self.kept = samples[-1].at + ahead, True
+        self._fetch_top(time.monotonic())
+
+    def _ring_repair(self, status: Status, now: float) -> None:
+        """The agent has named zones that are not what the panel wrote: wake the repair, again only after a while."""
+        if status.diverged and (status.diverged != self.diverged or now - self.repair_rung > REPAIR_EVERY_SECONDS):
+            self.repair_rung = now
+            ring_mend(self.node_id)
+        self.diverged = status.diverged
+
+    def _fetch_top(self, now: float) -> None:
+        """Now and then, what the node is asked most, if somebody looks at its page. An old agent has no such lists."""
+        if now - self.top_looked < TOP_EVERY_SECONDS:
+            return
+        self.top_looked = now
+        if not telemetry.is_watched(node_id=self.node_id):
+            return
+        with suppress(Refused, NotServed, BadBytes):
+            telemetry.keep_top(node_id=self.node_id, top=self.client.top())
 
     def leave(self) -> None:
         """Close the connection, once the poll under way has ended."""
@@ -138,23 +181,30 @@ class Collector:
         heard = [poller for poller in self._pollers.values() if poller.heard]
         fresh = {p.node_id: p.versions for p in heard if p.versions != p.versions_recorded}
         acks.record_contact(node_ids=[p.node_id for p in heard], versions=fresh, now=timezone.now())
+        at = [(poller.name, poller.position) for poller in heard if poller.position is not None]
+        hold_if_ahead(positions=at, now=timezone.now())
+        said = {p.node_id: (p.status_at, p.status.to_json()) for p in heard if p.status and p.status_at}
+        acks.record_reports(reports=said)
         for poller in heard:
             poller.heard, poller.versions_recorded = False, poller.versions
+        beat(process=COLLECTOR, now=timezone.now())
 
     def _learn(self) -> None:
         nodes = {node.pk: node for node in Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED))}
+        context = client_ssl_context(ensure_authority(now=timezone.now()))
         for node_id, poller in list(self._pollers.items()):
             node = nodes.get(node_id)
-            if node is None or not _leads_to(poller.client, node):
+            if node is None or not _leads_to(poller.client, node, context):
                 self._pollers.pop(node_id).leave()
+            else:
+                _tell_machines(poller, node)
         if new := [node for node_id, node in nodes.items() if node_id not in self._pollers]:
-            context = client_ssl_context(ensure_authority(now=timezone.now()))
             for node in new:
                 client = NodeClient(
                     node.agent_host,
                     node.agent_port,
                     context,
-                    certificate_sha256=node.certificate_sha256,
+                    certificate_sha256=node.pins,
                     answer_seconds=ANSWER_SECONDS,
                 )
                 self._pollers[node.pk] = Poller(node.pk, node.name, client)
@@ -179,7 +229,16 @@ def _moved(sample: Sample, seconds: int) -> Sample:
     return sample._replace(at=sample.at + seconds) if seconds else sample
 
 
-def _leads_to(client: NodeClient, node: Node) -> bool:
-    """Whether the client still speaks to where, and to whom, the node is now."""
-    agent = (node.agent_host, node.agent_port, node.certificate_sha256)
-    return (client.host, client.port, client.certificate_sha256) == agent
+def _tell_machines(poller: Poller, node: Node) -> None:
+    """Tell PostgreSQL which machines answered as this node; costs nothing while it is the known one."""
+    seen, second = poller.seen_machines, poller.second
+    poller.seen_machines, poller.second = {}, False
+    for machine, address in seen.items():
+        if second or (machine, address) != (node.machine, node.machine_address):
+            machines.see(node=node, machine=machine, address=address, second=second, now=timezone.now())
+
+
+def _leads_to(client: NodeClient, node: Node, context: ssl.SSLContext) -> bool:
+    """Whether the client still speaks to where, and to whom, the node is now, with the panel's present certificate."""
+    agent = (node.agent_host, node.agent_port, node.pins, context)
+    return (client.host, client.port, client.certificate_sha256, client.ssl_context) == agent

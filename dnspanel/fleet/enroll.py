@@ -8,11 +8,11 @@
 """
 
 import base64
+import contextlib
 import hashlib
-import ipaddress
 import logging
-import re
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -21,16 +21,18 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.roles import Permission
+from dnspanel.fleet import events
 from dnspanel.fleet.authority import ensure_authority, fingerprint, sign_node_certificate
 from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, UnknownNode, WrongState
-from dnspanel.fleet.models import Authority, EnrolmentCode, Node, NodeState
-from dnspanel.publish.signing import ensure_signing_key, public_keys
+from dnspanel.fleet.models import Authority, EnrolmentCode, Node, NodeGroup, NodeState
+from dnspanel.fleet.node_rules import check_node, checked_tags
+from dnspanel.publish.schemas import use_schema
+from dnspanel.publish.signing import ensure_signing_key, keys_generation, public_keys
 from dnspanel.zones import access
 from dnspanel.zones.models import LogHead
 
@@ -38,8 +40,15 @@ CODE_LIFETIME = timedelta(minutes=15)
 # How much of the authority's SHA-256 a code carries: by it the agent knows that it speaks to our panel.
 CODE_FINGERPRINT_LENGTH = 32
 
-_NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.IGNORECASE)
+
+_NO_CERTIFICATE = {
+    "certificate_pem": "",
+    "certificate_sha256": "",
+    "certificate_expires_at": None,
+    "next_certificate_pem": "",
+    "next_certificate_sha256": "",
+}
+_NOT_DRAINED = {"drain_reason": "", "drained_at": None, "drained_until": None, "drained_by": None}
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +70,7 @@ class Enrolled:
     certificate: str
     ca: str
     signing_keys: tuple[str, ...]  # Base64 of the raw Ed25519 public keys
+    keys_generation: int
 
 
 def create_node(
@@ -73,13 +83,18 @@ def create_node(
     schema: int,
     now: datetime,
     by: Author,
+    group: NodeGroup | None = None,
+    tags: Collection[str] = (),
+    is_ring0: bool = False,
 ) -> Node:
     """Make a node that waits for its agent. Raises BadNode, NameTaken, Forbidden.
 
-    `by` is None on the command line of the panel's own machine.
+    `by` is None on the command line of the panel's own machine. Ring 0 is a
+    private server beside the publisher: it gets everything before all others.
     """
-    _require_nodes_permission(by)
-    _check_node(name, dns_address, dns_port, agent_host, agent_port, schema)
+    require_permission(by)
+    check_node(name, dns_address, dns_port, agent_host, agent_port, schema)
+    sorted_tags = checked_tags(tags)
     try:
         with transaction.atomic():
             node = Node.objects.create(
@@ -89,8 +104,12 @@ def create_node(
                 agent_host=agent_host,
                 agent_port=agent_port,
                 schema=schema,
+                group=group,
+                tags=sorted_tags,
+                is_ring0=is_ring0,
                 created_at=now,
             )
+            use_schema(schema=schema, now=now)
             audit.record(action="node.create", by=by, now=now, target=name, dns=dns_address, agent=agent_host)
     except IntegrityError as exc:
         raise NameTaken(name) from exc
@@ -103,7 +122,7 @@ def make_code(*, node: Node, now: datetime, by: Author) -> str:
 
     Raises WrongState for a node that is not waiting for approval, and Forbidden.
     """
-    _require_nodes_permission(by)
+    require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, "is enrolled already")
     authority = ensure_authority(now=now)
@@ -124,7 +143,7 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
     Raises CodeRefused, BadRequest. The code is claimed by one conditional
     UPDATE, so of two requests that share a code one is refused.
     """
-    request = _checked_request(csr_pem)
+    request = checked_request(csr_pem)
     secret_sha256 = _sha256(code.partition(".")[0])
     request_sha256 = request_fingerprint(request)
     claimed = EnrolmentCode.objects.filter(
@@ -151,13 +170,13 @@ def request_of(node: Node) -> EnrolmentCode | None:
 
 def approve(*, node: Node, now: datetime, by: Author) -> Node:
     """Sign the waiting request and make the node active. Raises WrongState, Forbidden."""
-    _require_nodes_permission(by)
+    require_permission(by)
     waiting = request_of(node)
     if waiting is None:
         raise WrongState(node.name, "has not asked for a certificate yet")
     certificate = sign_node_certificate(
         authority=ensure_authority(now=now),
-        public_key=_public_key(_checked_request(waiting.csr_pem)),
+        public_key=public_key(checked_request(waiting.csr_pem)),
         node_name=node.name,
         agent_host=node.agent_host,
         now=now,
@@ -171,15 +190,23 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
             certificate_pem=certificate.public_bytes(serialization.Encoding.PEM).decode(),
             certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),
             certificate_expires_at=certificate.not_valid_after_utc,
+            # Whoever enrolled with this code is the node, whatever machine showed an identity of it before.
+            machine="",
+            machine_address="",
+            other_machine="",
+            other_machine_address="",
+            other_machine_at=None,
         )
         audit.record(action="node.approve", by=by, now=now, target=node.name, fingerprint=waiting.csr_sha256)
+        sentence = f"It was approved with the fingerprint {waiting.csr_sha256[:16]}."
+        events.note(node_id=node.pk, kind="enrolment", sentence=sentence, now=now, by=by)
     logger.info("approved node=%s by=%s", node.name, user_of(by) or "command line")
     return node
 
 
 def decline(*, node: Node, now: datetime, by: Author) -> Node:
     """Refuse the waiting request; the node then waits for a new code. Raises WrongState, Forbidden."""
-    _require_nodes_permission(by)
+    require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, "is not waiting for approval")
     with transaction.atomic():
@@ -189,29 +216,83 @@ def decline(*, node: Node, now: datetime, by: Author) -> Node:
     return node
 
 
-def drain(*, node: Node, now: datetime, by: Author) -> Node:
-    """Push nothing more to the node; it keeps serving what it has. Raises WrongState, Forbidden."""
-    _require_nodes_permission(by)
+def revoke(*, node: Node, now: datetime, by: Author) -> Node:
+    """The node's certificate counts no more from this moment; it keeps serving and has to enroll again.
+
+    For a key that may be in other hands, and for a certificate that expired. Raises WrongState, Forbidden.
+    """
+    require_permission(by)
     with transaction.atomic():
-        _move(node, to=NodeState.DRAINED, expected=(NodeState.ACTIVE,), refused="is not active")
-        audit.record(action="node.drain", by=by, now=now, target=node.name)
+        _move(
+            node,
+            to=NodeState.AWAITING_APPROVAL,
+            expected=(NodeState.ACTIVE, NodeState.DRAINED),
+            refused="has no certificate that counts",
+            **_NO_CERTIFICATE,
+            **_NOT_DRAINED,
+            refusal="",
+            refused_at=None,
+        )
+        EnrolmentCode.objects.filter(node=node).delete()
+        audit.record(action="node.revoke", by=by, now=now, target=node.name)
+        sentence = "Its certificate was revoked: nobody speaks to it before it is enrolled again."
+        events.note(node_id=node.pk, kind="certificate", sentence=sentence, now=now, by=by)
+    logger.info("revoked the certificate node=%s by=%s", node.name, user_of(by) or "command line")
+    return node
+
+
+def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: datetime | None = None) -> Node:
+    """Push nothing more to the node before somebody resumes it, or before `until`; it keeps serving what it has.
+
+    Raises WrongState, BadNode for an end that is over, Forbidden.
+    """
+    require_permission(by)
+    if until is not None and until <= now:
+        raise BadNode("until", "The end of the drain is in the past.")
+    with transaction.atomic():
+        _move(
+            node,
+            to=NodeState.DRAINED,
+            expected=(NodeState.ACTIVE,),
+            refused="is not active",
+            drain_reason=reason,
+            drained_at=now,
+            drained_until=until,
+            drained_by=user_of(by),
+        )
+        audit.record(
+            action="node.drain", by=by, now=now, target=node.name, reason=reason,
+            until=until.isoformat() if until else "",
+        )  # fmt: skip
+        events.note(node_id=node.pk, kind="drain", sentence=_drained_words(reason, until), now=now, by=by)
     logger.info("drained node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
 
 
-def resume(*, node: Node, now: datetime, by: Author) -> Node:
+def resume(*, node: Node, now: datetime, by: Author, why: str = "") -> Node:
     """Push to a drained node again, beginning with what it missed. Raises WrongState, Forbidden."""
-    _require_nodes_permission(by)
+    require_permission(by)
     with transaction.atomic():
-        _move(node, to=NodeState.ACTIVE, expected=(NodeState.DRAINED,), refused="is not drained")
+        _move(node, to=NodeState.ACTIVE, expected=(NodeState.DRAINED,), refused="is not drained", **_NOT_DRAINED)
         audit.record(action="node.resume", by=by, now=now, target=node.name)
+        events.note(node_id=node.pk, kind="resume", sentence=f"It takes pushes again{why}.", now=now, by=by)
     logger.info("resumed node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
 
 
+def resume_due(*, now: datetime) -> int:
+    """Resume every node whose drain has come to its end; return how many there were. Idempotent."""
+    resumed = 0
+    for node in Node.objects.filter(state=NodeState.DRAINED, drained_until__lte=now):
+        with contextlib.suppress(WrongState):  # somebody was first
+            resume(node=node, now=now, by=None, why=": the end of its drain has come")
+            resumed += 1
+    return resumed
+
+
 def retire(*, node: Node, now: datetime, by: Author) -> Node:
     """Let the node go for good: it counts nowhere any more and its codes are void. Raises WrongState, Forbidden."""
-    _require_nodes_permission(by)
+    require_permission(by)
     with transaction.atomic():
         _move(
             node,
@@ -221,7 +302,20 @@ def retire(*, node: Node, now: datetime, by: Author) -> Node:
         )
         EnrolmentCode.objects.filter(node=node).delete()
         audit.record(action="node.retire", by=by, now=now, target=node.name)
+        events.note(node_id=node.pk, kind="retire", sentence="It was retired.", now=now, by=by)
     logger.info("retired node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
+    return node
+
+
+def describe(*, node: Node, group: NodeGroup | None, tags: Collection[str], now: datetime, by: Author) -> Node:
+    """The node belongs to this group and has these tags. Raises BadNode, Forbidden."""
+    require_permission(by)
+    checked = checked_tags(tags)
+    with transaction.atomic():
+        Node.objects.filter(pk=node.pk).update(group=group, tags=checked)
+        name = group.name if group else ""
+        audit.record(action="node.describe", by=by, now=now, target=node.name, group=name, tags=checked)
+    node.refresh_from_db()
     return node
 
 
@@ -238,9 +332,7 @@ def request_fingerprint(request: x509.CertificateSigningRequest) -> str:
     return hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
 
 
-def _move(
-    node: Node, *, to: NodeState, expected: tuple[NodeState, ...], refused: str, **fields: str | datetime
-) -> None:
+def _move(node: Node, *, to: NodeState, expected: tuple[NodeState, ...], refused: str, **fields: object) -> None:
     """Change the state by one conditional UPDATE; raise WrongState when the node was in none of the expected ones."""
     moved = Node.objects.filter(pk=node.pk, state__in=expected).update(state=to, **fields)
     if not moved:
@@ -257,10 +349,11 @@ def _enrolled(node: Node, authority: Authority, now: datetime) -> Enrolled:
         certificate=node.certificate_pem,
         ca=authority.ca_pem,
         signing_keys=tuple(base64.b64encode(public).decode() for public in public_keys()),
+        keys_generation=keys_generation(),
     )
 
 
-def _checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
+def checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
     """Return the request when its sender proves to hold an acceptable key; names in it are ignored, ours count."""
     try:
         request = x509.load_pem_x509_csr(csr_pem.encode())
@@ -269,44 +362,27 @@ def _checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
         raise BadRequest("it is not a PEM signing request") from exc
     if not signed:
         raise BadRequest("its signature is wrong")
-    _public_key(request)
+    public_key(request)
     return request
 
 
-def _public_key(request: x509.CertificateSigningRequest) -> ec.EllipticCurvePublicKey:
+def public_key(request: x509.CertificateSigningRequest) -> ec.EllipticCurvePublicKey:
     key = request.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         raise BadRequest("its key is not an EC key on P-256")
     return key
 
 
-def _check_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> None:
-    if not _NODE_NAME.fullmatch(name):
-        raise BadNode("name", "A node's name has 1 to 63 lower-case letters, digits and hyphens, such as ns1.")
-    if not (_is_address(agent_host) or _HOST_NAME.fullmatch(agent_host)):
-        raise BadNode("agent_host", "The agent's host is a host name or an IP address.")
-    if not _is_address(dns_address):
-        raise BadNode("dns_address", "The DNS address is an IPv4 or IPv6 address.")
-    for field, port in (("dns_port", dns_port), ("agent_port", agent_port)):
-        if not 0 < port < 65536:
-            raise BadNode(field, "A port is a number from 1 to 65535.")
-    if schema not in settings.SCHEMAS:
-        known = ", ".join(str(number) for number in settings.SCHEMAS)
-        raise BadNode("schema", f"This panel publishes PowerDNS schema {known}; PANEL_SCHEMAS adds others.")
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
+def _drained_words(reason: str, until: datetime | None) -> str:
+    words = f"It was drained{f' until {until:%Y-%m-%d %H:%M} UTC' if until else ''}"
+    return f"{words}: {reason}" if reason else f"{words}."
 
 
 def _sha256(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def _require_nodes_permission(by: Author) -> None:
+def require_permission(by: Author) -> None:
+    """Raise Forbidden unless this person may change nodes; None is the panel itself, or its own command line."""
     if by is not None:
         access.require(by, Permission.NODES)

@@ -5,6 +5,9 @@ FleetError
 ├── NameTaken               a node of this name exists
 ├── BadNode                 a value from which no node can be made
 ├── WrongState              the node's state does not allow this act
+├── GroupRefused            a group cannot be so, or not go
+├── DeliveryRefused         delivery cannot be stopped, pinned or go on like this
+├── WrongDecision           what was decided about a lost history cannot be carried out
 ├── CodeRefused             no such code, expired, or used by another request
 └── BadRequest              not a signing request we would sign
 """
@@ -40,6 +43,26 @@ class WrongState(FleetError):
     def __init__(self, name: str, why: str) -> None:
         self.name = name
         super().__init__(f"{name} {why}.")
+
+
+class GroupRefused(FleetError):
+    """`field` names the value that is wrong; empty where it is the act itself."""
+
+    def __init__(self, why: str, *, field: str = "") -> None:
+        self.field = field
+        super().__init__(why)
+
+
+class DeliveryRefused(FleetError):
+    """What was wanted of delivery makes no sense just now; the message says what would."""
+
+
+class WrongDecision(FleetError):
+    """What was decided about a lost history cannot be carried out; `field` names the value that is wrong."""
+
+    def __init__(self, field: str, why: str) -> None:
+        self.field = field
+        super().__init__(why)
 
 
 class CodeRefused(FleetError):

@@ -22,6 +22,7 @@ class Word(StrEnum):
     CATCHING_UP = "catching up"
     LATE = "late"
     STALE = "stale"
+    HELD = "held back"
     OFFLINE = "offline"
     REJECTING = "rejecting"
     DRAINED = "drained"
@@ -33,13 +34,17 @@ class Word(StrEnum):
 FAULTS = frozenset({Word.OFFLINE, Word.REJECTING, Word.STALE})
 
 
-# Words of a node that answers and moves: during an import every node is behind for as long as it lasts.
-WELL = frozenset({Word.LIVE, Word.CATCHING_UP})
+# Words of a node that does all it may: during an import every node is behind for as long as it lasts, and one that is
+# held back waits for the groups before it.
+WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.HELD})
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a node. `behind_since` is when the first publication that it lacks was published."""
+    """What is known of a node. `behind_since` is when the first publication that it lacks was published.
+
+    `limit` is up to where it may go (None: to the head), and `waits` says why not further.
+    """
 
     state: str
     epoch: UUID | None
@@ -50,6 +55,11 @@ class Facts:
     head_epoch: UUID
     head: int
     behind_since: datetime | None
+    limit: int | None = None
+    waits: str = ""
+    drain: str = ""  # why it is drained, and until when, as a sentence's rest
+    certificate_expires_at: datetime | None = None
+    snapshot: str = ""  # how far a snapshot on its way to it is, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +85,28 @@ def _judge(facts: Facts, lag: int, behind: timedelta, now: datetime) -> tuple[Wo
     if facts.state == NodeState.AWAITING_APPROVAL:
         return Word.WAITING, "Its agent has not been approved yet."
     if facts.state == NodeState.DRAINED:
-        return Word.DRAINED, f"It takes no pushes and serves sequence {facts.acked}."
+        return Word.DRAINED, f"It takes no pushes{facts.drain} and serves sequence {facts.acked}."
     if facts.state == NodeState.RETIRED:
         return Word.RETIRED, "It has left the fleet."
+    if facts.certificate_expires_at is not None and facts.certificate_expires_at <= now:
+        expired = f"its certificate expired {facts.certificate_expires_at:%Y-%m-%d}"
+        return Word.REJECTING, f"It stays at sequence {facts.acked}: {expired}. Revoke it and enroll the node again."
     if facts.refusal:
         return Word.REJECTING, f"It stays at sequence {facts.acked}: {facts.refusal}."
     if facts.contact_at is None:
         return Word.OFFLINE, "The panel has not reached its agent yet."
     silent = _since(facts.contact_at, now)
     if silent > OFFLINE_AFTER:
-        return Word.OFFLINE, f"No contact for {_spoken(silent)}; it keeps serving sequence {facts.acked}."
+        return Word.OFFLINE, f"No contact for {spoken(silent)}; it keeps serving sequence {facts.acked}."
+    if facts.snapshot:
+        return Word.CATCHING_UP, f"{facts.snapshot} It serves sequence {facts.acked} meanwhile."
     if not lag:
         return Word.LIVE, f"It answers with everything up to sequence {facts.head}."
     if facts.behind_since is not None and timedelta(0) <= now - facts.behind_since <= IN_FLIGHT:
         return Word.LIVE, f"It answers with sequence {facts.acked}; {facts.head} is on its way."
-    behind_words = f"sequence {facts.acked} of {facts.head}, behind for {_spoken(behind)}"
+    if facts.limit is not None and facts.limit <= facts.acked and facts.epoch == facts.head_epoch:
+        return Word.HELD, f"It answers with sequence {facts.acked} of {facts.head}; {facts.waits}."
+    behind_words = f"sequence {facts.acked} of {facts.head}, behind for {spoken(behind)}"
     if behind <= LATE_AFTER or _moved_lately(facts, now):
         return Word.CATCHING_UP, f"It is taking changes: {behind_words}."
     if behind <= STALE_AFTER:
@@ -107,7 +124,8 @@ def _since(at: datetime | None, now: datetime) -> timedelta:
     return max(timedelta(0), now - at) if at is not None else timedelta(0)
 
 
-def _spoken(duration: timedelta) -> str:
+def spoken(duration: timedelta) -> str:
+    """A duration as sentences say it: 40 s, 3 min, 2 h, 5 days."""
     seconds = int(duration.total_seconds())
     if seconds < 120:
         return f"{seconds} s"

@@ -1,13 +1,18 @@
 """The lines to the agents that one push worker holds: one kept connection per node, used by one push at a time."""
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.utils import timezone
 
 from dnspanel.fleet.authority import client_ssl_context, ensure_authority
+from replication.errors import Busy
 from replication.push import NodeClient
+
+CLIENT_KEPT_SECONDS = 3600
 
 
 class Line:
@@ -17,7 +22,11 @@ class Line:
         self._free = threading.Lock()
         self._rung = False
         self._client: NodeClient | None = None
-        self._agent: tuple[str, int, str] = ("", 0, "")
+        self._agent: tuple[str, int, frozenset[str]] = ("", 0, frozenset())
+        self._made_at = 0.0
+        self._attempt: Callable[[Line], None] | None = None
+        # Held by whoever mends the node's content, beside pushes.
+        self.mending = threading.Lock()
         # Whether the last attempt got through: only a change of this is worth a line in the log.
         self.reachable = True
 
@@ -27,6 +36,7 @@ class Line:
         `_rung` is set before the lock is tried, and read after it was let go:
         who cannot get the lock knows that its holder will look once more.
         """
+        self._attempt = attempt
         self._rung = True
         while self._rung and self._free.acquire(blocking=False):
             try:
@@ -35,14 +45,33 @@ class Line:
             finally:
                 self._free.release()
 
-    def client(self, host: str, port: int, certificate_sha256: str) -> NodeClient:
-        """Return the kept client; a new one when the agent's address or certificate has changed."""
-        agent = (host, port, certificate_sha256)
-        if self._client is None or self._agent != agent:
+    @contextmanager
+    def held(self, seconds: float) -> Iterator["Line"]:
+        """Keep pushes off the line: the node's position stays where it is. Raises Busy.
+
+        A bell that rings meanwhile is answered here, afterwards.
+        """
+        if not self._free.acquire(timeout=seconds):
+            raise Busy(what="the line to the node")
+        try:
+            yield self
+        finally:
+            self._free.release()
+            if self._rung and self._attempt is not None:
+                self.push(self._attempt)
+
+    def client(self, host: str, port: int, pins: frozenset[str]) -> NodeClient:
+        """Return the kept client for the agent that shows one of these certificates.
+
+        A new one when the agent's address or certificate has changed, and now and then, so that the panel's own
+        certificate can be replaced.
+        """
+        agent = (host, port, pins)
+        if self._client is None or self._agent != agent or time.monotonic() - self._made_at > CLIENT_KEPT_SECONDS:
             self.close()
             context = client_ssl_context(ensure_authority(now=timezone.now()))
-            self._client = NodeClient(host, port, context, certificate_sha256=certificate_sha256)
-            self._agent = agent
+            self._client = NodeClient(host, port, context, certificate_sha256=pins)
+            self._agent, self._made_at = agent, time.monotonic()
         return self._client
 
     def close(self) -> None:

@@ -5,30 +5,51 @@ reads the head and the segments near it, so a node that lacks the newest
 change costs one query, and one more after the push to see that this was all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, BinaryIO, NamedTuple
 from uuid import UUID
 
 from django.db import connection
 
-from dnspanel.publish.objects import open_object
+from dnspanel.publish.damage import record_damage
+from dnspanel.publish.errors import DamagedObject
+from dnspanel.publish.objects import open_segment_object
+from dnspanel.zones.hold import is_of_this_history
 from replication.errors import Diverged
 from replication.position import Position
 from replication.protocol import Ack
 from replication.push import SealedSegment
+from replication.steps import NEW_NODE_BYTES, Way
 
 # How many segments are read at once.
 PAGE = 256
 
 _SEGMENTS = """
-    SELECT epoch, first, last, size, object_name, digest FROM publish_segment
+    SELECT epoch, first, last, size, object_name, digest, damaged FROM publish_segment
     WHERE epoch = (SELECT epoch FROM zones_loghead) AND schema = %s"""
 _FROM = f"{_SEGMENTS} AND last >= %s ORDER BY last LIMIT %s"
-_NEWEST = f"{_SEGMENTS} ORDER BY last DESC LIMIT 1"
-_OLDEST = "SELECT min(first) FROM publish_segment WHERE schema = %s AND epoch = %s"
 
-_oldest_of: dict[tuple[int, UUID], int] = {}
+_NEWEST = """
+    (SELECT epoch, last FROM publish_segment
+        WHERE epoch = (SELECT epoch FROM zones_loghead) AND schema = %(schema)s
+            AND (%(limit)s::bigint IS NULL OR last <= %(limit)s) ORDER BY last DESC LIMIT 1)
+    UNION ALL
+    (SELECT epoch, sequence FROM publish_snapshot
+        WHERE epoch = (SELECT epoch FROM zones_loghead) AND schema = %(schema)s
+            AND (%(limit)s::bigint IS NULL OR sequence <= %(limit)s) ORDER BY sequence DESC LIMIT 1)
+    ORDER BY 2 DESC LIMIT 1"""
+
+# Segments follow each other without gaps; what breaks the way is a damaged one, or that the first ones were pruned.
+_WAY = """
+    SELECT coalesce(greatest(min(first), max(last) FILTER (WHERE damaged) + 1), %(target)s + 1),
+        count(*) FILTER (WHERE last > %(have)s), coalesce(sum(size) FILTER (WHERE last > %(have)s), 0)::bigint
+    FROM publish_segment WHERE schema = %(schema)s AND epoch = %(epoch)s AND last <= %(target)s"""
+
+_SNAPSHOT = """
+    SELECT sequence, size FROM publish_snapshot
+    WHERE schema = %(schema)s AND epoch = %(epoch)s AND sequence <= %(target)s ORDER BY sequence DESC LIMIT 1"""
 
 
 class _Row(NamedTuple):
@@ -38,72 +59,102 @@ class _Row(NamedTuple):
     size: int
     object_name: str
     digest: bytes
+    damaged: bool
 
 
 class DatabaseChangeLog:
     """Implements `push.ChangeLog` over the rows of `Segment` and the objects that they name.
 
-    `near` is the sequence where the reader believes its node to be: from there
-    `head` reads a page of segments along. It is read anew each time, so a push
-    that takes long ends at the head of its end, not of its beginning.
+    With a `limit` no sequence beyond it is sent. Everything is read anew for each step, so a push that takes
+    long ends at the head of its end, not of its beginning.
     """
 
-    def __init__(self, schema: int, near: int = 0) -> None:
+    def __init__(self, schema: int, *, limit: int | None = None) -> None:
         self._schema = schema
-        self._near = near
+        self._limit = limit
         self._rows: list[_Row] = []
 
-    def newest(self) -> Position | None:
-        """Return the head without reading along what leads to it."""
-        rows = self._read(_NEWEST, self._schema)
-        return Position(rows[0].epoch, rows[0].last) if rows else None
+    def newest(self, limit: int | None = None) -> Position | None:
+        """Return the head, or the newest position up to `limit`, without reading along what leads to it."""
+        with connection.cursor() as cursor:
+            cursor.execute(_NEWEST, {"schema": self._schema, "limit": limit})
+            row = cursor.fetchone()
+        return Position(*row) if row else None
 
-    def head(self) -> Position | None:
-        self._rows = self._read(_FROM, self._schema, self._near, PAGE)
-        if 0 < len(self._rows) < PAGE:
-            head: Position | None = Position(self._rows[-1].epoch, self._rows[-1].last)
-        else:
-            # None near: the node is ahead, or there is nothing. A full page: the head lies behind it.
-            head = self.newest()
-        if head is not None:
-            self._near = head.sequence
-        return head
-
-    def oldest(self) -> int:
-        """Return the first sequence that segments hold; read once per process and epoch.
-
-        Should it have moved up since, a node behind it is sent what it cannot
-        apply and answers Gap, which is shown as its refusal.
-        """
-        if not self._rows:
-            return 1
-        history = self._schema, self._rows[0].epoch
-        if history not in _oldest_of:
-            with connection.cursor() as cursor:
-                cursor.execute(_OLDEST, history)
-                _oldest_of[history] = int(cursor.fetchone()[0])
-        return _oldest_of[history]
+    def way(self, have: Position | None) -> Way:
+        near = have.sequence if have else 0
+        self._rows = self._read(near)
+        if 0 < len(self._rows) < PAGE and (have is None or have.epoch == self._rows[0].epoch):
+            rows = [row for row in self._rows if self._limit is None or row.last <= self._limit]
+            lacking = [row for row in rows if row.last > near]
+            size = sum(row.size for row in lacking)
+            if rows and _lead_on(lacking, near) and (have is not None or size <= NEW_NODE_BYTES):
+                return Way(_end(self._rows[-1]), _end(rows[-1]), rows[0].first, len(lacking), size)
+        return self.long_way(have)
 
     def segments_after(self, sequence: int) -> Iterator[SealedSegment]:
         here = bool(self._rows) and self._rows[0].first <= sequence + 1
-        rows = self._rows if here else self._after(sequence)
+        rows = self._rows if here else self._read(sequence + 1)
         while rows:
             for row in rows:
+                if self._limit is not None and row.last > self._limit:
+                    return
                 if row.last > sequence:
-                    yield SealedSegment(row.first, row.last, row.size, partial(open_object, row.object_name))
-            rows = self._after(rows[-1].last) if len(rows) == PAGE else []
+                    yield SealedSegment(row.first, row.last, row.size, partial(_open, row.object_name))
+            rows = self._read(rows[-1].last + 1) if len(rows) == PAGE else []
 
     def check(self, ack: Ack) -> None:
         """Raise Diverged when a node acknowledges the end of a segment with other digests than it should have."""
         found = ack.digest_main + ack.digest_records
         for row in self._rows:
-            if ack.position == Position(row.epoch, row.last) and found != row.digest:
+            if ack.position == _end(row) and found != row.digest:
                 raise Diverged(expected=row.digest, found=found, what="the node's database")
 
-    def _after(self, sequence: int) -> list[_Row]:
-        return self._read(_FROM, self._schema, sequence + 1, PAGE)
-
-    def _read(self, sql: str, *parameters: int) -> list[_Row]:
+    def long_way(self, have: Position | None) -> Way:
+        """As `way`, with the snapshot: of a node that is new, far behind, held back, ahead, or of another epoch."""
+        head = self.newest()
+        if head is None:
+            return Way(None)
+        knows_epoch = have is None or have.epoch == head.epoch or is_of_this_history(have.epoch)
+        target = head if self._limit is None else self.newest(self._limit)
+        if target is None:
+            return Way(head, knows_epoch=knows_epoch)
+        place: dict[str, Any] = {
+            "schema": self._schema,
+            "epoch": head.epoch,
+            "target": target.sequence,
+            "have": have.sequence if have and have.epoch == head.epoch else 0,
+        }
         with connection.cursor() as cursor:
-            cursor.execute(sql, parameters)
-            return [_Row._make((*row[:5], bytes(row[5]))) for row in cursor.fetchall()]
+            cursor.execute(_WAY, place)
+            oldest, segments, size = cursor.fetchone()
+            cursor.execute(_SNAPSHOT, place)
+            snapshot, snapshot_size = cursor.fetchone() or (None, 0)
+        if snapshot is not None and snapshot < oldest - 1:
+            snapshot, snapshot_size = None, 0
+        return Way(head, target, oldest, segments, size, snapshot, snapshot_size, knows_epoch)
+
+    def _read(self, sequence: int) -> list[_Row]:
+        with connection.cursor() as cursor:
+            cursor.execute(_FROM, (self._schema, sequence, PAGE))
+            return [_Row._make((*row[:5], bytes(row[5]), row[6])) for row in cursor.fetchall()]
+
+
+def _end(row: _Row) -> Position:
+    return Position(row.epoch, row.last)
+
+
+def _lead_on(rows: Sequence[_Row], sequence: int) -> bool:
+    """Whether these segments bring a node on from this sequence without a break."""
+    if any(row.damaged for row in rows):
+        return False
+    return not rows or (rows[0].first <= sequence + 1 and all(a.last + 1 == b.first for a, b in pairwise(rows)))
+
+
+def _open(object_name: str) -> BinaryIO:
+    """Open a segment for a push; one that is missing or altered is never looked for again."""
+    try:
+        return open_segment_object(object_name)
+    except DamagedObject as exc:
+        record_damage(object_name=object_name, reason=exc.reason)
+        raise

@@ -23,6 +23,9 @@ class NodeGroup(models.Model):
     order = models.PositiveSmallIntegerField(unique=True)
     # How long its nodes have to answer well with a publication before the next group gets it.
     verify_seconds = models.PositiveIntegerField(default=0)
+    # Why a person lets the next group go on while no node of this one is live; empty in normal work.
+    skipped_reason = models.TextField(blank=True, default="", db_default="")
+    skipped_at = models.DateTimeField(null=True)
 
 
 class Delivery(models.Model):
@@ -38,21 +41,43 @@ class Delivery(models.Model):
     stopped_reason = models.TextField(blank=True, default="")
     stopped_at = models.DateTimeField(null=True)
     stopped_group = models.ForeignKey(NodeGroup, null=True, on_delete=models.SET_NULL, related_name="+")
+    # True: no group gets anything, not even the first; a person wanted that.
+    stopped_whole = models.BooleanField(default=False, db_default=False)
+    # When a person let it go on; answers from before that stop it no more.
+    resumed_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(id=1), name="delivery_single")]
 
 
 class Release(models.Model):
-    """Up to where one group may go, in one epoch. The first group has no row: it may go to the head."""
+    """Up to where one group may go, in one epoch. A group that waits for nobody has no row: it may go to the head.
 
-    group = models.ForeignKey(NodeGroup, on_delete=models.CASCADE, related_name="releases")
+    `group` is None for the nodes of a fleet without groups, which wait for ring 0 alone.
+    """
+
+    group = models.ForeignKey(NodeGroup, null=True, on_delete=models.CASCADE, related_name="releases")
     epoch = models.UUIDField()
     sequence = models.BigIntegerField()
     at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["group", "epoch"], name="release_of_group")]
+        constraints = [
+            models.UniqueConstraint(fields=["group", "epoch"], name="release_of_group", nulls_distinct=False)
+        ]
+
+
+class Isolation(models.Model):
+    """A publication with which ring 0 could not answer, and the one that takes it back.
+
+    Nobody else may be given anything from `failed` on before both are one segment: then `merged_at` is set.
+    """
+
+    epoch = models.UUIDField()
+    failed = models.BigIntegerField(unique=True)
+    inverse = models.BigIntegerField()
+    found_at = models.DateTimeField()
+    merged_at = models.DateTimeField(null=True)
 
 
 class Node(models.Model):
@@ -75,6 +100,7 @@ class Node(models.Model):
     # The last refusal in words; empty when the node is well.
     refusal = models.TextField(blank=True, default="")
     refused_at = models.DateTimeField(null=True)
+    refused_since = models.DateTimeField(null=True)  # with this refusal
     versions: "models.JSONField[Any]" = models.JSONField(default=dict)  # agent, powerdns, lmdb, installed
     group = models.ForeignKey(NodeGroup, null=True, on_delete=models.PROTECT, related_name="nodes")  # None: the last
     tags = ArrayField(models.TextField(), default=list, db_default=[])  # sorted, lower case
@@ -85,7 +111,7 @@ class Node(models.Model):
     drained_at = models.DateTimeField(null=True)
     drained_until = models.DateTimeField(null=True)
     drained_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    # What its agent said last (`protocol.Status` as JSON, without digests), and when.
+    # What its agent said last (`protocol.Status` as JSON), and when.
     report: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={})
     reported_at = models.DateTimeField(null=True)
     # Whether its digests were the panel's at its position, when they were last compared; None: not comparable yet.
@@ -93,6 +119,11 @@ class Node(models.Model):
     digest_compared_at = models.DateTimeField(null=True)
     # The machine that showed this identity first (a hash of its id); another one is refused until a person accepts it.
     machine = models.CharField(max_length=64, blank=True, default="", db_default="")
+    machine_address = models.TextField(blank=True, default="", db_default="")
+    # The other machine: while it stands here, neither of the two is given anything.
+    other_machine = models.CharField(max_length=64, blank=True, default="", db_default="")
+    other_machine_address = models.TextField(blank=True, default="", db_default="")
+    other_machine_at = models.DateTimeField(null=True)
     # During a rotation both certificates are accepted.
     next_certificate_pem = models.TextField(blank=True, default="", db_default="")
     next_certificate_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
@@ -102,6 +133,11 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def pins(self) -> frozenset[str]:
+        """The SHA-256 of the certificates that its agent may show; none once they were revoked."""
+        return frozenset(pin for pin in (self.certificate_sha256, self.next_certificate_sha256) if pin)
 
 
 class EnrolmentCode(models.Model):
@@ -130,7 +166,7 @@ class Ack(models.Model):
 
 
 class Bootstrap(models.Model):
-    """A node is being given a snapshot; there is no row otherwise. `beat_at` is a lease: an old one may be taken over."""
+    """A node is being given a snapshot; else there is no row. `beat_at` is a lease: an old one may be taken over."""
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="bootstrap")
     reason = models.TextField()
@@ -176,6 +212,78 @@ class NodeEvent(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["node", "-id"], name="event_of_node")]
+
+
+class Heartbeat(models.Model):
+    """When a process of the panel that has to run all the time was last at work; written by `heartbeats`."""
+
+    process = models.SlugField(primary_key=True, max_length=32)
+    at = models.DateTimeField()
+
+
+class Choice(models.TextChoices):
+    """Whose content counts where nodes know what the panel does not."""
+
+    TAKE_OVER = "take_over", "take over what the nodes have"
+    KEEP = "keep", "keep what the panel has"
+
+
+class AheadReport(models.Model):
+    """What one node knows that the panel does not, as it was found while publishing was held; and the decision."""
+
+    asked_at = models.DateTimeField()
+    epoch = models.UUIDField()  # the panel's when it was made
+    # The node that is furthest; without one there was none to ask.
+    node = models.ForeignKey(Node, null=True, on_delete=models.SET_NULL, related_name="+")
+    node_name = models.CharField(max_length=63, blank=True, default="")
+    is_ahead = models.BooleanField(default=False)  # it has what was published in a history that the panel lost
+    highest_sequence = models.BigIntegerField(default=0)  # of every node that answered
+    highest_zone_id = models.BigIntegerField(default=0)
+    # Histories that only nodes know, begun after the backup that the panel was restored from.
+    foreign_epochs = ArrayField(models.UUIDField(), default=list)
+    silent_nodes = ArrayField(models.TextField(), default=list)  # those that did not answer, by name
+    zones_done = models.BigIntegerField(default=0)
+    zones_total = models.BigIntegerField(default=0)
+    ended_at = models.DateTimeField(null=True)
+    error = models.TextField(blank=True, default="")
+    choice = models.CharField(max_length=16, choices=Choice, blank=True, default="")
+    reason = models.TextField(blank=True, default="")
+    decided_at = models.DateTimeField(null=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    carried_out_at = models.DateTimeField(null=True)
+
+
+class AheadZone(models.Model):
+    """A zone that is not the same on the node and in the panel. Without an id it does not exist on that side."""
+
+    report = models.ForeignKey(AheadReport, on_delete=models.CASCADE, related_name="zones")
+    name = models.TextField(db_collation="C")
+    id_here = models.BigIntegerField(null=True)
+    id_there = models.BigIntegerField(null=True)
+    serial_here = models.BigIntegerField(null=True)
+    serial_there = models.BigIntegerField(null=True)
+    in_trash = models.BooleanField(default=False)  # the panel has it, deleted
+    error = models.TextField(blank=True, default="")  # why its records could not be read
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["report", "name"], name="ahead_zone_once")]
+        indexes = [models.Index(fields=["report", "id_here"], name="ahead_zone_here")]
+
+
+class AheadRRset(models.Model):
+    """One RRset that differs: as the panel has it, and as it would be taken over. Null means absent."""
+
+    zone = models.ForeignKey(AheadZone, on_delete=models.CASCADE, related_name="rrsets")
+    name = models.TextField(db_collation="C")
+    owner_key = models.BinaryField()
+    type = models.IntegerField()
+    here: "models.JSONField[Any]" = models.JSONField(null=True)
+    there: "models.JSONField[Any]" = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["zone", "owner_key", "type"], name="ahead_rrset_once"),
+        ]
 
 
 class Authority(models.Model):

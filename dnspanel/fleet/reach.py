@@ -1,5 +1,6 @@
 """How far one publication has come: which nodes answer with it, and after how long."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -7,7 +8,7 @@ from django.db.models import OuterRef, Subquery
 
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Ack, Node, NodeState
-from dnspanel.fleet.queries import node_standings
+from dnspanel.fleet.queries import Standing, node_standings, ring0_standing
 from dnspanel.zones.models import Publication
 
 
@@ -23,20 +24,34 @@ class NodeReach:
 
 
 def reach(publication: Publication, *, now: datetime) -> list[NodeReach]:
-    """Return every node that takes pushes, by name, with when it first proved this publication.
+    """Return every node that takes pushes, by name, with when it first proved this publication; ring 0 is none of them.
+
+    One that failed is reached by nobody: positions beyond it do not hold it.
 
     A node whose epoch is another one has not reached it, whatever it proved
     before. Four queries, however many nodes.
     """
+    if publication.failed_reason:
+        return []
+    return _reached(publication, node_standings(now=now))
+
+
+def ring0_reach(publication: Publication, *, now: datetime) -> list[NodeReach]:
+    """The same of ring 0, if there is one."""
+    standing = ring0_standing(now=now)
+    return _reached(publication, [standing] if standing is not None else [])
+
+
+def _reached(publication: Publication, standings: Sequence[Standing]) -> list[NodeReach]:
     proofs = Ack.objects.filter(
         node=OuterRef("pk"), epoch=publication.epoch, sequence__gte=publication.sequence
     ).order_by("sequence")
-    active = Node.objects.filter(state=NodeState.ACTIVE)
-    proved = dict(active.annotate(proved_at=Subquery(proofs.values("at")[:1])).values_list("pk", "proved_at"))
+    active = {standing.node.pk: standing for standing in standings if standing.node.state == NodeState.ACTIVE}
+    nodes = Node.objects.filter(pk__in=list(active)).annotate(proved_at=Subquery(proofs.values("at")[:1]))
+    proved = dict(nodes.values_list("pk", "proved_at"))
     return [
-        _reach(standing.node, proved.get(standing.node.pk), publication, standing.health.word, standing.health.sentence)
-        for standing in node_standings(now=now)
-        if standing.node.state == NodeState.ACTIVE
+        _reach(standing.node, proved.get(pk), publication, standing.health.word, standing.health.sentence)
+        for pk, standing in active.items()
     ]
 
 

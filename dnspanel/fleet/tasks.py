@@ -5,7 +5,10 @@ every node that is behind, in case a bell was lost.
 """
 
 import logging
+import random
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -14,11 +17,42 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.celery import while_postgresql_answers
-from dnspanel.fleet import acks
+from dnspanel.fleet import (
+    acks,
+    ahead,
+    compare,
+    decision,
+    deliver,
+    enroll,
+    events,
+    keys,
+    machines,
+    poison,
+    repair,
+    rotate,
+    tend,
+)
+from dnspanel.fleet.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.bootstrap import ask_for_snapshot
+from dnspanel.fleet.gates import free_nodes, with_limit
+from dnspanel.fleet.give_snapshot import give_snapshot
+from dnspanel.fleet.lease import Lease, LeaseLost, free_bootstraps
 from dnspanel.fleet.lines import Line, lines
 from dnspanel.fleet.log import DatabaseChangeLog
+from dnspanel.fleet.lost import lost_nodes
 from dnspanel.fleet.models import Node, NodeState
-from replication.errors import Busy, NodeUnreachable, ReplicationError
+from dnspanel.publish.errors import DamagedObject, StorageUnreachable
+from replication.errors import (
+    Busy,
+    Diverged,
+    NeedsSnapshot,
+    NodeAhead,
+    NodeUnreachable,
+    NotServed,
+    Refused,
+    ReplicationError,
+    WrongEpoch,
+)
 from replication.position import Position
 from replication.push import NodeClient, bring_to_head
 
@@ -29,7 +63,20 @@ PROGRESS_SECONDS = 0.25
 # A node that refuses is tried again this often, and at every new segment.
 REFUSAL_PAUSE = timedelta(seconds=10)
 
-_PUSHED_BY = ("name", "schema", "agent_host", "agent_port", "epoch", "acked", "refusal")
+# A node that met rows which are not the panel's looks which they are; it is asked for them after this many seconds.
+MENDING_DELAY = 1
+
+_PUSHED_BY = (
+    "name", "schema", "agent_host", "agent_port", "epoch", "acked", "refusal", "certificate_sha256",
+    "next_certificate_sha256", "machine", "machine_address", "other_machine", "other_machine_address",
+    "is_ring0", "dns_address", "dns_port",
+)  # fmt: skip
+
+# What an agent refuses with until it gets a snapshot, and why, as a clause for people.
+_CURED_BY_SNAPSHOT = {
+    "Unfinished": "an earlier one was not installed to its end",
+    "WrongEpoch": "what it has is of another epoch of the log",
+}
 
 logger = logging.getLogger(__name__)
 
@@ -48,27 +95,149 @@ def push_late_nodes() -> None:
         _ring(late_nodes())
 
 
+@shared_task(ignore_result=True)
+def rotate_identities() -> None:
+    """Certificates and signing keys follow one another; drains end. Each finds out by itself how far it is."""
+    with while_postgresql_answers():
+        rotate.rotate_due(now=timezone.now())
+        keys.spread_keys(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def end_drains() -> None:
+    """Resume the nodes whose drain has come to its end."""
+    with while_postgresql_answers():
+        enroll.resume_due(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def tidy_identities() -> None:
+    """Retire signing keys that nothing needs any more, and forget old events."""
+    with while_postgresql_answers():
+        keys.retire_when_possible(now=timezone.now())
+        events.forget_events(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def compare_nodes() -> None:
+    """Compare every node's digests with the panel's, and mend the nodes that differ."""
+    with while_postgresql_answers():
+        for node_id in compare.compare_nodes(now=timezone.now()):
+            ring_mend(node_id)
+
+
+@shared_task(ignore_result=True)
+def mend_node(node_id: int) -> None:
+    """Put right what on this node is not what the panel wrote. Twice, late or never does no harm."""
+    with while_postgresql_answers():
+        try:
+            if repair.mend(node_id, lines[node_id]):
+                _ring([node_id])
+        except ReplicationError as exc:
+            logger.warning("cannot mend node_id=%s: %s", node_id, exc)
+
+
+def ring_mend(node_id: int, *, countdown: float = 0) -> None:
+    """Wake the repair of a node. A dead broker costs a minute."""
+    try:
+        mend_node.apply_async((node_id,), expires=BELL_LIFETIME + countdown, countdown=countdown, retry=False)
+    except (BrokerError, OSError) as exc:
+        logger.warning("no bell for the repair of a node, beat will find the work: %s", exc)
+
+
+@shared_task(ignore_result=True)
+def check_node(node_id: int) -> None:
+    """Ask the agent to read and compare every row now; its page tells when it cannot be asked."""
+    with while_postgresql_answers():
+        node = Node.objects.filter(pk=node_id, state__in=(NodeState.ACTIVE, NodeState.DRAINED)).first()
+        if node is None:
+            return
+        context = client_ssl_context(ensure_authority(now=timezone.now()))
+        try:
+            with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
+                client.check()
+        except ReplicationError as exc:
+            sentence = f"It could not be asked for a check: {exc}."
+            events.note(node_id=node_id, kind="check", sentence=sentence, now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def bootstrap_node(node_id: int) -> None:
+    """Give a node its snapshot, then ring its push. Twice, late or never does no harm: a lease lets one do it."""
+    with while_postgresql_answers(), suppress(LeaseLost):
+        lease = Lease.take(node_id=node_id, now=timezone.now())
+        if lease is not None and give_snapshot(lease=lease):
+            _ring([node_id])
+
+
+@shared_task(ignore_result=True)
+def bootstrap_waiting_nodes() -> None:
+    """Ring every node that waits for a snapshot and that nobody is at; in no order, so that none is always last.
+
+    Nodes that lost what they had are among them from here on.
+    """
+    with while_postgresql_answers():
+        for node_id, reason in lost_nodes():
+            ask_for_snapshot(node_id=node_id, reason=reason, now=timezone.now())
+        waiting = list(free_bootstraps(now=timezone.now()).values_list("node_id", flat=True))
+        random.shuffle(waiting)
+        _ring_bootstraps(waiting)
+
+
+@shared_task(ignore_result=True)
+def tend_hold() -> None:
+    """While publishing is held, find what only the nodes know, and carry out a decision. In the bulk workers."""
+    with while_postgresql_answers():
+        decision.step(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def tend_log() -> None:
+    """The log stays short: snapshots, merged segments, and nothing that nobody needs. In the bulk workers."""
+    with while_postgresql_answers():
+        tend.tend_log(now=timezone.now())
+
+
 def late_nodes() -> list[int]:
     """Return the active nodes that are behind, without those that refused just now."""
-    nodes = Node.objects.filter(state=NodeState.ACTIVE).values_list(
-        "pk", "schema", "epoch", "acked", "refusal", "refused_at"
+    nodes = with_limit(Node.objects.filter(state=NodeState.ACTIVE, bootstrap=None)).values_list(
+        "pk", "schema", "epoch", "acked", "refusal", "refused_at", "limit", "is_ring0"
     )
     patience = timezone.now() - REFUSAL_PAUSE
     heads: dict[int, Position | None] = {}
     late = []
-    for node_id, schema, epoch, acked, refusal, refused_at in nodes:
+    for node_id, schema, epoch, acked, refusal, refused_at, limit, is_ring0 in nodes:
         if schema not in heads:
             heads[schema] = DatabaseChangeLog(schema).newest()
         head = heads[schema]
-        waits = refused_at is not None and refused_at > patience
-        if head and not waits and ((epoch, acked) != (head.epoch, head.sequence) or refusal):
+        # All others wait for ring 0.
+        waits = refused_at is not None and refused_at > patience and not is_ring0
+        if head is None or waits:
+            continue
+        target = head.sequence if limit is None else min(head.sequence, limit)
+        if epoch != head.epoch or acked < target or acked > head.sequence or refusal:
             late.append(node_id)
     return late
 
 
 def ring_nodes(*, schema: int, **_: Any) -> None:
-    """Wake the push of every active node of this schema. A dead broker costs two seconds, never a change."""
-    _ring(list(Node.objects.filter(state=NodeState.ACTIVE, schema=schema).values_list("pk", flat=True)))
+    """Wake the push of every active node of this schema that waits for no other.
+
+    A dead broker costs two seconds, never a change.
+    """
+    _ring(free_nodes(schema=schema))
+
+
+@shared_task(ignore_result=True)
+def advance_delivery() -> None:
+    """Let groups go further, in case nobody did after the proof they waited for, or time was what they waited for."""
+    with while_postgresql_answers():
+        deliver.advance(now=timezone.now())
+
+
+def ring_released(*, node_ids: Iterable[int], **_: Any) -> None:
+    """Wake the push of nodes that may go further than before."""
+    _ring(list(node_ids))
 
 
 def _ring(node_ids: list[int]) -> None:
@@ -79,28 +248,68 @@ def _ring(node_ids: list[int]) -> None:
         logger.warning("no bell for the nodes, beat will find the work: %s", exc)
 
 
+def _ring_bootstraps(node_ids: list[int]) -> None:
+    try:
+        for node_id in node_ids:
+            bootstrap_node.apply_async((node_id,), expires=BELL_LIFETIME, retry=False)
+    except (BrokerError, OSError) as exc:
+        logger.warning("no bell for nodes that wait for a snapshot, beat will find them: %s", exc)
+
+
 def _push(node_id: int, line: Line) -> None:
     """Close the difference for one node, and record what it proved or why it refused."""
-    node = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE).only(*_PUSHED_BY).first()
+    takes_pushes = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE, bootstrap=None)
+    node = with_limit(takes_pushes).only(*_PUSHED_BY).first()
     if node is None:
         return
+    if node.other_machine:
+        acks.record_refusal(node_id=node_id, message=machines.words(node), now=timezone.now())
+        return
     try:
-        _bring_to_head(node, line.client(node.agent_host, node.agent_port, node.certificate_sha256))
-    except (NodeUnreachable, Busy) as exc:
+        _bring_to_head_with_keys(node, line.client(node.agent_host, node.agent_port, node.pins))
+    except (NodeUnreachable, Busy, StorageUnreachable) as exc:
         if line.reachable:
             logger.warning("cannot push node=%s: %s", node.name, exc)
         line.reachable = False
+    except (NeedsSnapshot, DamagedObject) as exc:
+        _ask_for_snapshot(node_id, exc.reason)
     except ReplicationError as exc:
+        if node.is_ring0 and isinstance(exc, NotServed) and poison.examine(node=node, error=exc, now=timezone.now()):
+            return  # what takes it back is on its way
+        if isinstance(exc, NodeAhead):
+            there = Position(exc.node.epoch, exc.node.sequence)
+            ahead.hold_if_ahead(positions=[(node.name, there)], now=timezone.now())
+        if isinstance(exc, WrongEpoch):
+            ahead.hold_if_ahead(positions=[(node.name, Position(exc.theirs, 0))], now=timezone.now())
         acks.record_refusal(node_id=node_id, message=str(exc), now=timezone.now())
+        if isinstance(exc, Diverged) or (isinstance(exc, Refused) and exc.error == "Diverged"):
+            ring_mend(node_id, countdown=MENDING_DELAY)
+        if isinstance(exc, Refused) and exc.error in _CURED_BY_SNAPSHOT:
+            _ask_for_snapshot(node_id, _CURED_BY_SNAPSHOT[exc.error])
     else:
         line.reachable = True
+
+
+def _bring_to_head_with_keys(node: Node, client: NodeClient) -> None:
+    """Push; a node that was away while the signing keys changed is given them first."""
+    try:
+        _bring_to_head(node, client)
+    except Refused as exc:
+        if exc.error != "BadSignature" or keys.give_keys(client) != keys.Gave.NOW:
+            raise
+        _bring_to_head(node, client)
+
+
+def _ask_for_snapshot(node_id: int, reason: str) -> None:
+    if ask_for_snapshot(node_id=node_id, reason=reason, now=timezone.now()):
+        _ring_bootstraps([node_id])
 
 
 def _bring_to_head(node: Node, client: NodeClient) -> None:
     """Push until the node is at the head, recording how far it is at least every PROGRESS_SECONDS."""
     started, sent = time.monotonic(), client.bytes_sent
     begin = have = Position(node.epoch, node.acked) if node.epoch else None
-    log = DatabaseChangeLog(node.schema, near=node.acked if have else 0)
+    log = DatabaseChangeLog(node.schema, limit=node.limit)  # type: ignore[attr-defined]
     at_head = False
     while not at_head:
         until = time.monotonic() + PROGRESS_SECONDS
@@ -110,6 +319,8 @@ def _bring_to_head(node: Node, client: NodeClient) -> None:
             break
         log.check(ack)
         acks.record_ack(node_id=node.pk, ack=ack, now=timezone.now())
+        if node.is_gate:  # type: ignore[attr-defined]
+            deliver.advance(now=timezone.now())
         have = ack.position
     if have is begin:
         if node.refusal:

@@ -1,6 +1,8 @@
 """Live numbers of the nodes: one capped Redis stream per node, an entry per second.
 
     live:<node id>     entry id: unix time of the panel in ms; field `s`: a `protocol.Sample` as JSON
+    top:<node id>      what the node is asked most: a `protocol.Top` as JSON, for a minute
+    watched:<node id>  somebody looks at the node's page; the collector then asks for its top lists
     totals:<node id>   a hash: sums of all samples that ever came into the stream, and the newest of what is no sum
 
 Redis is the only place of these numbers. The agents keep an hour of them, so
@@ -11,6 +13,7 @@ never a zero and never a spike: agents send differences, not totals.
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -22,10 +25,13 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
-from replication.protocol import Sample
+from replication.protocol import Sample, Top
 
 STREAM_LENGTH = 3600
 MINUTE = 60
+# How long a page that was looked at once counts as being looked at, and how long top lists are worth showing.
+WATCHED_SECONDS = 30
+TOP_SECONDS = 60
 # Numbers older than this are not "now" any more.
 FRESH_SECONDS = 5
 
@@ -118,17 +124,64 @@ def forget_samples(*, node_id: int) -> None:
     connection(settings.REDIS_URL).delete(_key(node_id), _totals_key(node_id))
 
 
+def watch(node_id: int) -> None:
+    """Somebody looks at this node: its top lists are fetched for the next WATCHED_SECONDS. Nothing without Redis."""
+    with suppress(RedisError):
+        connection(settings.REDIS_URL).set(_watched_key(node_id), "1", ex=WATCHED_SECONDS)
+
+
+def is_watched(*, node_id: int) -> bool:
+    """Whether somebody looked at this node lately. Raises RedisError."""
+    return bool(connection(settings.REDIS_URL).exists(_watched_key(node_id)))
+
+
+def keep_top(*, node_id: int, top: Top) -> None:
+    """These are the node's top lists now. Raises RedisError."""
+    connection(settings.REDIS_URL).set(_top_key(node_id), json.dumps(top.to_json()), ex=TOP_SECONDS)
+
+
+def top(node_id: int) -> Top | None:
+    """The node's top lists, of the last minute; None without any."""
+    try:
+        found = connection(settings.REDIS_URL).get(_top_key(node_id))
+    except RedisError:
+        return None
+    return Top.from_json(json.loads(found)) if found else None
+
+
+def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counter[str]:
+    """Return how many answers these nodes gave after `begin` and up to `end` (unix times), by rcode.
+
+    Empty while Redis is away: nothing can be said of the answers then.
+    """
+    pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
+    for node_id in node_ids:
+        pipe.xrange(_key(node_id), min=f"({int(begin) * 1000}-0", max=f"{int(end) * 1000}-0")
+    answers: Counter[str] = Counter()
+    try:
+        streams = pipe.execute() if node_ids else []
+    except RedisError:
+        return answers
+    for entries in streams:
+        for entry in entries:
+            answers.update(_sample(entry).rcodes)
+    return answers
+
+
 def newest_at(*, node_id: int) -> int:
     """Return the time of the newest sample kept, 0 without any. Raises RedisError."""
     newest = connection(settings.REDIS_URL).xrevrange(_key(node_id), count=1)
     return _sample(newest[0]).at if newest else 0
 
 
-def live_now(node_ids: Sequence[int]) -> dict[int, LiveNow]:
-    """Return the live numbers of those nodes that have any, in one round trip; of none while Redis is away."""
+def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, LiveNow]:
+    """Return the live numbers of those nodes that have any, in one round trip; of none while Redis is away.
+
+    With fewer `seconds` less is read: one is enough where nobody sees the line of the last minute.
+    """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
-        pipe.xrevrange(_key(node_id), count=MINUTE)
+        pipe.xrevrange(_key(node_id), count=seconds)
     try:
         streams = pipe.execute() if node_ids else []
     except RedisError:
@@ -228,6 +281,14 @@ def _rounded(rate: float) -> float:
 
 def _key(node_id: int) -> str:
     return f"live:{node_id}"
+
+
+def _top_key(node_id: int) -> str:
+    return f"top:{node_id}"
+
+
+def _watched_key(node_id: int) -> str:
+    return f"watched:{node_id}"
 
 
 def _totals_key(node_id: int) -> str:

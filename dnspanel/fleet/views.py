@@ -42,6 +42,7 @@ def enroll_agent(request: HttpRequest) -> JsonResponse:
             "certificate": answer.certificate,
             "ca": answer.ca,
             "signing_keys": list(answer.signing_keys),
+            "keys_generation": answer.keys_generation,
         }
     )
 

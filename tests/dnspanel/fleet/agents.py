@@ -1,9 +1,11 @@
 """An agent without a PowerDNS: real TLS, real segments, a real LMDB, and counters that a test writes."""
 
 import ssl
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -13,10 +15,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from replication import protocol
+from replication.agent.scrub import Scrubber
+from replication.agent.zones import zones_answer
 from replication.errors import ReplicationError
 from replication.protocol import Ack, Sample, Status, encode_message, encode_refusal
-from replication.segment import open_segments
-from replication.store import Store
+from replication.segment import open_segment, open_segments
+from replication.snapshot import Manifest, SnapshotFile, open_manifest, snapshot_id
+from replication.store import Copied, Store
 
 
 @dataclass
@@ -26,12 +31,21 @@ class Agent:
     store: Store
     signing_keys: tuple[bytes, ...]
     samples: list[Sample] = field(default_factory=list)
+    top: protocol.Top | None = None
     versions: dict[str, str] = field(default_factory=lambda: {"agent": "1", "powerdns": "4.7.3"})
     refuse_with: ReplicationError | None = None
     lie: bool = False
     requests: int = 0
     clock_offset: float = 0.0
     server: ThreadingHTTPServer | None = None
+    checks: int = 0
+    repairs: list[str] = field(default_factory=list)
+    # A snapshot on its way: its id, its manifest, and the pieces of the files that came.
+    snapshot: str = ""
+    manifest: Manifest | None = None
+    chunks: dict[int, bytes] = field(default_factory=dict)
+    refuse_snapshots_with: ReplicationError | None = None
+    chunks_until_death: int = -1
 
     @property
     def port(self) -> int:
@@ -65,11 +79,60 @@ class Agent:
         main, records = self.store.digests()
         return Ack(position, bytes(16) if self.lie else main, records)
 
+    def repair(self, body: bytes) -> dict[str, object]:
+        repaired = self.store.repair(open_segment(body, self.signing_keys))
+        self.scrubber.recheck([repaired.mark.zone_id])
+        self.repairs.append(repaired.mark.name)
+        position = self.store.position()
+        assert position is not None
+        return Ack(position, *self.store.digests()).to_json() | {"words": repaired.words, "rows": repaired.rows}
+
+    def check(self) -> None:
+        self.checks += 1
+        self.scrubber.check_now()
+        self.scrubber.step(time.monotonic())
+
+    @cached_property
+    def scrubber(self) -> Scrubber:
+        return Scrubber(self.store)
+
+    def offer(self, name: str, sealed: bytes) -> list[int]:
+        """Which chunks lack; those of another snapshot are forgotten."""
+        if self.refuse_snapshots_with is not None:
+            raise self.refuse_snapshots_with
+        assert snapshot_id(sealed) == name
+        if self.manifest is None or self.snapshot != name:
+            self.snapshot, self.manifest, self.chunks = name, open_manifest(sealed, self.signing_keys), {}
+        return [number for number in range(len(self.manifest.chunks)) if number not in self.chunks]
+
+    def take_chunk(self, number: int, stored: bytes) -> None:
+        assert self.manifest is not None
+        if self.chunks_until_death == 0:
+            raise ConnectionAbortedError
+        self.chunks_until_death -= 1
+        self.chunks[number] = self.manifest.chunks[number].open(stored)
+
+    def install(self) -> Ack:
+        """Make the store what the snapshot is, in place."""
+        manifest = self.manifest
+        assert manifest is not None
+        assert len(self.chunks) == len(manifest.chunks)
+        with tempfile.TemporaryDirectory() as directory:
+            for file, name in ((SnapshotFile.MAIN, "copy"), (SnapshotFile.RECORDS, "copy-0")):
+                pieces = [self.chunks[n] for n, chunk in enumerate(manifest.chunks) if chunk.file is file]
+                (Path(directory) / name).write_bytes(b"".join(pieces))
+            copied = Copied(manifest.position, manifest.digest_main, manifest.digest_records)
+            self.store.install(self.snapshot, Path(directory) / "copy", copied, time_ns=manifest.time_ns)
+        self.manifest = None
+        return Ack(manifest.position, bytes(16) if self.lie else manifest.digest_main, manifest.digest_records)
+
     def status(self) -> Status:
         main, records = self.store.digests()
         return Status(
             node="ns1", position=self.store.position(), digest_main=main, digest_records=records, schema=4,
             state="in order", clock=time.time() + self.clock_offset, versions=self.versions,
+            diverged=self.scrubber.diverged, diverged_count=self.scrubber.diverged_count,
+            checked_at=self.scrubber.checked_at,
         )  # fmt: skip
 
 
@@ -84,7 +147,31 @@ class _Handler(BaseHTTPRequestHandler):
         self.agent.requests += 1
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
-            self._answer(200, encode_message(self.agent.apply(body).to_json()))
+            self._answer(200, encode_message(self._put(body)))
+        except ReplicationError as exc:
+            self._answer(*encode_refusal(exc, self.agent.store.position()))
+        except ConnectionAbortedError:
+            self.close_connection = True
+
+    def _put(self, body: bytes) -> object:
+        parts = self.path.removeprefix(protocol.SNAPSHOTS_PATH).strip("/").split("/")
+        if self.path == protocol.REPAIRS_PATH:
+            return self.agent.repair(body)
+        if not self.path.startswith(protocol.SNAPSHOTS_PATH):
+            return self.agent.apply(body).to_json()
+        if parts[1:2] == ["chunks"]:
+            self.agent.take_chunk(int(parts[2]), body)
+            return {}
+        return {"missing": self.agent.offer(parts[0], body)}
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.path == protocol.CHECK_PATH:
+            self.agent.check()
+            self._answer(200, encode_message({}))
+            return
+        try:
+            self._answer(200, encode_message(self.agent.install().to_json()))
         except ReplicationError as exc:
             self._answer(*encode_refusal(exc, self.agent.store.position()))
 
@@ -92,6 +179,12 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         if url.path == protocol.STATUS_PATH:
             self._answer(200, encode_message(self.agent.status().to_json()))
+        elif url.path == protocol.TOP_PATH and self.agent.top is not None:
+            self._answer(200, encode_message(self.agent.top.to_json()))
+        elif url.path == protocol.TOP_PATH:  # as an agent that knows no such path
+            self._answer(404, encode_message({"error": "BadRequest", "message": "no such path", "position": None}))
+        elif url.path.startswith(protocol.ZONES_PATH):
+            self._answer(200, encode_message(zones_answer(self.agent.store, url.path, parse_qs(url.query))))
         else:
             after = float(parse_qs(url.query)["after"][0])
             self._answer(200, encode_message([s.to_json() for s in self.agent.samples if s.at > after]))

@@ -1,9 +1,10 @@
 """Nodes for tests: made by the verbs, approved with a real signing request."""
 
 import socket
+import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,16 @@ from django.conf import settings
 from django.utils import timezone
 
 from dnspanel.fleet import enroll, telemetry
-from dnspanel.fleet.authority import ensure_authority
+from dnspanel.fleet.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.lines import lines
 from dnspanel.fleet.models import Node
 from dnspanel.publish.signing import ensure_signing_key, public_keys
 from dnspanel.zones.models import LogHead
+from replication.agent.config import format_identity, parse_identity, read_config
+from replication.agent.identity import format_key, write_whole
+from replication.agent.node import AgentNode
+from replication.protocol import Status
+from replication.push import NodeClient
 from tests.dnspanel.fleet.agents import Agent, open_store, write_pem
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
 
@@ -70,7 +76,7 @@ def live_redis() -> Iterator[None]:
     """Redis without live numbers, before and after."""
     redis = telemetry.connection(settings.REDIS_URL)
     for moment in ("before", "after"):
-        for key in (*redis.scan_iter("live:*"), *redis.scan_iter("totals:*")):
+        for key in (key for kind in ("live", "totals", "top", "watched") for key in [*redis.scan_iter(f"{kind}:*")]):
             redis.delete(key)
         if moment == "before":
             yield
@@ -116,3 +122,81 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def enrolled_agent(tmp_path: Path) -> Iterator[Callable[..., "EnrolledAgent"]]:
+    """Makes active nodes whose real agent runs on a port of this machine, without a PowerDNS beside it."""
+    running: list[EnrolledAgent] = []
+
+    def make(name: str = "ns1", age: timedelta = timedelta(0)) -> EnrolledAgent:
+        running.append(EnrolledAgent(name, tmp_path / name, age))
+        return running[-1]
+
+    yield make
+    lines.close()
+    for agent in running:
+        agent.stop()
+
+
+class EnrolledAgent:
+    """A real agent that enrolled; it can be stopped, copied and started again."""
+
+    def __init__(self, name: str, directory: Path, age: timedelta) -> None:
+        self.directory = directory
+        directory.mkdir()
+        self.port = free_port()
+        now = timezone.now()
+        self.node = enroll.create_node(
+            name=name, dns_address="127.0.0.1", dns_port=53, agent_host="127.0.0.1", agent_port=self.port,
+            schema=4, now=now, by=None,
+        )  # fmt: skip
+        self.enroll(age)
+        self._stop = threading.Event()
+        self.start()
+
+    def enroll(self, age: timedelta = timedelta(0)) -> None:
+        """Become the node so long ago, as the agent's command does, with a person who approves at once."""
+        now = timezone.now() - age
+        code = enroll.make_code(node=self.node, now=now, by=None)
+        identity = self.directory / "identity"
+        identity.mkdir(exist_ok=True)
+        key = new_key()
+        csr = signing_request(key)
+        enroll.submit_request(code=code, csr_pem=csr, now=now)
+        enroll.approve(node=self.node, now=now, by=None)
+        given = enroll.submit_request(code=code, csr_pem=csr, now=now)
+        assert isinstance(given, enroll.Enrolled)
+        for file, text in (
+            ("node.key", format_key(key)), ("node.pem", given.certificate), ("ca.pem", given.ca),
+            ("identity.json", format_identity(parse_identity(asdict(given) | {"cluster": str(given.cluster)}))),
+        ):  # fmt: skip
+            write_whole(identity / file, text)
+
+    def start(self) -> None:
+        config = self.directory / "agent.toml"
+        config.write_text(
+            'identity_dir = "identity"\nstate_dir = "state"\nlmdb_path = "lmdb/pdns.lmdb"\n'
+            'control_socket = "none"\ndns_address = "127.0.0.1"\ndns_port = 1\nreceiver_threads = 1\n'
+            f'listen_host = "127.0.0.1"\nlisten_port = {self.port}\nmap_size_mib = 64\n'
+        )
+        self._stop.clear()
+        self.agent = AgentNode(read_config(config))
+        self._thread = threading.Thread(target=self.agent.serve, args=(self._stop,), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        if self._thread.is_alive():
+            self._stop.set()
+            self._thread.join(timeout=10)
+            self.agent.__exit__(None, None, None)
+
+    def client(self) -> NodeClient:
+        """A new connection of the panel; it lives as long as the caller keeps it open."""
+        self.node.refresh_from_db()
+        context = client_ssl_context(ensure_authority(now=timezone.now()))
+        return NodeClient("127.0.0.1", self.port, context, certificate_sha256=self.node.pins)
+
+    def status(self) -> Status:
+        with self.client() as client:
+            return client.status()

@@ -54,3 +54,30 @@ def test_contact_never_goes_back(active_node: MakeNode) -> None:
     acks.record_contact(node_ids=[node.pk], versions={}, now=NOW - timedelta(seconds=5))
     found = Node.objects.get()
     assert (found.contact_at, found.versions) == (NOW, {"agent": "2"})
+
+
+def test_a_snapshots_ack_moves_a_node_to_another_epoch_and_also_back(active_node: MakeNode) -> None:
+    node = active_node()
+    acks.record_ack(node_id=node.pk, ack=ack(7), now=NOW)
+    other = uuid4()
+    before = Position(EPOCH, 7)
+    assert acks.record_snapshot_ack(node_id=node.pk, ack=ack(3, other), schema=6, before=before, now=NOW)
+    node.refresh_from_db()
+    assert (node.epoch, node.acked, node.schema) == (other, 3, 6)
+    assert Ack.objects.filter(epoch=other, sequence=3).exists()
+
+
+def test_a_snapshots_ack_is_ignored_when_the_node_was_proved_elsewhere_since(active_node: MakeNode) -> None:
+    node = active_node()
+    acks.record_ack(node_id=node.pk, ack=ack(7), now=NOW)
+    for before in (None, Position(EPOCH, 6), Position(uuid4(), 7)):
+        assert not acks.record_snapshot_ack(node_id=node.pk, ack=ack(9), schema=4, before=before, now=NOW)
+    node.refresh_from_db()
+    assert (node.epoch, node.acked) == (EPOCH, 7)
+
+
+def test_the_first_proof_may_be_a_snapshot(active_node: MakeNode) -> None:
+    node = active_node()
+    assert acks.record_snapshot_ack(node_id=node.pk, ack=ack(9), schema=4, before=None, now=NOW)
+    node.refresh_from_db()
+    assert (node.epoch, node.acked, node.acked_at) == (EPOCH, 9, NOW)

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from dnspanel.fleet import enroll, telemetry
+from dnspanel.fleet import collect, enroll, telemetry
 from dnspanel.fleet.collect import RECORD_SECONDS, Collector
+from dnspanel.fleet.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.models import Node
+from replication.protocol import Counted, Status, Top
 from tests.dnspanel.fleet.conftest import NOW, Served
 from tests.dnspanel.fleet.test_telemetry import sample
 
@@ -118,3 +120,65 @@ def test_an_emptied_redis_is_filled_again(served: Serve, collector: Collector, s
     made.agent.samples.append(sample(now - 6))
     seconds_of(collector, 2)
     assert [point.at for point in telemetry.points(made.node.pk)] == [now - 9, now - 8, now - 7, now - 6]
+
+
+def test_top_lists_are_fetched_only_while_somebody_looks(
+    served: Serve, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect, "TOP_EVERY_SECONDS", 0.0)
+    made = served()
+    made.agent.top = Top(at=1.0, names=(Counted("www.one.test/A", 3),))
+    seconds_of(collector, 2)
+    assert telemetry.top(made.node.pk) is None
+    telemetry.watch(made.node.pk)
+    seconds_of(collector)
+    assert telemetry.top(made.node.pk) == made.agent.top
+
+
+def test_an_agent_without_top_lists_is_polled_all_the_same(
+    served: Serve, collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(collect, "TOP_EVERY_SECONDS", 0.0)
+    made = served()
+    made.agent.samples = [sample(int(time.time()))]
+    telemetry.watch(made.node.pk)
+    seconds_of(collector, 2)
+    assert telemetry.top(made.node.pk) is None
+    assert telemetry.points(made.node.pk)
+    assert "no numbers" not in caplog.text
+
+
+def test_the_collector_says_that_it_is_at_work(served: Serve, collector: Collector) -> None:
+    served()
+    seconds_of(collector)
+    assert COLLECTOR in heartbeats()
+
+
+def test_what_a_node_says_of_itself_is_kept_as_it_is(served: Serve, collector: Collector) -> None:
+    made = served()
+    seconds_of(collector, 2)
+    made.node.refresh_from_db()
+    kept = Status.from_json(made.node.report)
+    assert (kept.node, kept.state, kept.digest_main) == ("ns1", "in order", made.agent.store.digests()[0])
+    assert made.node.reported_at is not None
+    assert abs(made.node.reported_at.timestamp() - time.time()) < 30
+
+
+def test_a_node_that_names_zones_wakes_their_repair_once_in_a_while(
+    served: Serve, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = served()
+    rung: list[int] = []
+    monkeypatch.setattr(collect, "ring_mend", rung.append)
+    seconds_of(collector, 2)
+    assert rung == []
+    store = made.agent.store
+    with store._main.env.begin(write=True) as txn:
+        for dbi, key, body in store.schema.zone_rows(77, "foreign.test."):
+            txn.put(key, body, db=store._main.tables[dbi])
+    made.agent.check()
+    seconds_of(collector, 3)
+    assert rung == [made.node.pk]
+    monkeypatch.setattr(collect, "REPAIR_EVERY_SECONDS", 0.0)
+    seconds_of(collector)
+    assert len(rung) == 2

@@ -4,9 +4,10 @@ import time
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from dnspanel.fleet import telemetry
-from replication.protocol import Sample
+from replication.protocol import Counted, Sample, Top
 
 pytestmark = pytest.mark.usefixtures("live_redis")
 NODE = 7
@@ -114,3 +115,26 @@ def test_forgotten_samples_are_in_no_total() -> None:
 def test_without_redis_there_are_no_totals(settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     assert telemetry.totals([NODE]) == {}
+
+
+def test_a_page_that_is_looked_at_is_known_for_half_a_minute() -> None:
+    assert not telemetry.is_watched(node_id=NODE)
+    telemetry.watch(NODE)
+    assert telemetry.is_watched(node_id=NODE)
+    assert not telemetry.is_watched(node_id=NODE + 1)
+    lasts = telemetry.connection(settings.REDIS_URL).ttl(f"watched:{NODE}")
+    assert 0 < lasts <= telemetry.WATCHED_SECONDS
+
+
+def test_top_lists_are_kept_for_a_minute() -> None:
+    assert telemetry.top(NODE) is None
+    top = Top(at=7.0, names=(Counted("www.one.test/A", 3),), types=(Counted("A", 3),))
+    telemetry.keep_top(node_id=NODE, top=top)
+    assert telemetry.top(NODE) == top
+    assert 0 < telemetry.connection(settings.REDIS_URL).ttl(f"top:{NODE}") <= telemetry.TOP_SECONDS
+
+
+def test_without_redis_nobody_is_watched_and_there_are_no_lists(settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    telemetry.watch(NODE)
+    assert telemetry.top(NODE) is None

@@ -28,7 +28,9 @@ def test_an_agent_needs_no_session_and_no_csrf_token(waiting_node: MakeNode) -> 
     enroll.approve(node=node, now=NOW, by=None)
     enrolled = ask(strict, code=code, csr=csr)
     assert enrolled.status_code == 200
-    assert set(enrolled.json()) == {"node", "schema", "cluster", "certificate", "ca", "signing_keys"}
+    assert set(enrolled.json()) == {
+        "node", "schema", "cluster", "certificate", "ca", "signing_keys", "keys_generation",
+    }  # fmt: skip
 
 
 def test_refusals_are_json_with_words(client: Client, waiting_node: MakeNode) -> None:

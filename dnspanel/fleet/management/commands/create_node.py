@@ -20,6 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--agent-host", default="127.0.0.1")
         parser.add_argument("--agent-port", type=int, default=8533)
         parser.add_argument("--schema", type=int, default=4)
+        parser.add_argument("--ring0", action="store_true", help="private: gets everything before the others")
         parser.add_argument("--code-only", action="store_true", help="the node exists: only make a new code")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -35,6 +36,7 @@ class Command(BaseCommand):
                     agent_host=options["agent_host"],
                     agent_port=options["agent_port"],
                     schema=options["schema"],
+                    is_ring0=options["ring0"],
                     now=now,
                     by=None,
                 )

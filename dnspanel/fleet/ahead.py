@@ -1,0 +1,182 @@
+"""A node that knows what this panel does not: publishing is held, and what it knows is found for people. A verb module.
+
+That happens after a restored backup, or a failover that lost the last
+commits: nodes answer with changes that the database never heard of.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Count, Q
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.errors import WrongDecision
+from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
+from dnspanel.zones import access
+from dnspanel.zones.hold import hold, is_of_this_history, standing_hold
+from dnspanel.zones.models import LogHead
+from replication.position import Position
+
+# What a person types, besides what they choose: both cost something that does not come back.
+TYPED = {Choice.TAKE_OVER: "take over", Choice.KEEP: "keep the panel's"}
+
+
+def suspicion(node_name: str, position: Position, head: Position, *, is_known: bool) -> str:
+    """Why publishing has to be held for a node at this position, in words; empty when nothing is wrong. Pure.
+
+    `is_known` says whether the position's epoch is one of this panel's, present or past.
+    """
+    if position.epoch == head.epoch and position.sequence > head.sequence:
+        return (
+            f"The node {node_name} answers with change {position.sequence}, and this panel has published only"
+            f" {head.sequence}. The database looks like one restored from a backup, or one that lost its last changes."
+        )
+    if position.epoch != head.epoch and not is_known:
+        return (
+            f"The node {node_name} answers with a history of changes that this panel does not know."
+            " The database looks like one restored from a backup."
+        )
+    return ""
+
+
+def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -> bool:
+    """Publishing is held if one of these nodes (name, position) is where this panel never was; True if one is.
+
+    The positions must have been asked for before this call: the head is read here, so that a node which
+    answers with what was published a moment ago is not taken for one that is ahead.
+    """
+    told = list(positions)
+    head = LogHead.objects.get() if told else None
+    for name, position in told:
+        assert head is not None
+        newest = Position(head.epoch, head.sequence)
+        is_known = position.epoch == head.epoch or is_of_this_history(position.epoch)
+        if reason := suspicion(name, position, newest, is_known=is_known):
+            if not head.held_reason:
+                hold(reason=reason, now=now)
+            return True
+    return False
+
+
+def wanted_report(*, now: datetime) -> AheadReport | None:
+    """The report of the hold that stands, made or to be made; None while nothing is held. Idempotent.
+
+    A hold that began after the last report was asked for gets a new one.
+    """
+    held = standing_hold()
+    if held is None:
+        return None
+    newest = newest_report()
+    if newest is None or newest.asked_at < held.since or newest.carried_out_at is not None:
+        return ask_anew(now=now)
+    return newest
+
+
+def newest_report() -> AheadReport | None:
+    """What was found last."""
+    return AheadReport.objects.order_by("-pk").first()
+
+
+def ask_anew(*, now: datetime) -> AheadReport:
+    """The nodes will be asked again; what was found before is forgotten."""
+    with transaction.atomic():
+        AheadReport.objects.filter(carried_out_at=None).delete()
+        return AheadReport.objects.create(asked_at=now, epoch=LogHead.objects.get().epoch)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What the two sides differ in, counted in zones, and in RRsets of zones on both sides."""
+
+    only_nodes: int
+    only_panel: int
+    differing: int
+    rrsets: int
+    unreadable: int  # of those on the nodes: a take over leaves them out
+    unreadable_here: int  # of those, the ones that the panel has too
+
+    @property
+    def zones(self) -> int:
+        return self.only_nodes + self.only_panel + self.differing
+
+    @property
+    def created(self) -> int:
+        """Zones that a take over creates or brings back."""
+        return self.only_nodes - self.unreadable + self.unreadable_here
+
+    @property
+    def changed(self) -> int:
+        """Zones that a take over gives a new revision."""
+        return self.differing - self.unreadable_here
+
+
+def numbers(report: AheadReport) -> Numbers:
+    """The counts of a report."""
+    of_zones = report.zones.aggregate(
+        only_nodes=Count("pk", filter=Q(id_here=None)),
+        only_panel=Count("pk", filter=Q(id_there=None)),
+        differing=Count("pk", filter=Q(id_there__isnull=False, id_here__isnull=False)),
+        unreadable=Count("pk", filter=~Q(error="")),
+        unreadable_here=Count("pk", filter=~Q(error="") & Q(id_here__isnull=False)),
+    )
+    rrsets = AheadRRset.objects.filter(zone__report=report, zone__id_here__isnull=False).count()
+    return Numbers(rrsets=rrsets, **of_zones)
+
+
+def may_choose(report: AheadReport, choice: str) -> str:
+    """Why this choice is not open, in words; empty when it is."""
+    if report.ended_at is None:
+        return "The nodes are still being asked."
+    if choice == Choice.TAKE_OVER and not report.is_ahead:
+        return "No node that answered knows anything that the panel does not."
+    return ""
+
+
+def decide(*, report: AheadReport, choice: str, typed: str, reason: str, by: User, now: datetime) -> None:
+    """The decision stands, and a worker carries it out. Raises WrongDecision, in words; Forbidden without NODES."""
+    access.require(by, Permission.NODES)
+    if choice not in Choice.values:
+        raise WrongDecision("choice", "Choose one of the two.")
+    if refusal := may_choose(report, choice):
+        raise WrongDecision("choice", refusal)
+    if typed.strip().lower() != TYPED[Choice(choice)]:
+        raise WrongDecision("typed", f"Type “{TYPED[Choice(choice)]}” to confirm it.")
+    with transaction.atomic():
+        decided = AheadReport.objects.filter(pk=report.pk, choice="").update(
+            choice=choice, reason=reason, decided_by=by, decided_at=now, error=""
+        )
+        if not decided:
+            raise WrongDecision("choice", "Somebody else decided first.")
+        audit.record(action="epoch.decide", by=by, now=now, target=choice, reason=reason)
+
+
+# What a list of zones may be narrowed to.
+KINDS = {
+    "nodes": Q(id_here=None),
+    "panel": Q(id_there=None),
+    "differs": Q(id_here__isnull=False, id_there__isnull=False),
+}
+
+
+def zones_page(report: AheadReport, *, kind: str = "", after: int = 0, limit: int) -> list[AheadZone]:
+    """The next zones of a report, each with `size`, the number of its RRsets that differ."""
+    found = report.zones.filter(KINDS.get(kind, Q()), pk__gt=after)
+    return list(found.annotate(size=Count("rrsets")).order_by("pk")[:limit])
+
+
+def zone_of_report(pk: int) -> AheadZone:
+    """A zone of the newest report. Raises Unknown for any other."""
+    report = newest_report()
+    found = AheadZone.objects.filter(report=report, pk=pk).first() if report else None
+    if found is None:
+        raise access.Unknown(f"number {pk} in what the nodes know")
+    return found
+
+
+def rrsets_page(zone: AheadZone, *, after: int = 0, limit: int) -> list[AheadRRset]:
+    """The next RRsets of a zone that differ, in canonical order of their names."""
+    return list(zone.rrsets.filter(pk__gt=after).order_by("pk")[:limit])

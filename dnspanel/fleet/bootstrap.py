@@ -1,0 +1,38 @@
+"""Ask for a node to be given a whole snapshot. Verbs.
+
+Whoever finds that segments cannot help a node asks here; the task that carries
+snapshots finds the row, whoever rang or did not.
+"""
+
+import logging
+from datetime import datetime
+
+from django.db import transaction
+
+from dnspanel.fleet import events
+from dnspanel.fleet.models import Bootstrap, Node, NodeState
+from dnspanel.publish.schemas import use_schema
+
+logger = logging.getLogger(__name__)
+
+
+def ask_for_snapshot(*, node_id: int, reason: str, now: datetime, schema: int | None = None) -> bool:
+    """The node will be given the newest snapshot; False where that was asked for before, or the node takes no pushes.
+
+    Idempotent: the first reason stays until the snapshot is there. `reason` is a clause for people, such as "it is
+    beyond the log". With `schema` it is one of that PowerDNS schema, which the node then has.
+    """
+    with transaction.atomic():
+        node = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE).only("name", "schema").first()
+        if node is None:
+            return False
+        if schema is not None:
+            use_schema(schema=schema, now=now)
+        _, is_new = Bootstrap.objects.get_or_create(
+            node_id=node_id, defaults={"reason": reason, "schema": schema or node.schema, "asked_at": now}
+        )
+        if is_new:
+            events.note(node_id=node_id, kind="snapshot", sentence=f"It will get a whole snapshot: {reason}.", now=now)
+    if is_new:
+        logger.warning("snapshot asked for node=%s: %s", node.name, reason)
+    return is_new

@@ -1,0 +1,78 @@
+"""What was wrong with zones on nodes, and when it was mended, for pages and people. Verbs."""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+
+from dnspanel.fleet import events
+from dnspanel.fleet.models import Divergence, Node
+from dnspanel.zones.models import Zone
+
+# A node where everything differs tells of few, and counts the others.
+_MOST_NOTED = 5
+
+logger = logging.getLogger(__name__)
+
+
+def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: datetime) -> None:
+    """The node says that these zones (id, name, words) are not what the panel wrote. Idempotent."""
+    zones = list(zones)
+    known = dict(Zone.objects.filter(pk__in=[zone_id for zone_id, _, _ in zones]).values_list("pk", "name"))
+    with transaction.atomic():
+        is_open = Divergence.objects.filter(node_id=node_id, repaired_at=None)
+        before = set(is_open.values_list("zone_id", flat=True))
+        new = [(zone_id, known.get(zone_id, name), words) for zone_id, name, words in zones if zone_id not in before]
+        Divergence.objects.bulk_create(
+            [
+                Divergence(node_id=node_id, zone_id=zone_id, zone_name=name, words=words, found_at=now)
+                for zone_id, name, words in new
+            ],
+            ignore_conflicts=True,
+        )
+        for _, name, words in new[:_MOST_NOTED]:
+            _note(node_id, f"{name or 'Its files'}: {words}.", now)
+        if len(new) > _MOST_NOTED:
+            _note(node_id, f"{len(new) - _MOST_NOTED} more zones are not what the panel wrote.", now)
+    for zone_id, name, words in new:
+        logger.error("diverged node_id=%s zone_id=%s zone=%s: %s", node_id, zone_id, name, words)
+
+
+def record_repaired(*, node_id: int, zone_id: int, zone_name: str, words: Iterable[str], now: datetime) -> None:
+    """The zone is again what the panel wrote; `words` are what the node found when it was compared row by row."""
+    found = "; ".join(words)
+    row = Divergence.objects.filter(node_id=node_id, zone_id=zone_id, repaired_at=None).first()
+    if row is None:
+        return
+    row.zone_name, row.repaired_at, row.error = zone_name or row.zone_name, now, ""
+    row.words = f"{row.words}: {found}" if found else row.words
+    with transaction.atomic():
+        row.save(update_fields=["zone_name", "words", "repaired_at", "error"])
+        _note(node_id, f"{row.zone_name or 'Its files'}: repaired ({found or 'nothing differed any more'}).", now)
+    logger.warning("repaired node_id=%s zone_id=%s zone=%s: %s", node_id, zone_id, row.zone_name, found)
+
+
+def record_failed(*, node_id: int, zone_id: int, error: str) -> None:
+    """The zone could not be repaired; the next attempt will tell more."""
+    Divergence.objects.filter(node_id=node_id, zone_id=zone_id, repaired_at=None).update(error=error)
+
+
+def record_over(*, node_id: int, now: datetime) -> None:
+    """Nothing on the node differs any more, by whatever happened meanwhile. Writes only where something had."""
+    Divergence.objects.filter(node_id=node_id, repaired_at=None).update(repaired_at=now, error="")
+
+
+def record_compared(*, node_id: int, is_equal: bool, now: datetime) -> None:
+    """The node's digests were compared with the panel's at its position; news of it becomes an event."""
+    differs = ~Q(digest_equal=is_equal) | Q(digest_equal=None)
+    is_news = Node.objects.filter(differs, pk=node_id).update(digest_equal=is_equal, digest_compared_at=now)
+    if not is_news:
+        Node.objects.filter(pk=node_id).update(digest_compared_at=now)
+    elif not is_equal:
+        _note(node_id, "Its content does not add up to what the panel has at the same position.", now)
+
+
+def _note(node_id: int, sentence: str, now: datetime) -> None:
+    events.note(node_id=node_id, kind="diverged", sentence=sentence, now=now)

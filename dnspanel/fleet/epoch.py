@@ -1,0 +1,91 @@
+"""Carry out what a person decided about a history that only nodes know. The verb is `zones.epoch.begin_epoch`."""
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.db.models import Count
+
+from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
+from dnspanel.zones.epoch import ChangedZone, GoneZone, Known, NewZone, Outcome, begin_epoch
+from dnspanel.zones.models import Epoch
+from replication.rrset import RRset, Serial
+
+# A publication ends with the zone that reaches this many RRsets.
+_BATCH_RRSETS = 5_000
+_BATCH_ZONES = 1_000
+
+logger = logging.getLogger(__name__)
+
+
+def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
+    """The epoch of this decision has begun; the report says when.
+
+    Raises what `begin_epoch` does; then nothing is changed.
+    """
+
+    def note(epoch: Epoch) -> None:
+        AheadReport.objects.filter(pk=report.pk, carried_out_at=None).update(carried_out_at=now, error="")
+
+    words = {Choice.TAKE_OVER: "taken over from", Choice.KEEP: "the panel's, not that of"}[Choice(report.choice)]
+    reason = f"a new history: {words} {report.node_name or 'the nodes'}"
+    return begin_epoch(
+        batches=_batches(report),
+        known=Known(report.highest_sequence, report.highest_zone_id, report.foreign_epochs),
+        by=report.decided_by,
+        reason=f"{reason}. {report.reason}".strip(),
+        now=now,
+        beside=note,
+    )
+
+
+def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
+    """What becomes of each zone, in portions that one publication holds."""
+    outcome_of = _taken_over if report.choice == Choice.TAKE_OVER else _kept
+    batch: list[Outcome] = []
+    size = 0
+    zones = report.zones.annotate(size=Count("rrsets")).order_by("pk")
+    for zone in zones.iterator(chunk_size=500):
+        if (outcome := outcome_of(zone)) is None:
+            continue
+        batch.append(outcome)
+        size += zone.size
+        if size >= _BATCH_RRSETS or len(batch) >= _BATCH_ZONES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _taken_over(zone: AheadZone) -> Outcome | None:
+    """The zone becomes what the node has; one whose records could not be read stays as the panel has it."""
+    if zone.error:
+        return _kept(zone)
+    if zone.id_there is None:
+        return GoneZone(_id(zone.id_here))
+    rrsets = list(zone.rrsets.order_by("owner_key", "type"))
+    if zone.id_here is None and not zone.in_trash:
+        return NewZone(zone.id_there, zone.name, [rrset for rrset in map(_there, rrsets) if rrset])
+    changes = {(rrset.name, rrset.type): _there(rrset) for rrset in rrsets}
+    return ChangedZone(zone.id_here or zone.id_there, _serial(zone.serial_there), changes)
+
+
+def _kept(zone: AheadZone) -> Outcome | None:
+    """The zone stays as it is, with a serial that no secondary takes for an older one."""
+    here, there = _serial(zone.serial_here), _serial(zone.serial_there)
+    if zone.id_here is None or here is None or there is None or here > there:
+        return None
+    return ChangedZone(zone.id_here, there, {})
+
+
+def _there(rrset: AheadRRset) -> RRset | None:
+    return RRset.from_json(rrset.name, rrset.type, rrset.there) if rrset.there else None
+
+
+def _serial(value: int | None) -> Serial | None:
+    return None if value is None else Serial(value)
+
+
+def _id(value: int | None) -> int:
+    assert value is not None
+    return value

@@ -1,0 +1,63 @@
+"""Publications that ring 0 could not answer with: nobody else ever gets them. Verbs.
+
+The panel takes such a publication back by another one. Until both are one
+segment, in which nothing of the first is left, no other node is given anything
+from the first one on.
+"""
+
+import logging
+from datetime import datetime
+
+from django.db.models import Max, Min
+
+from dnspanel.fleet import events
+from dnspanel.fleet.models import Isolation, Node, NodeState
+from dnspanel.publish.consolidate import merge_range
+from dnspanel.publish.models import Segment
+from dnspanel.zones import failed
+from dnspanel.zones.models import LogHead, Publication
+
+logger = logging.getLogger(__name__)
+
+
+def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publication | None:
+    """The publication is taken back and marked with the reason; return what took it back, None if nothing did.
+
+    Idempotent: what is taken back already is not touched again.
+    """
+
+    def keep(inverse: Publication) -> None:
+        Isolation.objects.update_or_create(
+            failed=sequence, defaults={"epoch": inverse.epoch, "inverse": inverse.sequence, "found_at": now}
+        )
+
+    inverse = failed.take_back(sequence=sequence, reason=reason, now=now, beside=keep)
+    if inverse is not None:
+        sentence = f"Publication {sequence} was taken back, no other node got it: {reason}"
+        events.note(node_id=node.pk, kind="isolated", sentence=sentence, now=now)
+        logger.error("isolated sequence=%s inverse=%s: %s", sequence, inverse.sequence, reason)
+    return inverse
+
+
+def merge_settled(*, now: datetime) -> bool:
+    """What failed and what took it back are one segment, once ring 0 answers with it; True if that was done now.
+
+    Where there is no ring 0 any more, as soon as both are encoded.
+    """
+    epoch = LogHead.objects.values_list("epoch", flat=True).get()
+    open_ones = Isolation.objects.filter(epoch=epoch, merged_at=None)
+    first, last = open_ones.aggregate(first=Min("failed"), last=Max("inverse")).values()
+    if first is None:
+        return False
+    ring0 = Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE)
+    if ring0.exists() and not ring0.filter(epoch=epoch, acked__gte=last).exists():
+        return False
+    segments = Segment.objects.filter(epoch=epoch, last__gte=first)
+    encoded = segments.values("schema").annotate(newest=Max("last"))
+    if not encoded or any(row["newest"] < last for row in encoded):
+        return False
+    if merge_range(epoch=epoch, first=first, last=last, now=now) < len(encoded):
+        return False  # an object is damaged, or the storage moved on: the next second tries again
+    open_ones.filter(failed__gte=first, inverse__lte=last).update(merged_at=now)
+    logger.info("merged failed=%s..%s: other nodes go on behind it", first, last)
+    return True

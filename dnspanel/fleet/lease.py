@@ -1,0 +1,100 @@
+"""Whose turn it is to give a node its snapshot: a lease in the node's `Bootstrap` row. A verb module.
+
+The lease is the moment of its last beat. Every change expects the beat that
+this worker wrote last, so one that was paused past its lease changes nothing
+any more, whatever another has done since.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Self
+
+from django.db import DatabaseError, connection
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from dnspanel.fleet.models import Bootstrap, NodeState
+
+# A worker that was silent for this long is taken for dead, and another goes on where it was.
+LIFETIME = timedelta(seconds=20)
+BEAT_SECONDS = 5.0
+# After an attempt that failed, the next one may begin so much later.
+PAUSE = timedelta(seconds=5)
+
+
+class LeaseLost(Exception):
+    """Another worker has taken over, or nobody wants the snapshot any more."""
+
+
+class Lease:
+    """One worker's turn with one node. Safe for threads."""
+
+    def __init__(self, node_id: int, beat_at: datetime) -> None:
+        self.node_id = node_id
+        self._beat_at = beat_at
+        self._lock = threading.Lock()
+        self._lost = False
+
+    @classmethod
+    def take(cls, *, node_id: int, now: datetime) -> Self | None:
+        """The turn is ours, or None: nothing is asked for, or another worker is at it."""
+        taken = free_bootstraps(now=now).filter(node_id=node_id).update(beat_at=now)
+        return cls(node_id, now) if taken else None
+
+    def note(self, **facts: int | str | datetime) -> None:
+        """Write these fields of the row, and that we live. Raises LeaseLost."""
+        with self._lock:
+            now = timezone.now()
+            mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)
+            if self._lost or not mine.update(beat_at=now, **facts):
+                self._lost = True
+                raise LeaseLost
+            self._beat_at = now
+
+    def end(self) -> bool:
+        """The node has what was asked for; False if the turn was not ours any more."""
+        with self._lock:
+            deleted, _ = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at).delete()
+            self._lost = True
+        return bool(deleted)
+
+    def leave(self, *, error: str) -> None:
+        """This attempt has failed; another may begin after a pause. Raises LeaseLost."""
+        with self._lock:
+            beat_at = timezone.now() - LIFETIME + PAUSE
+            mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)
+            if self._lost or not mine.update(beat_at=beat_at, error=error):
+                raise LeaseLost
+            self._lost = True
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """The lease does not run out meanwhile, however long one step takes."""
+        stop = threading.Event()
+        thread = threading.Thread(target=self._keep, args=(stop,), name="lease", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def _keep(self, stop: threading.Event) -> None:
+        try:
+            while not stop.wait(BEAT_SECONDS):
+                try:
+                    self.note()
+                except DatabaseError:
+                    connection.close()  # the next beat tries again; the lease outlives some
+        except LeaseLost:
+            pass  # the worker finds out at its next step
+        finally:
+            connection.close()
+
+
+def free_bootstraps(*, now: datetime) -> "QuerySet[Bootstrap]":
+    """Return what is asked for and nobody is at."""
+    wanted = Bootstrap.objects.filter(node__state=NodeState.ACTIVE, node__other_machine="")
+    return wanted.filter(Q(beat_at=None) | Q(beat_at__lt=now - LIFETIME))

@@ -1,0 +1,39 @@
+"""Let one signing key follow another."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from dnspanel.fleet import keys
+from dnspanel.publish.errors import KeyRefused
+from dnspanel.publish.signing import new_key, short
+
+
+class Command(BaseCommand):
+    help = (
+        "Makes a new signing key; the nodes are given it, and it is used once every active one accepts it."
+        " With --force the key on its way is used at once; with --retire the former keys count no more."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        act = parser.add_mutually_exclusive_group()
+        act.add_argument("--force", action="store_true", help="use the new key although some nodes may lack it")
+        act.add_argument("--retire", action="store_true", help="let nodes accept only the key in use")
+
+    def handle(self, *args: Any, force: bool, retire: bool, **options: Any) -> None:
+        now = timezone.now()
+        try:
+            if retire:
+                self.stdout.write(f"Retired: {keys.retire_former(now=now, by=None)}.")
+            elif force:
+                if new_key() is None:
+                    keys.rotate(now=now, by=None)
+                key = keys.force(now=now, by=None)
+                self.stdout.write(f"The key {short(key)} is in use." if key else "There is no new key.")
+            else:
+                key = keys.rotate(now=now, by=None)
+                self.stdout.write(f"The key {short(key)} was made; the nodes are given it within a minute.")
+        except KeyRefused as exc:
+            raise CommandError(str(exc)) from exc

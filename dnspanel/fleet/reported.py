@@ -1,0 +1,111 @@
+"""What a node's agent said last, made readable: room, versions, clock, checks, and what a person should know. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from dnspanel.fleet.health import spoken
+from dnspanel.fleet.models import Node
+
+# Of the node's clock, in seconds: beyond it, lag and charts mean little.
+CLOCK_TOLERANCE = 2.0
+MAP_ALARM = 0.7
+DISK_ALARM = 0.1
+
+_RELEASES = {4: "4.7", 5: "4.8 or 4.9", 6: "5.0 or 5.1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """The facts of one report; everything is empty or None that an older agent does not tell."""
+
+    heard: bool
+    sentence: str  # of the agent itself
+    powerdns: str
+    installed: str
+    agent: str
+    lmdb: str
+    map_used: float | None
+    disk_free: int | None
+    disk_free_share: float | None
+    oldest_reader: int
+    rss_bytes: int
+    clock_ahead: float | None  # seconds; negative: behind
+    wanted_schema: int  # that the installed PowerDNS needs; 0: the node's own, or unknown
+    is_old: bool  # an agent of a protocol before this panel's
+    diverged_count: int
+    checked_at: float
+    check_share: float
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is not as it should be, in a few words each, the worst first."""
+        found = []
+        if self.wanted_schema:
+            found.append(f"PowerDNS {self.installed or release(self.wanted_schema)} installed, rebuild")
+        if self.diverged_count:
+            found.append(f"{self.diverged_count:,} zone{'s differ' if self.diverged_count > 1 else ' differs'}")
+        if self.map_used is not None and self.map_used > MAP_ALARM:
+            found.append(f"map {100 * self.map_used:.0f} % full")
+        if self.disk_free_share is not None and self.disk_free_share < DISK_ALARM:
+            found.append(f"disk {100 - 100 * self.disk_free_share:.0f} % full")
+        if self.clock_is_wrong:
+            found.append(f"clock {clock_words(self.clock_ahead or 0)}")
+        if self.is_old:
+            found.append("update agent, still served")
+        return tuple(found)
+
+    @property
+    def clock_is_wrong(self) -> bool:
+        return self.clock_ahead is not None and abs(self.clock_ahead) > CLOCK_TOLERANCE
+
+
+def read_report(node: Node) -> Reported:
+    """The facts in what is stored of a node; its `versions` know what was told before there were reports."""
+    report: Mapping[str, Any] = node.report
+    told = {**node.versions, **(report.get("versions") or {})}
+    disk, free = report.get("disk_bytes") or 0, report.get("disk_free_bytes")
+    wanted = int(report.get("wanted_schema") or 0)
+    return Reported(
+        heard=bool(report),
+        sentence=str(report.get("state", "")),
+        powerdns=str(told.get("powerdns", "")),
+        installed=str(report.get("installed_powerdns") or told.get("installed") or ""),
+        agent=str(told.get("agent", "")),
+        lmdb=str(told.get("lmdb", "")),
+        map_used=float(report["map_used"]) if "map_used" in report else None,
+        disk_free=int(free) if free is not None else None,
+        disk_free_share=free / disk if free is not None and disk else None,
+        oldest_reader=int(report.get("oldest_reader") or 0),
+        rss_bytes=int(report.get("rss_bytes") or 0),
+        clock_ahead=report["clock"] - node.reported_at.timestamp() if node.reported_at and "clock" in report else None,
+        wanted_schema=wanted if wanted != node.schema else 0,
+        is_old=bool(report) and not report.get("machine"),
+        diverged_count=int(report.get("diverged_count") or 0),
+        checked_at=float(report.get("checked_at") or 0),
+        check_share=float(report.get("check_share") or 0),
+    )
+
+
+def release(schema: int) -> str:
+    """The PowerDNS releases that have this schema."""
+    return _RELEASES.get(schema, f"of schema {schema}")
+
+
+def clock_words(ahead: float) -> str:
+    """How far a clock is off: 40 s ahead, 3 min behind."""
+    return f"{spoken(timedelta(seconds=round(abs(ahead))))} {'ahead' if ahead > 0 else 'behind'}"
+
+
+def rebuild_words(node: Node, reported: Reported) -> str:
+    """Why the node needs files of another schema, and what happens then; empty when it does not."""
+    if not reported.wanted_schema:
+        return ""
+    installed = reported.installed or release(reported.wanted_schema)
+    wanted = f"PowerDNS {installed} is installed on {node.name}, and it needs LMDB schema {reported.wanted_schema}."
+    return (
+        f"{wanted} The files there have schema {node.schema} and pdns.conf says so, which keeps the new release from"
+        " starting and from converting files that the panel writes. The rebuild sends a snapshot of the right schema"
+        " beside the old files, checks it whole, and only then puts it in their place and restarts PowerDNS."
+    )

@@ -1,0 +1,180 @@
+"""Up to where each group of nodes may go: decided from facts. Pure.
+
+Ring 0 comes first, then the groups in their order. A stage gets sequence S
+when every live node of each stage before it has proved S, and has answered
+well with it for as long as its group asks. What goes wrong there (a refusal,
+content that is not the panel's, more failed answers than before) stops
+everything behind it until a person lets it go on.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+# Fewer answers say nothing about a share.
+FEWEST_ANSWERS = 50
+# Failed answers have risen when their share is this much above what it was, and this many times of it.
+RISE_POINTS = 0.02
+RISE_TIMES = 2.0
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A node that takes pushes. Positions are sequences of the present epoch, 0 for none."""
+
+    id: int
+    name: str
+    proved: int
+    settled: int  # what it has answered with for as long as its group asks
+    is_live: bool  # its agent answers, and it has answers to give
+    refusal: str = ""
+    is_diverged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a group's nodes answered in some time, and how many of these answers were SERVFAIL or REFUSED."""
+
+    total: int = 0
+    failed: int = 0
+
+    @property
+    def share(self) -> float:
+        return self.failed / self.total if self.total else 0.0
+
+
+class Ring0(Enum):
+    """What a stage is to the others: an ordinary group, or ring 0 while they wait for it, or while they do not."""
+
+    NO = "no"
+    WAITED_FOR = "waited for"
+    AWAY = "away"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Nodes that get publications together; `group_id` is None for ring 0 and for nodes without any group."""
+
+    name: str
+    members: tuple[Member, ...]
+    group_id: int | None = None
+    ring0: Ring0 = Ring0.NO
+    verify_seconds: int = 0
+    released: int | None = None  # up to where it may go by now; None: it waits for nobody so far
+    is_skipped: bool = False  # a person lets the others go on while none of its nodes is live
+    before: Answers = Answers()  # in the minutes before its newest publications
+    after: Answers = Answers()  # since then
+    elsewhere: Answers = Answers()  # since then, by the nodes behind it, which do not have them yet
+
+    @property
+    def live(self) -> tuple[Member, ...]:
+        return tuple(member for member in self.members if member.is_live)
+
+
+@dataclass(frozen=True, slots=True)
+class Clearance:
+    """Up to where a stage may go (None: to the head), and why not further; `sentence` is empty while it is at it."""
+
+    stage: Stage
+    sequence: int | None
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Everything behind `stage` has to be stopped, for this reason."""
+
+    stage: Stage
+    reason: str
+
+
+def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = None) -> list[Clearance]:
+    """Return up to where each stage may go, in order. What was released once stays released.
+
+    `stopped` is the stage behind which a person or `trouble` stopped everything.
+    """
+    cleared: list[Clearance] = []
+    limit: int | None = None
+    sentence = ""
+    for stage in stages:
+        if limit is None:
+            cleared.append(Clearance(stage, None))
+        else:
+            may = max(limit, stage.released or 0)
+            cleared.append(Clearance(stage, may, sentence if may < head else ""))
+        gate, why = _gate(stage, head)
+        if stage == stopped:
+            gate, why = 0, f"delivery is stopped behind {stage.name}"
+        if gate is not None and (limit is None or gate < limit):
+            limit, sentence = gate, why
+    return cleared
+
+
+def stop_for(stages: Sequence[Stage]) -> Stop | None:
+    """Return the first stage with trouble that has anyone behind it, or None.
+
+    Ring 0 stops nobody for good: what it cannot answer with is taken back, and
+    until then everybody waits for it.
+    """
+    for number, stage in enumerate(stages):
+        has_followers = any(later.members for later in stages[number + 1 :])
+        if has_followers and stage.ring0 is Ring0.NO and (reason := trouble(stage)):
+            return Stop(stage, reason)
+    return None
+
+
+def trouble(stage: Stage) -> str:
+    """Return in words what is wrong with this stage, or nothing."""
+    refusing = [member for member in stage.members if member.refusal]
+    if refusing:
+        first = refusing[0]
+        return f"{first.name} of {stage.name} refuses: {first.refusal}"
+    diverged = [member.name for member in stage.members if member.is_diverged]
+    if diverged:
+        return f"{_named(diverged)} of {stage.name}: the content is not the panel's"
+    if rose(stage.before, stage.after, stage.elsewhere):
+        return (
+            f"{stage.name} answers {_percent(stage.after.share)} of its questions with SERVFAIL or REFUSED; "
+            f"before, it was {_percent(stage.before.share)}"
+        )
+    return ""
+
+
+def rose(before: Answers, after: Answers, elsewhere: Answers) -> bool:
+    """Return whether clearly more answers fail than before; too few answers say nothing.
+
+    Where as many fail elsewhere, it is the questions that have changed, such as somebody's scan for zones that
+    nobody has.
+    """
+    if after.total < FEWEST_ANSWERS:
+        return False
+    usual = max(before.share, elsewhere.share if elsewhere.total >= FEWEST_ANSWERS else 0.0)
+    return after.share > usual + RISE_POINTS and after.share > usual * RISE_TIMES
+
+
+def _gate(stage: Stage, head: int) -> tuple[int | None, str]:
+    """Return up to where this stage lets the next ones go (None: anywhere), and for what they wait."""
+    if not stage.members or stage.ring0 is Ring0.AWAY:
+        return None, ""
+    if not stage.live:
+        if stage.is_skipped:
+            return None, ""
+        return 0, f"it waits for {stage.name}, of which no node is live"
+    slowest = min(stage.live, key=lambda member: member.settled)
+    lacking = [member.name for member in stage.live if member.proved < head]
+    if stage.ring0 is not Ring0.NO:
+        return slowest.settled, f"it waits for {stage.name}, which is at sequence {slowest.proved} of {head}"
+    if lacking:
+        lowest = min(member.proved for member in stage.live)
+        return slowest.settled, f"it waits for {_named(lacking)} of {stage.name}, at sequence {lowest} of {head}"
+    return slowest.settled, f"it waits until {stage.name} has answered well for {stage.verify_seconds} s"
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %"
