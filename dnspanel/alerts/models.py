@@ -71,3 +71,14 @@ class Message(models.Model):
             )
         ]
         indexes = [models.Index(fields=["due_at"], condition=Q(sent_at=None, failed_at=None), name="message_waiting")]
+
+
+class DiskMark(models.Model):
+    """How much was free on a node's disk at a moment, a few times a day: how fast it fills follows from it."""
+
+    node = models.ForeignKey("fleet.Node", on_delete=models.CASCADE, related_name="disk_marks")
+    at = models.DateTimeField()
+    free_bytes = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["node", "at"], name="disk_mark_once")]

@@ -1,0 +1,137 @@
+"""Tells people: what waits for a route goes out as one message, and again until somebody took it. A verb module.
+
+At least once: an attempt is recorded after it was made. Whoever is killed in between sends the same again, under the
+same id.
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Q
+
+from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.alerts.errors import NotTold
+from dnspanel.alerts.mail import send_mail
+from dnspanel.alerts.models import Message, Route, RouteKind
+from dnspanel.alerts.watch import GATHER
+from dnspanel.alerts.words import payload_of, subject_of, text_of
+from dnspanel.transfer.locks import Lock, locked
+from dnspanel.webhooks.errors import AddressRefused, NoAnswer
+from dnspanel.webhooks.post import Answer, Post, post
+from dnspanel.webhooks.sign import signed_headers
+
+# Before the second attempt, the third and so on: a day in all.
+WAITS = tuple(timedelta(seconds=s) for s in (5, 30, 120, 600, 3600, 3 * 3600, 8 * 3600, 12 * 3600))
+MOST_ATTEMPTS = len(WAITS) + 1
+
+Mail = Callable[..., Answer]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an attempt came to; `error` is empty if somebody took the message."""
+
+    error: str = ""
+    status: int | None = None
+    answer: str = ""
+    ms: float | None = None
+
+
+def routes_with_due(*, now: datetime) -> list[int]:
+    """The routes that have something to send now."""
+    due = Message.objects.filter(sent_at=None, failed_at=None, due_at__lte=now)
+    due = due.filter(Q(route__active=True) | Q(alert=None))
+    return list(due.order_by().values_list("route", flat=True).distinct())
+
+
+def deliver_all(*, route_id: int, clock: Callable[[], datetime]) -> None:
+    """What is due for this route was sent, unless somebody else is at it."""
+    with locked(Lock.ROUTE, route_id) as mine:
+        while mine and deliver_next(route_id=route_id, clock=clock):
+            pass
+
+
+def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
+    """What this route has to hear was sent as one message and recorded; False when nothing is due.
+
+    1. Once one message is due, all go that are about to be, or that failed before: a hundred alerts are one mail.
+    2. Sent outside of any transaction.
+    3. The outcome is recorded. A crash before this line repeats the attempt.
+    """
+    now = clock()
+    route = Route.objects.filter(pk=route_id).first()
+    group = _due_together(route, now) if route is not None else []
+    if route is None or not group:
+        return False
+    outcome = _attempt(route, group, now, send, mail)
+    record_outcome(route=route, group=group, outcome=outcome, now=clock())
+    return True
+
+
+def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, now: datetime) -> None:
+    """These messages were taken, wait for their next attempt, or are given up. Others' records stay as they are."""
+    attempts = max(message.attempts for message in group) + 1
+    given_up = bool(outcome.error) and (attempts >= MOST_ATTEMPTS or _is_test(group))
+    answer = {"status": outcome.status, "answer": outcome.answer, "error": outcome.error, "ms": outcome.ms}
+    waiting = Message.objects.filter(pk__in=[message.pk for message in group], sent_at=None, failed_at=None)
+    waiting.update(
+        attempts=attempts,
+        answer={**answer, "at": now.isoformat(), "together": len(group)},
+        sent_at=None if outcome.error else now,
+        failed_at=now if given_up else None,
+        **({"due_at": now + WAITS[attempts - 1]} if outcome.error and not given_up else {}),
+    )
+    level = logging.WARNING if outcome.error else logging.INFO
+    logger.log(
+        level, "told route=%s messages=%d attempt=%d %s",
+        route.name, len(group), attempts, outcome.error or f"status={outcome.status}",
+    )  # fmt: skip
+
+
+def _due_together(route: Route, now: datetime) -> list[Message]:
+    """All that goes out now, oldest first; a test goes alone."""
+    waiting = route.messages.filter(sent_at=None, failed_at=None)
+    if test := waiting.filter(alert=None, due_at__lte=now).order_by("pk").first():
+        return [test]
+    waiting = waiting.filter(alert__isnull=False)
+    if not route.active or not waiting.filter(due_at__lte=now).exists():
+        return []
+    soon = Q(due_at__lte=now + GATHER) | Q(attempts__gt=0)
+    return list(waiting.filter(soon).select_related("alert").order_by("pk"))
+
+
+def _attempt(route: Route, group: Sequence[Message], now: datetime, send: Post, mail: Mail) -> Outcome:
+    try:
+        if route.kind == RouteKind.MAIL:
+            subject, text = subject_of(group), text_of(group, panel_url=settings.PANEL_URL)
+            answer = mail(route.address, subject, text, message_id=_message_id(group))
+        else:
+            answer = _post(route, group, now, send)
+    except (NotTold, AddressRefused, NoAnswer) as exc:
+        return Outcome(error=str(exc))
+    error = "" if 200 <= answer.status < 300 else f"It answered {answer.status}."
+    return Outcome(error, answer.status, answer.text, round(answer.ms, 1))
+
+
+def _post(route: Route, group: Sequence[Message], now: datetime, send: Post) -> Answer:
+    body = payload_of(group, now=now)
+    secret = decrypt_secret(route.secret or b"").decode()
+    headers = signed_headers(message_id=_message_id(group), timestamp=int(now.timestamp()), body=body, secrets=[secret])
+    return send(route.address, {"Content-Type": "application/json", **headers}, body)
+
+
+def _message_id(group: Sequence[Message]) -> str:
+    """The same for every attempt at the same messages, so that a receiver knows what it has got already."""
+    # Told again because it grew worse: another message under another id.
+    named = ",".join(f"{message.pk}.{message.alert.severity if message.alert else ''}" for message in group)
+    return f"alert_{hashlib.sha256(named.encode()).hexdigest()[:32]}"
+
+
+def _is_test(group: Sequence[Message]) -> bool:
+    return all(message.alert_id is None for message in group)

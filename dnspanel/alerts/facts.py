@@ -1,0 +1,171 @@
+"""Reads what `rules` and `metrics` go by: as many queries for a hundred nodes as for one."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cryptography import x509
+from django.conf import settings
+from django.db import connection
+from django.db.models import Count, Max, Min
+from redis.exceptions import RedisError
+
+from dnspanel.alerts.models import DiskMark
+from dnspanel.alerts.rules import DeliveryFacts, Facts, NodeFacts
+from dnspanel.backup.models import Backup
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.heartbeats import COLLECTOR, heartbeats
+from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence
+from dnspanel.fleet.queries import Standing, node_standings
+from dnspanel.publish.models import Segment, Stall
+from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.zones.models import LogHead, Publication
+
+# A publication that was taken back is told for so long, and looked for among so many.
+FAILED_FOR = timedelta(days=1)
+FAILED_AMONG = 1_000
+# Growth over less time says nothing.
+LEAST_GROWTH_TIME = timedelta(hours=6)
+
+_ENCODED = """
+    SELECT s.schema, greatest(
+        (SELECT g.last FROM publish_segment g WHERE g.schema = s.schema AND g.epoch = %(epoch)s
+         ORDER BY g.last DESC LIMIT 1),
+        (SELECT max(p.sequence) FROM publish_snapshot p WHERE p.schema = s.schema AND p.epoch = %(epoch)s), 0)
+    FROM unnest(%(schemas)s::int[]) s (schema) ORDER BY s.schema"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Everything that was read at one moment: the facts, and what only metrics show besides."""
+
+    facts: Facts
+    standings: tuple[Standing, ...]
+    epoch: UUID
+    head: int
+    encoded: Mapping[int, int]  # schema → sequence
+    heartbeats: Mapping[str, datetime]
+
+
+def read(now: datetime) -> Reading:
+    """How the fleet and the panel are just now, in the same few queries for any fleet, and a question to Redis."""
+    standings = node_standings(now=now)
+    log = LogHead.objects.get()
+    encoded = encoded_by_schema(log.epoch, [standing.node.schema for standing in standings])
+    beats = heartbeats()
+    authority = Authority.objects.only("client_pem", "created_at").first()
+    disk = shutil.disk_usage(next(path for path in (settings.VAR_DIR, *settings.VAR_DIR.parents) if path.exists()))
+    facts = Facts(
+        nodes=_nodes(standings, now),
+        stalls=tuple(Stall.objects.order_by("schema").values_list("message", flat=True)),
+        unencoded_since=_first_after(log.epoch, _encoded_everywhere(encoded)),
+        held_reason=log.held_reason,
+        delivery=_delivery(),
+        failed=_failed(log.sequence, now),
+        damaged_segments=Segment.objects.filter(damaged=True).count(),
+        redis_answers=redis_answers(),
+        collector_at=beats.get(COLLECTOR),
+        certificate_expires_at=_certificate_ends(authority),
+        backup_at=Backup.objects.aggregate(at=Max("at"))["at"],
+        set_up_at=authority.created_at if authority else None,
+        disk_free_bytes=disk.free,
+        disk_bytes=disk.total,
+    )
+    return Reading(facts, standings, log.epoch, log.sequence, encoded, beats)
+
+
+def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
+    """Up to which sequence there are segments, for each schema that is in use."""
+    schemas = sorted({*schemas_in_use(), *of_nodes})
+    with connection.cursor() as cursor:
+        cursor.execute(_ENCODED, {"epoch": epoch, "schemas": schemas})
+        return dict(cursor.fetchall())
+
+
+def redis_answers() -> bool:
+    """Whether Redis answers just now, within two seconds."""
+    try:
+        return bool(telemetry.connection(settings.REDIS_URL).ping())
+    except RedisError:
+        return False
+
+
+def _nodes(standings: Sequence[Standing], now: datetime) -> tuple[NodeFacts, ...]:
+    open_divergences = Divergence.objects.filter(repaired_at=None).values("node").order_by()
+    diverged = {row["node"]: row for row in open_divergences.annotate(zones=Count("pk"), since=Min("found_at"))}
+    bootstraps = {row.node_id: row for row in Bootstrap.objects.all()}
+    growth = _growth(standings, now)
+    found = []
+    for standing in standings:
+        node, bootstrap, differs = standing.node, bootstraps.get(standing.node.pk), diverged.get(standing.node.pk)
+        found.append(
+            NodeFacts(
+                node_id=node.pk,
+                name=node.name,
+                state=node.state,
+                health=standing.health,
+                report=node.report,
+                new_since=node.created_at if node.contact_at is None else None,
+                clock_offset=_clock_offset(node.report, node.reported_at),
+                certificate_expires_at=node.certificate_expires_at,
+                digest_equal=node.digest_equal,
+                diverged=differs["zones"] if differs else 0,
+                diverged_since=differs["since"] if differs else None,
+                bootstrap_since=bootstrap.asked_at if bootstrap else None,
+                bootstrap_error=bootstrap.error if bootstrap else "",
+                bytes_a_day=growth.get(node.pk),
+            )
+        )
+    return tuple(found)
+
+
+def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) -> float | None:
+    """By how many seconds the node's clock is ahead of the panel's."""
+    clock = report.get("clock")
+    if reported_at is None or not isinstance(clock, int | float) or not clock:
+        return None
+    return float(clock) - reported_at.timestamp()
+
+
+def _growth(standings: Sequence[Standing], now: datetime) -> dict[int, float]:
+    """By how many bytes a day each node's free disk shrinks, since its oldest mark."""
+    free = {s.node.pk: int(s.node.report.get("disk_free_bytes", 0)) for s in standings if s.node.report}
+    oldest = DiskMark.objects.order_by("node", "at").distinct("node").values_list("node", "at", "free_bytes")
+    found = {}
+    for node_id, at, then in oldest:
+        if node_id in free and now - at >= LEAST_GROWTH_TIME:
+            found[node_id] = (then - free[node_id]) / ((now - at) / timedelta(days=1))
+    return found
+
+
+def _encoded_everywhere(encoded: Mapping[int, int]) -> int:
+    """Up to which sequence all schemas have segments; one that was just taken up has none and is being made."""
+    begun = [sequence for sequence in encoded.values() if sequence]
+    return min(begun, default=0)
+
+
+def _first_after(epoch: UUID, sequence: int) -> datetime | None:
+    """When the first publication after this one was made; None while there is none."""
+    later = Publication.objects.filter(epoch=epoch, sequence__gt=sequence).order_by("sequence")
+    return later.values_list("at", flat=True).first()
+
+
+def _delivery() -> DeliveryFacts:
+    row = Delivery.objects.first()
+    if row is None:
+        return DeliveryFacts()
+    return DeliveryFacts(row.stopped_reason, row.stopped_at, row.pinned, row.pinned_reason, row.pinned_at)
+
+
+def _failed(head: int, now: datetime) -> tuple[tuple[int, str], ...]:
+    recent = Publication.objects.filter(sequence__gt=head - FAILED_AMONG, at__gte=now - FAILED_FOR)
+    return tuple(recent.exclude(failed_reason="").order_by("sequence").values_list("sequence", "failed_reason"))
+
+
+def _certificate_ends(authority: Authority | None) -> datetime | None:
+    """When the certificate ends with which the panel calls agents."""
+    if authority is None:
+        return None
+    return x509.load_pem_x509_certificate(authority.client_pem.encode()).not_valid_after_utc

@@ -1,0 +1,75 @@
+"""One mail to one address, and what the mail server said to it."""
+
+import smtplib
+import time
+from email.utils import parseaddr
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import EmailMessage, get_connection
+
+from dnspanel.alerts.errors import NotTold
+from dnspanel.webhooks.post import Answer
+
+SMTP = "django.core.mail.backends.smtp.EmailBackend"
+_TAKEN = 250
+
+
+def send_mail(to: str, subject: str, text: str, *, message_id: str) -> Answer:
+    """The mail server has taken the mail; returns its last words. Raises NotTold with the step that failed.
+
+    Sent by the steps of SMTP themselves: Django's own way throws away what the server answers.
+    """
+    if not settings.EMAIL_HOST:
+        raise NotTold("No mail server is set: the operator gives one by PANEL_MAIL_HOST.")
+    begun = time.monotonic()
+    host = settings.PANEL_URL.partition("://")[2].partition("/")[0].partition(":")[0] or "localhost"
+    headers = {"Message-ID": f"<{message_id}@{host}>", "Auto-Submitted": "auto-generated"}
+    mail = EmailMessage(subject, text, settings.DEFAULT_FROM_EMAIL, [to], headers=headers)
+    connection: Any = get_connection(SMTP)
+    step = "connection"
+    try:
+        connection.open()
+        server: smtplib.SMTP = connection.connection
+        server.ehlo_or_helo_if_needed()
+        step = "sender"
+        _say(server.mail(_address(settings.DEFAULT_FROM_EMAIL)))
+        step = "recipient"
+        _say(server.rcpt(to))
+        step = "mail"
+        message: Any = mail.message()
+        status, words = _say(server.data(message.as_bytes(linesep="\r\n")))
+    except (OSError, smtplib.SMTPException) as exc:
+        raise NotTold(_words(step, exc)) from exc
+    finally:
+        connection.close()
+    return Answer(status, words, (time.monotonic() - begun) * 1000)
+
+
+def _say(reply: tuple[int, bytes]) -> tuple[int, str]:
+    """The reply of a step that went well. Raises SMTPResponseException with any other."""
+    status, words = reply[0], reply[1].decode("utf-8", "replace")
+    if status not in (_TAKEN, 251):
+        raise smtplib.SMTPResponseException(status, words)
+    return status, words
+
+
+def _answer_of(exc: Exception) -> str:
+    if isinstance(exc, smtplib.SMTPResponseException):
+        words = exc.smtp_error
+        return f"{exc.smtp_code} {words.decode('utf-8', 'replace') if isinstance(words, bytes) else words}"
+    return ""
+
+
+def _words(step: str, exc: Exception) -> str:
+    where = f"{settings.EMAIL_HOST}, port {settings.EMAIL_PORT}"
+    if isinstance(exc, smtplib.SMTPAuthenticationError):
+        return f"The mail server {where} refuses name and password: {_answer_of(exc)}."
+    if said := _answer_of(exc):
+        return f"The mail server {where} refuses the {step}: {said}."
+    return f"The mail server {where} cannot be reached: {str(exc) or type(exc).__name__}."
+
+
+def _address(sender: str) -> str:
+    """The bare address of `Name <address>`."""
+    return parseaddr(sender)[1]

@@ -1,0 +1,232 @@
+"""What Prometheus is told of the fleet and the panel: one scrape is as many queries for a hundred nodes as for one.
+
+Counters of a node are sums of all its samples, so they go on when its PowerDNS is restarted; they begin anew only
+when Redis was emptied. What is not known has no line, rather than a zero that looks like an answer.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Count
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from redis.exceptions import RedisError
+
+from dnspanel.alerts.facts import Reading, read
+from dnspanel.alerts.models import Alert
+from dnspanel.alerts.rules import KINDS, NodeFacts
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.health import OFFLINE_AFTER, Word
+from dnspanel.fleet.models import NodeState, Release
+from dnspanel.fleet.queries import Standing
+
+QUEUES = ("publish", "push", "bootstrap", "bulk")
+# Over so many of the newest proofs, push latencies are measured.
+PROOFS = 1_000
+QUANTILES = (0.5, 0.9, 0.99)
+
+_LATENCIES = """
+    SELECT percentile_disc(%s::float[]) WITHIN GROUP (ORDER BY greatest(0, extract(epoch FROM a.at - p.at))), count(*)
+    FROM (SELECT epoch, sequence, at FROM fleet_ack ORDER BY id DESC LIMIT %s) a
+    JOIN zones_publication p ON p.sequence = a.sequence AND p.epoch = a.epoch"""
+
+Family = CounterMetricFamily | GaugeMetricFamily
+
+
+def exposition(now: datetime) -> bytes:
+    """Everything, in Prometheus's text form."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Fleet(read(now), now))
+    return generate_latest(registry)
+
+
+class _Fleet(Collector):
+    """One reading as metrics."""
+
+    def __init__(self, reading: Reading, now: datetime) -> None:
+        self._reading, self._now = reading, now
+
+    def collect(self) -> Iterator[Metric]:
+        yield from _of_nodes(self._reading, self._now)
+        yield from _of_traffic(self._reading.standings)
+        yield from _of_panel(self._reading)
+        yield from _of_alerts()
+
+
+def _of_nodes(reading: Reading, now: datetime) -> Iterator[Family]:
+    by_id = {node.node_id: node for node in reading.facts.nodes}
+    pairs = [(standing, by_id[standing.node.pk]) for standing in reading.standings]
+    up = _gauge("node_up", "Whether the node's agent answers", "node")
+    state = _gauge("node_state", "The word for how a node stands: 1 for the one that holds", "node", "state")
+    position = _gauge("node_position", "The newest sequence that the node answered over DNS", "node")
+    changes = _gauge("node_lag_changes", "Publications that the node lacks", "node")
+    seconds = _gauge("node_lag_seconds", "For how long the node has lacked the oldest of them", "node")
+    contact = _gauge("node_contact_timestamp_seconds", "When the panel last heard of the node", "node")
+    for standing, _ in pairs:
+        node, health = standing.node, standing.health
+        up.add_metric([node.name], _is_up(standing, now))
+        for word in Word:
+            state.add_metric([node.name, word], health.word == word)
+        position.add_metric([node.name], node.acked)
+        changes.add_metric([node.name], health.lag)
+        seconds.add_metric([node.name], health.lag_seconds)
+        if node.contact_at is not None:
+            contact.add_metric([node.name], node.contact_at.timestamp())
+    yield from (up, state, position, changes, seconds, contact)
+    yield from _of_reports([facts for _, facts in pairs])
+
+
+def _of_reports(nodes: Sequence[NodeFacts]) -> Iterator[Family]:
+    """What agents said of themselves, and what the panel knows of it."""
+    for name, key, about in (
+        ("map_used_ratio", "map_used", "How full the fuller of the LMDB maps is"),
+        ("disk_free_bytes", "disk_free_bytes", "Free bytes on the disk with the LMDB files"),
+        ("disk_bytes", "disk_bytes", "Size of that disk"),
+        ("oldest_reader_transactions", "oldest_reader", "Transactions since the oldest LMDB reader began"),
+        ("agent_memory_bytes", "rss_bytes", "Memory of the agent"),
+        ("write_lock_max_milliseconds", "write_lock_ms_max", "Longest LMDB write transaction since the agent started"),
+    ):
+        family = _gauge(f"node_{name}", about, "node")
+        for node in nodes:
+            if isinstance(value := node.report.get(key), int | float):
+                family.add_metric([node.name], value)
+        yield family
+    ends = _gauge("node_certificate_expiry_timestamp_seconds", "When the node's certificate ends", "node")
+    clock = _gauge("node_clock_offset_seconds", "By how much the node's clock is ahead of the panel's", "node")
+    equal = _gauge("node_digest_equal", "Whether the node's digest is the panel's at its position", "node")
+    diverged = _gauge("node_diverged_zones", "Zones that are not what the panel sent", "node")
+    bootstrapping = _gauge("node_bootstrapping", "Whether the node is being given a snapshot", "node")
+    for node in nodes:
+        if node.certificate_expires_at is not None:
+            ends.add_metric([node.name], node.certificate_expires_at.timestamp())
+        if node.clock_offset is not None:
+            clock.add_metric([node.name], node.clock_offset)
+        if node.digest_equal is not None:
+            equal.add_metric([node.name], node.digest_equal)
+        diverged.add_metric([node.name], node.diverged)
+        bootstrapping.add_metric([node.name], node.bootstrap_since is not None)
+    yield from (ends, clock, equal, diverged, bootstrapping)
+
+
+def _of_traffic(standings: Sequence[Standing]) -> Iterator[Family]:
+    names = {standing.node.pk: standing.node.name for standing in standings}
+    totals = telemetry.totals(list(names))
+    queries = _counter("node_queries", "Questions that PowerDNS took", "node", "transport")
+    answers = _counter("node_answers", "Answers that PowerDNS gave", "node", "rcode")
+    cache = _counter("node_cache_lookups", "Lookups in PowerDNS's caches", "node", "cache", "result")
+    latency = _gauge("node_latency_seconds", "PowerDNS's own running average of the time for an answer", "node")
+    memory = _gauge("node_powerdns_memory_bytes", "Memory of PowerDNS", "node")
+    for node_id, found in totals.items():
+        name = names[node_id]
+        for transport in ("udp", "tcp"):
+            queries.add_metric([name, transport], found.get(transport, 0))
+        for key, value in found.items():
+            if key.startswith("rcode:"):
+                answers.add_metric([name, key.removeprefix("rcode:")], value)
+        for kind, prefix in (("packet", "packet"), ("query", "query")):
+            cache.add_metric([name, kind, "hit"], found.get(f"{prefix}_hits", 0))
+            cache.add_metric([name, kind, "miss"], found.get(f"{prefix}_misses", 0))
+        latency.add_metric([name], found.get("latency_us", 0) / 1e6)
+        memory.add_metric([name], found.get("memory_bytes", 0))
+    yield from (queries, answers, cache, latency, memory)
+
+
+def _of_panel(reading: Reading) -> Iterator[Family]:
+    facts = reading.facts
+    encoded = _gauge("log_encoded", "Up to which sequence there are segments", "schema")
+    for schema, sequence in reading.encoded.items():
+        encoded.add_metric([str(schema)], sequence)
+    yield encoded
+    yield _one(_counter("publications", "Publications of the log, which is its head"), reading.head)
+    yield _one(_gauge("publishing_stalled", "Schemas for which publishing stands still"), len(facts.stalls))
+    yield _one(_gauge("publishing_held", "Whether publishing waits for a person's decision"), bool(facts.held_reason))
+    stopped, pinned = bool(facts.delivery.stopped_reason), facts.delivery.pinned is not None
+    yield _one(_gauge("delivery_stopped", "Whether delivery to later groups was stopped"), stopped)
+    yield _one(_gauge("delivery_pinned", "Whether the fleet is pinned"), pinned)
+    yield _one(_gauge("damaged_segments", "Segments whose object is gone or altered"), facts.damaged_segments)
+    yield _one(_gauge("redis_up", "Whether Redis answers"), facts.redis_answers)
+    yield _one(_gauge("disk_free_bytes", "Free bytes on the panel's disk"), facts.disk_free_bytes)
+    yield _one(_gauge("disk_bytes", "Size of the panel's disk"), facts.disk_bytes)
+    waits = _gauge("log_waiting_since_timestamp_seconds", "When the oldest publication without a segment was made")
+    yield _one(waits, facts.unencoded_since.timestamp() if facts.unencoded_since else None)
+    ends = _gauge("certificate_expiry_timestamp_seconds", "When the certificate ends with which the panel calls agents")
+    yield _one(ends, facts.certificate_expires_at.timestamp() if facts.certificate_expires_at else None)
+    backup = _gauge("backup_timestamp_seconds", "When the newest backup of the panel was made")
+    yield _one(backup, facts.backup_at.timestamp() if facts.backup_at else None)
+    beats = _gauge("heartbeat_timestamp_seconds", "When a process of the panel was last at work", "process")
+    for process, at in reading.heartbeats.items():
+        beats.add_metric([process], at.timestamp())
+    yield beats
+    yield _stages(reading.epoch)
+    yield _queue_depths()
+    yield from _push_latencies()
+
+
+def _stages(epoch: UUID) -> Family:
+    """Groups that wait for others; `group` is empty for nodes without one, which wait for ring 0 alone."""
+    family = _gauge("group_released", "Up to which sequence a group of nodes may go", "group")
+    for name, sequence in Release.objects.filter(epoch=epoch).values_list("group__name", "sequence"):
+        family.add_metric([name or ""], sequence)
+    return family
+
+
+def _queue_depths() -> Family:
+    """Tasks that wait for a worker; no line while Redis is away."""
+    family = _gauge("queue_depth", "Tasks that wait for a worker", "queue")
+    pipe = telemetry.connection(settings.REDIS_URL).pipeline(transaction=False)
+    for queue in QUEUES:
+        pipe.llen(queue)
+    try:
+        for queue, depth in zip(QUEUES, pipe.execute(), strict=True):
+            family.add_metric([queue], depth)
+    except RedisError:
+        pass
+    return family
+
+
+def _push_latencies() -> Iterator[Family]:
+    """From publication to proof, over the newest proofs: quantiles, since a row for each edit is all there is."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LATENCIES, [list(QUANTILES), PROOFS])
+        found, count = cursor.fetchone()
+    latencies = _gauge("push_latency_seconds", f"From publication to proof, of the last {PROOFS} proofs", "quantile")
+    for quantile, seconds in zip(QUANTILES, found or (), strict=False):
+        latencies.add_metric([str(quantile)], float(seconds))
+    yield latencies
+    yield _one(_gauge("push_latency_proofs", "Over how many proofs these latencies are"), count)
+
+
+def _of_alerts() -> Iterator[Family]:
+    family = _gauge("alerts_open", "Open alerts", "kind", "severity")
+    rows = Alert.objects.filter(over_at=None).values("kind", "severity").annotate(alerts=Count("pk")).order_by()
+    found: Mapping[tuple[str, str], int] = {(row["kind"], row["severity"]): row["alerts"] for row in rows}
+    seen = {kind for kind, _ in found}
+    for (kind, severity), count in found.items():
+        family.add_metric([kind, severity], count)
+    for kind in KINDS.keys() - seen:  # so that an alert that begins is a change, not a line out of nowhere
+        family.add_metric([kind, "warning"], 0)
+    yield family
+
+
+def _is_up(standing: Standing, now: datetime) -> bool:
+    node = standing.node
+    known = node.state in {NodeState.ACTIVE, NodeState.DRAINED} and node.contact_at is not None
+    return known and now - node.contact_at <= OFFLINE_AFTER  # type: ignore[operator]
+
+
+def _gauge(name: str, about: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"dnspanel_{name}", about, labels=labels)
+
+
+def _counter(name: str, about: str, *labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"dnspanel_{name}", about, labels=labels)
+
+
+def _one(family: Family, value: float | None) -> Family:
+    if value is not None:
+        family.add_metric([], value)
+    return family

@@ -1,0 +1,20 @@
+"""Quiet hours: when a route wants to hear of nothing but what is critical. Pure."""
+
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+
+def quiet_until(begin: time | None, end: time | None, zone: str, now: datetime) -> datetime | None:
+    """When the quiet hours end that `now` is in, by the clock of the time zone; None outside of them.
+
+    An end before the begin is on the next day. Without one of the two, or with two equal ones, it is never quiet.
+    """
+    if begin is None or end is None or begin == end:
+        return None
+    local = now.astimezone(ZoneInfo(zone))
+    at = local.time().replace(tzinfo=None)
+    is_quiet = begin <= at < end if begin < end else (at >= begin or at < end)
+    if not is_quiet:
+        return None
+    day = local.date() if at < end else local.date() + timedelta(days=1)
+    return datetime.combine(day, end, tzinfo=ZoneInfo(zone)).astimezone(now.tzinfo)

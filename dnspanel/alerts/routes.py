@@ -1,0 +1,170 @@
+"""Who is told of alerts: make, change, test, remove. A verb module."""
+
+from dataclasses import dataclass
+from datetime import datetime, time
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.alerts.errors import RouteRefused, RouteUnknown
+from dnspanel.alerts.models import Message, Route, RouteKind, Severity
+from dnspanel.webhooks.errors import AddressRefused, NoAnswer
+from dnspanel.webhooks.guard import Resolve, checked_addresses, parse_target
+from dnspanel.webhooks.sign import new_secret
+
+
+@dataclass(frozen=True, slots=True)
+class RouteTerms:
+    """Who is told, how, of what, and when not."""
+
+    name: str
+    kind: str
+    address: str
+    least: str = Severity.WARNING
+    quiet_from: time | None = None
+    quiet_until: time | None = None
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class NewRoute:
+    """A route just made; `secret` signs what a webhook gets, and is empty for mail."""
+
+    route: Route
+    secret: str
+
+
+def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> NewRoute:
+    """The route is told of everything that goes wrong from now on. Raises RouteRefused with the fields at fault."""
+    _refuse_bad_terms(terms, resolve)
+    secret = new_secret() if terms.kind == RouteKind.WEBHOOK else ""
+    try:
+        with transaction.atomic():
+            route = Route.objects.create(
+                **_columns(terms), secret=encrypt_secret(secret.encode()) if secret else None, created_at=now
+            )
+            audit.record(action="route.create", by=by, now=now, target=route.name, kind=route.kind, least=route.least)
+    except IntegrityError as exc:
+        raise _name_taken(terms.name) from exc
+    return NewRoute(route, secret)
+
+
+def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> None:
+    """These terms hold from now on; its kind stays what it is. Raises as `create_route` does, and RouteUnknown."""
+    if terms.kind != route.kind:
+        raise RouteRefused({"kind": ["Make a new route for another way of being told."]})
+    _refuse_bad_terms(terms, resolve, address_checked=terms.address == route.address)
+    try:
+        with transaction.atomic():
+            there = _locked(route)
+            wanted = _columns(terms)
+            changed = [name for name, value in wanted.items() if getattr(there, name) != value]
+            for name in changed:
+                setattr(there, name, wanted[name])
+            if changed:
+                there.save(update_fields=changed)
+                audit.record(action="route.change", by=by, now=now, target=there.name, changed=changed)
+    except IntegrityError as exc:
+        raise _name_taken(terms.name) from exc
+
+
+def switch_route(*, route: Route, active: bool, by: Author, now: datetime) -> None:
+    """The route is on or off. What waited for one that is switched off is never sent."""
+    with transaction.atomic():
+        if not Route.objects.filter(pk=route.pk).exclude(active=active).update(active=active):
+            return
+        if not active:
+            Message.objects.filter(route=route, sent_at=None, failed_at=None).delete()
+        audit.record(action="route.on" if active else "route.off", by=by, now=now, target=route.name)
+
+
+def rotate_secret(*, route: Route, by: Author, now: datetime) -> str:
+    """A new secret signs from now on, and is returned this once. Raises RouteRefused for mail."""
+    if route.kind != RouteKind.WEBHOOK:
+        raise RouteRefused({"kind": ["Mail is not signed."]})
+    secret = new_secret()
+    with transaction.atomic():
+        there = _locked(route)
+        there.secret = encrypt_secret(secret.encode())
+        there.save(update_fields=["secret"])
+        audit.record(action="route.rotate", by=by, now=now, target=there.name)
+    return secret
+
+
+def delete_route(*, route: Route, by: Author, now: datetime) -> None:
+    """The route and the record of what it was sent are gone. Idempotent."""
+    with transaction.atomic():
+        if Route.objects.filter(pk=route.pk).delete()[0]:
+            audit.record(action="route.delete", by=by, now=now, target=route.name)
+
+
+def send_test(*, route: Route, by: Author, now: datetime) -> Message:
+    """A test message waits to be sent, at any hour and also by a route that is off; it says what came of it."""
+    with transaction.atomic():
+        message = Message.objects.create(route=_locked(route), alert=None, due_at=now)
+        audit.record(action="route.test", by=by, now=now, target=route.name)
+    return message
+
+
+def _refuse_bad_terms(terms: RouteTerms, resolve: Resolve | None, *, address_checked: bool = False) -> None:
+    faults: dict[str, list[str]] = {}
+    if not terms.name.strip():
+        faults["name"] = ["Give it a name, such as who is told by it."]
+    if terms.kind not in RouteKind.values:
+        faults["kind"] = [f"Choose one of {', '.join(RouteKind.values)}."]
+    elif not address_checked and (fault := _fault_of_address(terms, resolve)):
+        faults["address"] = [fault]
+    if terms.least not in Severity.values:
+        faults["least"] = [f"Choose one of {', '.join(Severity.values)}."]
+    if (terms.quiet_from is None) != (terms.quiet_until is None):
+        missing = "quiet_from" if terms.quiet_from is None else "quiet_until"
+        faults[missing] = ["Quiet hours have a beginning and an end; leave both empty for none."]
+    try:
+        ZoneInfo(terms.time_zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        faults["time_zone"] = ["There is no such time zone; write it like Europe/Berlin."]
+    if faults:
+        raise RouteRefused(faults)
+
+
+def _fault_of_address(terms: RouteTerms, resolve: Resolve | None) -> str:
+    """Why nothing can be sent there; empty if it can."""
+    try:
+        if terms.kind == RouteKind.MAIL:
+            validate_email(terms.address)
+        else:
+            checked_addresses(parse_target(terms.address), resolve=resolve)
+    except ValidationError:
+        return "This is not a mail address."
+    except (AddressRefused, NoAnswer) as exc:
+        return str(exc)
+    return ""
+
+
+def _columns(terms: RouteTerms) -> dict[str, object]:
+    return {
+        "name": terms.name.strip(),
+        "kind": terms.kind,
+        "address": terms.address,
+        "least": terms.least,
+        "quiet_from": terms.quiet_from,
+        "quiet_until": terms.quiet_until,
+        "time_zone": terms.time_zone,
+    }
+
+
+def _locked(route: Route) -> Route:
+    """The route as it is by now, until the transaction ends. Raises RouteUnknown when it was deleted."""
+    there = Route.objects.select_for_update().filter(pk=route.pk).first()
+    if there is None:
+        raise RouteUnknown
+    return there
+
+
+def _name_taken(name: str) -> RouteRefused:
+    return RouteRefused({"name": [f"There is a route {name.strip()} already."]})

@@ -1,0 +1,323 @@
+"""What is wrong, worked out of facts. Pure: facts in, conditions out; `facts` reads them, `watch` keeps them.
+
+A condition is one thing that is wrong just now. Its key names it for as long as it lasts, however its sentence
+changes; a node that is offline and was late before is the same trouble, grown worse. Where a number decides, what is
+wrong already stays wrong until the number is clearly better (`is_open`), so that nothing flaps around its limit.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from dnspanel.alerts.models import Severity
+from dnspanel.fleet.health import Health, Word, spoken
+from dnspanel.fleet.models import NodeState
+
+# A code lives for a quarter of an hour; a node that was made longer ago should have been reached by now.
+NEVER_REACHED_FOR = timedelta(minutes=20)
+# A node that is late for less than this will probably be in order before anybody has read the message.
+LATE_FOR = timedelta(seconds=30)
+DISK_SHARE, DISK_SHARE_AGAIN = 0.10, 0.12
+DISK_SHARE_CRITICAL = 0.03
+DISK_DAYS, DISK_DAYS_AGAIN = 7.0, 10.0
+MAP_SHARE, MAP_SHARE_AGAIN, MAP_SHARE_CRITICAL = 0.70, 0.67, 0.90
+# LMDB cannot reuse what a reader may still see: so many transactions behind, the file only grows.
+READER_LAG, READER_LAG_AGAIN = 10_000, 1_000
+CERTIFICATE_SOON, CERTIFICATE_NOW = timedelta(days=30), timedelta(days=7)
+CLOCK_OFF, CLOCK_OFF_AGAIN = 10.0, 5.0  # seconds
+LOG_AGE, LOG_AGE_CRITICAL = timedelta(seconds=60), timedelta(minutes=10)
+COLLECTOR_SILENT = timedelta(seconds=20)
+BOOTSTRAP_SLOW = timedelta(minutes=15)
+DIVERGED_FOR = timedelta(minutes=5)
+PINNED_FOR = timedelta(hours=1)
+BACKUP_AGE = timedelta(hours=26)
+
+KINDS: Mapping[str, str] = {
+    "node.late": "A node is late",
+    "node.stale": "A node serves old answers",
+    "node.offline": "A node's agent does not answer",
+    "node.rejecting": "A node refuses what it is sent",
+    "node.powerdns": "PowerDNS on a node does not answer as it should",
+    "node.diverged": "Zones of a node are not what the panel sent",
+    "node.digest": "A node's digest is not the panel's",
+    "node.disk": "A node's disk fills up",
+    "node.map": "A node's LMDB map fills up",
+    "node.reader": "A reader on a node keeps LMDB from reusing space",
+    "node.certificate": "A node's certificate ends",
+    "node.clock": "A node's clock is off",
+    "node.bootstrap": "A node does not get its snapshot",
+    "panel.stall": "Publishing stands still",
+    "panel.log_age": "Publications wait to be encoded",
+    "panel.held": "Publishing is held",
+    "panel.stopped": "Delivery was stopped",
+    "panel.pinned": "The fleet is pinned",
+    "panel.failed": "A publication was taken back",
+    "panel.object": "An object of the log is damaged",
+    "panel.redis": "Redis does not answer",
+    "panel.collector": "The collector is silent",
+    "panel.certificate": "The panel's certificate ends",
+    "panel.disk": "The panel's disk fills up",
+    "panel.backup": "The last backup is too old",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One thing that is wrong just now."""
+
+    key: str
+    kind: str
+    severity: Severity
+    sentence: str
+    node_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What is known of one node; `report` is what its agent said last, and stays when the agent is silent."""
+
+    node_id: int
+    name: str
+    state: str
+    health: Health
+    report: Mapping[str, Any]
+    new_since: datetime | None = None  # of a node that was never reached: since when there is one
+    clock_offset: float | None = None  # seconds; positive: ahead of the panel
+    certificate_expires_at: datetime | None = None
+    digest_equal: bool | None = None
+    diverged: int = 0
+    diverged_since: datetime | None = None
+    bootstrap_since: datetime | None = None
+    bootstrap_error: str = ""
+    bytes_a_day: float | None = None  # by which its free disk shrinks; None: not known yet
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryFacts:
+    """How far publications may go, and why no further."""
+
+    stopped_reason: str = ""
+    stopped_at: datetime | None = None
+    pinned: int | None = None
+    pinned_reason: str = ""
+    pinned_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of the fleet and the panel at one moment."""
+
+    nodes: tuple[NodeFacts, ...] = ()
+    stalls: tuple[str, ...] = ()
+    unencoded_since: datetime | None = None  # of the oldest publication that no segment holds
+    held_reason: str = ""
+    delivery: DeliveryFacts = DeliveryFacts()
+    failed: tuple[tuple[int, str], ...] = ()  # sequence, why
+    damaged_segments: int = 0
+    redis_answers: bool = True
+    collector_at: datetime | None = None
+    certificate_expires_at: datetime | None = None
+    disk_free_bytes: int = 0
+    disk_bytes: int = 0
+    backup_at: datetime | None = None  # of the newest one that is whole
+    set_up_at: datetime | None = None  # when the panel began to have something to lose
+
+
+def conditions(facts: Facts, now: datetime, *, is_open: Collection[str] = ()) -> list[Condition]:
+    """Return everything that is wrong; `is_open` has the keys of what was wrong at the last look."""
+    silent = _collector_is_silent(facts, now)
+    found = list(_of_panel(facts, now, is_open))
+    for node in facts.nodes:
+        if node.state in {NodeState.ACTIVE, NodeState.DRAINED}:
+            found += _of_node(node, now, is_open, contact_is_known=not silent)
+    return found
+
+
+def _of_node(node: NodeFacts, now: datetime, is_open: Collection[str], *, contact_is_known: bool) -> list[Condition]:
+    rules = (
+        _standing(node, now, contact_is_known=contact_is_known),
+        _powerdns(node),
+        _diverged(node, now),
+        _disk(node, is_open),
+        _map(node, is_open),
+        _reader(node, is_open),
+        _certificate(node.certificate_expires_at, f"of {node.name}", f"node.certificate:{node.name}", now, node),
+        _clock(node, is_open),
+        _bootstrap(node, now),
+    )
+    return [condition for condition in rules if condition is not None]
+
+
+def _standing(node: NodeFacts, now: datetime, *, contact_is_known: bool) -> Condition | None:
+    """Late, stale, offline and rejecting are one trouble, which may grow."""
+    word, sentence = node.health.word, f"{node.name} is {node.health.word}. {node.health.sentence}"
+    key = f"node.standing:{node.name}"
+    if word == Word.LATE and node.health.lag_seconds >= LATE_FOR.total_seconds():
+        return Condition(key, "node.late", Severity.WARNING, sentence, node.node_id)
+    if word == Word.OFFLINE and not contact_is_known:
+        return None  # the collector is silent: nobody knows
+    if word == Word.OFFLINE and node.new_since is not None and now - node.new_since < NEVER_REACHED_FOR:
+        return None  # it was just approved
+    if word in {Word.STALE, Word.OFFLINE, Word.REJECTING}:
+        return Condition(key, f"node.{word}", Severity.CRITICAL, sentence, node.node_id)
+    return None
+
+
+def _powerdns(node: NodeFacts) -> Condition | None:
+    if not (unserved := str(node.report.get("unserved", ""))):
+        return None
+    sentence = f"PowerDNS on {node.name} does not answer as it should: {unserved}"
+    return Condition(f"node.powerdns:{node.name}", "node.powerdns", Severity.CRITICAL, sentence, node.node_id)
+
+
+def _diverged(node: NodeFacts, now: datetime) -> Condition | None:
+    """Repair takes a minute; what is not mended by then needs a person."""
+    if node.diverged and node.diverged_since is not None and now - node.diverged_since >= DIVERGED_FOR:
+        zones = "1 zone is" if node.diverged == 1 else f"{node.diverged:,} zones are"
+        sentence = f"On {node.name}, {zones} not what the panel sent, for {spoken(now - node.diverged_since)}."
+        return Condition(f"node.diverged:{node.name}", "node.diverged", Severity.CRITICAL, sentence, node.node_id)
+    if node.digest_equal is False and not node.diverged and node.bootstrap_since is None:
+        sentence = f"The digest of {node.name} is not the panel's, and no zone is known that differs."
+        return Condition(f"node.digest:{node.name}", "node.digest", Severity.CRITICAL, sentence, node.node_id)
+    return None
+
+
+def _disk(node: NodeFacts, is_open: Collection[str]) -> Condition | None:
+    free, total = int(node.report.get("disk_free_bytes", 0)), int(node.report.get("disk_bytes", 0))
+    key = f"node.disk:{node.name}"
+    share = _disk_share(f"The disk of {node.name}", free, total, key, "node.disk", is_open, node.node_id)
+    if share is not None or not node.bytes_a_day or node.bytes_a_day <= 0 or not total:
+        return share
+    days = free / node.bytes_a_day
+    if days > (DISK_DAYS_AGAIN if key in is_open else DISK_DAYS):
+        return None
+    sentence = f"The disk of {node.name} will be full in {days:.0f} days if it goes on like this: {_size(free)} free."
+    return Condition(key, "node.disk", Severity.WARNING, sentence, node.node_id)
+
+
+def _disk_share(
+    what: str, free: int, total: int, key: str, kind: str, is_open: Collection[str], node_id: int | None
+) -> Condition | None:
+    if not total or free / total >= (DISK_SHARE_AGAIN if key in is_open else DISK_SHARE):
+        return None
+    severity = Severity.CRITICAL if free / total < DISK_SHARE_CRITICAL else Severity.WARNING
+    return Condition(key, kind, severity, f"{what} has {_size(free)} free, {free / total:.1%} of it.", node_id)
+
+
+def _map(node: NodeFacts, is_open: Collection[str]) -> Condition | None:
+    used, key = float(node.report.get("map_used", 0.0)), f"node.map:{node.name}"
+    if used <= (MAP_SHARE_AGAIN if key in is_open else MAP_SHARE):
+        return None
+    severity = Severity.CRITICAL if used > MAP_SHARE_CRITICAL else Severity.WARNING
+    sentence = f"The LMDB map of {node.name} is {used:.0%} full: raise lmdb-map-size and the agent's map_size_mib."
+    return Condition(key, "node.map", severity, sentence, node.node_id)
+
+
+def _reader(node: NodeFacts, is_open: Collection[str]) -> Condition | None:
+    lag, key = int(node.report.get("oldest_reader", 0)), f"node.reader:{node.name}"
+    if lag <= (READER_LAG_AGAIN if key in is_open else READER_LAG):
+        return None
+    sentence = f"A reader on {node.name} is {lag:,} transactions old: its files grow until that program ends."
+    return Condition(key, "node.reader", Severity.WARNING, sentence, node.node_id)
+
+
+def _certificate(
+    expires_at: datetime | None, whose: str, key: str, now: datetime, node: NodeFacts | None = None
+) -> Condition | None:
+    if expires_at is None or (left := expires_at - now) > CERTIFICATE_SOON:
+        return None
+    severity = Severity.CRITICAL if left <= CERTIFICATE_NOW else Severity.WARNING
+    when = f"ends in {spoken(left)}" if left > timedelta(0) else f"ended {spoken(-left)} ago"
+    sentence = f"The certificate {whose} {when}, on {expires_at:%Y-%m-%d}, and was not renewed by itself."
+    return Condition(key, key.partition(":")[0], severity, sentence, node.node_id if node else None)
+
+
+def _clock(node: NodeFacts, is_open: Collection[str]) -> Condition | None:
+    offset, key = node.clock_offset, f"node.clock:{node.name}"
+    if offset is None or abs(offset) <= (CLOCK_OFF_AGAIN if key in is_open else CLOCK_OFF):
+        return None
+    direction = "ahead of" if offset > 0 else "behind"
+    sentence = f"The clock of {node.name} is {spoken(timedelta(seconds=abs(offset)))} {direction} the panel's."
+    return Condition(key, "node.clock", Severity.WARNING, sentence, node.node_id)
+
+
+def _bootstrap(node: NodeFacts, now: datetime) -> Condition | None:
+    if node.bootstrap_since is None:
+        return None
+    key, kind = f"node.bootstrap:{node.name}", "node.bootstrap"
+    if node.bootstrap_error:
+        sentence = f"{node.name} does not get its snapshot: {node.bootstrap_error}"
+        return Condition(key, kind, Severity.CRITICAL, sentence, node.node_id)
+    if (lasting := now - node.bootstrap_since) < BOOTSTRAP_SLOW:
+        return None
+    sentence = f"{node.name} has been getting a snapshot for {spoken(lasting)}."
+    return Condition(key, kind, Severity.WARNING, sentence, node.node_id)
+
+
+def _of_panel(facts: Facts, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
+    yield from _of_publishing(facts, now)
+    yield from _of_delivery(facts, now)
+    if not facts.redis_answers:
+        words = "Redis does not answer: publications are found by polling, later, and there are no live numbers."
+        yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, words)
+    if _collector_is_silent(facts, now):
+        since = f"for {spoken(now - facts.collector_at)}" if facts.collector_at else "since the panel was set up"
+        words = f"The collector has not been at work {since}: nobody knows how the nodes are."
+        yield Condition("panel.collector", "panel.collector", Severity.CRITICAL, words)
+    if ending := _certificate(facts.certificate_expires_at, "of the panel", "panel.certificate", now):
+        yield ending
+    free, total = facts.disk_free_bytes, facts.disk_bytes
+    if filling := _disk_share("The panel's disk", free, total, "panel.disk", "panel.disk", is_open, None):
+        yield filling
+    safe_at = facts.backup_at or facts.set_up_at
+    if safe_at is not None and now - safe_at > BACKUP_AGE:
+        last = f"the last one is {spoken(now - safe_at)} old" if facts.backup_at else "there is none"
+        yield Condition("panel.backup", "panel.backup", Severity.WARNING, f"The panel lacks a fresh backup: {last}.")
+
+
+def _of_publishing(facts: Facts, now: datetime) -> Iterator[Condition]:
+    if facts.stalls:
+        sentence = f"Publishing stands still: {facts.stalls[0]}"
+        yield Condition("panel.stall", "panel.stall", Severity.CRITICAL, sentence)
+    elif facts.unencoded_since is not None and (age := now - facts.unencoded_since) >= LOG_AGE:
+        severity = Severity.CRITICAL if age >= LOG_AGE_CRITICAL else Severity.WARNING
+        sentence = f"The oldest publication that waits to be encoded is {spoken(age)} old: no node can get it yet."
+        yield Condition("panel.log_age", "panel.log_age", severity, sentence)
+    if facts.held_reason:
+        sentence = f"Publishing is held until a person decides: {facts.held_reason}"
+        yield Condition("panel.held", "panel.held", Severity.CRITICAL, sentence)
+    for sequence, reason in facts.failed:
+        sentence = f"Publication {sequence:,} was taken back: {reason}"
+        yield Condition(f"panel.failed:{sequence}", "panel.failed", Severity.CRITICAL, sentence)
+    if facts.damaged_segments:
+        objects = "1 segment is" if facts.damaged_segments == 1 else f"{facts.damaged_segments:,} segments are"
+        sentence = f"{objects} damaged or gone from the storage: nodes that need them get a snapshot instead."
+        yield Condition("panel.object", "panel.object", Severity.WARNING, sentence)
+
+
+def _of_delivery(facts: Facts, now: datetime) -> Iterator[Condition]:
+    delivery = facts.delivery
+    if delivery.stopped_reason:
+        sentence = f"Delivery was stopped: {delivery.stopped_reason}"
+        yield Condition("panel.stopped", "panel.stopped", Severity.CRITICAL, sentence)
+    if delivery.pinned is not None and delivery.pinned_at is not None and now - delivery.pinned_at >= PINNED_FOR:
+        why = f" ({delivery.pinned_reason})" if delivery.pinned_reason else ""
+        sentence = f"The fleet has been pinned at {delivery.pinned:,} for {spoken(now - delivery.pinned_at)}{why}."
+        yield Condition("panel.pinned", "panel.pinned", Severity.WARNING, sentence)
+
+
+def _collector_is_silent(facts: Facts, now: datetime) -> bool:
+    if not any(node.state in {NodeState.ACTIVE, NodeState.DRAINED} for node in facts.nodes):
+        return False
+    return facts.collector_at is None or now - facts.collector_at > COLLECTOR_SILENT
+
+
+def _size(size: int) -> str:
+    """1.5 GiB."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.3g} {unit}"
+        value /= 1024
+    return f"{value:.3g} TiB"

@@ -1,0 +1,154 @@
+"""Keeps alerts: what is wrong is raised once, kept while it lasts, and over when it has not been seen for a while.
+
+A verb module. The decisions are in `rules`; here one look at everything becomes rows of `Alert` and `Message`.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Max
+
+from dnspanel.alerts.facts import Reading, read
+from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
+from dnspanel.alerts.quiet import quiet_until
+from dnspanel.alerts.rules import Condition, conditions
+from dnspanel.fleet.heartbeats import WATCH, beat, heartbeats
+from dnspanel.transfer.locks import Lock, locked
+
+LOOK_EVERY = timedelta(seconds=5)
+# What comes and goes within this time is one alert, not many.
+OVER_AFTER = timedelta(seconds=60)
+# What goes wrong within this time is told in one message.
+GATHER = timedelta(seconds=10)
+KEPT = timedelta(days=90)
+MARK_EVERY, MARKS_KEPT = timedelta(hours=6), timedelta(days=7)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What one look came to."""
+
+    raised: int
+    over: int
+    still_open: int
+
+
+def look(*, now: datetime) -> Looked | None:
+    """Alerts and their messages are as things stand just now. None if somebody else is looking, or just did."""
+    with locked(Lock.WATCH, 0) as mine:
+        looked_at = heartbeats().get(WATCH)
+        if not mine or (looked_at is not None and timedelta(0) <= now - looked_at < LOOK_EVERY / 2):
+            return None
+        reading = read(now)
+        is_open = Alert.objects.filter(over_at=None).values_list("key", flat=True)
+        looked = keep(conditions(reading.facts, now, is_open=set(is_open)), now=now)
+        mark_disks(reading, now=now)
+        beat(process=WATCH, now=now)
+        return looked
+
+
+def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
+    """Open alerts are those conditions, and what was among them less than OVER_AFTER ago. Idempotent.
+
+    1. What is new is raised, and every route that wants to know gets a message that waits.
+    2. What is known stays; if it has become critical, it is told again.
+    3. What has not been seen for OVER_AFTER is over; whoever was told of it is told that, too.
+    """
+    by_key = {condition.key: condition for condition in found}
+    with transaction.atomic():
+        there = {alert.key: alert for alert in Alert.objects.filter(over_at=None).select_for_update(of=("self",))}
+        raised = _raise([condition for key, condition in by_key.items() if key not in there], now)
+        worse = _update([(there[key], by_key[key]) for key in there.keys() & by_key.keys()], now)
+        gone = [a for key, a in there.items() if key not in by_key and now - a.seen_at >= OVER_AFTER]
+        _end(gone, now)
+        if raised or worse:
+            _tell([*raised, *worse], now)
+    for alert in raised:
+        logger.warning("alert %s %s: %s", alert.severity, alert.key, alert.sentence)
+    for alert in gone:
+        logger.info("over: %s", alert.key)
+    return Looked(len(raised), len(gone), len(there) + len(raised) - len(gone))
+
+
+def mark_disks(reading: Reading, *, now: datetime) -> None:
+    """A few times a day, how much is free on each node's disk is written down; old marks are gone."""
+    free = {node.node_id: int(node.report.get("disk_free_bytes", 0)) for node in reading.facts.nodes if node.report}
+    newest: datetime | None = DiskMark.objects.aggregate(at=Max("at"))["at"]
+    if not free or (newest is not None and now - newest < MARK_EVERY):
+        return
+    marks = [DiskMark(node_id=node_id, at=now, free_bytes=size) for node_id, size in free.items() if size]
+    DiskMark.objects.bulk_create(marks, ignore_conflicts=True)
+    DiskMark.objects.filter(at__lt=now - MARKS_KEPT).delete()
+
+
+def forget_old_alerts(*, now: datetime) -> int:
+    """Alerts that were over longer than KEPT ago are gone, with their messages; returns how many."""
+    gone = Alert.objects.filter(over_at__lt=now - KEPT).delete()[1].get("alerts.Alert", 0)
+    Message.objects.filter(alert=None, due_at__lt=now - KEPT).delete()
+    return gone
+
+
+def _raise(fresh: Iterable[Condition], now: datetime) -> list[Alert]:
+    return Alert.objects.bulk_create(
+        Alert(
+            key=condition.key, kind=condition.kind, severity=condition.severity, node_id=condition.node_id,
+            sentence=condition.sentence, since=now, seen_at=now,
+        )
+        for condition in fresh
+    )  # fmt: skip
+
+
+def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Alert]:
+    """What is known says how it stands now; returns what has become critical. It stays so until it is over."""
+    alerts, worse = [], []
+    for alert, condition in known:
+        if condition.severity == Severity.CRITICAL and alert.severity != Severity.CRITICAL:
+            alert.severity = Severity.CRITICAL
+            worse.append(alert)
+        alert.kind, alert.sentence, alert.seen_at = condition.kind, condition.sentence, now
+        alerts.append(alert)
+    Alert.objects.bulk_update(alerts, ["kind", "severity", "sentence", "seen_at"])
+    return worse
+
+
+def _tell(alerts: Sequence[Alert], now: datetime) -> None:
+    """Every route that wants to know of these has a message that waits; one that was sent already waits again."""
+    told = {
+        (message.route_id, message.alert_id): message
+        for message in Message.objects.filter(alert__in=[alert.pk for alert in alerts], is_over=False)
+    }
+    fresh: list[Message] = []
+    again: list[Message] = []
+    for route in Route.objects.filter(active=True):
+        for alert in alerts:
+            if route.least == Severity.CRITICAL and alert.severity != Severity.CRITICAL:
+                continue
+            message = told.get((route.pk, alert.pk)) or Message(route=route, alert=alert)
+            message.due_at, message.attempts = due_at(route, alert, now), 0
+            message.sent_at = message.failed_at = None
+            (again if message.pk else fresh).append(message)
+    Message.objects.bulk_create(fresh)
+    Message.objects.bulk_update(again, ["due_at", "attempts", "sent_at", "failed_at"])
+
+
+def _end(gone: Sequence[Alert], now: datetime) -> None:
+    """These are over; whoever was told of them, or is to be, is told that."""
+    Alert.objects.filter(pk__in=[alert.pk for alert in gone]).update(over_at=now)
+    by_id = {alert.pk: alert for alert in gone}
+    begun = Message.objects.filter(alert__in=by_id, is_over=False, route__active=True).select_related("route")
+    Message.objects.bulk_create(
+        Message(route=each.route, alert=alert, is_over=True, due_at=due_at(each.route, alert, now))
+        for each in begun
+        if (alert := by_id.get(each.alert_id or 0)) is not None
+    )
+
+
+def due_at(route: Route, alert: Alert, now: datetime) -> datetime:
+    """When a message of this alert is sent: soon, with what else comes; what can wait, after the quiet hours."""
+    quiet = quiet_until(route.quiet_from, route.quiet_until, route.time_zone, now)
+    return now + GATHER if quiet is None or alert.severity == Severity.CRITICAL else quiet

@@ -1,0 +1,105 @@
+"""What people and programs are told: one message for all that one route has to hear at a time. Pure."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from dnspanel.alerts.models import Message, Severity
+
+# A mail names so many; the page has them all.
+MOST_NAMED = 50
+_SUBJECT_START = "[dnspanel] "
+_LONGEST_SUBJECT = 120
+
+
+def subject_of(messages: Sequence[Message]) -> str:
+    """One line: what it is, or how much."""
+    wrong, over = _split(messages)
+    if not wrong and not over:
+        return f"{_SUBJECT_START}A test message"
+    if len(wrong) + len(over) == 1:
+        alert = (wrong or over)[0].alert
+        assert alert is not None
+        words = f"{'over: ' if over else ''}{alert.sentence}"
+        return _SUBJECT_START + (words if len(words) <= _LONGEST_SUBJECT else f"{words[: _LONGEST_SUBJECT - 1]}…")
+    parts = [_count(wrong, "alert", "alerts")] if wrong else []
+    parts += [f"{len(over)} over"] if over else []
+    critical = sum(1 for message in wrong if message.alert and message.alert.severity == Severity.CRITICAL)
+    return f"{_SUBJECT_START}{', '.join(parts)}{f' ({critical} critical)' if critical else ''}"
+
+
+def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
+    """The body of a mail: what is wrong, the worst first, then what is over."""
+    wrong, over = _split(messages)
+    if not wrong and not over:
+        return f"This is a test of a route for alerts, asked for on {panel_url}/alerts/\nNothing is wrong.\n"
+    lines: list[str] = []
+    if wrong:
+        lines += [f"{_count(wrong, 'thing is', 'things are')} wrong:", *_lines(wrong), ""]
+    if over:
+        lines += [f"{_count(over, 'thing is', 'things are')} over:", *_lines(over), ""]
+    return "\n".join([*lines, f"All open alerts: {panel_url}/alerts/", ""])
+
+
+def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
+    """The body of a webhook, in the form of Standard Webhooks."""
+    wrong, over = _split(messages)
+    kind = "alerts" if wrong or over else "test"
+    facts = {"raised": [_facts(message) for message in wrong], "over": [_facts(message) for message in over]}
+    message = {"type": kind, "timestamp": _moment(now), "data": facts}
+    return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _split(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+    """What went wrong, the worst first, and what is over. What is both, only once: it is over."""
+    ended = {message.alert_id for message in messages if message.is_over}
+    told = [message for message in messages if message.alert is not None]
+    wrong = [message for message in told if message.alert_id not in ended]
+    over = [message for message in told if message.is_over]
+    return sorted(wrong, key=_rank), sorted(over, key=_rank)
+
+
+def _rank(message: Message) -> tuple[bool, datetime, int]:
+    assert message.alert is not None
+    return message.alert.severity != Severity.CRITICAL, message.alert.since, message.alert.pk
+
+
+def _lines(messages: Sequence[Message]) -> list[str]:
+    lines = []
+    for message in messages[:MOST_NAMED]:
+        assert message.alert is not None
+        alert = message.alert
+        since, over_at = _spoken(alert.since), alert.over_at if message.is_over else None
+        lines += [
+            f"- {alert.severity}: {alert.sentence}",
+            f"  {since}{f' to {_spoken(over_at)}' if over_at else ''} UTC",
+        ]
+    if len(messages) > MOST_NAMED:
+        lines.append(f"- and {len(messages) - MOST_NAMED} more")
+    return lines
+
+
+def _facts(message: Message) -> dict[str, object]:
+    alert = message.alert
+    assert alert is not None
+    return {
+        "id": alert.pk,
+        "key": alert.key,
+        "kind": alert.kind,
+        "severity": alert.severity,
+        "sentence": alert.sentence,
+        "since": _moment(alert.since),
+        "over_at": _moment(alert.over_at) if alert.over_at else None,
+    }
+
+
+def _moment(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _spoken(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _count(messages: Sequence[Message], one: str, many: str) -> str:
+    return f"{len(messages)} {one if len(messages) == 1 else many}"

@@ -1,0 +1,137 @@
+"""The archive: one tar file with the manifest first, then PostgreSQL's own dump.
+
+    manifest.json     what it is, of when, and the SHA-256 of the other parts
+    database.dump     `pg_dump --format=custom`
+
+No secret is inside that is not encrypted with PANEL_MASTER_KEY, and that key
+is not: the manifest has a fingerprint of it, so that a wrong one is noticed
+before anything is replaced.
+"""
+
+import hashlib
+import hmac
+import io
+import json
+import tarfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, Self
+
+from dnspanel.backup.errors import BadArchive, WrongKey
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+DUMP = "database.dump"
+# A manifest names every migration; more than this is not one of ours.
+_MAX_MANIFEST = 1 << 20
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an archive holds."""
+
+    made_at: str  # ISO 8601, UTC
+    panel: str  # version of the panel
+    postgresql: str  # version of the server
+    cluster: str
+    epoch: str
+    sequence: int
+    master_key: str  # fingerprint
+    migrations: Mapping[str, tuple[str, ...]]  # by app, sorted
+    counts: Mapping[str, int]  # rows by what they are
+    size: int  # of the dump
+    sha256: str  # of the dump
+    format: int = FORMAT
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), indent=1, sort_keys=True).encode() + b"\n"
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Self:
+        """The inverse. Raises BadArchive."""
+        try:
+            message: Any = json.loads(text)
+            if message["format"] != FORMAT:
+                raise BadArchive(f"it has format {message['format']}, and this panel reads format {FORMAT}.")
+            facts = {field.name: message[field.name] for field in fields(cls)}
+            facts["migrations"] = {app: tuple(names) for app, names in facts["migrations"].items()}
+            return cls(**facts)
+        except (ValueError, KeyError, TypeError, AttributeError) as exc:
+            raise BadArchive("its manifest cannot be read.") from exc
+
+
+def fingerprint(master_key: str) -> str:
+    """What tells two master keys apart and nothing else about them."""
+    return hmac.new(master_key.encode(), b"dnspanel backup", hashlib.sha256).hexdigest()[:16]
+
+
+def refuse_another_key(manifest: Manifest, master_key: str) -> None:
+    """Nothing, or WrongKey."""
+    if (ours := fingerprint(master_key)) != manifest.master_key:
+        raise WrongKey(archive=manifest.master_key, ours=ours)
+
+
+def digest_of(path: Path) -> tuple[int, str]:
+    """Size and SHA-256 of a file."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return file.tell(), digest.hexdigest()
+
+
+def write_archive(file: IO[bytes], manifest: Manifest, dump: Path, *, made_at: datetime) -> None:
+    """Write the archive to a file or a pipe."""
+    with tarfile.open(fileobj=file, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+        _add(tar, MANIFEST, io.BytesIO(manifest.to_json()), len(manifest.to_json()), made_at)
+        with dump.open("rb") as content:
+            _add(tar, DUMP, content, manifest.size, made_at)
+
+
+def read_archive(file: IO[bytes], dump: Path) -> Manifest:
+    """Check the archive from beginning to end and leave its dump in `dump`. Raises BadArchive."""
+    try:
+        with tarfile.open(fileobj=file, mode="r|") as tar:
+            manifest = Manifest.from_json(_read_manifest(tar))
+            _copy_dump(tar, manifest, dump)
+            return manifest
+    except (tarfile.TarError, EOFError) as exc:
+        raise BadArchive("it is not a whole tar file.") from exc
+
+
+def _add(tar: tarfile.TarFile, name: str, content: IO[bytes], size: int, made_at: datetime) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = size, 0o600, int(made_at.timestamp())
+    tar.addfile(member, content)
+
+
+def _read_manifest(tar: tarfile.TarFile) -> bytes:
+    content = _member(tar, MANIFEST)
+    text = content.read(_MAX_MANIFEST + 1)
+    if len(text) > _MAX_MANIFEST:
+        raise BadArchive("its manifest is too large.")
+    return text
+
+
+def _copy_dump(tar: tarfile.TarFile, manifest: Manifest, dump: Path) -> None:
+    content = _member(tar, DUMP)
+    digest, size = hashlib.sha256(), 0
+    with dump.open("wb") as file:
+        while piece := content.read(_PIECE):
+            size += len(piece)
+            if size > manifest.size:
+                break
+            digest.update(piece)
+            file.write(piece)
+    if size != manifest.size or digest.hexdigest() != manifest.sha256:
+        raise BadArchive(f"{DUMP} is damaged: its SHA-256 is not what the manifest says.")
+
+
+def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
+    """The next member, which must be a plain file of this name."""
+    member = tar.next()
+    content = tar.extractfile(member) if member is not None and member.isfile() and member.name == name else None
+    if content is None:
+        raise BadArchive(f"{name} is missing.")
+    return content

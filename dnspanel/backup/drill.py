@@ -1,0 +1,127 @@
+"""Prove that an archive can be restored, without touching the panel: into a scratch database that is dropped again."""
+
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote, urlencode
+
+import psycopg
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from psycopg import sql
+
+from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.backup import facts
+from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another_key
+from dnspanel.backup.errors import ProgramFailed
+from dnspanel.backup.facts import Finding
+from dnspanel.backup.programs import Target, panel_database
+from dnspanel.backup.restore import refuse_newer, replace_database
+from dnspanel.publish import log
+from dnspanel.publish.session import snapshot
+from dnspanel.publish.whole import whole_batch
+from replication.codec.schema import schema_for
+
+_SEGMENT_SCHEMAS = "SELECT DISTINCT schema FROM publish_segment WHERE epoch = %s ORDER BY schema"
+
+
+def drill(*, file: IO[bytes], now: datetime) -> Iterator[Finding]:
+    """Yield what each check finds; the scratch database is gone at the end, whatever happens.
+
+    Raises BackupError where the archive cannot be restored at all.
+    """
+    with tempfile.TemporaryDirectory(prefix="drill-") as directory:
+        dump = Path(directory) / DUMP
+        manifest = read_archive(file, dump)
+        yield Finding("the archive is whole", "")
+        refuse_another_key(manifest, settings.MASTER_KEY)
+        refuse_newer(manifest)
+        with _scratch_database(panel_database()) as scratch:
+            replace_database(target=scratch, dump=dump)
+            yield Finding("the dump can be restored", "")
+            with psycopg.connect(**scratch.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
+                yield _counted(conn, manifest)
+            _migrate(scratch)
+            yield Finding("this panel's migrations run on it", "")
+            with psycopg.connect(**scratch.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
+                yield from facts.consistency(conn)
+                yield _keys(conn)
+                yield from _digests(conn, now)
+
+
+def _counted(conn: facts.Connection, manifest: Manifest) -> Finding:
+    found = facts.counts(conn)
+    wrong = [f"{what}: {found.get(what)} instead of {count}" for what, count in manifest.counts.items()
+             if found.get(what) != count]  # fmt: skip
+    return Finding(f"as many rows as were dumped ({manifest.counts['zones']} zones)", "; ".join(wrong))
+
+
+def _keys(conn: facts.Connection) -> Finding:
+    """Whether the master key that we have decrypts what is in it."""
+    keys = conn.execute("SELECT private_encrypted FROM publish_signingkey").fetchall()
+    keys += conn.execute("SELECT ca_key_encrypted FROM fleet_authority").fetchall()
+    try:
+        for (encrypted,) in keys:
+            decrypt_secret(encrypted)
+    except ImproperlyConfigured as exc:
+        return Finding("PANEL_MASTER_KEY decrypts its keys", str(exc))
+    return Finding(f"PANEL_MASTER_KEY decrypts its keys ({len(keys)})", "")
+
+
+def _digests(conn: facts.Connection, now: datetime) -> Iterator[Finding]:
+    """Whether its content compiles to the digests that its own segments say nodes have; for every schema."""
+    with snapshot(conn):
+        head = log.read_head(conn)
+        if head is None:
+            return
+        for (schema,) in conn.execute(_SEGMENT_SCHEMAS, (head.position.epoch,)).fetchall():
+            encoded = log.read_encoded(conn, schema, head.position.epoch)
+            batch = whole_batch(conn, head, encoded.sequence, schema_for(schema), now)
+            what = f"its zones compile to what schema {schema} serves at change {encoded.sequence}"
+            yield Finding(what, "" if batch.digests == encoded.digests else "the digests differ")
+
+
+@contextmanager
+def _scratch_database(panel: Target) -> Iterator[Target]:
+    """A database of its own beside the panel's. Raises ProgramFailed without the right to make one."""
+    scratch = panel.named(f"{panel.name[:40]}_drill_{secrets.token_hex(4)}")
+    name = sql.Identifier(scratch.name)
+    with psycopg.connect(**panel.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
+        try:
+            conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(name))
+        except psycopg.errors.InsufficientPrivilege as exc:
+            raise ProgramFailed("CREATE DATABASE", f"{exc} The panel's role needs CREATEDB for a drill.") from exc
+        try:
+            yield scratch
+        finally:
+            conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+
+
+def _migrate(scratch: Target) -> None:
+    """In a process of its own: Django knows one database per process."""
+    environment = {**os.environ, "PANEL_DATABASE": url_of(scratch)}
+    done = subprocess.run(
+        [sys.executable, "-m", "django", "migrate", "--no-input", "--verbosity=0"],
+        env=environment | {"DJANGO_SETTINGS_MODULE": "dnspanel.settings"},
+        cwd=settings.BASE_DIR, capture_output=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
+        raise ProgramFailed("migrate", " ".join(lines))
+
+
+def url_of(target: Target) -> str:
+    """The database as PANEL_DATABASE names one."""
+    rest = {**target.parameters}
+    host, port, name = rest.pop("host", ""), rest.pop("port", ""), rest.pop("dbname")
+    who = ":".join(quote(rest.pop(key), safe="") for key in ("user", "password") if key in rest)
+    where = f"[{host}]" if ":" in host else quote(host, safe="")
+    query = f"?{urlencode(rest)}" if rest else ""
+    return f"postgresql://{who + '@' if who else ''}{where}{':' + port if port else ''}/{quote(name, safe='')}{query}"

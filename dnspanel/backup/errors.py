@@ -1,0 +1,54 @@
+"""What may stop a backup or a restore, as one tree. Every message is for the person at the terminal.
+
+BackupError
+├── ProgramFailed         a program of PostgreSQL is missing or failed
+├── BadArchive            not an archive of ours, damaged, or of a newer panel
+├── WrongKey              PANEL_MASTER_KEY is not the one of the archive
+├── DatabaseInUse         the panel's processes are still connected
+└── DatabaseNotEmpty      there is something that a restore would replace
+"""
+
+
+class BackupError(Exception):
+    """Something about a backup that a person can read and mend."""
+
+
+class ProgramFailed(BackupError):
+    """A program of PostgreSQL is missing or failed; what it said is in the message."""
+
+    def __init__(self, program: str, why: str) -> None:
+        self.program = program
+        super().__init__(f"{program}: {why}")
+
+
+class BadArchive(BackupError):
+    """Not an archive of ours, damaged, or of a newer panel. Nothing was changed."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"This archive cannot be used: {why} Nothing was changed.")
+
+
+class WrongKey(BackupError):
+    """The archive's secrets are encrypted with another PANEL_MASTER_KEY."""
+
+    def __init__(self, *, archive: str, ours: str) -> None:
+        super().__init__(
+            f"The archive belongs to a panel with another PANEL_MASTER_KEY (fingerprint {archive}, not {ours})."
+            " Its keys could not be decrypted: set the master key of that panel. Nothing was changed."
+        )
+
+
+class DatabaseInUse(BackupError):
+    """Processes of the panel are connected."""
+
+    def __init__(self, who: str) -> None:
+        super().__init__(f"The database is in use by {who}. Stop the panel first. Nothing was changed.")
+
+
+class DatabaseNotEmpty(BackupError):
+    """There is something that a restore would replace."""
+
+    def __init__(self, tables: int) -> None:
+        super().__init__(
+            f"The database has {tables} tables already. Give --replace to lose what is in them. Nothing was changed."
+        )

@@ -1,0 +1,101 @@
+"""What a manifest says of a database, and what a restored one has to prove. Plain SQL over one connection.
+
+The connection is not Django's: it is the snapshot that is being dumped, or a
+scratch database that was restored.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_COUNTED = {
+    "zones": "SELECT count(*) FROM zones_zone WHERE deleted_at IS NULL",
+    "zones in the trash": "SELECT count(*) FROM zones_zone WHERE deleted_at IS NOT NULL",
+    "RRsets": "SELECT count(*) FROM zones_rrset",
+    "revisions": "SELECT count(*) FROM zones_revision",
+    "changes": "SELECT count(*) FROM zones_change",
+    "publications": "SELECT count(*) FROM zones_publication",
+    "draft operations": "SELECT count(*) FROM zones_operation",
+    "people": "SELECT count(*) FROM accounts_user",
+    "tokens": "SELECT count(*) FROM accounts_token",
+    "nodes": "SELECT count(*) FROM fleet_node",
+    "audit entries": "SELECT count(*) FROM accounts_auditentry",
+}
+
+# A gap is right only where an epoch began: above everything that nodes of the one before knew.
+_GAPS = """
+    SELECT sequence FROM (
+        SELECT sequence, lag(sequence, 1, 0::bigint) OVER (ORDER BY sequence) AS before FROM zones_publication
+    ) AS log
+    WHERE sequence <> before + 1
+    AND NOT EXISTS (SELECT FROM zones_epoch e WHERE e.began_after > 0 AND e.began_after = sequence - 1)"""
+
+_HEAD_BEYOND = """
+    SELECT h.sequence FROM zones_loghead h
+    WHERE h.sequence <> greatest(
+        (SELECT coalesce(max(sequence), 0) FROM zones_publication),
+        (SELECT coalesce(max(began_after), 0) FROM zones_epoch)
+    )"""
+
+_REVISIONS = """
+    SELECT z.name FROM zones_zone z LEFT JOIN (
+        SELECT DISTINCT ON (zone_id) zone_id, number, serial FROM zones_revision ORDER BY zone_id, number DESC
+    ) AS v ON v.zone_id = z.id
+    WHERE v.number IS DISTINCT FROM z.revision OR v.serial IS DISTINCT FROM z.serial LIMIT 5"""
+
+_RRSET_COUNTS = """
+    SELECT z.name FROM zones_zone z LEFT JOIN (
+        SELECT zone_id, count(*) AS rrsets FROM zones_rrset GROUP BY zone_id
+    ) AS r ON r.zone_id = z.id
+    WHERE coalesce(r.rrsets, 0) <> z.rrset_count LIMIT 5"""
+
+_NUMBERS = """
+    SELECT zone_id FROM zones_revision GROUP BY zone_id
+    HAVING min(number) <> 1 OR max(number) <> count(*) LIMIT 5"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check and what came of it; `found` is empty when all is well."""
+
+    what: str
+    found: str
+
+    @property
+    def is_well(self) -> bool:
+        return not self.found
+
+
+def counts(conn: Connection) -> dict[str, int]:
+    """How many rows there are of what matters."""
+    return {what: _one(conn, sql) for what, sql in _COUNTED.items()}
+
+
+def migrations(conn: Connection) -> dict[str, tuple[str, ...]]:
+    """The migrations that the database has, by app."""
+    found: dict[str, list[str]] = {}
+    for app, name in conn.execute("SELECT app, name FROM django_migrations ORDER BY app, name").fetchall():
+        found.setdefault(app, []).append(name)
+    return {app: tuple(names) for app, names in found.items()}
+
+
+def consistency(conn: Connection) -> Iterator[Finding]:
+    """What must be so in every database of the panel, one check after the other."""
+    yield Finding("the log has no gap", _shown(conn, _GAPS))
+    yield Finding("the head is the last publication", _shown(conn, _HEAD_BEYOND))
+    yield Finding("revisions of every zone are numbered without gaps", _shown(conn, _NUMBERS))
+    yield Finding("every zone is at its last revision and serial", _shown(conn, _REVISIONS))
+    yield Finding("every zone has as many RRsets as it says", _shown(conn, _RRSET_COUNTS))
+
+
+def _shown(conn: Connection, sql: str) -> str:
+    return ", ".join(str(row[0]) for row in conn.execute(sql).fetchmany(5))
+
+
+def _one(conn: Connection, sql: str) -> int:
+    row = conn.execute(sql).fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,107 @@
+"""Make an archive of the panel: everything that cannot be made anew from something else. A verb module.
+
+That is the database. Segments, snapshots and the panel's own LMDB are made
+of it again, live numbers last an hour, and the two secrets (PANEL_MASTER_KEY,
+PANEL_SECRET_KEY) belong beside the archive, never into it.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import IO, Any, LiteralString
+
+import psycopg
+from django.conf import settings
+
+from dnspanel.backup import facts
+from dnspanel.backup.archive import DUMP, Manifest, digest_of, fingerprint, write_archive
+from dnspanel.backup.models import Backup
+from dnspanel.backup.programs import Target, panel_database, run
+
+
+def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
+    """The archive stands at `path`, whole and synced, or nothing does; an older file there is replaced by it.
+
+    Raises ProgramFailed and OSError.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with _private(partial) as file:
+            manifest = back_up(file=file, beside=path.parent, name=path.name, now=now)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return manifest
+
+
+def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: datetime) -> Manifest:
+    """The archive is written to `file`, a pipe perhaps; the panel remembers when.
+
+    The dump lies in a private directory `beside` meanwhile, or where temporary files lie. Others work on.
+    """
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix=".backup-", dir=beside) as directory:
+        dump = Path(directory) / DUMP
+        manifest = dump_database(target=panel_database(), dump=dump, now=now)
+        write_archive(file, manifest, dump, made_at=now)
+    Backup.objects.create(
+        at=now, epoch=manifest.epoch, sequence=manifest.sequence, size=manifest.size, file=name,
+        seconds=time.monotonic() - started,
+    )  # fmt: skip
+    return manifest
+
+
+def last_backup() -> Backup | None:
+    """The newest archive that was written whole."""
+    return Backup.objects.order_by("-at").first()
+
+
+def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
+    """The dump is written, and the manifest says what is in it: both see one snapshot of the database."""
+    with psycopg.connect(**target.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
+        conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        exported = _row(conn, "SELECT pg_export_snapshot()")[0]
+        run("pg_dump", ["--format=custom", "--no-password", f"--snapshot={exported}", f"--file={dump}"], target)
+        size, sha256 = digest_of(dump)
+        cluster, epoch, sequence = _row(conn, "SELECT cluster, epoch, sequence FROM zones_loghead")
+        return Manifest(
+            made_at=now.isoformat(),
+            panel=_version(),
+            postgresql=str(_row(conn, "SHOW server_version")[0]),
+            cluster=str(cluster),
+            epoch=str(epoch),
+            sequence=sequence,
+            master_key=fingerprint(settings.MASTER_KEY),
+            migrations=facts.migrations(conn),
+            counts=facts.counts(conn),
+            size=size,
+            sha256=sha256,
+        )
+
+
+def _version() -> str:
+    try:
+        return version("dnspanel")
+    except PackageNotFoundError:  # a checkout that was not installed
+        return "unknown"
+
+
+def _row(conn: facts.Connection, sql: LiteralString) -> tuple[Any, ...]:
+    row = conn.execute(sql).fetchone()
+    assert row is not None
+    return row
+
+
+@contextmanager
+def _private(path: Path) -> Iterator[IO[bytes]]:
+    """A new file that only we can read."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        yield file

@@ -1,0 +1,40 @@
+"""Put an archive back."""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from dnspanel.backup.archive import Manifest
+from dnspanel.backup.errors import BackupError
+from dnspanel.backup.restore import restore
+
+
+class Command(BaseCommand):
+    help = "Restores an archive of `backup`. Publishing is held afterwards, until a person has decided."
+    requires_system_checks: list[str] = []  # the database may be empty
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="the archive; - reads standard input")
+        parser.add_argument("--replace", action="store_true", help="lose what is in the database now")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            manifest = self._restore(options["file"], options["replace"])
+        except (BackupError, OSError) as exc:
+            raise CommandError(str(exc)) from exc
+        self.stdout.write(f"restored the backup of {manifest.made_at}: {manifest.counts['zones']} zones")
+        self.stdout.write(
+            "publishing is held: start the panel, open Nodes > Publishing is held, and choose whose content counts."
+        )
+        self.stdout.write("segments, snapshots and the panel's LMDB are made anew then; nothing has to be copied.")
+
+    def _restore(self, file: str, replace: bool) -> Manifest:
+        if file == "-":
+            return restore(file=sys.stdin.buffer, replace=replace, now=timezone.now())
+        with Path(file).open("rb") as archive:
+            return restore(file=archive, replace=replace, now=timezone.now())

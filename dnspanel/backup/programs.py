@@ -1,0 +1,91 @@
+"""PostgreSQL's own programs, run against one database. Passwords travel in their environment, never in arguments."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from django.db import connection
+
+from dnspanel.backup.errors import ProgramFailed
+
+_INSTALLED = Path("/usr/lib/postgresql")
+_ENVIRONMENT = {
+    "host": "PGHOST",
+    "port": "PGPORT",
+    "user": "PGUSER",
+    "password": "PGPASSWORD",
+    "dbname": "PGDATABASE",
+    "sslmode": "PGSSLMODE",
+    "sslrootcert": "PGSSLROOTCERT",
+    "sslcert": "PGSSLCERT",
+    "sslkey": "PGSSLKEY",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A database, as libpq wants to hear of it."""
+
+    parameters: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.parameters["dbname"]
+
+    def named(self, name: str) -> "Target":
+        """Another database of the same server."""
+        return Target({**self.parameters, "dbname": name})
+
+    def environment(self) -> dict[str, str]:
+        """This process's environment, with the way to the database and no other."""
+        others = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+        return others | {_ENVIRONMENT[key]: value for key, value in self.parameters.items()}
+
+
+def panel_database() -> Target:
+    """The database that Django uses."""
+    parameters: Mapping[str, Any] = connection.get_connection_params()
+    return Target({key: str(parameters[key]) for key in _ENVIRONMENT if parameters.get(key)})
+
+
+def run(
+    program: str,
+    arguments: Sequence[str],
+    target: Target,
+    *,
+    stdin: IO[bytes] | None = None,
+    stdout: IO[bytes] | int = subprocess.DEVNULL,
+) -> None:
+    """The program has ended well. Raises ProgramFailed with what it said."""
+    with start(program, arguments, target, stdin=stdin or subprocess.DEVNULL, stdout=stdout) as process:
+        _, said = process.communicate()
+    refuse_failure(program, process.returncode, said)
+
+
+def start(
+    program: str, arguments: Sequence[str], target: Target, *, stdin: IO[bytes] | int, stdout: IO[bytes] | int
+) -> "subprocess.Popen[bytes]":
+    """The program runs; its complaints are in `stderr`. Raises ProgramFailed where it is not installed."""
+    return subprocess.Popen(
+        [_path(program), *arguments], env=target.environment(), stdin=stdin, stdout=stdout, stderr=subprocess.PIPE
+    )
+
+
+def refuse_failure(program: str, returncode: int, said: bytes) -> None:
+    """Nothing, or ProgramFailed with the last lines of what a failed program said."""
+    if returncode:
+        lines = said.decode(errors="replace").strip().splitlines()[-5:]
+        raise ProgramFailed(program, " ".join(lines) or f"it ended with status {returncode}")
+
+
+def _path(program: str) -> str:
+    """Debian keeps the programs of a server beside it; elsewhere they are on the path."""
+    beside = sorted(_INSTALLED.glob(f"*/bin/{program}"), key=lambda path: int(path.parts[-3]))
+    found = str(beside[-1]) if beside else shutil.which(program)
+    if found is None:
+        raise ProgramFailed(program, "it is not installed; on Debian it is in the package postgresql-client")
+    return found

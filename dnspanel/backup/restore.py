@@ -1,0 +1,144 @@
+"""Put an archive back: into the panel's database, which then publishes nothing until a person has decided. Verbs.
+
+What is replaced is replaced in one transaction: a restore that fails leaves
+the database as it was.
+"""
+
+import logging
+import subprocess
+import tempfile
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+
+import psycopg
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+
+from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another_key
+from dnspanel.backup.errors import BadArchive, DatabaseInUse, DatabaseNotEmpty
+from dnspanel.backup.programs import Target, panel_database, refuse_failure, run, start
+from dnspanel.zones.hold import hold
+
+# Where the log's head can say that it is held.
+_CAN_HOLD = ("zones", "0005_trust")
+
+_OTHERS = """
+    SELECT coalesce(nullif(application_name, ''), usename), count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+    GROUP BY 1 ORDER BY 1"""
+
+_TABLES = "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'"
+
+logger = logging.getLogger(__name__)
+
+
+def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
+    """The database is what it was when the archive was made, brought to this panel's schema, and publishing is held.
+
+    1. Check the archive to its end, and that this panel can use it.
+    2. Refuse while somebody is connected, or where something would be lost that nobody gave up.
+    3. Replace the database in one transaction, with the hold in it.
+    4. Migrate.
+
+    Raises BackupError; before step 3 has ended nothing is changed.
+    """
+    with tempfile.TemporaryDirectory(prefix="restore-") as directory:
+        dump = Path(directory) / DUMP
+        manifest = read_archive(file, dump)
+        refuse_another_key(manifest, settings.MASTER_KEY)
+        refuse_newer(manifest)
+        target = panel_database()
+        connection.close()
+        _refuse_database(target, replace)
+        reason = _reason(manifest)
+        replace_database(target=target, dump=dump, after=_hold_sql(reason, now) if _can_hold(manifest) else "")
+    call_command("migrate", interactive=False, verbosity=0)
+    hold(reason=reason, now=now)
+    logger.warning("restored made_at=%s sequence=%s", manifest.made_at, manifest.sequence)
+    return manifest
+
+
+def refuse_newer(manifest: Manifest) -> None:
+    """Nothing, or BadArchive for one of a panel with migrations that this one does not have."""
+    known = MigrationLoader(None).disk_migrations
+    unknown = [f"{app}.{name}" for app, names in manifest.migrations.items() for name in names]
+    apps = {app for app, _ in known}
+    newer = [name for name in unknown if name.split(".")[0] in apps and tuple(name.split(".", 1)) not in known]
+    if newer:
+        raise BadArchive(f"it was made by a newer panel ({manifest.panel}; {newer[0]}).")
+
+
+def replace_database(*, target: Target, dump: Path, after: str = "") -> None:
+    """The database holds what is in the dump and nothing else; in one transaction, `after` at its end.
+
+    Raises ProgramFailed; then it is as it was.
+    """
+    with tempfile.NamedTemporaryFile(prefix="restore-list-") as contents:
+        contents.write(_contents(dump, target))
+        contents.flush()
+        arguments = ["--exit-on-error", "--no-owner", "--no-privileges", f"--use-list={contents.name}", "--file=-"]
+        with (
+            start(
+                "psql", ["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"], target,
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            ) as psql,
+            start(
+                "pg_restore", [*arguments, str(dump)], target, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+            ) as reader,
+        ):  # fmt: skip
+            _pour(reader, psql, after)
+            refuse_failure("psql", psql.wait(), psql.stderr.read() if psql.stderr else b"")
+
+
+def _pour(reader: "subprocess.Popen[bytes]", psql: "subprocess.Popen[bytes]", after: str) -> None:
+    """Feed psql one transaction; it commits only if all of the dump was read."""
+    assert reader.stdout is not None
+    assert psql.stdin is not None
+    try:
+        with closing(psql.stdin) as script:
+            script.write(b"BEGIN; SET client_min_messages = warning;\n")
+            script.write(b"DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public;\n")
+            while piece := reader.stdout.read(1 << 16):
+                script.write(piece)
+            refuse_failure("pg_restore", reader.wait(), reader.stderr.read() if reader.stderr else b"")
+            script.write(f"\nSET search_path = public;\n{after}\nCOMMIT;\n".encode())
+    except BrokenPipeError:
+        reader.kill()  # psql has ended and says why
+
+
+def _contents(dump: Path, target: Target) -> bytes:
+    """What is to be restored: everything but the schema `public` itself, which is there."""
+    with tempfile.TemporaryFile() as listed:
+        run("pg_restore", ["--list", str(dump)], target, stdout=listed)
+        listed.seek(0)
+        return b"".join(line for line in listed if b" SCHEMA - public " not in line and b"SCHEMA public " not in line)
+
+
+def _refuse_database(target: Target, replace: bool) -> None:
+    with psycopg.connect(**target.parameters) as conn:  # type: ignore[arg-type]
+        others = conn.execute(_OTHERS).fetchall()
+        if others:
+            raise DatabaseInUse(", ".join(f"{name} ({number} connections)" for name, number in others))
+        tables = int((conn.execute(_TABLES).fetchone() or (0,))[0])
+        if tables and not replace:
+            raise DatabaseNotEmpty(tables)
+
+
+def _can_hold(manifest: Manifest) -> bool:
+    app, name = _CAN_HOLD
+    return name in manifest.migrations.get(app, ())
+
+
+def _hold_sql(reason: str, now: datetime) -> str:
+    """The hold, in the transaction of the restore: no process that starts early finds a moment without it."""
+    quoted = [psycopg.sql.Literal(value).as_string(None) for value in (reason, now.isoformat())]
+    return f"UPDATE zones_loghead SET held_reason = {quoted[0]}, held_since = {quoted[1]};"
+
+
+def _reason(manifest: Manifest) -> str:
+    made_at = datetime.fromisoformat(manifest.made_at)
+    return f"The database was restored from the backup of {made_at:%-d %B %Y, %H:%M} UTC (change {manifest.sequence})."

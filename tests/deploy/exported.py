@@ -1,0 +1,37 @@
+"""Which metrics rules and dashboards name, and which an exposition has."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+RULES = DEPLOY / "prometheus" / "alerts.yml"
+DASHBOARDS = sorted((DEPLOY / "grafana").glob("*.json"))
+# Prometheus's own: whether a scrape succeeded.
+_OWN = {"up"}
+
+
+def rule_expressions() -> list[str]:
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    return [rule["expr"] for group in groups for rule in group["rules"]]
+
+
+def dashboard_expressions(path: Path) -> list[str]:
+    """Of the panels and of the variables."""
+    board: dict[str, Any] = json.loads(path.read_text())
+    panels = [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
+    variables = [variable["query"] for variable in board["templating"]["list"] if variable["type"] == "query"]
+    return [*panels, *variables]
+
+
+def named(expressions: list[str]) -> set[str]:
+    """The names of metrics in these expressions."""
+    return {name for expression in expressions for name in re.findall(r"\bdnspanel_\w+", expression)} - _OWN
+
+
+def exported(exposition: str) -> set[str]:
+    """The names of an exposition's metrics, also of those that have no sample just now."""
+    return set(re.findall(r"^# TYPE (\S+) ", exposition, re.MULTILINE))

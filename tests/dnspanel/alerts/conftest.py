@@ -1,0 +1,44 @@
+"""Nodes, people, a receiver of webhooks and a mail server, all of them real."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from dnspanel.alerts import routes
+from dnspanel.alerts.routes import NewRoute, RouteTerms
+from tests.dnspanel.alerts.mailserver import MailServer
+from tests.dnspanel.fleet.conftest import active_node, live_redis, waiting_node
+from tests.dnspanel.webhooks.conftest import at_home, receiver
+from tests.dnspanel.webhooks.receiver import resolve_to
+from tests.people import NOW, alice, bob, charlie, dora
+
+__all__ = ["active_node", "alice", "at_home", "bob", "charlie", "dora", "live_redis", "receiver", "waiting_node"]
+
+MakeRoute = Callable[..., NewRoute]
+
+
+@pytest.fixture
+def route(db: None) -> MakeRoute:
+    """Makes routes, to an address on this machine unless told otherwise."""
+
+    def make(
+        name: str = "on call", kind: str = "webhook", address: str = "https://hooks.test/", **terms: Any
+    ) -> NewRoute:
+        return routes.create_route(
+            terms=RouteTerms(name=name, kind=kind, address=address, **terms), by=None, now=NOW,
+            resolve=resolve_to("9.9.9.9"),
+        )  # fmt: skip
+
+    return make
+
+
+@pytest.fixture
+def mail_server(settings: Any) -> Iterator[MailServer]:
+    """A mail server on this machine, which the panel is told of."""
+    with MailServer() as running:
+        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", running.port
+        settings.EMAIL_HOST_USER = settings.EMAIL_HOST_PASSWORD = ""
+        settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
+        settings.DEFAULT_FROM_EMAIL = "dnspanel <panel@panel.test>"
+        yield running

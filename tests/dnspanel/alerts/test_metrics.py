@@ -1,0 +1,157 @@
+"""What Prometheus is told, read by its own parser."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from prometheus_client.parser import text_string_to_metric_families
+
+from dnspanel.alerts.metrics import exposition
+from dnspanel.alerts.models import Severity
+from dnspanel.alerts.rules import KINDS, Condition
+from dnspanel.alerts.watch import keep
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.heartbeats import COLLECTOR, beat
+from dnspanel.fleet.models import Ack, Node, NodeGroup, Release
+from dnspanel.zones.models import LogHead, Publication
+from replication.protocol import Sample
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.people import NOW
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("live_redis")]
+
+Labels = tuple[tuple[str, str], ...]
+
+
+def scrape() -> dict[str, dict[Labels, float]]:
+    """Samples by name and labels."""
+    found: dict[str, dict[Labels, float]] = {}
+    for family in text_string_to_metric_families(exposition(NOW).decode()):
+        assert family.documentation
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
+    return found
+
+
+def of(node: str, **more: str) -> Labels:
+    return tuple(sorted({"node": node, **more}.items()))
+
+
+def sample(at: int, **counts: Any) -> Sample:
+    given = {
+        "seconds": 1.0, "uptime": 9, "udp": 10, "tcp": 1, "rcodes": {"NOERROR": 9, "NXDOMAIN": 2}, "packet_hits": 6,
+        "packet_misses": 4, "query_hits": 3, "query_misses": 1, "latency_us": 1500, "memory_bytes": 1 << 20,
+    }  # fmt: skip
+    return Sample(at=at, **{**given, **counts})
+
+
+def test_an_empty_panel_has_metrics_and_invents_none() -> None:
+    found = scrape()
+    assert found["dnspanel_publications_total"] == {(): 0}
+    assert found["dnspanel_redis_up"] == {(): 1}
+    assert found["dnspanel_log_encoded"] == {(("schema", "4"),): 0}
+    assert set(found["dnspanel_alerts_open"].values()) == {0}
+    assert {dict(labels)["kind"] for labels in found["dnspanel_alerts_open"]} == KINDS.keys()
+    for unknown in (
+        "node_up",
+        "push_latency_seconds",
+        "backup_timestamp_seconds",
+        "log_waiting_since_timestamp_seconds",
+    ):
+        assert f"dnspanel_{unknown}" not in found
+
+
+def test_how_nodes_stand(active_node: MakeNode) -> None:
+    first = active_node("ns1")
+    active_node("ns2")
+    epoch = LogHead.objects.get().epoch
+    for sequence in (1, 2, 3):
+        Publication.objects.create(
+            sequence=sequence, epoch=epoch, at=NOW - timedelta(seconds=60 - sequence), channel="web"
+        )
+    LogHead.objects.update(sequence=3)
+    report = {"map_used": 0.25, "disk_free_bytes": 7, "disk_bytes": 9, "oldest_reader": 4, "rss_bytes": 5,
+              "clock": NOW.timestamp() - 3, "write_lock_ms_max": 12.5}  # fmt: skip
+    Node.objects.filter(pk=first.pk).update(
+        epoch=epoch, acked=1, acked_at=NOW, contact_at=NOW, report=report, reported_at=NOW, digest_equal=True,
+        created_at=NOW - timedelta(days=1),
+    )  # fmt: skip
+    found = scrape()
+    assert found["dnspanel_node_up"] == {of("ns1"): 1, of("ns2"): 0}
+    assert found["dnspanel_node_position"] == {of("ns1"): 1, of("ns2"): 0}
+    assert found["dnspanel_node_lag_changes"] == {of("ns1"): 2, of("ns2"): 3}
+    assert found["dnspanel_node_lag_seconds"][of("ns1")] == 58
+    assert found["dnspanel_node_state"][of("ns1", state="catching up")] == 1
+    assert sum(value for labels, value in found["dnspanel_node_state"].items() if of("ns1")[0] in labels) == 1
+    assert found["dnspanel_node_map_used_ratio"] == {of("ns1"): 0.25}
+    assert found["dnspanel_node_disk_free_bytes"] == {of("ns1"): 7}
+    assert found["dnspanel_node_clock_offset_seconds"][of("ns1")] == pytest.approx(-3)
+    assert found["dnspanel_node_digest_equal"] == {of("ns1"): 1}
+    assert found["dnspanel_node_diverged_zones"] == {of("ns1"): 0, of("ns2"): 0}
+    assert found["dnspanel_node_certificate_expiry_timestamp_seconds"][of("ns2")] > NOW.timestamp()
+    assert found["dnspanel_publications_total"] == {(): 3}
+
+
+def test_traffic_counts_on_over_a_restart_of_powerdns(active_node: MakeNode) -> None:
+    node = active_node("ns1")
+    at = int(NOW.timestamp())
+    telemetry.keep_samples(node_id=node.pk, samples=[sample(at), sample(at + 1)])
+    assert scrape()["dnspanel_node_queries_total"] == {of("ns1", transport="udp"): 20, of("ns1", transport="tcp"): 2}
+    restarted = sample(at + 5, seconds=0.0, udp=0, tcp=0, rcodes={}, packet_hits=0, packet_misses=0, uptime=1)
+    telemetry.keep_samples(node_id=node.pk, samples=[restarted, sample(at + 6, uptime=2)])
+    found = scrape()
+    assert found["dnspanel_node_queries_total"][of("ns1", transport="udp")] == 30
+    assert found["dnspanel_node_answers_total"] == {of("ns1", rcode="NOERROR"): 27, of("ns1", rcode="NXDOMAIN"): 6}
+    assert found["dnspanel_node_cache_lookups_total"][of("ns1", cache="packet", result="hit")] == 18
+    assert found["dnspanel_node_latency_seconds"] == {of("ns1"): 0.0015}
+
+
+def test_push_latencies_are_of_the_newest_proofs(active_node: MakeNode) -> None:
+    node = active_node()
+    epoch = LogHead.objects.get().epoch
+    for sequence in range(1, 101):
+        Publication.objects.create(sequence=sequence, epoch=epoch, at=NOW, channel="web")
+        Ack.objects.create(node=node, epoch=epoch, sequence=sequence, at=NOW + timedelta(milliseconds=sequence))
+    found = scrape()
+    latencies = {dict(labels)["quantile"]: value for labels, value in found["dnspanel_push_latency_seconds"].items()}
+    assert latencies == {"0.5": 0.050, "0.9": 0.090, "0.99": 0.099}
+    assert found["dnspanel_push_latency_proofs"] == {(): 100}
+
+
+def test_alerts_heartbeats_and_stages(active_node: MakeNode) -> None:
+    active_node()
+    keep([Condition(f"k{n}", "node.late", Severity.WARNING, "late") for n in range(3)], now=NOW)
+    beat(process=COLLECTOR, now=NOW)
+    group = NodeGroup.objects.create(name="canary-test", order=77)
+    epoch = LogHead.objects.get().epoch
+    for to, of, sequence in ((group, epoch, 9), (None, epoch, 5), (None, uuid4(), 99)):
+        Release.objects.create(group=to, epoch=of, sequence=sequence, at=NOW)
+    found = scrape()
+    assert found["dnspanel_alerts_open"][(("kind", "node.late"), ("severity", "warning"))] == 3
+    assert found["dnspanel_heartbeat_timestamp_seconds"] == {(("process", "collector"),): NOW.timestamp()}
+    # The nodes without a group wait for ring 0 alone; what was released in an epoch that is over counts no more.
+    assert found["dnspanel_group_released"] == {(("group", "canary-test"),): 9, (("group", ""),): 5}
+
+
+def test_without_redis_the_rest_is_told(active_node: MakeNode, settings: Any) -> None:
+    active_node()
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    found = scrape()
+    assert found["dnspanel_redis_up"] == {(): 0}
+    assert "dnspanel_queue_depth" not in found
+    assert "dnspanel_node_queries_total" not in found
+    assert found["dnspanel_node_up"] == {of("ns1"): 0}
+
+
+def test_a_scrape_of_thirty_nodes_takes_as_many_queries_as_one_of_one(active_node: MakeNode) -> None:
+    counted = []
+    for number in range(30):
+        active_node(f"ns{number}")
+        if number in {0, 29}:
+            with CaptureQueriesContext(connection) as queries:
+                exposition(NOW)
+            counted.append(len(queries))
+    assert counted[0] == counted[1] <= 24

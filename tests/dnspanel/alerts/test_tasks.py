@@ -1,0 +1,46 @@
+"""Celery's side of the watch: a look, bells for routes, and nothing lost without a broker."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from kombu.exceptions import OperationalError as BrokerError
+
+from dnspanel.alerts import tasks
+from dnspanel.alerts.models import Message
+from dnspanel.fleet.heartbeats import WATCH, heartbeats
+from tests.dnspanel.alerts.conftest import MakeRoute
+from tests.dnspanel.alerts.mailserver import MailServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_look_wakes_a_sender_and_the_message_arrives(
+    route: MakeRoute, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung: list[Any] = []
+    monkeypatch.setattr(tasks.tell_route, "apply_async", lambda args, **options: rung.append((*args, options)))
+    made = route("ops", "mail", "ops@people.test").route
+    Message.objects.create(route=made, alert=None, due_at=timezone.now())
+    tasks.watch_fleet()
+    assert WATCH in heartbeats()
+    assert rung == [(made.pk, {"expires": tasks.BELL_LIFETIME, "retry": False})]
+    tasks.tell_route(made.pk)
+    tasks.tell_route(made.pk)
+    assert [mail.to for mail in mail_server.mails] == [["ops@people.test"]]
+
+
+def test_a_dead_broker_loses_no_message(route: MakeRoute, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise BrokerError("connection refused")
+
+    made = route("ops", "mail", "ops@people.test").route
+    Message.objects.create(route=made, alert=None, due_at=timezone.now())
+    monkeypatch.setattr(tasks.tell_route, "apply_async", refuse)
+    tasks.ring_route(route_id=made.pk)
+    assert "no bell for a route" in caplog.text
+    assert Message.objects.filter(sent_at=None, failed_at=None).count() == 1
+
+
+def test_old_alerts_are_forgotten() -> None:
+    assert tasks.forget_old_alerts() == "forgot alerts=0"

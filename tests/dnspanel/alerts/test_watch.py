@@ -1,0 +1,155 @@
+"""Alerts are raised once, kept while they last, over when they have not been seen for a while, and told to whom."""
+
+from datetime import datetime, time, timedelta
+
+import pytest
+from django.db import connection
+
+from dnspanel.alerts import watch
+from dnspanel.alerts.facts import read
+from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
+from dnspanel.alerts.rules import Condition
+from dnspanel.alerts.watch import GATHER, OVER_AFTER, keep, look
+from dnspanel.fleet.heartbeats import COLLECTOR, WATCH, beat, heartbeats
+from dnspanel.fleet.models import Node
+from dnspanel.transfer.locks import Lock
+from tests.dnspanel.alerts.conftest import MakeRoute
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db
+
+
+def late(name: str = "ns1", severity: Severity = Severity.WARNING, sentence: str = "ns1 is late") -> Condition:
+    return Condition(f"node.standing:{name}", "node.late", severity, sentence)
+
+
+def later(**time: float) -> datetime:
+    return NOW + timedelta(**time)
+
+
+def waiting() -> list[tuple[str, bool, datetime]]:
+    messages = Message.objects.filter(sent_at=None, failed_at=None).select_related("route").order_by("pk")
+    return [(message.route.name, message.is_over, message.due_at) for message in messages]
+
+
+def test_what_is_wrong_is_raised_once_and_kept_while_it_lasts() -> None:
+    assert keep([late()], now=NOW).raised == 1
+    for seconds in (5, 10, 15):
+        looked = keep([late(sentence=f"ns1 is late for {seconds} s")], now=later(seconds=seconds))
+        assert (looked.raised, looked.over, looked.still_open) == (0, 0, 1)
+    alert = Alert.objects.get()
+    assert (alert.since, alert.seen_at, alert.over_at) == (NOW, later(seconds=15), None)
+    assert alert.sentence == "ns1 is late for 15 s"
+
+
+def test_what_comes_and_goes_is_one_alert() -> None:
+    for seconds in range(0, 300, 5):
+        keep([late()] if seconds % 50 == 0 else [], now=later(seconds=seconds))
+    assert Alert.objects.count() == 1
+    assert Alert.objects.get().over_at is None
+
+
+def test_it_is_over_when_it_has_not_been_seen_for_a_while() -> None:
+    keep([late()], now=NOW)
+    keep([], now=NOW + OVER_AFTER - timedelta(seconds=1))
+    assert Alert.objects.get().over_at is None
+    assert keep([], now=NOW + OVER_AFTER).over == 1
+    assert Alert.objects.get().over_at == NOW + OVER_AFTER
+    assert keep([late()], now=NOW + OVER_AFTER).raised == 1  # the next time is another alert
+    assert Alert.objects.count() == 2
+
+
+def test_everybody_who_wants_to_know_is_told_of_the_beginning_and_of_the_end(route: MakeRoute) -> None:
+    route("all")
+    route("pager", least=Severity.CRITICAL)
+    Route.objects.filter(pk=route("off").route.pk).update(active=False)
+    keep([late()], now=NOW)
+    keep([late()], now=later(seconds=5))
+    assert waiting() == [("all", False, NOW + GATHER)]
+    keep([], now=later(seconds=90))
+    assert waiting()[1:] == [("all", True, later(seconds=90) + GATHER)]
+    assert Message.objects.filter(route__name="pager").count() == 0
+
+
+def test_what_becomes_critical_is_told_again_and_stays_critical(route: MakeRoute) -> None:
+    route("all")
+    route("pager", least=Severity.CRITICAL)
+    keep([late()], now=NOW)
+    Message.objects.update(sent_at=NOW, attempts=3)
+    keep([late(severity=Severity.CRITICAL)], now=later(seconds=60))
+    assert sorted(waiting()) == [(name, False, later(seconds=60) + GATHER) for name in ("all", "pager")]
+    assert set(Message.objects.values_list("attempts", flat=True)) == {0}
+    keep([late()], now=later(seconds=65))
+    assert Alert.objects.get().severity == Severity.CRITICAL
+    keep([late(severity=Severity.CRITICAL)], now=later(seconds=70))
+    assert len(waiting()) == 2
+
+
+def test_in_quiet_hours_only_what_is_critical_is_told_at_once(route: MakeRoute) -> None:
+    route("sleeper", quiet_from=time(11), quiet_until=time(15), time_zone="UTC")  # NOW is noon
+    keep([late(), late("ns2", Severity.CRITICAL)], now=NOW)
+    assert sorted(due for _, _, due in waiting()) == [NOW + GATHER, later(hours=3)]
+    keep([late("ns1", Severity.CRITICAL), late("ns2", Severity.CRITICAL)], now=later(minutes=1))
+    assert max(due for _, _, due in waiting()) == later(minutes=1) + GATHER  # it can wait no longer
+    keep([], now=later(minutes=5))
+    assert [is_over for _, is_over, _ in waiting()].count(True) == 2
+
+
+def test_a_look_reads_the_fleet_and_says_that_it_was_made(active_node: MakeNode) -> None:
+    node = active_node()
+    Node.objects.update(contact_at=NOW, created_at=NOW)
+    beat(process=COLLECTOR, now=NOW)
+    assert look(now=NOW) is not None
+    assert heartbeats()[WATCH] == NOW
+    beat(process=COLLECTOR, now=later(seconds=30))
+    looked = look(now=later(seconds=30))
+    assert looked is not None
+    offline = Alert.objects.get(kind="node.offline")
+    assert (offline.node, offline.severity) == (node, "critical")
+
+
+def test_only_one_looks_at_a_time_and_not_again_at_once() -> None:
+    assert look(now=NOW) is not None
+    assert look(now=later(seconds=1)) is None  # somebody just did
+    assert look(now=later(seconds=5)) is not None
+    assert look(now=NOW - timedelta(hours=1)) is not None  # the clock was set back: no reason to be blind for an hour
+    with connection.cursor() as cursor:  # a lock of this session does not exclude itself: take its key from another
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s", [int(Lock.WATCH)])
+        assert cursor.fetchone()[0] == 0  # nobody holds it after a look
+
+
+def test_disks_are_marked_a_few_times_a_day_and_growth_follows_from_it(active_node: MakeNode) -> None:
+    active_node()
+    for hours in range(0, 9 * 24, 3):
+        now = later(hours=hours)
+        Node.objects.update(report={"disk_free_bytes": (1000 - hours) << 20, "disk_bytes": 1 << 30}, reported_at=now)
+        watch.mark_disks(read(now), now=now)
+    marks = DiskMark.objects.order_by("at")
+    assert 28 <= marks.count() <= 30
+    assert marks[0].at >= later(hours=8 * 24) - watch.MARKS_KEPT
+    found = read(later(hours=9 * 24)).facts.nodes[0]
+    assert found.bytes_a_day == pytest.approx(24 << 20, rel=0.05)
+
+
+def test_old_alerts_are_forgotten_and_open_ones_never(route: MakeRoute) -> None:
+    made = route("all").route
+    keep([late()], now=NOW)
+    keep([late("ns2")], now=later(minutes=2))
+    Message.objects.create(route=made, alert=None, due_at=NOW)
+    assert watch.forget_old_alerts(now=later(days=89)) == 0
+    assert watch.forget_old_alerts(now=later(days=91)) == 1
+    assert [alert.key for alert in Alert.objects.all()] == ["node.standing:ns2"]
+    assert not Message.objects.filter(alert=None).exists()
+
+
+def test_a_hundred_alerts_cost_as_many_queries_as_one(route: MakeRoute, django_assert_max_num_queries: object) -> None:
+    route("all")
+    many = [late(f"ns{n}") for n in range(100)]
+    with django_assert_max_num_queries(14):  # type: ignore[operator]
+        keep(many, now=NOW)
+    with django_assert_max_num_queries(8):  # type: ignore[operator]
+        keep(many, now=later(seconds=5))
+    with django_assert_max_num_queries(8):  # type: ignore[operator]
+        keep([], now=later(minutes=5))
+    assert Message.objects.count() == 200

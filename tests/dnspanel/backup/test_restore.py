@@ -1,0 +1,209 @@
+"""Backup, restore and drill with PostgreSQL's own programs, in databases of their own."""
+
+import io
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from psycopg import sql
+
+from dnspanel.backup import facts, make
+from dnspanel.backup.archive import read_archive
+from dnspanel.backup.drill import drill, url_of
+from dnspanel.backup.errors import ProgramFailed
+from dnspanel.backup.make import back_up_to_file, last_backup
+from dnspanel.backup.models import Backup
+from dnspanel.backup.programs import Target, panel_database
+from dnspanel.publish.encode import encode_step
+from dnspanel.publish.signing import ensure_signing_key
+from dnspanel.zones.models import Zone
+from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
+from tests.dnspanel.zones.conftest import MakeZone
+from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.people import NOW
+from tests.people import alice as alice
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Manage = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def archive(make_zone: MakeZone, tmp_path: Path) -> Path:
+    """A backup of a panel with three zones, segments and a signing key."""
+    for name in ("one.test.", "two.test.", "three.test."):
+        make_zone("www 300 A 192.0.2.1", name=name)
+    ensure_signing_key(now=NOW)
+    while encode_step(now=NOW):
+        pass
+    path = tmp_path / "panel.tar"
+    back_up_to_file(path=path, now=NOW)
+    return path
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Target]:
+    """An empty database, as that of a new machine."""
+    target = panel_database().named(f"elsewhere_{secrets.token_hex(4)}")
+    with psycopg.connect(**panel_database().parameters, autocommit=True) as conn:  # type: ignore[arg-type]
+        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(target.name)))
+        yield target
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(target.name)))
+
+
+@pytest.fixture
+def manage(elsewhere: Target) -> Manage:
+    """Runs a command of manage.py on the machine whose database this is."""
+
+    def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments], cwd=settings.BASE_DIR,
+            env={**os.environ, "PANEL_DATABASE": url_of(elsewhere), **environment},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def rows(target: Target, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(**target.parameters) as conn:  # type: ignore[arg-type]
+        return conn.execute(query).fetchall()  # type: ignore[arg-type]
+
+
+def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsewhere: Target, manage: Manage) -> None:
+    done = manage("restore", str(archive))
+    assert done.returncode == 0, done.stderr
+    assert "publishing is held" in done.stdout
+    assert rows(elsewhere, "SELECT name FROM zones_zone ORDER BY name") == [
+        ("one.test.",),
+        ("three.test.",),
+        ("two.test.",),
+    ]
+    ((reason, since),) = rows(elsewhere, "SELECT held_reason, held_since FROM zones_loghead")
+    assert reason == "The database was restored from the backup of 21 November 2026, 12:00 UTC (change 3)."
+    assert since is not None
+    with psycopg.connect(**elsewhere.parameters) as conn:  # type: ignore[arg-type]
+        assert [finding.found for finding in facts.consistency(conn)] == [""] * 5
+
+
+def test_what_is_there_is_replaced_only_when_somebody_gave_it_up(
+    archive: Path, elsewhere: Target, manage: Manage
+) -> None:
+    assert manage("migrate", "--verbosity=0").returncode == 0
+    refused = manage("restore", str(archive))
+    assert refused.returncode == 1
+    assert "--replace" in refused.stderr
+    assert rows(elsewhere, "SELECT count(*) FROM zones_zone") == [(0,)]
+    assert manage("restore", "--replace", str(archive)).returncode == 0
+    assert rows(elsewhere, "SELECT count(*) FROM zones_zone") == [(3,)]
+
+
+def test_a_restore_while_the_panel_runs_is_refused(archive: Path, elsewhere: Target, manage: Manage) -> None:
+    with psycopg.connect(**elsewhere.parameters, application_name="a panel"):  # type: ignore[arg-type]
+        refused = manage("restore", str(archive))
+    assert refused.returncode == 1
+    assert "in use by a panel (1 connections). Stop the panel first." in refused.stderr
+
+
+def test_a_damaged_archive_and_a_wrong_key_change_nothing(
+    archive: Path, elsewhere: Target, manage: Manage, tmp_path: Path
+) -> None:
+    damaged = bytearray(archive.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (tmp_path / "damaged.tar").write_bytes(damaged)
+    assert "SHA-256" in manage("restore", str(tmp_path / "damaged.tar")).stderr
+    other = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+    assert "another PANEL_MASTER_KEY" in manage("restore", str(archive), PANEL_MASTER_KEY=other).stderr
+    assert rows(elsewhere, "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'") == [(0,)]
+
+
+def test_a_restore_that_fails_leaves_the_database_as_it_was(
+    archive: Path, elsewhere: Target, manage: Manage, tmp_path: Path
+) -> None:
+    from dnspanel.backup.restore import replace_database
+
+    assert manage("migrate", "--verbosity=0").returncode == 0
+    dump = tmp_path / "dump"
+    with archive.open("rb") as file:
+        read_archive(file, dump)
+    with pytest.raises(ProgramFailed):
+        replace_database(target=elsewhere, dump=dump, after="SELECT no_such_function();")
+    assert rows(elsewhere, "SELECT count(*) FROM zones_zone") == [(0,)]
+    assert rows(elsewhere, "SELECT count(*) FROM zones_loghead") == [(1,)]
+    dump.write_bytes(dump.read_bytes()[:-2000])
+    with pytest.raises(ProgramFailed):
+        replace_database(target=elsewhere, dump=dump)
+    assert rows(elsewhere, "SELECT count(*) FROM zones_loghead") == [(1,)]
+
+
+def test_a_drill_proves_the_archive_and_leaves_nothing_behind(archive: Path) -> None:
+    with archive.open("rb") as file:
+        findings = list(drill(file=file, now=NOW))
+    assert [finding.what for finding in findings if not finding.is_well] == []
+    assert "its zones compile to what schema 4 serves at change 3" in [finding.what for finding in findings]
+    assert "PANEL_MASTER_KEY decrypts its keys (1)" in [finding.what for finding in findings]
+    assert rows(panel_database(), "SELECT datname FROM pg_database WHERE datname LIKE 'test_panel%_drill_%'") == []
+
+
+def test_a_drill_finds_what_a_dump_cannot_see(
+    archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A record that somebody changed in PostgreSQL by hand, without a publication.
+    from dnspanel.zones.models import RRset
+
+    RRset.objects.filter(name="www.two.test.").update(ttl=77)
+    Zone.objects.filter(name="one.test.").update(serial=99)
+    back_up_to_file(path=tmp_path / "second.tar", now=NOW)
+    with pytest.raises(CommandError, match="2 checks failed"):
+        call_command("backup_drill", str(tmp_path / "second.tar"))
+    said = capsys.readouterr().out
+    assert "FAILED  every zone is at its last revision and serial: one.test." in said
+    assert "FAILED  its zones compile to what schema 4 serves" in said
+
+
+def test_the_last_backup_is_remembered(archive: Path) -> None:
+    last = last_backup()
+    assert last is not None
+    assert (last.at, last.sequence, last.file) == (NOW, 3, "panel.tar")
+    assert Backup.objects.count() == 1
+
+
+def test_a_backup_that_fails_leaves_the_one_before(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = archive.read_bytes()
+    monkeypatch.setattr(make, "run", lambda *_: (_ for _ in ()).throw(ProgramFailed("pg_dump", "the disk is full")))
+    with pytest.raises(ProgramFailed):
+        back_up_to_file(path=archive, now=NOW)
+    assert archive.read_bytes() == before
+    assert [path.name for path in archive.parent.iterdir() if "backup" in path.name or "partial" in path.name] == []
+    assert Backup.objects.count() == 1
+
+
+def test_a_backup_goes_through_a_pipe(archive: Path, tmp_path: Path) -> None:
+    from dnspanel.backup.make import back_up
+
+    file = io.BytesIO()
+    manifest = back_up(file=file, beside=None, now=NOW)
+    found = read_archive(io.BytesIO(file.getvalue()), tmp_path / "dump")
+    assert found == manifest
+    assert found.counts["zones"] == 3
+
+
+def test_an_archive_of_a_newer_panel_is_refused(archive: Path, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from dnspanel.backup.errors import BadArchive
+    from dnspanel.backup.restore import refuse_newer
+
+    with archive.open("rb") as file:
+        manifest = read_archive(file, tmp_path / "dump")
+    refuse_newer(manifest)
+    names = (*manifest.migrations["zones"], "9999_from_the_future")
+    with pytest.raises(BadArchive, match=r"newer panel .*zones\.9999_from_the_future"):
+        refuse_newer(replace(manifest, migrations={**manifest.migrations, "zones": names}))
