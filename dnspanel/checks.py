@@ -90,6 +90,20 @@ def check_zone_defaults(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
     return found
 
 
+@register()
+def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E009: no mail could be sent. W003: a password would travel in the clear."""
+    if settings.MAIL_TLS not in {"starttls", "tls", "no"}:
+        hint = "starttls asks for TLS on an open connection (port 587), tls begins with it (465), no does without."
+        message = f"PANEL_MAIL_TLS has to be starttls, tls or no, not {settings.MAIL_TLS!r}."
+        return [Error(message, hint=hint, id="dnspanel.E009")]
+    local = settings.EMAIL_HOST == "localhost" or _is_loopback(settings.EMAIL_HOST)
+    if settings.EMAIL_HOST and settings.EMAIL_HOST_PASSWORD and settings.MAIL_TLS == "no" and not local:
+        message = "PANEL_MAIL_TLS is no: the password of the mail server can be read on the way."
+        return [Warning(message, hint="Set PANEL_MAIL_TLS to starttls or tls.", id="dnspanel.W003")]
+    return []
+
+
 @register(Tags.files)
 def check_directories(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E007: nothing could be encoded."""

@@ -47,11 +47,11 @@ def envnetworks(name: str, default: str) -> list[str]:
         raise ImproperlyConfigured(f"{name} must be networks with commas between them: {exc}.") from exc
 
 
-def envsecret(name: str) -> str:
+def envsecret(name: str, default: str | None = None) -> str:
     """Return a secret given as NAME or as a file named by NAME_FILE."""
     path = os.environ.get(f"{name}_FILE")
     if path is None:
-        return envstr(name)
+        return envstr(name, default)
     try:
         return Path(path).read_text().strip()
     except OSError as exc:
@@ -77,12 +77,18 @@ ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", False)
 DEFAULT_NAMESERVERS = envlist("PANEL_DEFAULT_NAMESERVERS", "ns1.example.net.,ns2.example.net.")
 DEFAULT_HOSTMASTER = envstr("PANEL_DEFAULT_HOSTMASTER", "hostmaster.example.net.")
 
+# Whether nodes wait for a ring 0 for as long as it is away; else for a minute, then changes flow without it.
+RING0_REQUIRED = envbool("PANEL_RING0_REQUIRED", False)
+
 # How many requests a token may make in a minute, unless the token says otherwise.
 API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))
 
 # Webhooks go to public addresses over https; besides, to these networks, and with OUTBOUND_HTTP over http too.
 OUTBOUND_NETWORKS = envnetworks("PANEL_OUTBOUND_NETWORKS", "")
 OUTBOUND_HTTP = envbool("PANEL_OUTBOUND_HTTP", False)
+
+# Prometheus may ask /metrics from these networks without a token.
+METRICS_NETWORKS = envnetworks("PANEL_METRICS_NETWORKS", "")
 
 # Where the gateway takes DNS UPDATE and AXFR.
 UPDATE_HOST = envstr("PANEL_UPDATE_HOST", "127.0.0.1")
@@ -193,6 +199,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "push"
 CELERY_TASK_ROUTES = {
+    "dnspanel.publish.tasks.make_snapshot": {"queue": "bulk"},
+    "dnspanel.fleet.tasks.tend_log": {"queue": "bulk"},
+    "dnspanel.fleet.tasks.bootstrap_node": {"queue": "bootstrap"},
     "dnspanel.publish.*": {"queue": "publish"},
     "dnspanel.fleet.*": {"queue": "push"},
     "dnspanel.webhooks.*": {"queue": "push"},
@@ -211,7 +220,29 @@ CELERY_BEAT_SCHEDULE = {
     },
     "drive-transfers": {"task": "dnspanel.transfer.tasks.drive_transfers", "schedule": 2.0, "options": {"expires": 5}},
     "forget-old-files": {"task": "dnspanel.transfer.tasks.forget_old_files", "schedule": 3600.0},
+    "tend-hold": {
+        "task": "dnspanel.fleet.tasks.tend_hold",
+        "schedule": 3.0,
+        "options": {"queue": "bulk", "expires": 5},
+    },
+    "tend-log": {"task": "dnspanel.fleet.tasks.tend_log", "schedule": 60.0, "options": {"expires": 50}},
+    "bootstrap-waiting-nodes": {
+        "task": "dnspanel.fleet.tasks.bootstrap_waiting_nodes",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
     "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
+    "compare-nodes": {"task": "dnspanel.fleet.tasks.compare_nodes", "schedule": 60.0, "options": {"expires": 55}},
+    "watch-fleet": {"task": "dnspanel.alerts.tasks.watch_fleet", "schedule": 5.0, "options": {"expires": 10}},
+    "forget-old-alerts": {"task": "dnspanel.alerts.tasks.forget_old_alerts", "schedule": 86_400.0},
+    "rotate-identities": {
+        "task": "dnspanel.fleet.tasks.rotate_identities",
+        "schedule": 30.0,
+        "options": {"expires": 25},
+    },
+    "end-drains": {"task": "dnspanel.fleet.tasks.end_drains", "schedule": 5.0, "options": {"expires": 5}},
+    "tidy-identities": {"task": "dnspanel.fleet.tasks.tidy_identities", "schedule": 3600.0},
+    "advance-delivery": {"task": "dnspanel.fleet.tasks.advance_delivery", "schedule": 1.0, "options": {"expires": 3}},
     "notice-events": {"task": "dnspanel.webhooks.tasks.notice_events", "schedule": 2.0, "options": {"expires": 5}},
     "forget-answers": {
         "task": "dnspanel.api.tasks.forget_answers",
@@ -247,15 +278,32 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": ["dnspanel.api.v2.document.add_what_all_have"],
 }
 
-# Segments and snapshots; any Django storage, e.g. S3 through django-storages.
+
+def _segments_storage() -> dict[str, Any]:
+    """A directory, or a bucket of an S3-compatible service where PANEL_SEGMENTS_S3_BUCKET names one."""
+    bucket = envstr("PANEL_SEGMENTS_S3_BUCKET", "")
+    if not bucket:
+        location = {"location": str(VAR_DIR / "segments")}
+        return {"BACKEND": "dnspanel.publish.objects.DurableDirectory", "OPTIONS": location}
+    options = {
+        "bucket_name": bucket,
+        "endpoint_url": envstr("PANEL_SEGMENTS_S3_ENDPOINT", "") or None,
+        "region_name": envstr("PANEL_SEGMENTS_S3_REGION", "") or None,
+        "location": envstr("PANEL_SEGMENTS_S3_PREFIX", ""),
+        "access_key": envsecret("PANEL_SEGMENTS_S3_ACCESS_KEY"),
+        "secret_key": envsecret("PANEL_SEGMENTS_S3_SECRET_KEY"),
+    }
+    return {"BACKEND": "dnspanel.publish.bucket.Bucket", "OPTIONS": options}
+
+
+# Segments and snapshots lie in `segments`.
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
-    "segments": {
-        "BACKEND": "dnspanel.publish.objects.DurableDirectory",
-        "OPTIONS": {"location": str(VAR_DIR / "segments")},
-    },
+    "segments": _segments_storage(),
 }
+# How many days of the log are kept for nodes that do not come; one that stays away longer gets a snapshot.
+LOG_DAYS = int(envstr("PANEL_LOG_DAYS", "7"))
 PUBLISHER_DIR = VAR_DIR / "publisher"
 # Uploads, spools and stages of imports, and finished exports: the web processes and the bulk workers share it.
 TRANSFER_DIR = Path(envstr("PANEL_TRANSFER_DIR", str(VAR_DIR / "transfer")))
@@ -284,7 +332,17 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "dnspanel.accounts.adapter.PanelAccountAdapter"
 ACCOUNT_SESSION_REMEMBER = None
-EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+
+# Mail: alerts go through this server; without one they go by webhook only.
+MAIL_TLS = envstr("PANEL_MAIL_TLS", "starttls")  # starttls, tls or no
+EMAIL_HOST = envstr("PANEL_MAIL_HOST", "")
+EMAIL_PORT = int(envstr("PANEL_MAIL_PORT", {"tls": "465", "starttls": "587"}.get(MAIL_TLS, "25")))
+EMAIL_HOST_USER = envstr("PANEL_MAIL_USER", "")
+EMAIL_HOST_PASSWORD = envsecret("PANEL_MAIL_PASSWORD", "")
+EMAIL_USE_TLS, EMAIL_USE_SSL = MAIL_TLS == "starttls", MAIL_TLS == "tls"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = envstr("PANEL_MAIL_FROM", "dnspanel@localhost")
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
 SESSION_COOKIE_HTTPONLY = True

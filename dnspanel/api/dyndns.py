@@ -38,7 +38,7 @@ from dnspanel.api.authentication import password_in, secret_in
 from dnspanel.api.throttle import spend
 from dnspanel.zones import access, direct
 from dnspanel.zones.direct import Outcome, There, Wanted, Wish
-from dnspanel.zones.errors import RightMissing, RuleViolations, Unknown, ZoneError
+from dnspanel.zones.errors import PublishingHeld, RightMissing, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rules import ancestors_within
 from replication import names, rdtypes
@@ -207,7 +207,9 @@ def _refused(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
     """The owner names that this is about (all of them if it says none), and what is said of them."""
     about: set[str] = set()
     line = "dnserr"
-    if isinstance(exc, RightMissing):
+    if isinstance(exc, PublishingHeld):
+        line = "911"  # our trouble: come back later
+    elif isinstance(exc, RightMissing):
         about, line = {exc.name}, "nohost"
     elif isinstance(exc, RuleViolations):
         about = {violation.name for violation in exc.violations}

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from threading import BoundedSemaphore
+from typing import Any
 
 from django.db import connection
 
@@ -16,8 +17,12 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
 
 # Written out, because it runs for every write and at every look of those who wait.
 _PROOFS = """
-SELECT EXISTS (SELECT FROM fleet_ack a WHERE a.node_id = n.id AND a.epoch = %s AND a.sequence >= %s)
-FROM fleet_node n WHERE n.state = %s
+SELECT NOT p.failed AND EXISTS (
+    SELECT FROM fleet_ack a WHERE a.node_id = n.id AND a.epoch = %(epoch)s AND a.sequence >= %(sequence)s
+)
+FROM fleet_node n,
+    (SELECT EXISTS (SELECT FROM zones_publication WHERE sequence = %(sequence)s AND failed_reason <> '') failed) p
+WHERE n.state = %(state)s AND NOT n.is_ring0
 """
 
 _places = BoundedSemaphore(MOST_WAITING)
@@ -50,9 +55,12 @@ def is_everywhere(publication: Publication) -> bool | None:
 
 
 def proofs_of(publication: Publication) -> list[bool]:
-    """Of each node that takes pushes, whether it has proved the publication. One query."""
+    """Of each node that takes pushes, whether it proved the publication; one that failed none ever has. One query."""
     with connection.cursor() as cursor:
-        cursor.execute(_PROOFS, [publication.epoch, publication.sequence, NodeState.ACTIVE])
+        facts: dict[str, Any] = {
+            "epoch": publication.epoch, "sequence": publication.sequence, "state": str(NodeState.ACTIVE),
+        }  # fmt: skip
+        cursor.execute(_PROOFS, facts)
         return [proved for (proved,) in cursor.fetchall()]
 
 

@@ -55,6 +55,7 @@ def _ask_to_enrol(node: DemoNode, *, panel: str, now: datetime) -> subprocess.Po
         agent_host=LOOPBACK,
         agent_port=node.agent_port,
         schema=SCHEMA,
+        is_ring0=node.is_ring0,
         now=now,
         by=None,
     )

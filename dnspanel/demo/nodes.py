@@ -31,6 +31,8 @@ class DemoNode:
     dns_port: int
     agent_port: int
     statistics_port: int
+    is_ring0: bool = False
+    metrics_port: int = 0  # where Prometheus may ask on loopback; 0: nowhere
 
     @property
     def agent_toml(self) -> Path:
@@ -71,6 +73,8 @@ class DemoNode:
             "listen_port": self.agent_port,
             "api_port": self.statistics_port,
             "api_key": api_key,
+            "metrics_port": self.metrics_port,
+            "metrics_address": LOOPBACK,
         }
         # A JSON text or number is also one of TOML.
         return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())

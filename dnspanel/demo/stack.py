@@ -7,7 +7,7 @@ own directory. A second start finds everything that the first one made.
     secrets/          generated; only the stack's user can read them
     postgres/ redis/  the stores
     panel/            PANEL_VAR: the publisher's LMDB, segments, static files
-    nodes/ns1/ ...    a node each
+    nodes/ns1/ ...    a node each; ring0 is the private one that gets everything first
     log/              one file per process
 """
 
@@ -37,7 +37,8 @@ from dnspanel.demo.stores import Stores, keep_secret, postgres_programs
 from dnspanel.demo.supervision import STORES, Supervisor, procfile
 
 NODE_NAMES = ("ns1", "ns2", "ns3")
-NODE_PORTS = ("dns", "agent", "statistics")
+RING0_NAME = "ring0"
+NODE_PORTS = ("dns", "agent", "statistics", "metrics")
 # A UNIX socket's path has at most 107 bytes; the longest of ours adds 30 to the directory's.
 LONGEST_SOCKET_DIRECTORY = 76
 
@@ -49,8 +50,9 @@ class StackError(Exception):
 class Stack:
     """The stack in `directory`; a context manager that starts and stops it.
 
-    `durable=False` lets PostgreSQL skip waiting for the disk; `stores_only`
-    starts PostgreSQL and Redis and nothing else. Of `wanted_ports`, the web
+    `durable=False` lets PostgreSQL skip waiting for the disk; `ring0=False`
+    leaves out the private server that has to answer with a publication before
+    the others get it; `stores_only` starts PostgreSQL and Redis and nothing else. Of `wanted_ports`, the web
     port is insisted on; the others are used where they can be had.
     """
 
@@ -62,6 +64,7 @@ class Stack:
         traffic: bool = True,
         durable: bool = True,
         stores_only: bool = False,
+        ring0: bool = True,
         wanted_ports: Mapping[str, int] = MappingProxyType({}),
         say: Callable[[str], None] = lambda sentence: None,
     ) -> None:
@@ -69,6 +72,7 @@ class Stack:
         self.sample_zones = sample_zones
         self.traffic = traffic
         self.stores_only = stores_only
+        self.has_ring0 = ring0 and not stores_only
         self._durable = durable
         self._wanted_ports = wanted_ports
         self._say = say
@@ -79,7 +83,13 @@ class Stack:
 
     @property
     def node_names(self) -> tuple[str, ...]:
+        """The public ones."""
         return () if self.stores_only else NODE_NAMES
+
+    @property
+    def server_names(self) -> tuple[str, ...]:
+        """Every PowerDNS with an agent."""
+        return (*self.node_names, RING0_NAME) if self.has_ring0 else self.node_names
 
     @property
     def ports(self) -> dict[str, int]:
@@ -121,17 +131,30 @@ class Stack:
 
     @property
     def nodes(self) -> list[DemoNode]:
-        return [
-            DemoNode(
-                name=name,
-                directory=self.directory / "nodes" / name,
-                socket_directory=self.run_directory / name,
-                dns_port=self.ports[f"{name}-dns"],
-                agent_port=self.ports[f"{name}-agent"],
-                statistics_port=self.ports[f"{name}-statistics"],
-            )
-            for name in self.node_names
-        ]
+        """The public ones."""
+        return [self._server(name) for name in self.node_names]
+
+    @property
+    def ring0(self) -> DemoNode | None:
+        """The private one; None for a stack that runs without it."""
+        return self._server(RING0_NAME) if self.has_ring0 and f"{RING0_NAME}-dns" in self.ports else None
+
+    @property
+    def servers(self) -> list[DemoNode]:
+        """Every PowerDNS with an agent, ring 0 last."""
+        return [*self.nodes, *([self.ring0] if self.ring0 else [])]
+
+    def _server(self, name: str) -> DemoNode:
+        return DemoNode(
+            name=name,
+            directory=self.directory / "nodes" / name,
+            socket_directory=self.run_directory / name,
+            dns_port=self.ports[f"{name}-dns"],
+            agent_port=self.ports[f"{name}-agent"],
+            statistics_port=self.ports[f"{name}-statistics"],
+            metrics_port=self.ports[f"{name}-metrics"],
+            is_ring0=name == RING0_NAME,
+        )
 
     @property
     def env(self) -> dict[str, str]:
@@ -208,7 +231,7 @@ class Stack:
         with ThreadPoolExecutor() as pool:
             steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
             list(pool.map(lambda step: self.manage(*step), steps))
-        self.supervisor.start(["web", "publish", "push", "bulk", "beat", "collector", "update"])
+        self.supervisor.start(["web", "publish", "push", "bootstrap", "bulk", "beat", "collector", "update"])
         self._wait("web", self.ports["web"])
         self._wait("update", self.update_port)
         if self.sample_zones:
@@ -216,19 +239,19 @@ class Stack:
 
     def _start_nodes(self) -> None:
         """Every node is enrolled, runs, and answers DNS and the panel."""
-        for node in self.nodes:
+        for node in self.servers:
             node.configure()
         self._say(self.manage("demo_fleet", str(self.directory)).strip())
         agent = [sys.executable, "-m", "replication.agent"]
         with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda node: self.run([*agent, "prepare", "--config", str(node.agent_toml)]), self.nodes))
+            list(pool.map(lambda node: self.run([*agent, "prepare", "--config", str(node.agent_toml)]), self.servers))
         self.supervisor.start(self.supervisor.commands)
-        for node in self.nodes:
+        for node in self.servers:
             self._wait(f"{node.name}-pdns", node.dns_port)
             self._wait(f"{node.name}-agent", node.agent_port)
         self._say(f"{len(self.nodes)} name servers are up.")
 
-    def _wait(self, name: str, port: int, *, seconds: float = 30) -> None:
+    def _wait(self, name: str, port: int, *, seconds: float = 90) -> None:
         """The process listens on its TCP port. Raises StackError."""
         deadline = time.monotonic() + seconds
         while True:
@@ -264,6 +287,8 @@ class Stack:
     def _has_process(self, name: str) -> bool:
         if self.stores_only:
             return name in STORES
+        if name.startswith(f"{RING0_NAME}-"):
+            return self.has_ring0
         return self.traffic or name != "traffic"
 
     def _stored_ports(self) -> dict[str, int]:
@@ -281,7 +306,8 @@ class Stack:
         patience = 5 if chosen else 0
         if "web" in self._wanted_ports:
             chosen["web"] = self._wanted_ports["web"]
-        for name in ("web", "update", *STORES, *(f"{name}-{kind}" for name in self.node_names for kind in NODE_PORTS)):
+        of_servers = [f"{name}-{kind}" for name in self.server_names for kind in NODE_PORTS]
+        for name in ("web", "update", *STORES, *of_servers):
             if name in chosen and not ports.wait_until_free(chosen[name], seconds=patience):
                 if name == "web":
                     raise ports.PortTaken(chosen[name], "the web page", instead="set PANEL_PORT to another port")

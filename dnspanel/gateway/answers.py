@@ -28,7 +28,7 @@ from dnspanel.gateway.signatures import Signed, Signer, sign_refusal, verify
 from dnspanel.gateway.update import name_of, read_update
 from dnspanel.zones import access, direct
 from dnspanel.zones.direct import Wish
-from dnspanel.zones.errors import Unknown, ZoneError
+from dnspanel.zones.errors import PublishingHeld, Unknown, ZoneError
 from dnspanel.zones.models import Channel
 from replication import rdata, rdtypes
 from replication.errors import ReplicationError
@@ -103,6 +103,8 @@ def _answers_to(asked: Asked) -> Iterator[bytes]:
         reply = Reply(exc.rcode, why=str(exc))
     except Unknown as exc:
         reply = Reply(dns.rcode.NOTAUTH, why=str(exc))
+    except PublishingHeld as exc:  # not this client's mistake, and not for ever
+        reply = Reply(dns.rcode.SERVFAIL, why=str(exc))
     except (ZoneError, ReplicationError) as exc:
         reply = Reply(dns.rcode.REFUSED, why=str(exc))
     except DatabaseError as exc:

@@ -4,18 +4,22 @@ New zones and changed zones are two publications. A piece that was published
 by half goes on with the other half; what was published knows its sequence.
 """
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from django.db import transaction
 
+from dnspanel.publish.errors import StorageUnreachable
 from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
 from dnspanel.transfer import plan, rights, scan, stage
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones.bulk import BulkZone, ZoneChange, change_zones, create_ready_zones, existing_zones
 from dnspanel.zones.errors import NamesTaken
 from dnspanel.zones.models import Channel, Publication, Revision
+
+logger = logging.getLogger(__name__)
 
 
 def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
@@ -92,11 +96,7 @@ def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
 
 
 def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], content: memoryview, now: datetime) -> None:
-    prepared = put_prepared(
-        puts=(bytes(content[zone.ops_offset : zone.ops_offset + zone.ops_size]) for zone in zones),
-        rows=sum(zone.op_count for zone in zones),
-        digest=sum(int.from_bytes(zone.digest, "big") for zone in zones),
-    )
+    prepared = _prepare(zones, content)
     create_ready_zones(
         zones=[BulkZone(zone.zone_id, zone.name, zone.serial, zone.rrsets) for zone in zones],
         rows=(bytes(content[zone.rows_offset : zone.rows_offset + zone.rows_size]) for zone in zones),
@@ -106,8 +106,22 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
     )  # fmt: skip
 
 
-def _created(piece: ImportPiece, publication: Publication, prepared: Prepared) -> None:
-    record_prepared(sequence=publication.sequence, prepared=prepared)
+def _prepare(zones: Sequence[_Staged], content: memoryview) -> Prepared | None:
+    """Store the rows for the publisher; None while the storage is away: then it makes them itself."""
+    try:
+        return put_prepared(
+            puts=(bytes(content[zone.ops_offset : zone.ops_offset + zone.ops_size]) for zone in zones),
+            rows=sum(zone.op_count for zone in zones),
+            digest=sum(int.from_bytes(zone.digest, "big") for zone in zones),
+        )
+    except StorageUnreachable as exc:
+        logger.warning("rows are not prepared: %s", exc)
+        return None
+
+
+def _created(piece: ImportPiece, publication: Publication, prepared: Prepared | None) -> None:
+    if prepared is not None:
+        record_prepared(sequence=publication.sequence, prepared=prepared)
     ImportPiece.objects.filter(pk=piece.pk).update(created_in=publication.sequence)
 
 

@@ -94,7 +94,7 @@ def create_check(
 
     Raises WrongState when the person has several unfinished ones, or when no node is active.
     """
-    if not Node.objects.filter(state=NodeState.ACTIVE).exists():
+    if not Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).exists():
         raise WrongState("There is no active node to compare the old server with.")
     with transaction.atomic(durable=True):
         unfinished = CutoverCheck.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
@@ -164,7 +164,7 @@ def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
 
 def _compare(check: CutoverCheck, resolver: Resolver) -> None:
     zones = zones_of(check)
-    nodes = Node.objects.filter(state=NodeState.ACTIVE).order_by("name")
+    nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
     sides = _Sides(
         Server(f"{check.server} port {check.port}", check.server, check.port),
         [Server(node.name, node.dns_address, node.dns_port) for node in nodes],

@@ -20,6 +20,8 @@ class Lock(IntEnum):
     EXPORT = 0x64700010  # export; held by the transaction that reads its snapshot
     COMPARISON = 0x64700011  # comparison
     WEBHOOK = 0x64700020  # webhook: sending
+    WATCH = 0x64700030  # 0: looking for alerts
+    ROUTE = 0x64700031  # route: sending
 
 
 @contextmanager

@@ -8,8 +8,9 @@ not move holds nothing up.
 import time
 from collections.abc import Callable
 
-from django.conf import settings
 from django.db import connection
+
+from dnspanel.publish.schemas import schemas_in_use
 
 # Publications that may be on their way to the nodes when the next one is made.
 MOST_UNDER_WAY = 2
@@ -40,6 +41,6 @@ def wait_for_room(goes_on: Callable[[], bool], *, most_seconds: float = 5.0) -> 
 def publications_under_way() -> int:
     """How many publications the slowest node that moves, or the publisher, is behind the head."""
     with connection.cursor() as cursor:
-        cursor.execute(_BEHIND, {"schemas": settings.SCHEMAS, "stuck": STUCK_SECONDS})
+        cursor.execute(_BEHIND, {"schemas": schemas_in_use(), "stuck": STUCK_SECONDS})
         row = cursor.fetchone()
     return max(row) if row else 0

@@ -361,7 +361,7 @@ def report(job: ImportJob) -> Report:
         row["undone"]: row["count"]
         for row in ImportZone.objects.filter(job=job).exclude(undone="").values("undone").annotate(count=Count("pk"))
     }
-    nodes = Node.objects.filter(state=NodeState.ACTIVE)
+    nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False)
     return Report(
         plan=plan_summary(job), published=total, undone=undone.get("undone", 0), kept_in_undo=undone.get("kept", 0),
         zones_per_second=total / job.apply_seconds if job.apply_seconds else 0.0,

@@ -55,6 +55,7 @@ def _delete_created(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
         now=now,
         reason=_reason(job),
         beside=note,
+        confirmed=True,  # for all pieces at once, when the undo began
     )
 
 

@@ -27,4 +27,5 @@ urlpatterns = [
     path("changes/<int:operation_id>/resolve/", review.conflict_resolve, name="changes-resolve"),
     path("publications/<int:sequence>/", publication.publication, name="publication"),
     path("publications/<int:sequence>/undo/", publication.publication_undo, name="publication-undo"),
+    path("publications/<int:sequence>/again/", publication.publication_again, name="publication-again"),
 ]

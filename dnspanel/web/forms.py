@@ -10,8 +10,11 @@ from django.conf import settings
 from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Role, Team
+from dnspanel.fleet.ahead import TYPED
+from dnspanel.fleet.models import Choice
 from dnspanel.zones import rules
 from dnspanel.zones.edit import NewZone
+from dnspanel.zones.errors import MassDeletion
 from dnspanel.zones.models import Zone
 from dnspanel.zones.settings_of_zone import teams_to_choose_from
 from dnspanel.zones.soa import default_soa
@@ -193,10 +196,24 @@ class DeleteZoneForm(PublishingForm):
         widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
     )
     reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
+    typed_count = forms.IntegerField(
+        label="Type how many zones you delete",
+        required=False,
+        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "inputmode": "numeric"}),
+    )
 
     def __init__(self, *args: Any, zone_name: str, **kwargs: Any) -> None:
         self.zone_name = zone_name
+        self.held: MassDeletion | None = None
         super().__init__(*args, **kwargs)
+
+    def hold(self, held: MassDeletion) -> bool:
+        """Ask for the number of zones, unless just this number was typed; True if it was."""
+        self.held = held
+        if self.cleaned_data.get("typed_count") == held.total:
+            return True
+        self.add_error("typed_count", f"Type {held.total} to confirm it.")
+        return False
 
     def clean_typed(self) -> str:
         try:
@@ -208,34 +225,22 @@ class DeleteZoneForm(PublishingForm):
         return typed
 
 
-class NewNodeForm(PanelForm):
-    """A server that is to become a node."""
+class DecisionForm(PanelForm):
+    """Whose content counts after a lost history. Two of them stand on one page, so their ids differ."""
 
-    name = forms.CharField(
-        max_length=63,
-        help_text="Short and lasting, such as ns3.",
-        widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
+    choice = forms.CharField(widget=forms.HiddenInput)
+    reason = forms.CharField(
+        label="Reason", required=False, max_length=500, help_text="Kept in the audit log, optional."
     )
-    dns_address = forms.GenericIPAddressField(label="DNS address", help_text="Where PowerDNS answers.")
-    dns_port = forms.IntegerField(label="DNS port", min_value=1, max_value=65535, initial=53)
-    agent_host = forms.CharField(
-        label="Agent host", max_length=253, help_text="Where this panel reaches the agent; a name or an address."
+    typed = forms.CharField(
+        max_length=60, required=False, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
     )
-    agent_port = forms.IntegerField(label="Agent port", min_value=1, max_value=65535, initial=8853)
-    schema = forms.TypedChoiceField(label="PowerDNS", coerce=int)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        schema = self.fields["schema"]
-        assert isinstance(schema, forms.TypedChoiceField)
-        schema.choices = [(number, SCHEMA_WORDS.get(number, f"schema {number}")) for number in settings.SCHEMAS]
-
-
-SCHEMA_WORDS = {
-    4: "4.7 (schema 4)",
-    5: "4.8 or 4.9 (schema 5)",
-    6: "5.0 or 5.1 (schema 6)",
-}
+    def __init__(self, *args: Any, choice: Choice | None = None, **kwargs: Any) -> None:
+        sent = args[0].get("choice", "") if args else choice
+        super().__init__(*args, auto_id=f"id_{sent}_%s", initial={"choice": choice}, **kwargs)
+        words = TYPED.get(Choice(sent)) if sent in Choice.values else None
+        self.fields["typed"].label = f"Type “{words}”" if words else "Type it out"
 
 
 class InviteForm(PanelForm):

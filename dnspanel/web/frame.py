@@ -15,8 +15,10 @@ from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
+from dnspanel.alerts.queries import Bell, bell
 from dnspanel.fleet.queries import FleetSummary, fleet_summary
 from dnspanel.zones import access, queries
+from dnspanel.zones.hold import Hold, standing_hold
 
 
 class PanelRequest(HttpRequest):
@@ -50,7 +52,7 @@ _NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
     ("Zones", "zones", "zone-list", "z", None, {"zone"}),
     ("Changes", "changes", "changes", "c", Permission.EDIT, {"changes", "publication"}),
     ("Imports", "import", "import-list", "i", Permission.EDIT, {"import", "cutover"}),
-    ("Nodes", "nodes", "node-list", "n", Permission.FLEET, {"node"}),
+    ("Nodes", "nodes", "node-list", "n", Permission.FLEET, {"node", "alert"}),
     ("People", "people", "people", "p", Permission.PEOPLE, {"people", "person", "team", "grant"}),
     ("Access", "key", "token-list", "t", None, {"token", "webhook", "audit", "docs"}),
 )
@@ -81,6 +83,16 @@ class Frame:
     def fleet(self) -> FleetSummary | None:
         """None for a person who may not see nodes."""
         return fleet_summary() if can(self._request.user, Permission.FLEET) else None
+
+    @cached_property
+    def bell(self) -> Bell | None:
+        """None for a person who may not see nodes."""
+        return bell() if can(self._request.user, Permission.FLEET) else None
+
+    @cached_property
+    def hold(self) -> Hold | None:
+        """Why nothing is published; None in normal work, and before somebody has signed in."""
+        return standing_hold() if self._request.user.is_authenticated else None
 
     @cached_property
     def may(self) -> dict[str, bool]:

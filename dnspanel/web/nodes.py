@@ -1,163 +1,165 @@
-"""Pages of the fleet: the grid of nodes, one node, adding one."""
+"""The fleet page: every node with its live numbers, as tiles or, beyond a hundred, as a table."""
 
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet import enroll, telemetry
-from dnspanel.fleet.errors import BadNode, NameTaken, WrongState
+from dnspanel.fleet import enroll, resync, telemetry
+from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.queries import head, node_standing, node_standings
+from dnspanel.fleet.queries import Standing, head, node_standings, standings_of
 from dnspanel.publish.stall import stalls
-from dnspanel.web.forms import NewNodeForm
-from dnspanel.web.frame import PanelRequest, no_store
-from dnspanel.web.tiles import fleet_line, tile_of
+from dnspanel.web.fleet_view import BLOCK, MOST_TILES, SORTS, FleetView, arrange, fleet_view, tags_of, words_of
+from dnspanel.web.frame import PanelRequest
+from dnspanel.web.node_forms import DrainForm
+from dnspanel.web.tiles import Tile, fleet_line, tile_of
+from dnspanel.web.zone_head import is_fragment
 from dnspanel.zones import access
+from replication.position import Position
 
-# What a person may do to a node, and what the page says afterwards.
-_ACTS = {
-    "approve": (enroll.approve, "{} is approved; its first zones are on their way."),
-    "decline": (enroll.decline, "The request of {} is declined; a new code lets it ask again."),
-    "drain": (enroll.drain, "{} takes no more pushes; it keeps serving what it has."),
-    "resume": (enroll.resume, "{} takes pushes again, beginning with what it missed."),
-    "retire": (enroll.retire, "{} has left the fleet."),
-}
+_MOST_NAMED = 5
 
 
 @require_safe
 def node_list(request: PanelRequest) -> HttpResponse:
     """Every node with its live numbers; htmx fetches the grid alone every two seconds."""
     access.require(request.user, Permission.FLEET)
-    standings = node_standings(now=timezone.now())
-    live = telemetry.live_now([standing.node.pk for standing in standings])
+    now = timezone.now()
+    everything = node_standings(now=now)
     newest = head()
+    if request.GET.get("part") == "line":
+        return _line(request, everything, newest)
+    view = fleet_view(request.GET)
+    shown = arrange(everything, view)
+    is_table = view.layout == "table" or (not view.layout and len(shown) > MOST_TILES)
+    # Of a table, live numbers of the first rows come with the page; each block of rows fetches its own from then on.
+    alive = shown[: 2 * BLOCK] if is_table else shown
+    live = telemetry.live_now([standing.node.pk for standing in alive])
+    tiles = [tile_of(standing, live.get(standing.node.pk), newest) for standing in shown]
+    rates = telemetry.live_now([standing.node.pk for standing in everything], seconds=1) if is_table else live
     context = {
-        "line": fleet_line(standings, live, newest),
-        "tiles": [tile_of(standing, live.get(standing.node.pk), newest) for standing in standings],
+        "line": fleet_line(everything, rates, newest),
+        "tiles": tiles,
+        "blocks": _blocks(tiles) if is_table else (),
+        "is_table": is_table,
         "stalls": stalls(),
-        "no_live_numbers": bool(standings) and not live,
+        "no_live_numbers": bool(shown) and not live,
+        "total": len(everything),
+        "order": ".".join(str(standing.node.pk) for standing in shown),
+        "drain_form": DrainForm(auto_id="ticked-%s"),
+        **_filters(view, everything),
     }
-    return render(request, "fleet/_grid.html" if request.htmx else "fleet/list.html", context)
+    return render(request, "fleet/_grid.html" if is_fragment(request) else "fleet/list.html", context)
+
+
+def _line(request: PanelRequest, standings: Sequence[Standing], newest: Position) -> HttpResponse:
+    """The line above the table alone: of each node one second of live numbers."""
+    rates = telemetry.live_now([standing.node.pk for standing in standings], seconds=1)
+    return render(request, "fleet/_line.html", {"line": fleet_line(standings, rates, newest), "is_table": True})
 
 
 @require_safe
-def node_detail(request: PanelRequest, name: str) -> HttpResponse:
-    """One node; htmx fetches its facts alone every two seconds, the charts fetch `node_points`."""
+def node_rows(request: PanelRequest) -> HttpResponse:
+    """Some rows of the table, as they are now: those that somebody can see fetch themselves."""
     access.require(request.user, Permission.FLEET)
-    standing = node_standing(name=name, now=timezone.now())
-    live = telemetry.live_now([standing.node.pk])
-    context: dict[str, object] = {
-        "tile": tile_of(standing, live.get(standing.node.pk), head()),
-        "node": standing.node,
-        "health": standing.health,
-        "may_change": can(request.user, Permission.NODES),
-        "drained": standing.node.state == NodeState.DRAINED,
-        "active": standing.node.state == NodeState.ACTIVE,
-        "retired": standing.node.state == NodeState.RETIRED,
-    }
-    if standing.node.state == NodeState.AWAITING_APPROVAL:
-        return redirect("node-enrolment", name)
-    return render(request, "fleet/_node_live.html" if request.htmx else "fleet/node.html", context)
-
-
-@require_safe
-def node_points(request: PanelRequest, name: str) -> JsonResponse:
-    """The node's numbers second by second after `after` (seconds since 1970), for the charts."""
-    access.require(request.user, Permission.FLEET)
-    node = enroll.node_by_name(name)
-    try:
-        after = float(request.GET.get("after", "0"))
-    except ValueError:
-        after = 0.0
-    points = telemetry.points(node.pk, after=after)
-    return JsonResponse({"now": timezone.now().timestamp(), "points": points})
-
-
-@no_store
-@require_http_methods(["GET", "HEAD", "POST"])
-def node_new(request: PanelRequest) -> HttpResponse:
-    """Make a node that waits for its agent, and show the command with its one-time code, this once."""
-    access.require(request.user, Permission.NODES)
-    form = NewNodeForm(request.POST or None)
-    if form.is_valid():
-        now = timezone.now()
-        try:
-            node = enroll.create_node(now=now, by=request.user, **form.cleaned_data)
-        except BadNode as exc:
-            form.refuse(exc.field, str(exc))
-        except NameTaken as exc:
-            form.refuse("name", str(exc))
-        else:
-            return _enrolment(request, node, code=enroll.make_code(node=node, now=now, by=request.user))
-    return render(request, "fleet/new.html", {"form": form}, status=422 if form.is_bound else 200)
-
-
-@no_store
-@require_http_methods(["GET", "HEAD", "POST"])
-def node_enrolment(request: PanelRequest, name: str) -> HttpResponse:
-    """How far a node has come on its way into the fleet; a POST makes a new code."""
-    access.require(request.user, Permission.FLEET)
-    node = enroll.node_by_name(name)
-    if request.method != "POST":
-        return _enrolment(request, node)
-    access.require(request.user, Permission.NODES)
-    try:
-        return _enrolment(request, node, code=enroll.make_code(node=node, now=timezone.now(), by=request.user))
-    except WrongState as exc:
-        messages.error(request, str(exc))
-        return redirect("node-detail", node.name)
-
-
-def _enrolment(request: PanelRequest, node: Node, code: str = "") -> HttpResponse:
-    waiting = enroll.request_of(node)
-    context: dict[str, Any] = {
-        "node": node,
-        "code": code,
-        "panel_url": settings.PANEL_URL,
-        "fingerprint": waiting.csr_sha256 if waiting else "",
-        "awaiting": node.state == NodeState.AWAITING_APPROVAL,
-        "minutes": int(enroll.CODE_LIFETIME.total_seconds() // 60),
-        "may_change": can(request.user, Permission.NODES),
-    }
-    return render(request, "fleet/_enrolment_steps.html" if request.htmx else "fleet/enrolment.html", context)
+    ids = [int(node_id) for node_id in request.GET.get("ids", "").split(".")[:BLOCK] if node_id.isdecimal()]
+    standings = standings_of(ids, now=timezone.now())
+    live, newest = telemetry.live_now(ids), head()
+    tiles = [tile_of(standing, live.get(standing.node.pk), newest) for standing in standings]
+    return render(request, "fleet/_rows.html", {"block": _block(tiles)})
 
 
 @require_POST
-def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
-    """Approve, decline, drain, resume or retire the node."""
-    if act not in _ACTS:
-        raise Http404
+def node_acts(request: PanelRequest) -> HttpResponse:
+    """Drain, disable, resume, resync or check the nodes that were ticked; says which ones and why others not."""
     access.require(request.user, Permission.NODES)
-    node = enroll.node_by_name(name)
-    verb, sentence = _ACTS[act]
-    refusal = _refusal(request, node, act)
-    if not refusal:
+    act = _ACTS.get(request.POST.get("act", ""))
+    if act is None:
+        raise Http404
+    names = request.POST.getlist("node")[:1000]
+    nodes = Node.objects.filter(name__in=names).exclude(state=NodeState.RETIRED).order_by("name")
+    done: list[str] = []
+    refused: list[str] = []
+    now = timezone.now()
+    for node in nodes:
         try:
-            verb(node=node, now=timezone.now(), by=request.user)
-        except WrongState as exc:
-            refusal = str(exc)
-    if refusal:
-        messages.error(request, f"{refusal} Nothing was changed.")
-    else:
-        messages.success(request, sentence.format(node.name))
-    if act == "retire" and not refusal:
-        return redirect("node-list")
-    return redirect("node-enrolment" if act in {"approve", "decline"} else "node-detail", node.name)
+            act[0](request, node, now)
+        except FleetError as exc:
+            refused.append(str(exc))
+        else:
+            done.append(node.name)
+    if not names:
+        messages.error(request, "No node is ticked. Nothing was changed.")
+    if done:
+        messages.success(request, act[1].format(_named(done)))
+    if refused:
+        messages.error(request, " ".join(refused[:_MOST_NAMED]) + (" …" if len(refused) > _MOST_NAMED else ""))
+    return redirect(_back(request))
 
 
-def _refusal(request: PanelRequest, node: Node, act: str) -> str:
-    """What a person must have seen or typed before these acts; empty when it is right."""
-    if act == "approve":
-        waiting = enroll.request_of(node)
-        if waiting is None or waiting.csr_sha256 != request.POST.get("fingerprint"):
-            return "The request has changed since you compared it."
-    if act == "retire" and request.POST.get("typed", "").strip() != node.name:
-        return f"Type {node.name} to retire it."
-    return ""
+def _drain(request: PanelRequest, node: Node, now: datetime) -> None:
+    form = DrainForm(request.POST)
+    if not form.is_valid():
+        raise FleetError("The reason has at most 200 characters.")
+    enroll.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
+
+
+def _disable(request: PanelRequest, node: Node, now: datetime) -> None:
+    reason = request.POST.get("reason", "").strip()[:200]
+    enroll.drain(node=node, now=now, by=request.user, reason=reason or "disabled")
+
+
+_ACTS: dict[str, tuple[Callable[[PanelRequest, Node, datetime], Any], str]] = {
+    "drain": (_drain, "{} take no more pushes and keep serving what they have."),
+    "disable": (_disable, "{} take no pushes before somebody resumes them; they keep serving what they have."),
+    "resume": (lambda request, node, now: enroll.resume(node=node, now=now, by=request.user), "Pushing again to {}."),
+    "resync": (
+        lambda request, node, now: resync.resync(node=node, now=now, by=request.user),
+        "{}: a whole snapshot is on its way.",
+    ),
+    "check": (
+        lambda request, node, now: resync.check_now(node=node, now=now, by=request.user),
+        "{}: every row is being read and compared.",
+    ),
+}
+
+
+def _filters(view: FleetView, standings: Sequence[Standing]) -> dict[str, Any]:
+    groups = {standing.node.group.name: standing.node.group for standing in standings if standing.node.group}
+    return {
+        "view": view,
+        "query": view.query(),
+        "unfrozen": view.query(frozen=()),
+        "sort_words": SORTS[view.sort],
+        "sorts": SORTS.items(),
+        "groups": sorted(groups, key=lambda name: groups[name].order),
+        "tags": tags_of(standings),
+        "states": words_of(standings),
+    }
+
+
+def _blocks(tiles: Sequence[Tile]) -> list[dict[str, Any]]:
+    return [_block(tiles[at : at + BLOCK]) for at in range(0, len(tiles), BLOCK)]
+
+
+def _block(tiles: Sequence[Tile]) -> dict[str, Any]:
+    return {"tiles": tiles, "ids": ".".join(str(tile.standing.node.pk) for tile in tiles)}
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
+
+
+def _back(request: PanelRequest) -> str:
+    """The fleet page as it was, with its filters: only what `fleet_view` understands goes into the address."""
+    query = fleet_view(QueryDict(request.POST.get("query", ""))).query()
+    return f"{reverse('node-list')}?{query}" if query else reverse("node-list")

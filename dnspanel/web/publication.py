@@ -14,13 +14,15 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.delivery_view import reach_by_stage
 from dnspanel.fleet.health import Word
-from dnspanel.fleet.reach import NodeReach, reach
+from dnspanel.fleet.models import Isolation
+from dnspanel.fleet.reach import NodeReach
 from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.zone_head import is_fragment
-from dnspanel.zones import access, revision
+from dnspanel.zones import access, failed, revision
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Publication, Revision, RevisionKind
 
@@ -43,16 +45,32 @@ class ShownReach:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownStage:
+    """Nodes that get it together; one stage without a name where nobody waits for anybody."""
+
+    name: str
+    is_ring0: bool
+    nodes: list[ShownReach]
+    waits: str
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How far a publication has come."""
 
     publication: Publication
     encoded_ms: int | None
     stall: str
-    nodes: list[ShownReach]
+    stages: list[ShownStage]
     reached: int
     seconds: str  # until the last node that has it
     is_swift: bool
+    isolation: Isolation | None  # by what it was taken back, if it failed
+
+    @property
+    def nodes(self) -> list[ShownReach]:
+        """The public ones."""
+        return [node for stage in self.stages if not stage.is_ring0 for node in stage.nodes]
 
     @property
     def is_everywhere(self) -> bool:
@@ -76,7 +94,8 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
         "revisions": revisions[:MOST_REVISIONS],
         "has_more": len(revisions) > MOST_REVISIONS,
         "only": revisions[0] if len(revisions) == 1 else None,
-        "may_undo": any(_can_undo(request, each) for each in revisions),
+        "may_undo": not found.failed_reason and any(_can_undo(request, each) for each in revisions),
+        "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
         "address": request.build_absolute_uri(),
     }
     return render(request, "zones/progress.html", context)
@@ -111,17 +130,21 @@ def _can_undo(request: PanelRequest, each: Revision) -> bool:
 
 def _progress(found: Publication, now: datetime) -> Progress:
     is_swift = (now - found.at).total_seconds() < SWIFT_SECONDS
-    nodes = [_shown(node, is_swift) for node in reach(found, now=now)]
-    times = [node.ms for node in nodes if node.ms is not None]
+    stages = [
+        ShownStage(stage.name, stage.is_ring0, [_shown(node, is_swift) for node in stage.nodes], stage.waits)
+        for stage in reach_by_stage(found, now=now)
+    ]
+    times = [node.ms for stage in stages if not stage.is_ring0 for node in stage.nodes if node.ms is not None]
     stall = next((stall.message for stall in stalls() if stall.sequence <= found.sequence), "")
     return Progress(
         publication=found,
         encoded_ms=_encoded_ms(found),
         stall=stall,
-        nodes=nodes,
+        stages=stages,
         reached=len(times),
         seconds=f"{max(times) / 1000:.2f}" if times else "",
         is_swift=is_swift,
+        isolation=Isolation.objects.filter(failed=found.sequence).first() if found.failed_reason else None,
     )
 
 
@@ -159,3 +182,17 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
         return redirect("publication", sequence)
     messages.success(request, "This is the way back, as a draft. Nothing changes until you publish it.")
     return redirect(reverse("zone-review", args=undone) if len(undone) == 1 else reverse("changes"))
+
+
+@require_POST
+def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
+    """The draft holds what this publication changed, before it was taken back."""
+    access.require(request.user, Permission.EDIT)
+    found = _publication(request, sequence)
+    try:
+        failed.draft_again(publication=found, author=request.user, now=timezone.now())
+    except (CannotUndo, RightMissing) as exc:
+        messages.error(request, str(exc))
+        return redirect("publication", sequence)
+    messages.success(request, "The changes are a draft again. Mend what made the name server fail before you publish.")
+    return redirect("changes")

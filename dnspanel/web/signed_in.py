@@ -12,9 +12,11 @@ from django.utils.cache import patch_vary_headers
 from dnspanel.accounts.errors import GrantUnknown, TeamUnknown, TokenUnknown
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.roles import PERMISSIONS, Permission
+from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.zones import access
+from dnspanel.zones.errors import PublishingHeld
 
 # Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation.
 OPEN_VIEWS = frozenset({"account_login", "account_inactive", "welcome", "enroll-agent", "healthz"})
@@ -22,7 +24,7 @@ OPEN_VIEWS = frozenset({"account_login", "account_inactive", "welcome", "enroll-
 View = Callable[..., HttpResponse]
 
 # What does not exist, or what this person may not know about.
-_UNKNOWN = (access.Unknown, UnknownNode, TokenUnknown, TeamUnknown, GrantUnknown, WebhookUnknown)
+_UNKNOWN = (access.Unknown, UnknownNode, TokenUnknown, TeamUnknown, GrantUnknown, WebhookUnknown, RouteUnknown)
 
 
 class SignedInMiddleware:
@@ -59,9 +61,18 @@ class SignedInMiddleware:
             if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
                 return HttpResponse(str(exception), status=403, content_type="text/plain; charset=utf-8")
             return render(request, "403.html", {"sentence": str(exception)}, status=403)
+        if isinstance(exception, PublishingHeld):
+            return _held(request, exception)
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)
         return None
+
+
+def _held(request: HttpRequest, held: PublishingHeld) -> HttpResponse:
+    """503: what was sent is not published; a draft that it came from is as it was."""
+    if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
+        return HttpResponse(str(held), status=503, content_type="text/plain; charset=utf-8")
+    return render(request, "held.html", {"hold": held}, status=503)
 
 
 def _page_of(request: HttpRequest) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dnspanel.fleet.health import WELL, Word
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.queries import Standing
+from dnspanel.fleet.reported import Reported, read_report
 from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.web.templatetags.panel import duration
 from replication.position import Position
@@ -17,6 +18,7 @@ _TONES = {
     Word.CATCHING_UP: ("info", "sync"),
     Word.LATE: ("warn", "clock"),
     Word.STALE: ("bad", "alert"),
+    Word.HELD: ("info", "pause"),
     Word.OFFLINE: ("bad", "offline"),
     Word.REJECTING: ("bad", "error"),
     Word.DRAINED: ("quiet", "pause"),
@@ -57,6 +59,8 @@ class Tile:
     agent: str
     epoch: str  # its first eight digits, or nothing
     digest: str  # its first sixteen digits, or nothing
+    room: str  # "disk 41 % free · map 12 %", or nothing
+    remarks: tuple[str, ...]  # what a person should know, in a few words each
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,14 @@ class FleetLine:
     qps: str
     head: str
     lag: str
+    old_answers: str  # queries per second that nodes answered which are behind
 
 
 def tile_of(standing: Standing, now: LiveNow | None, head: Position) -> Tile:
     """The tile of a node; `now` is None while there are no live numbers of it."""
     tone, icon = _TONES[standing.health.word]
+    node = standing.node
+    reported = read_report(node)
     minute = now.qps_minute if now else ()
     return Tile(
         standing=standing,
@@ -87,11 +94,23 @@ def tile_of(standing: Standing, now: LiveNow | None, head: Position) -> Tile:
         lag=_lag(standing),
         latency=milliseconds(now.latency_ms if now else None),
         cache_hit=percent(now.cache_hit if now else None),
-        powerdns=str(standing.node.versions.get("powerdns", "")) or _NO_NUMBER,
-        agent=str(standing.node.versions.get("agent", "")) or _NO_NUMBER,
+        powerdns=reported.powerdns or _NO_NUMBER,
+        agent=reported.agent or _NO_NUMBER,
         epoch=str(standing.node.epoch)[:8] if standing.node.epoch else "",
         digest=bytes(standing.node.digest).hex()[:16] if standing.node.digest else "",
+        room=room(reported),
+        remarks=reported.remarks,
     )
+
+
+def room(reported: Reported) -> str:
+    """How much of the disk and of the LMDB map is left, as far as it was told."""
+    parts = []
+    if reported.disk_free_share is not None:
+        parts.append(f"disk {percent(reported.disk_free_share)} free")
+    if reported.map_used is not None:
+        parts.append(f"map {percent(reported.map_used)}")
+    return " · ".join(parts)
 
 
 def fleet_line(standings: Sequence[Standing], live: Mapping[int, LiveNow], head: Position) -> FleetLine:
@@ -105,7 +124,15 @@ def fleet_line(standings: Sequence[Standing], live: Mapping[int, LiveNow], head:
         qps=rate(sum(rates) if rates else None),
         head=f"{head.sequence:,}",
         lag=duration(max(lags)) if lags else "none",
+        old_answers=rate(_rate_of_those_behind(active, live)),
     )
+
+
+def _rate_of_those_behind(active: Sequence[Standing], live: Mapping[int, LiveNow]) -> float | None:
+    if not live:
+        return None
+    behind = [live[standing.node.pk] for standing in active if standing.health.lag and standing.node.pk in live]
+    return sum(now.qps or 0 for now in behind)
 
 
 def _behind(standing: Standing, head: Position) -> str:

@@ -4,7 +4,20 @@ from allauth.account import views as allauth
 from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
-from dnspanel.web import account, frame, nodes, people, teams, zones
+from dnspanel.web import (
+    account,
+    frame,
+    hold,
+    node,
+    node_join,
+    node_keys,
+    node_matrix,
+    node_top,
+    nodes,
+    people,
+    teams,
+    zones,
+)
 from dnspanel.web.converters import ZoneNameConverter
 
 register_converter(ZoneNameConverter, "zone")
@@ -26,11 +39,21 @@ urlpatterns = [
     path("zones/<zone:zone_name>/delete/", zones.zone_delete, name="zone-delete"),
     path("zones/<zone:zone_name>/settings/", zones.zone_settings, name="zone-settings"),
     path("nodes/", nodes.node_list, name="node-list"),
-    path("add-node/", nodes.node_new, name="node-new"),
-    path("nodes/<slug:name>/", nodes.node_detail, name="node-detail"),
-    path("nodes/<slug:name>/points/", nodes.node_points, name="node-points"),
-    path("nodes/<slug:name>/enrolment/", nodes.node_enrolment, name="node-enrolment"),
-    path("nodes/<slug:name>/<str:act>/", nodes.node_act, name="node-act"),
+    path("hold/", hold.hold_page, name="node-hold"),
+    path("hold/again/", hold.hold_again, name="node-hold-again"),
+    path("hold/decide/", hold.hold_decide, name="node-hold-decide"),
+    path("hold/zones/<int:pk>/", hold.hold_zone, name="node-hold-zone"),
+    path("add-node/", node_join.node_new, name="node-new"),
+    path("fleet/rows/", nodes.node_rows, name="node-rows"),
+    path("fleet/act/", nodes.node_acts, name="node-acts"),
+    path("fleet/matrix/", node_matrix.node_matrix, name="node-matrix"),
+    path("fleet/keys/", node_keys.node_keys, name="node-keys"),
+    path("fleet/keys/<str:act>/", node_keys.node_keys_act, name="node-keys-act"),
+    path("nodes/<slug:name>/", node.node_detail, name="node-detail"),
+    path("nodes/<slug:name>/points/", node.node_points, name="node-points"),
+    path("nodes/<slug:name>/top/", node_top.node_top, name="node-top"),
+    path("nodes/<slug:name>/enrolment/", node_join.node_enrolment, name="node-enrolment"),
+    path("nodes/<slug:name>/<str:act>/", node.node_act, name="node-act"),
     path("people/", people.people_list, name="people"),
     path("people/invite/", people.invite, name="people-invite"),
     path("people/<int:person_id>/role/", people.change_role, name="person-role"),
@@ -45,6 +68,8 @@ urlpatterns = [
     path("teams/<int:team_id>/delete/", teams.team_delete, name="team-delete"),
     path("teams/<int:team_id>/member/", teams.team_member, name="team-member"),
     path("teams/<int:team_id>/grant/", teams.team_grant, name="team-grant"),
+    path("", include("dnspanel.web.alert_urls")),
+    path("", include("dnspanel.web.delivery_urls")),
     path("", include("dnspanel.web.access_urls")),
     path("", include("dnspanel.web.import_urls")),
     path("", include("dnspanel.web.export_urls")),

@@ -18,8 +18,8 @@ from dnspanel.web.forms import DeleteZoneForm, NewZoneForm, ZoneSettingsForm
 from dnspanel.web.frame import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, edit, queries
-from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash, SettingsRefused
-from dnspanel.zones.models import Channel, Publication
+from dnspanel.zones.errors import MassDeletion, NameRefused, NameTaken, NotInTrash, SettingsRefused
+from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings_of_zone import change_settings
 
 LONGEST_SEARCH = 300
@@ -130,20 +130,33 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Ask for the zone's name, then put the zone into the trash."""
     zone = access.zone_for(request.user, zone_name, Right.DELETE_ZONE)
     form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
-    if not form.is_valid():
+    publication = _delete(form, zone, request) if form.is_valid() else None
+    if publication is None:
         nodes = sync_of(zone.sequence, node_standings(now=timezone.now()))
         context = {"zone": zone, "form": form, "nodes": nodes, "days": edit.TRASH_DAYS}
         return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
-    publication = edit.delete_zone(
-        zone=zone,
-        author=request.user,
-        channel=Channel.WEB,
-        now=timezone.now(),
-        reason=form.cleaned_data["reason"],
-        form_id=form.id,
-    )
     messages.success(request, f"{zone.name} is in the trash for {edit.TRASH_DAYS} days.")
     return redirect("publication", publication.sequence)
+
+
+def _delete(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Publication | None:
+    """The publication, or None after the form was told why a person has to type a number first."""
+
+    def delete(*, confirmed: bool) -> Publication:
+        return edit.delete_zone(
+            zone=zone,
+            author=request.user,
+            channel=Channel.WEB,
+            now=timezone.now(),
+            reason=form.cleaned_data["reason"],
+            form_id=form.id,
+            confirmed=confirmed,
+        )
+
+    try:
+        return delete(confirmed=False)
+    except MassDeletion as exc:
+        return delete(confirmed=True) if form.hold(exc) else None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

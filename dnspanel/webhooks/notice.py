@@ -107,7 +107,7 @@ def _saved(watch: Watch, wanted: bool) -> list[Event]:
 
 
 def _everywhere(watch: Watch, wanted: bool) -> list[Event]:
-    nodes = list(Node.objects.filter(state=NodeState.ACTIVE).order_by("name"))
+    nodes = list(Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name"))
     if not nodes:
         return []
     epoch = head().epoch
@@ -116,7 +116,9 @@ def _everywhere(watch: Watch, wanted: bool) -> list[Event]:
         watch.everywhere = max(watch.everywhere, reached)
         return []
     found = list(
-        Publication.objects.filter(sequence__gt=watch.everywhere, sequence__lte=reached).order_by("sequence")[:BATCH]
+        Publication.objects.filter(sequence__gt=watch.everywhere, sequence__lte=reached, failed_reason="").order_by(
+            "sequence"
+        )[:BATCH]
     )
     watch.everywhere = found[-1].sequence if found else reached
     proofs = {node.name: _proofs(node, found) for node in nodes}

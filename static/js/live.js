@@ -8,10 +8,17 @@ function mayAsk() {
   return !document.hidden && !document.querySelector("#sign-in-dialog[open]");
 }
 
+// Of a long table only the rows that somebody can see are asked for.
+function isSeen(element) {
+  const box = element.getBoundingClientRect();
+  return box.bottom > 0 && box.top < innerHeight;
+}
+
 function tick() {
   if (!mayAsk()) return;
   const now = Date.now();
   for (const element of document.querySelectorAll("[data-live]")) {
+    if ("whenSeen" in element.dataset && !isSeen(element)) continue;
     const period = Number(element.dataset.live) * 1000;
     if (!nextAt.has(element)) nextAt.set(element, now + period);
     if (nextAt.get(element) > now) continue;

@@ -47,6 +47,7 @@ document.addEventListener("htmx:responseError", (event) => {
   if (status === 401) return askToSignIn(event.detail.requestConfig);
   if (isQuiet(event.detail.elt)) return;
   if (status === 403) return toast("bad", `${plainText(event.detail.xhr) || "You may not do that."} Nothing was changed.`);
+  if (status === 503 && plainText(event.detail.xhr)) return toast("bad", plainText(event.detail.xhr));
   toast("bad", `The server answered ${status}. Nothing was changed; try again.`);
 });
 

@@ -13,6 +13,7 @@ EVERY_CHECK = (
     checks.check_panel_url,
     checks.check_trusted_proxies,
     checks.check_zone_defaults,
+    checks.check_mail,
     checks.check_directories,
 )
 
@@ -51,6 +52,7 @@ def test_right_settings_are_passed_over() -> None:
         ("PANEL_URL", "http://127.0.0.1:8000", []),
         ("PANEL_URL", "http://[::1]:8000", []),
         ("PANEL_URL", "http://localhost:8000", []),
+        ("MAIL_TLS", "yes", ["dnspanel.E009"]),
         ("DEFAULT_NAMESERVERS", [], ["dnspanel.E005"]),
         ("DEFAULT_NAMESERVERS", ["ns1..test"], ["dnspanel.E005"]),
         ("DEFAULT_HOSTMASTER", "hostmaster@panel.test", ["dnspanel.E006"]),
@@ -65,3 +67,21 @@ def test_a_publisher_directory_that_is_a_file_is_refused(settings: Any, tmp_path
     (tmp_path / "file").write_text("")
     settings.PUBLISHER_DIR = tmp_path / "file" / "publisher"
     assert found() == ["dnspanel.E007"]
+
+
+@pytest.mark.parametrize(
+    ("host", "password", "tls", "ids"),
+    [
+        ("mail.test", "secret", "no", ["dnspanel.W003"]),
+        ("mail.test", "secret", "starttls", []),
+        ("mail.test", "", "no", []),
+        ("127.0.0.1", "secret", "no", []),
+        ("localhost", "secret", "no", []),
+        ("", "secret", "no", []),
+    ],
+)
+def test_a_password_of_mail_in_the_clear_is_named(
+    settings: Any, host: str, password: str, tls: str, ids: list[str]
+) -> None:
+    settings.EMAIL_HOST, settings.EMAIL_HOST_PASSWORD, settings.MAIL_TLS = host, password, tls
+    assert found() == ids

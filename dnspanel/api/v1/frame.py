@@ -31,7 +31,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.api.authentication import TokenAuthentication
 from dnspanel.api.json_text import parse_json
 from dnspanel.zones import access
-from dnspanel.zones.errors import Forbidden, NameTaken, Unknown, ZoneError
+from dnspanel.zones.errors import Forbidden, MassDeletion, NameTaken, PublishingHeld, Unknown, ZoneError
 from dnspanel.zones.models import Zone
 from replication import names
 from replication.errors import BadName, Permanent
@@ -183,6 +183,10 @@ def _refusal_of(exc: Exception) -> Refusal | None:
             return Refusal(403, str(exc))
         case NameTaken():
             return Refusal(409)
+        case PublishingHeld():
+            return Refusal(503, str(exc), headers={"Retry-After": "60"})
+        case MassDeletion():
+            return Refusal(422, f"{exc} Send it with ?confirm=true if that is meant.")
         case ZoneError() | Permanent():
             return Refusal(422, str(exc))
         case DatabaseFault():

@@ -98,9 +98,15 @@ class OneZone(PowerdnsView):
         return done(serials)
 
     def delete(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """The zone goes into the trash; 204."""
+        """The zone goes into the trash; 204. 422 for too many zones within minutes, unless `?confirm=true`."""
         seconds, zone = seconds_to_wait(request), zone_by_id(request, zone_id)
-        publication = edit.delete_zone(zone=zone, author=actor_in(request), channel=Channel.API, now=timezone.now())
+        publication = edit.delete_zone(
+            zone=zone,
+            author=actor_in(request),
+            channel=Channel.API,
+            now=timezone.now(),
+            confirmed=request.GET.get("confirm") == "true",
+        )
         wait_for_all(request, publication, seconds)
         return done()
 

@@ -154,7 +154,8 @@ def _visible_revisions(publication: Publication, actor: Actor) -> Any:
 
 def _reach_json(publication: Publication, now: datetime, *, is_new: bool) -> list[dict[str, Any]]:
     if is_new:
-        names = Node.objects.filter(state=NodeState.ACTIVE).order_by("name").values_list("name", flat=True)
+        active = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False)
+        names = active.order_by("name").values_list("name", flat=True)
         return [{"node": name, "state": "pending", "reached_at": None, "ms": None, "detail": ""} for name in names]
     return [
         {

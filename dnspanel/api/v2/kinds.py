@@ -55,6 +55,11 @@ _ALL = (
     Kind("too-many-requests", 429, "The token has used up its minute", "Wait `Retry-After` seconds."),
     Kind("broken", 500, "The panel made a mistake", "It is in the log, with the time. A retry may work."),
     Kind("source-away", 502, "The other server does not answer", "The panel asked a server and got no answer."),
+    Kind(
+        "publishing-held", 503, "Nothing is published at present",
+        "Nodes may hold what the panel does not know, after a restored backup. Drafts are kept. It lasts until a person"
+        " has decided; try again after `Retry-After` seconds.",
+    ),
     Kind("unavailable", 503, "The panel cannot do this just now", "Try again after `Retry-After` seconds."),
 )  # fmt: skip
 

@@ -15,11 +15,12 @@ from dnspanel.api.v2.fields import Shape, Text, read, stamp
 from dnspanel.api.v2.held import held
 from dnspanel.api.v2.problems import Problem, bad_parameter, bad_value
 from dnspanel.api.v2.view import V2View, actor_in, answer
-from dnspanel.fleet import enroll, telemetry
+from dnspanel.fleet import enroll, resync, telemetry
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.queries import Standing, head, node_standing, node_standings
+from dnspanel.fleet.reported import read_report
 from dnspanel.zones import access
 
 ACTS: dict[str, Callable[..., Any]] = {
@@ -28,6 +29,9 @@ ACTS: dict[str, Callable[..., Any]] = {
     "drain": enroll.drain,
     "resume": enroll.resume,
     "retire": enroll.retire,
+    "revoke": enroll.revoke,
+    "resync": resync.resync,
+    "check": resync.check_now,
 }
 # What a node's tag is made of: its numbers change every second, and nobody states them as a condition.
 _STABLE = ("name", "state", "dns_address", "dns_port", "agent_host", "agent_port", "schema", "fingerprint")
@@ -55,6 +59,15 @@ class NodeSerializer(serializers.Serializer):
     agent_host = serializers.CharField()
     agent_port = serializers.IntegerField()
     schema = serializers.IntegerField()
+    group = serializers.CharField(allow_null=True, help_text="Which group it gets publications with; null: the last.")
+    tags = serializers.ListField(child=serializers.CharField())
+    drain_reason = serializers.CharField()
+    drained_until = serializers.DateTimeField(allow_null=True)
+    powerdns = serializers.CharField(help_text="The release that runs; empty while unknown.")
+    agent = serializers.CharField()
+    remarks = serializers.ListField(
+        child=serializers.CharField(), help_text="What a person should know, in a few words each."
+    )
     sequence = serializers.IntegerField(help_text="Up to where it proved to answer.")
     head = serializers.IntegerField(help_text="The newest publication.")
     lag = serializers.IntegerField(help_text="In publications.")
@@ -100,6 +113,11 @@ class NodeActSerializer(Shape):
 
     fingerprint = Text(
         required=False, max_length=64, help_text="For `approve`: the fingerprint that the agent printed."
+    )
+    reason = Text(required=False, max_length=200, help_text="For `drain`: why.")
+    until = serializers.DateTimeField(
+        required=False,
+        help_text="For `drain`: when it takes pushes again; without it, when somebody resumes it.",
     )
 
 
@@ -152,9 +170,10 @@ class NodeAct(V2View):
         responses=NodeSerializer,
     )
     def post(self, request: Request, name: str, act: str) -> HttpResponse:
-        """Approve, decline, drain, resume or retire a node.
+        """Approve, decline, drain, resume, resync, check, revoke or retire a node.
 
-        A drained node takes no pushes and serves what it has. Retiring is for good.
+        A drained node takes no pushes and serves what it has. `resync` gives it a whole snapshot, `check` lets it read
+        and compare every row, `revoke` makes its certificate void, and retiring is for good.
         """
         actor = actor_in(request)
         access.require(actor, Permission.FLEET)
@@ -166,7 +185,8 @@ class NodeAct(V2View):
         with held(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
             if act == "approve":
                 _require_fingerprint(node, values.get("fingerprint"))
-            ACTS[act](node=node, now=timezone.now(), by=actor)
+            drained = {"reason": values.get("reason", ""), "until": values.get("until")} if act == "drain" else {}
+            ACTS[act](node=node, now=timezone.now(), by=actor, **drained)
         return _answer(_node_json(name))
 
 
@@ -190,11 +210,15 @@ def _node_json(name: str) -> dict[str, Any]:
 
 def _json(standing: Standing, newest: int, live: telemetry.LiveNow | None) -> dict[str, Any]:
     node = standing.node
+    reported = read_report(node)
     waiting = enroll.request_of(node) if node.state == NodeState.AWAITING_APPROVAL else None
     return {
         "name": node.name, "state": node.state, "health": str(standing.health.word),
         "sentence": standing.health.sentence, "dns_address": node.dns_address, "dns_port": node.dns_port,
         "agent_host": node.agent_host, "agent_port": node.agent_port, "schema": node.schema,
+        "group": node.group.name if node.group else None, "tags": node.tags, "drain_reason": node.drain_reason,
+        "drained_until": stamp(node.drained_until), "powerdns": reported.powerdns, "agent": reported.agent,
+        "remarks": list(reported.remarks),
         "sequence": node.acked, "head": newest, "lag": standing.health.lag,
         "lag_seconds": standing.health.lag_seconds, "contact_at": stamp(node.contact_at),
         "acked_at": stamp(node.acked_at), "certificate_expires_at": stamp(node.certificate_expires_at),

@@ -175,6 +175,11 @@ def _guard(exc: zones.GuardHolds) -> Problem:
     return Problem("needs-confirmation", detail, facts={"zone": exc.zone_name, "reasons": list(exc.reasons)})
 
 
+def _mass_deletion(exc: zones.MassDeletion) -> Problem:
+    facts = {"reasons": [str(exc)], "deleted_lately": exc.lately, "zones": exc.there}
+    return Problem("needs-confirmation", f"{exc} Send it with `confirm=true` if that is meant.", facts=facts)
+
+
 def _too_large_or_invalid(exc: transfer.UploadRefused) -> Problem:
     return Problem("too-large" if exc.limit else "invalid", str(exc), facts={"limit": exc.limit} if exc.limit else {})
 
@@ -241,6 +246,8 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.Conflicts, _conflicts),
     (zones.RuleViolations, _violations),
     (zones.GuardHolds, _guard),
+    (zones.MassDeletion, _mass_deletion),
+    (zones.PublishingHeld, _simply("publishing-held", Retry_After="60")),
     (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo
     # accounts
     (accounts.TokenUnknown, _simply("not-found")),

@@ -141,15 +141,17 @@ class ZoneDetail(V2View):
 
     @extend_schema(
         operation_id="deleteZone",
-        parameters=[*CHANGING, TERMS[0]],
+        parameters=[*CHANGING, *TERMS[:2]],
         responses={202: WrittenSerializer, 200: WrittenSerializer},
     )
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a zone
 
-        It lies in the trash for 30 days, and nodes serve it no more.
+        It lies in the trash for 30 days, and nodes serve it no more. Who deletes more than 1 % of all zones, and more
+        than a few, within minutes, is asked to confirm each further one.
         """
         actor = actor_in(request)
+        terms = terms_of_query(request)
         zone = access.zone_for(actor, zone_name, Right.DELETE_ZONE)
         condition = condition_in(request)
         require(condition, _tag(zone), theirs=zone_json(zone))
@@ -158,9 +160,10 @@ class ZoneDetail(V2View):
             author=actor,
             channel=Channel.API,
             now=timezone.now(),
-            reason=terms_of_query(request).reason,
+            reason=terms.reason,
             form_id=form_id_of(request),
             at_revision=zone.revision if condition.match else None,
+            confirmed=terms.confirm,
         )
         return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
 

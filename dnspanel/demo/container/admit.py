@@ -21,14 +21,18 @@ class NobodyAsked(Exception):
         super().__init__(f"{', '.join(names)} did not ask to enrol in time; start this again when they run.")
 
 
-def admit_nodes(addresses: Mapping[str, str], *, codes: Path, now: datetime, seconds: float) -> None:
+def admit_nodes(
+    addresses: Mapping[str, str], *, codes: Path, now: datetime, seconds: float, ring0: str | None = None
+) -> None:
     """Every one of these nodes is approved; may be repeated, and goes on where it was. Raises NobodyAsked.
+
+    `ring0` names the one of them that is private and gets everything first.
 
     1. Make the nodes that the panel does not have yet.
     2. Leave a code for each that has not used one: `<name>.code`, whole or not there.
     3. Approve what they ask for with it.
     """
-    nodes = [_node(name, address, now=now) for name, address in addresses.items()]
+    nodes = [_node(name, address, is_ring0=name == ring0, now=now) for name, address in addresses.items()]
     for node in nodes:
         if node.state == NodeState.AWAITING_APPROVAL and enroll.request_of(node) is None:
             _leave_code(codes / f"{node.name}.code", enroll.make_code(node=node, now=now, by=None))
@@ -39,7 +43,7 @@ def admit_nodes(addresses: Mapping[str, str], *, codes: Path, now: datetime, sec
         time.sleep(POLL_SECONDS)
 
 
-def _node(name: str, address: str, *, now: datetime) -> Node:
+def _node(name: str, address: str, *, is_ring0: bool, now: datetime) -> Node:
     return Node.objects.filter(name=name).first() or enroll.create_node(
         name=name,
         dns_address=address,
@@ -47,6 +51,7 @@ def _node(name: str, address: str, *, now: datetime) -> Node:
         agent_host=address,
         agent_port=AGENT_PORT,
         schema=SCHEMA,
+        is_ring0=is_ring0,
         now=now,
         by=None,
     )

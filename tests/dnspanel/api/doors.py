@@ -112,6 +112,11 @@ V1 = [
     Door("v1-cryptokey", "DELETE", "0000000", {**V1_ZONE, "cryptokey_id": "1"}),
 ]
 
+METRICS = [
+    # reader, other team, ACME, CI, monitoring, editor, administrator
+    Door("metrics", "GET", "+---+++"),
+]
+
 V2_ZONES = [
     # reader, other team, ACME, CI, monitoring, editor, administrator
     Door("v2-problems", "GET", OPEN),
@@ -246,4 +251,4 @@ OTHERS = [
     Door("dyndns-v3", "POST", "000+0++", query={"hostname": "www.example.test", "myip": "192.0.2.7"}),
 ]
 
-DOORS = [*V1, *V2_ZONES, *V2_MORE, *OTHERS]
+DOORS = [*V1, *METRICS, *V2_ZONES, *V2_MORE, *OTHERS]

@@ -19,6 +19,7 @@ from dnspanel.accounts.tokens import NewToken, TokenTerms
 from dnspanel.api import dyndns
 from dnspanel.api.dyndns import Addresses, NotAnAddress, Prefix, intents_in
 from dnspanel.zones import direct, store_rrsets
+from dnspanel.zones import hold as held
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication import rdtypes
 from tests.dnspanel.zones.conftest import MakeZone, rr
@@ -336,3 +337,12 @@ def test_an_update_without_a_change_takes_few_queries(
     ask(myip="192.0.2.7")
     with django_assert_max_num_queries(8):  # type: ignore[attr-defined]
         ask(myip="192.0.2.7")
+
+
+def test_while_publishing_is_held_a_router_is_told_to_come_back(zone: Zone, ask: Ask) -> None:
+    before = publications()
+    held.hold(reason="ns1 knows more.", now=timezone.now())
+    assert ask(myip="192.0.2.7") == "911"
+    assert (publications(), addresses(zone)) == (before, ())
+    held.release()
+    assert ask(myip="192.0.2.7") == "good 192.0.2.7"

@@ -18,7 +18,7 @@ from django.db import DatabaseError
 from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Role, User
 from dnspanel.gateway import answers as module
-from dnspanel.zones import store_rrsets
+from dnspanel.zones import hold, store_rrsets
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication import rdtypes
 from tests.dnspanel.gateway.conftest import Key, MakeKey, said
@@ -329,3 +329,13 @@ def test_random_bytes_and_damaged_messages_are_survived(zone: Zone, key: Key) ->
     # A signature does not cover the TTL and the letter case of its own record; what the message says was never changed.
     assert holds(zone, "new.example.test.") in {(), ("192.0.2.77",)}
     assert Publication.objects.count() <= 2
+
+
+def test_an_update_while_publishing_is_held_may_be_sent_again_later(zone: Zone, key: Key) -> None:
+    before = Publication.objects.count()
+    hold.hold(reason="ns1 knows more.", now=NOW)
+    reply = key.ask(adds())
+    assert rcode_of(reply) == "SERVFAIL"
+    assert Publication.objects.count() == before
+    hold.release()
+    assert rcode_of(key.ask(adds(), at=LATER, now=LATER)) == "NOERROR"

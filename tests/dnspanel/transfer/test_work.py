@@ -1,16 +1,18 @@
 """A whole import, unit by unit: found, planned, published, repeated, undone."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import apply, jobs, queries, spool, stage, work
+from dnspanel.publish.models import PreparedRows
+from dnspanel.transfer import apply, jobs, queries, rights, spool, stage, work
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
-from dnspanel.zones import direct
+from dnspanel.zones import direct, hold
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
 from tests.dnspanel.zones.conftest import rr
@@ -51,6 +53,16 @@ def test_new_zones_are_created_in_one_publication(make_import: MakeImport) -> No
     assert Revision.objects.filter(publication=publication, kind="create", number=1).count() == 2
     zone = Zone.objects.get(name="a.test.")
     assert (zone.serial, zone.revision, zone.rrset_count, zone.sequence) == (7, 1, 3, publication.sequence)
+
+
+def test_an_import_needs_no_storage_of_segments(make_import: MakeImport, settings: Any, tmp_path: Path) -> None:
+    (tmp_path / "a file").write_text("")
+    storage = settings.STORAGES["segments"] | {"OPTIONS": {"location": str(tmp_path / "a file" / "below")}}
+    settings.STORAGES = settings.STORAGES | {"segments": storage}
+    job = import_all(make_import(texts("a.test.", "b.test.")))
+    assert job.state == State.DONE, job.failure
+    assert Publication.objects.count() == 1
+    assert not PreparedRows.objects.exists()
 
 
 def test_a_second_identical_import_changes_nothing(make_import: MakeImport) -> None:
@@ -295,3 +307,47 @@ def test_zones_without_apex_records_get_ours_or_keep_their_own(make_import: Make
     assert actions(job) == {"old.test.": Action.MERGE, "new.test.": Action.CREATE}
     assert lines_of("old.test.") == before | {"mail.old.test. 300 1 192.0.2.9"}
     assert {line.split()[2] for line in lines_of("new.test.")} == {"1", "2"}
+
+
+def about_to_apply(job: ImportJob) -> ImportJob:
+    work_through(job)
+    jobs.start_plan(job=job, now=NOW)
+    work_through(job)
+    jobs.start_apply(job=job, author=rights.actor_of_job(job), now=NOW)
+    return job
+
+
+def test_while_publishing_is_held_an_import_waits_at_its_place_and_goes_on_afterwards(make_import: MakeImport) -> None:
+    job = about_to_apply(make_import(texts("a.test.", "b.test.")))
+    hold.hold(reason="ns1 knows more.", now=NOW)
+    turn = work.work_on_import(job.pk)
+    assert (turn.again, "waits while publishing is held" in turn.said) == (False, True)
+    assert work.active_imports() == []
+    job.refresh_from_db()
+    assert (job.state, job.paused, job.failure) == (State.APPLYING, False, "")
+    assert not Zone.objects.exists()
+    hold.release()
+    assert work.active_imports() == [job.pk]
+    work_through(job)
+    job.refresh_from_db()
+    assert (job.state, Zone.objects.count()) == (State.DONE, 2)
+
+
+def test_a_hold_that_begins_while_a_piece_is_applied_leaves_the_piece_as_it_was(
+    make_import: MakeImport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = about_to_apply(make_import(texts("a.test.")))
+    real = apply.apply_piece
+
+    def held_meanwhile(**how: Any) -> bool:
+        hold.hold(reason="ns1 knows more.", now=NOW)
+        return real(**how)
+
+    monkeypatch.setattr(apply, "apply_piece", held_meanwhile)
+    assert "held" in work.work_on_import(job.pk).said
+    monkeypatch.undo()
+    assert not Zone.objects.exists()
+    hold.release()
+    work_through(job)
+    job.refresh_from_db()
+    assert (job.state, Zone.objects.count()) == (State.DONE, 1)

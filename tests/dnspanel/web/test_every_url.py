@@ -21,7 +21,8 @@ from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.accounts.vault import encrypt_secret
-from dnspanel.fleet.models import Node
+from dnspanel.alerts.models import Route
+from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.transfer import jobs
 from dnspanel.transfer.models import ImportZone, SourceKind
 from dnspanel.webhooks.models import Delivery, Event, Webhook
@@ -40,6 +41,7 @@ IMPORT = {"job_id": 0}
 TOKEN = {"token_id": 0}
 WEBHOOK = {"webhook_id": 0}
 TEAM = {"team_id": 0}
+ROUTE = {"route_id": 0}
 NODE = {"name": "ns1"}
 ENROLLING = {"name": "ns2"}
 
@@ -76,6 +78,16 @@ DOORS = [
     Door("account_change_password", "POST", SIGNED_IN),
     Door("draft-pill", "GET", SIGNED_IN),
     Door("fleet-pill", "GET", FLEET),
+    # Delivery
+    Door("node-delivery", "GET", FLEET),
+    Door("node-delivery-act", "POST", NODES, {"act": "stop"}, {"reason": "test"}),
+    Door("node-group-new", "POST", NODES, data={"name": "canary", "verify_seconds": "0"}),
+    Door("node-group-act", "POST", NODES, {"group_id": 0, "act": "delete"}),
+    # The hold
+    Door("node-hold", "GET", FLEET),
+    Door("node-hold-zone", "GET", NODES, {"pk": 0}),
+    Door("node-hold-again", "POST", NODES),
+    Door("node-hold-decide", "POST", NODES),
     # Zones
     Door("zone-list", "GET", SIGNED_IN),
     Door("zone-trash", "GET", SIGNED_IN),
@@ -117,6 +129,7 @@ DOORS = [
     Door("changes-resolve", "POST", EDIT, {"operation_id": 1}, {"zone": "example.test.", "choice": "mine"}),
     Door("publication", "GET", READ, {"sequence": 0}),
     Door("publication-undo", "POST", EDIT, {"sequence": 0}),
+    Door("publication-again", "POST", EDIT, {"sequence": 0}),
     # History
     Door("zone-history", "GET", READ, ZONE),
     Door("zone-compare", "GET", READ, ZONE),
@@ -165,9 +178,28 @@ DOORS = [
     Door("node-new", "POST", NODES),
     Door("node-detail", "GET", FLEET, NODE),
     Door("node-points", "GET", FLEET, NODE),
+    Door("node-rows", "GET", FLEET),
+    Door("node-acts", "POST", NODES, data={"act": "check"}),
+    Door("node-matrix", "GET", FLEET),
+    Door("node-keys", "GET", FLEET),
+    Door("node-keys-act", "POST", NODES, {"act": "retire"}),
+    Door("node-top", "GET", FLEET, NODE),
     Door("node-enrolment", "GET", FLEET, ENROLLING),
     Door("node-enrolment", "POST", NODES, ENROLLING),
     Door("node-act", "POST", NODES, {**NODE, "act": "drain"}),
+    # Alerts
+    Door("alert-bell", "GET", FLEET),
+    Door("alert-list", "GET", FLEET),
+    Door("alert-history", "GET", FLEET),
+    Door("alert-routes", "GET", FLEET),
+    Door("alert-route-new", "GET", NODES),
+    Door("alert-route-new", "POST", NODES),
+    Door("alert-route", "GET", FLEET, ROUTE),
+    Door("alert-route-change", "POST", NODES, ROUTE),
+    Door("alert-route-test", "POST", NODES, ROUTE),
+    Door("alert-route-switch", "POST", NODES, ROUTE, {"active": "no"}),
+    Door("alert-route-rotate", "POST", NODES, ROUTE),
+    Door("alert-route-delete", "POST", NODES, ROUTE),
     # People
     Door("people", "GET", PEOPLE),
     Door("people-invite", "POST", PEOPLE, {}, {"role": "reader"}),
@@ -233,7 +265,7 @@ def address_of(
 
 
 def things_of(alice: User) -> dict[str, int]:
-    """The ids of a team, a grant, a token, a webhook and a delivery of hers."""
+    """The ids of a team, a grant, a token, a route, a webhook and a delivery of hers, and of a group of nodes."""
     team = Team.objects.create(name="Web ops", created_at=NOW)
     grant = Grant(frozenset({Right.READ}), everywhere=True)
     row = GrantRow.objects.create(team=team, grant=grant.to_json(), created_at=NOW)
@@ -244,7 +276,13 @@ def things_of(alice: User) -> dict[str, int]:
     )  # fmt: skip
     event = Event.objects.create(uid=uuid4(), kind="ping", subject="ping", at=NOW)
     delivery = Delivery.objects.create(webhook=webhook, event=event, created_at=NOW, state="failed")
+    route = Route.objects.create(
+        name="on call", kind="webhook", address="https://hooks.example.test/", secret=encrypt_secret(b"whsec_eA=="),
+        created_at=NOW,
+    )  # fmt: skip
     ids = {"team_id": team, "grant_id": row, "token_id": token, "webhook_id": webhook, "delivery_id": delivery}
+    ids["route_id"] = route
+    ids["group_id"] = NodeGroup.objects.create(name="doors", order=1)
     return {name: thing.pk for name, thing in ids.items()}
 
 

@@ -1,7 +1,7 @@
 """Pages of the fleet."""
 
 import re
-from typing import Any
+import time
 
 import pytest
 from django.test import override_settings
@@ -10,23 +10,15 @@ from django.utils import timezone
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
-from dnspanel.fleet import enroll, telemetry
-from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.models import Bootstrap, Node, NodeGroup, NodeState
 from dnspanel.publish.stall import record_stall
 from replication.protocol import Sample
-from tests.dnspanel.fleet.conftest import MakeNode, signing_request
+from tests.dnspanel.fleet.conftest import NOW, MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser
 
 NODES = "/nodes/"
 NEW = "/add-node/"
-FORM = {
-    "name": "ns1",
-    "dns_address": "192.0.2.53",
-    "dns_port": "53",
-    "agent_host": "ns1.example.net",
-    "agent_port": "8853",
-    "schema": "4",
-}
 
 pytestmark = pytest.mark.usefixtures("live_redis")
 
@@ -107,150 +99,109 @@ def test_a_refusal_of_a_node_is_shown_in_words(active_node: MakeNode, browser: B
         assert "its disk is full" in page
 
 
-def test_the_page_of_a_node_shows_facts_and_charts(active_node: MakeNode, browser: Browser, bob: User) -> None:
-    node = active_node("ns1")
-    page = browser(bob).get(reverse("node-detail", args=["ns1"])).content.decode()
-    assert node.certificate_sha256[:16] in page
-    assert f'data-points="{reverse("node-points", args=["ns1"])}"' in page
-    fragment = browser(bob).get(reverse("node-detail", args=["ns1"]), headers=HTMX).content.decode()
-    assert 'id="node-facts"' in fragment
-    assert 'id="node-standing" hx-swap-oob="true"' in fragment
-    assert "chart-qps" not in fragment
-
-
-def test_points_come_since_the_last_one_with_gaps_as_gaps(active_node: MakeNode, browser: Browser, bob: User) -> None:
-    node = active_node("ns1")
-    now = int(timezone.now().timestamp())
-    telemetry.keep_samples(node_id=node.pk, samples=[sample(now - 9), sample(now - 5, seconds=0), sample(now - 4, 50)])
-    address = reverse("node-points", args=["ns1"])
-    points = browser(bob).get(address).json()["points"]
-    assert [point[1] for point in points if point[0] in {now - 9, now - 5, now - 4}] == [100, None, 50]
-    assert [point[0] for point in browser(bob).get(address, {"after": now - 5}).json()["points"]] == [now - 4]
-    assert browser(bob).get(address, {"after": "rubbish"}).status_code == 200
-
-
-def test_an_unknown_node_is_nothing(browser: Browser, alice: User) -> None:
-    for view in ("node-detail", "node-points", "node-enrolment"):
-        assert browser(alice).get(reverse(view, args=["ns9"])).status_code == 404
-    assert browser(alice).post(reverse("node-act", args=["ns9", "drain"])).status_code == 404
-
-
-def test_the_code_is_shown_once(browser: Browser, alice: User) -> None:
-    response = browser(alice).post(NEW, FORM)
-    page = response.content.decode()
-    assert response["Cache-Control"] == "no-store"
-    code = re.search(r"--code ([\w.-]+)", page)
-    assert code is not None
-    assert 'hx-history="false"' in page
-    node = Node.objects.get()
-    assert (node.name, node.state) == ("ns1", NodeState.AWAITING_APPROVAL)
-    assert code.group(1) not in browser(alice).get(reverse("node-enrolment", args=["ns1"])).content.decode()
-    assert isinstance(
-        enroll.submit_request(code=code.group(1), csr_pem=signing_request(), now=timezone.now()), enroll.Waiting
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        ({"name": "Bad Name"}, "lower-case letters"),
-        ({"name": "ns0"}, "exists already"),
-        ({"dns_address": "nonsense"}, "valid IPv4 or IPv6"),
-        ({"agent_host": "a host"}, "host name or an IP address"),
-        ({"agent_port": "70000"}, "less than or equal to 65535"),
-        ({"schema": "3"}, "valid choice"),
-    ],
-)
-def test_a_node_that_cannot_be_is_refused_at_its_field(
-    browser: Browser, alice: User, waiting_node: MakeNode, change: dict[str, str], complaint: str
-) -> None:
-    waiting_node("ns0")
-    response = browser(alice).post(NEW, {**FORM, **change})
-    assert response.status_code == 422
-    assert complaint in response.content.decode()
-    assert Node.objects.count() == 1
-
-
-def test_a_new_code_replaces_the_old_one(browser: Browser, alice: User, waiting_node: MakeNode) -> None:
-    node = waiting_node("ns1")
-    old = enroll.make_code(node=node, now=timezone.now(), by=None)
-    page = browser(alice).post(reverse("node-enrolment", args=["ns1"])).content.decode()
-    assert "--code" in page
-    assert old not in page
-
-
 @pytest.fixture
-def asking_node(db: None, waiting_node: MakeNode) -> Node:
-    """A node whose agent has asked for a certificate."""
-    node = waiting_node("ns1")
-    code = enroll.make_code(node=node, now=timezone.now(), by=None)
-    enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now())
-    return node
+def many_nodes(db: None, active_node: MakeNode) -> list[Node]:
+    """A hundred and fifty active nodes with live numbers, in two groups; made as rows, enrolled once."""
+    first = active_node("edge000")
+    groups = [NodeGroup.objects.create(name=name, order=order) for order, name in enumerate(("canary", "world"))]
+    common = {"certificate_sha256": first.certificate_sha256, "certificate_pem": first.certificate_pem}
+    Node.objects.bulk_create(
+        Node(
+            name=f"edge{number:03}", state=NodeState.ACTIVE, dns_address="192.0.2.53", agent_host="127.0.0.1",
+            agent_port=8533, created_at=NOW, contact_at=timezone.now(), group=groups[number % 2], tags=["edge"],
+            report={"state": "in order", "machine": "ab" * 32, "map_used": 0.1}, **common,
+        )
+        for number in range(1, 150)
+    )  # fmt: skip
+    nodes = list(Node.objects.order_by("name"))
+    now = int(timezone.now().timestamp())
+    for node in nodes:
+        telemetry.keep_samples(node_id=node.pk, samples=[sample(now - 60 + at) for at in range(60)])
+    return nodes
 
 
-def test_the_fingerprint_is_shown_and_approved(asking_node: Node, browser: Browser, alice: User, bob: User) -> None:
-    waiting = enroll.request_of(asking_node)
-    assert waiting is not None
-    steps = reverse("node-enrolment", args=["ns1"])
-    assert waiting.csr_sha256 in browser(bob).get(steps, headers=HTMX).content.decode()
-    assert "Only administrators approve nodes." in browser(bob).get(steps).content.decode()
-    client = browser(alice)
-    client.post(reverse("node-act", args=["ns1", "approve"]), {"fingerprint": waiting.csr_sha256})
-    asking_node.refresh_from_db()
-    assert asking_node.state == NodeState.ACTIVE
-    assert b"ns1 is approved; its first zones are on their way." in client.get(NODES).content
-
-
-def test_an_approval_holds_only_for_the_fingerprint_that_was_seen(
-    asking_node: Node, browser: Browser, alice: User
+def test_over_a_hundred_nodes_are_a_table_in_pieces_that_fetch_themselves(
+    many_nodes: list[Node], browser: Browser, bob: User
 ) -> None:
-    client = browser(alice)
-    client.post(reverse("node-act", args=["ns1", "approve"]), {"fingerprint": "00" * 32})
-    asking_node.refresh_from_db()
-    assert asking_node.state == NodeState.AWAITING_APPROVAL
-    assert b"The request has changed since you compared it. Nothing was changed." in client.get(NODES).content
+    page = browser(bob).get(NODES).content.decode()
+    assert page.count("<tbody") == 6
+    assert page.count("data-when-seen") == 6
+    assert 'class="tiles"' not in page
+    assert page.count("<polyline") == 50  # the first rows; the others when somebody sees them
+    tiles = browser(bob).get(NODES, {"layout": "tiles"}).content.decode()
+    assert tiles.count('class="card tile"') == 150
 
 
-def test_a_declined_node_may_ask_again(asking_node: Node, browser: Browser, alice: User) -> None:
-    browser(alice).post(reverse("node-act", args=["ns1", "decline"]))
-    assert enroll.request_of(asking_node) is None
+def test_a_hundred_and_fifty_nodes_cost_few_queries_and_little_time(
+    many_nodes: list[Node], browser: Browser, bob: User, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    client = browser(bob)
+    client.get(NODES)
+    ids = ".".join(str(node.pk) for node in many_nodes[:25])
+    for address, most_seconds in ((f"/fleet/rows/?ids={ids}", 0.4), (f"{NODES}?part=line", 0.8), (NODES, 2.5)):
+        with django_assert_max_num_queries(12):
+            began = time.perf_counter()
+            response = client.get(address, headers=HTMX)
+        assert response.status_code == 200
+        assert time.perf_counter() - began < most_seconds, address
 
 
-def test_drain_and_resume(active_node: MakeNode, browser: Browser, alice: User, bob: User) -> None:
-    node = active_node("ns1")
-    page = reverse("node-detail", args=["ns1"])
-    assert "Only administrators change nodes." in browser(bob).get(page).content.decode()
-    client = browser(alice)
-    for act, state, words in (
-        ("drain", NodeState.DRAINED, "takes no more pushes"),
-        ("resume", NodeState.ACTIVE, "again"),
-    ):
-        assert client.post(reverse("node-act", args=["ns1", act]))["Location"] == page
-        node.refresh_from_db()
-        assert node.state == state
-        assert words in client.get(page).content.decode()
+def test_rows_come_in_the_order_they_were_asked_for(many_nodes: list[Node], browser: Browser, bob: User) -> None:
+    ids = [many_nodes[number].pk for number in (7, 3, 5)]
+    fragment = browser(bob).get("/fleet/rows/", {"ids": ".".join(map(str, [*ids, 999_999]))}).content.decode()
+    assert re.findall(r'id="row-(\w+)"', fragment) == ["edge007", "edge003", "edge005"]
+    assert fragment.lstrip().startswith("<tbody")
 
 
-def test_an_act_that_the_state_does_not_allow_changes_nothing(
+def test_filters_and_order_are_in_the_address_and_survive_the_refresh(
+    active_node: MakeNode, browser: Browser, bob: User
+) -> None:
+    canary = NodeGroup.objects.create(name="canary", order=1)
+    for name in ("ns1", "ns2"):
+        active_node(name)
+    Node.objects.filter(name="ns2").update(group=canary, tags=["berlin"])
+    client = browser(bob)
+    for query in ("group=canary", "tag=berlin", "q=ns2", "state=offline&q=ns2"):
+        page = client.get(f"{NODES}?{query}").content.decode()
+        assert re.findall(r'id="node-(ns\d)"', page) == ["ns2"]
+    fragment = client.get(f"{NODES}?tag=berlin", headers=HTMX).content.decode()
+    assert f'hx-get="{NODES}?tag=berlin"' in fragment
+    assert "No node matches" in client.get(f"{NODES}?tag=tokyo").content.decode()
+
+
+def test_an_order_can_be_frozen(active_node: MakeNode, browser: Browser, bob: User) -> None:
+    nodes = [active_node(f"ns{number}") for number in range(3)]
+    client = browser(bob)
+    page = client.get(f"{NODES}?sort=lag").content.decode()
+    assert "Freeze order" in page
+    wanted = [nodes[number] for number in (2, 0, 1)]
+    order = ".".join(str(node.pk) for node in wanted)
+    page = client.get(f"{NODES}?sort=lag&order={order}").content.decode()
+    assert re.findall(r'id="node-(ns\d)"', page) == [node.name for node in wanted]
+    assert "The order is frozen." in page
+
+
+def test_ticked_nodes_are_drained_disabled_and_resumed_together(
     active_node: MakeNode, browser: Browser, alice: User
 ) -> None:
-    active_node("ns1")
+    for name in ("ns1", "ns2", "ns3"):
+        active_node(name)
     client = browser(alice)
-    client.post(reverse("node-act", args=["ns1", "resume"]))
-    assert b"ns1 is not drained. Nothing was changed." in client.get(NODES).content
-    assert client.post(reverse("node-act", args=["ns1", "explode"])).status_code == 404
-
-
-def test_a_node_leaves_only_when_its_name_is_typed(active_node: MakeNode, browser: Browser, alice: User) -> None:
-    node = active_node("ns1")
-    for typed, state in (("ns2", NodeState.ACTIVE), ("ns1", NodeState.RETIRED)):
-        browser(alice).post(reverse("node-act", args=["ns1", "retire"]), {"typed": typed})
-        node.refresh_from_db()
-        assert node.state == state
-    assert b'id="node-ns1"' not in browser(alice).get(NODES).content
-
-
-def test_a_waiting_node_leads_to_its_steps(waiting_node: MakeNode, browser: Browser, bob: User) -> None:
-    waiting_node("ns1")
-    response: Any = browser(bob).get(reverse("node-detail", args=["ns1"]))
-    assert response["Location"] == reverse("node-enrolment", args=["ns1"])
+    ticked = {"node": ["ns1", "ns2", "nobody"], "reason": "kernel", "hours": "1", "query": "tag=edge&next=//evil.test"}
+    response = client.post("/fleet/act/", {**ticked, "act": "drain"})
+    assert response["Location"] == f"{NODES}?tag=edge"
+    drained = Node.objects.filter(state=NodeState.DRAINED, drain_reason="kernel").exclude(drained_until=None)
+    assert sorted(node.name for node in drained) == ["ns1", "ns2"]
+    assert "ns1, ns2 take no more pushes" in client.get(NODES).content.decode()
+    client.post("/fleet/act/", {"node": ["ns2", "ns3"], "act": "resume"})
+    page = client.get(NODES).content.decode()
+    assert "Pushing again to ns2." in page
+    assert "ns3 is not drained." in page
+    client.post("/fleet/act/", {"node": "ns3", "act": "disable"})
+    disabled = Node.objects.get(name="ns3")
+    assert (disabled.drain_reason, disabled.drained_until) == ("disabled", None)
+    client.post("/fleet/act/", {"node": "ns2", "act": "resync"})
+    assert Bootstrap.objects.get().node.name == "ns2"
+    client.post("/fleet/act/", {"act": "drain"})
+    assert "No node is ticked." in client.get(NODES).content.decode()
+    assert client.post("/fleet/act/", {"act": "explode"}).status_code == 404

@@ -6,14 +6,16 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.fleet.models import Ack, Node
+from dnspanel.fleet import heartbeats
+from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.publish import stall
 from dnspanel.publish.models import Segment
-from dnspanel.zones import direct, edit, queries
+from dnspanel.zones import direct, edit, failed, queries
 from dnspanel.zones.models import Channel, Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
+from tests.people import make_person
 
 
 @pytest.fixture
@@ -129,3 +131,44 @@ def test_a_publication_that_never_was_is_not_found(zone: Zone, browser: Browser,
 def test_a_reader_sees_progress_but_no_undo(published: Publication, browser: Browser, charlie: User) -> None:
     page = browser(charlie).get(url(published)).content.decode()
     assert "Undo this" not in page
+
+
+def test_a_publication_that_failed_says_why_and_can_be_a_draft_again(
+    published: Publication, active_node: MakeNode, browser: Browser, bob: User
+) -> None:
+    node = active_node("ns1")
+    reason = "PowerDNS answers SERVFAIL when asked for www.example.test. A."
+    inverse = failed.take_back(
+        sequence=published.sequence, reason=reason, now=timezone.now(), beside=lambda each: keep(published, each)
+    )
+    assert inverse is not None
+    prove(node, inverse, 5)
+    client = browser(bob)
+    page = client.get(url(published)).content.decode()
+    assert reason in page
+    assert f'href="{url(inverse)}"' in page
+    assert "everywhere" not in page  # the node is beyond it, and never had it
+    assert 'hx-get="' + url(published) not in page
+    again = client.post(f"{url(published)}again/")
+    assert again["Location"] == "/changes/"
+    assert "192.0.2.2" in client.get("/changes/").content.decode()
+
+
+def keep(bad: Publication, inverse: Publication) -> None:
+    Isolation.objects.create(
+        epoch=inverse.epoch, failed=bad.sequence, inverse=inverse.sequence, found_at=timezone.now()
+    )
+
+
+def test_stages_show_who_waits_for_whom(published: Publication, active_node: MakeNode, browser: Browser) -> None:
+    heartbeats.beat(process=heartbeats.COLLECTOR, now=timezone.now())
+    canary, rest = (NodeGroup.objects.create(name=name, order=at) for at, name in enumerate(("canary", "rest")))
+    for name, group, sequence in (("ns1", canary, published.sequence - 1), ("ns2", rest, published.sequence - 1)):
+        node = active_node(name)
+        now = timezone.now()
+        Node.objects.filter(pk=node.pk).update(
+            group=group, epoch=published.epoch, acked=sequence, acked_at=now, contact_at=now
+        )
+    page = browser(make_person("rita", role="reader")).get(url(published)).content.decode()
+    assert page.index('<span class="strong">canary</span>') < page.index('<span class="strong">rest</span>')
+    assert f"it waits for ns1 of canary, at sequence {published.sequence - 1} of {published.sequence}" in page

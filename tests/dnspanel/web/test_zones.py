@@ -103,7 +103,7 @@ def test_a_hundred_zones_cost_as_many_queries_as_one(
         active_node(f"ns{number}")
     client = browser(bob)
     # Session, user, zones, draft; nodes, head and what they lack for the list, and again with stalls for the pill.
-    with django_assert_max_num_queries(11):
+    with django_assert_max_num_queries(12):
         client.get(LIST)
     with django_assert_max_num_queries(6):
         client.get(LIST, headers={**HTMX, "HX-Target": "zone-list"})

@@ -17,12 +17,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--codes", type=Path, required=True, help="the directory")
         parser.add_argument("--seconds", type=float, default=600, help="how long to wait for the nodes")
+        parser.add_argument("--ring0", metavar="NAME", help="which of them is private and gets everything first")
         parser.add_argument("nodes", nargs="+", metavar="NAME=ADDRESS")
 
-    def handle(self, *args: Any, codes: Path, nodes: list[str], seconds: float, **options: Any) -> None:
+    def handle(
+        self, *args: Any, codes: Path, nodes: list[str], seconds: float, ring0: str | None, **options: Any
+    ) -> None:
         addresses = dict(node.split("=", 1) for node in nodes)
         try:
-            admit_nodes(addresses, codes=codes, now=timezone.now(), seconds=seconds)
+            admit_nodes(addresses, codes=codes, now=timezone.now(), seconds=seconds, ring0=ring0)
         except (FleetError, NobodyAsked) as exc:
             raise CommandError(str(exc)) from exc
         self.stdout.write(f"Approved: {', '.join(addresses)}.")

@@ -13,7 +13,7 @@ from dnspanel.fleet.errors import FleetError
 
 
 class Command(BaseCommand):
-    help = "Enrol the three nodes of the stack in this directory with the running panel."
+    help = "Enrol the nodes of the stack in this directory with the running panel."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("directory", type=Path)
@@ -21,7 +21,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, directory: Path, **options: Any) -> None:
         stack = Stack(directory)
         try:
-            new = enrol_nodes(stack.nodes, panel=stack.url, now=timezone.now())
+            new = enrol_nodes(stack.servers, panel=stack.url, now=timezone.now())
         except (FleetError, NotEnrolled) as exc:
             raise CommandError(str(exc)) from exc
         names = ", ".join(node.name for node in new)

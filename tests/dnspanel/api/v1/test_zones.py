@@ -404,6 +404,19 @@ def test_a_deleted_zone_is_gone(call: Caller, zone: Zone) -> None:
         assert (again.status_code, texts(again)) == (404, "Not Found")
 
 
+def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller, make_zone: MakeZone) -> None:
+    names = [f"mass{number:02}.test." for number in range(13)]
+    for name in names:
+        make_zone(name=name)
+    for name in names[:10]:
+        assert call("DELETE", f"/zones/{name}").status_code == 204
+    held = call("DELETE", f"/zones/{names[10]}")
+    assert held.status_code == 422
+    assert texts(held).endswith("Send it with ?confirm=true if that is meant.")
+    assert call("GET", f"/zones/{names[10]}").status_code == 200
+    assert call("DELETE", f"/zones/{names[10]}?confirm=true").status_code == 204
+
+
 def test_a_zone_outside_of_the_scope_does_not_exist(make_caller: MakeCaller, make_zone: MakeZone, zone: Zone) -> None:
     make_zone(name="other.test.")
     narrow = make_caller(Grant(frozenset({Right.READ, Right.CHANGE}), zones=frozenset({zone.pk})))

@@ -120,6 +120,21 @@ def test_settings_change_under_the_zones_tag(call: Caller, zone: Zone) -> None:
     assert call.problem(422, "PATCH", "/zones/example.test.", {"tags": ["ä"]})["errors"][0]["pointer"] == "/tags"
 
 
+def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller, make_zone: MakeZone) -> None:
+    names = [f"mass{number:02}.test." for number in range(13)]
+    for name in names:
+        make_zone(name=name)
+    for name in names[:10]:
+        call.good("DELETE", f"/zones/{name}")
+    problem = call.problem(409, "DELETE", f"/zones/{names[10]}")
+    assert problem["type"].endswith("needs-confirmation")
+    assert problem["deleted_lately"] == 10
+    assert "confirm=true" in problem["detail"]
+    assert call.get(f"/zones/{names[10]}")["name"] == names[10]
+    call.good("DELETE", f"/zones/{names[10]}?confirm=true")
+    call.problem(404, "GET", f"/zones/{names[10]}")
+
+
 def test_a_zone_is_deleted_and_restored(call: Caller, zone: Zone) -> None:
     stale = call.get("/zones/example.test.")["etag"]
     call.good("DELETE", "/zones/example.test./rrsets/shop/CNAME")

@@ -1,0 +1,70 @@
+"""`GET /metrics` for Prometheus: for a token that may see nodes, and for the operator's own networks."""
+
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from prometheus_client import CONTENT_TYPE_LATEST
+from rest_framework.permissions import BasePermission
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor, can
+from dnspanel.accounts.roles import Permission
+from dnspanel.alerts.metrics import exposition
+
+
+class MayScrape(BasePermission):
+    """Deny by default: a token with the permission to see nodes, or an address that the operator named."""
+
+    message = f"This token may not: {Permission.FLEET}."
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if isinstance(request.auth, Actor):
+            return can(request.auth, Permission.FLEET)
+        return _is_within(audit.origin().address, settings.METRICS_NETWORKS)
+
+
+class PlainText(BaseRenderer):
+    """A refusal in words; the metrics themselves are not rendered."""
+
+    media_type = "text/plain"
+    format = "txt"
+    charset = "utf-8"
+
+    def render(self, data: Any, media_type: str | None = None, context: Mapping[str, Any] | None = None) -> bytes:
+        return f"{data['detail'] if isinstance(data, dict) and 'detail' in data else data}\n".encode()
+
+
+class MetricsView(APIView):
+    """Everything that there is to measure, in Prometheus's text form."""
+
+    permission_classes = (MayScrape,)
+    renderer_classes = (PlainText,)
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[BaseRenderer, str]:
+        """There is one form, whatever is asked for."""
+        return PlainText(), PlainText.media_type
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> HttpResponse:
+        answer = HttpResponse(exposition(timezone.now()), content_type=CONTENT_TYPE_LATEST)
+        answer["Cache-Control"] = "no-store"
+        return answer
+
+
+def _is_within(address: str | None, networks: Sequence[str]) -> bool:
+    if not address or not networks:
+        return False
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    parsed: list[IPv4Network | IPv6Network] = [ip_network(network) for network in networks]
+    return any(found in network for network in parsed)

@@ -1,0 +1,104 @@
+"""Which nodes the fleet page shows, how and in what order: all of it is in the address, so it can be sent on. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+
+from dnspanel.fleet.health import FAULTS, WELL
+from dnspanel.fleet.queries import Standing
+
+# From here on tiles are more than anybody looks at: the page becomes a table.
+MOST_TILES = 100
+BLOCK = 25  # rows of the table that are fetched together
+
+SORTS = {"name": "by group and name", "state": "troubles first", "lag": "most behind first"}
+_LAYOUTS = ("tiles", "table")
+_WORDS_SHOWN = ("well", "faults")
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """The filters, the layout and the order of the fleet page."""
+
+    group: str = ""
+    tag: str = ""
+    state: str = ""  # a word of health, "well" or "faults"
+    search: str = ""
+    layout: str = ""  # empty: what fits the number of nodes
+    sort: str = "name"
+    frozen: tuple[int, ...] = ()  # node ids in the order that a person froze
+
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.group or self.tag or self.state or self.search)
+
+    def query(self, **changes: Any) -> str:
+        """This view, changed, as the query of an address; empty for the plain page."""
+        view = replace(self, **changes)
+        fields: dict[str, object] = {
+            "group": view.group, "tag": view.tag, "state": view.state, "q": view.search, "layout": view.layout,
+            "sort": view.sort if view.sort != "name" else "", "order": ".".join(map(str, view.frozen)),
+        }  # fmt: skip
+        return urlencode({name: value for name, value in fields.items() if value})
+
+
+def fleet_view(parameters: QueryDict) -> FleetView:
+    """The view that an address asks for; what means nothing is left out."""
+    sort, layout = parameters.get("sort", ""), parameters.get("layout", "")
+    order = parameters.get("order", "")
+    return FleetView(
+        group=parameters.get("group", "")[:63],
+        tag=parameters.get("tag", "")[:32],
+        state=parameters.get("state", "")[:32],
+        search=parameters.get("q", "").strip().lower()[:100],
+        layout=layout if layout in _LAYOUTS else "",
+        sort=sort if sort in SORTS else "name",
+        frozen=tuple(int(node_id) for node_id in order.split(".")[:5000] if node_id.isdecimal()),
+    )
+
+
+def arrange(standings: Iterable[Standing], view: FleetView) -> tuple[Standing, ...]:
+    """The nodes that the view shows, in its order. By name nothing ever jumps; any other order can be frozen."""
+    shown = [standing for standing in standings if _fits(standing, view)]
+    shown.sort(key=_by_name)
+    if view.sort == "lag":
+        shown.sort(key=lambda standing: -standing.health.lag)
+    elif view.sort == "state":
+        shown.sort(key=lambda standing: (standing.health.word not in FAULTS, standing.health.word in WELL))
+    if view.frozen:
+        places = {node_id: place for place, node_id in enumerate(view.frozen)}
+        shown.sort(key=lambda standing: places.get(standing.node.pk, len(places)))
+    return tuple(shown)
+
+
+def words_of(standings: Iterable[Standing]) -> list[str]:
+    """The states there are, for the filter."""
+    return [*_WORDS_SHOWN, *sorted({standing.health.word.value for standing in standings})]
+
+
+def tags_of(standings: Iterable[Standing]) -> list[str]:
+    """The tags there are, for the filter."""
+    return sorted({tag for standing in standings for tag in standing.node.tags})
+
+
+def _by_name(standing: Standing) -> tuple[int, str]:
+    group = standing.node.group
+    return group.order if group else 1 << 16, standing.node.name
+
+
+def _fits(standing: Standing, view: FleetView) -> bool:
+    node, word = standing.node, standing.health.word
+    if view.group and (node.group.name if node.group else "") != view.group:
+        return False
+    if view.tag and view.tag not in node.tags:
+        return False
+    if view.state == "well":
+        return word in WELL
+    if view.state == "faults":
+        return word in FAULTS
+    if view.state and view.state != word:
+        return False
+    return view.search in node.name or view.search in node.dns_address

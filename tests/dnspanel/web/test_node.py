@@ -1,0 +1,231 @@
+"""The page of one node."""
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django.fixtures import DjangoAssertNumQueries
+
+from dnspanel.accounts.models import Role, User
+from dnspanel.fleet import enroll, events, machines, telemetry
+from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeGroup, NodeState
+from replication.protocol import Sample
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.people import make_person
+
+NODES = "/nodes/"
+NEW = "/add-node/"
+FORM = {
+    "name": "ns1",
+    "dns_address": "192.0.2.53",
+    "dns_port": "53",
+    "agent_host": "ns1.example.net",
+    "agent_port": "8853",
+    "schema": "4",
+}
+
+pytestmark = pytest.mark.usefixtures("live_redis")
+
+
+def sample(at: int, questions: int = 100, seconds: float = 1.0) -> Sample:
+    rcodes = {"NOERROR": questions - 10, "NXDOMAIN": 10}
+    return Sample(at, seconds, 1000, questions, 0, rcodes, 90, 10, 5, 5, 312, 48_000_000)
+
+
+def test_the_page_of_a_node_shows_facts_and_charts(active_node: MakeNode, browser: Browser, bob: User) -> None:
+    node = active_node("ns1")
+    page = browser(bob).get(reverse("node-detail", args=["ns1"])).content.decode()
+    assert node.certificate_sha256[:16] in page
+    assert f'data-points="{reverse("node-points", args=["ns1"])}"' in page
+    fragment = browser(bob).get(reverse("node-detail", args=["ns1"]), headers=HTMX).content.decode()
+    assert 'id="node-facts"' in fragment
+    assert 'id="node-standing" hx-swap-oob="true"' in fragment
+    assert "chart-qps" not in fragment
+
+
+def test_points_come_since_the_last_one_with_gaps_as_gaps(active_node: MakeNode, browser: Browser, bob: User) -> None:
+    node = active_node("ns1")
+    now = int(timezone.now().timestamp())
+    telemetry.keep_samples(node_id=node.pk, samples=[sample(now - 9), sample(now - 5, seconds=0), sample(now - 4, 50)])
+    address = reverse("node-points", args=["ns1"])
+    points = browser(bob).get(address).json()["points"]
+    assert [point[1] for point in points if point[0] in {now - 9, now - 5, now - 4}] == [100, None, 50]
+    assert [point[0] for point in browser(bob).get(address, {"after": now - 5}).json()["points"]] == [now - 4]
+    assert browser(bob).get(address, {"after": "rubbish"}).status_code == 200
+
+
+def test_an_unknown_node_is_nothing(browser: Browser, alice: User) -> None:
+    for view in ("node-detail", "node-points", "node-enrolment"):
+        assert browser(alice).get(reverse(view, args=["ns9"])).status_code == 404
+    assert browser(alice).post(reverse("node-act", args=["ns9", "drain"])).status_code == 404
+
+
+def test_drain_and_resume(active_node: MakeNode, browser: Browser, alice: User, bob: User) -> None:
+    node = active_node("ns1")
+    page = reverse("node-detail", args=["ns1"])
+    assert "Only administrators change nodes." in browser(bob).get(page).content.decode()
+    client = browser(alice)
+    for act, state, words in (
+        ("drain", NodeState.DRAINED, "takes no more pushes"),
+        ("resume", NodeState.ACTIVE, "again"),
+    ):
+        assert client.post(reverse("node-act", args=["ns1", act]))["Location"] == page
+        node.refresh_from_db()
+        assert node.state == state
+        assert words in client.get(page).content.decode()
+
+
+def test_an_act_that_the_state_does_not_allow_changes_nothing(
+    active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    active_node("ns1")
+    client = browser(alice)
+    client.post(reverse("node-act", args=["ns1", "resume"]))
+    assert b"ns1 is not drained. Nothing was changed." in client.get(NODES).content
+    assert client.post(reverse("node-act", args=["ns1", "explode"])).status_code == 404
+
+
+def test_a_node_leaves_only_when_its_name_is_typed(active_node: MakeNode, browser: Browser, alice: User) -> None:
+    node = active_node("ns1")
+    for typed, state in (("ns2", NodeState.ACTIVE), ("ns1", NodeState.RETIRED)):
+        browser(alice).post(reverse("node-act", args=["ns1", "retire"]), {"typed": typed})
+        node.refresh_from_db()
+        assert node.state == state
+    assert b'id="node-ns1"' not in browser(alice).get(NODES).content
+
+
+def heard(node: Node, **report: Any) -> Node:
+    """What the collector stored of the node's last report."""
+    told = {"state": "in order", "machine": "ab" * 32, "map_used": 0.12, **report}
+    Node.objects.filter(pk=node.pk).update(report=told, reported_at=timezone.now(), contact_at=timezone.now())
+    node.refresh_from_db()
+    return node
+
+
+def page_of(client: Any) -> str:
+    return str(client.get(reverse("node-detail", args=["ns1"])).content.decode())
+
+
+def test_a_drain_has_a_reason_and_an_end_and_the_page_says_both(
+    active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    active_node("ns1")
+    client = browser(alice)
+    client.post(reverse("node-act", args=["ns1", "drain"]), {"reason": "new disk", "hours": "4"})
+    node = Node.objects.get()
+    assert (node.state, node.drain_reason, node.drained_by) == (NodeState.DRAINED, "new disk", alice)
+    assert node.drained_until is not None
+    page = page_of(client)
+    assert "then it resumes by itself" in page
+    assert "new disk" in page
+    enroll.resume_due(now=node.drained_until)
+    assert "the end of its drain has come" in page_of(client)
+
+
+def test_a_node_with_another_powerdns_installed_is_rebuilt_by_one_button(
+    active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    heard(active_node("ns1"), wanted_schema=5, installed_powerdns="4.9.5")
+    client = browser(alice)
+    page = page_of(client)
+    assert "PowerDNS 4.9.5 is installed on ns1, and it needs LMDB schema 5." in page
+    for schema in ("6", "x"):
+        client.post(reverse("node-act", args=["ns1", "rebuild"]), {"schema": schema})
+        assert not Bootstrap.objects.exists()
+    client.post(reverse("node-act", args=["ns1", "rebuild"]), {"schema": "5"})
+    assert Bootstrap.objects.get().schema == 5
+    assert "A snapshot is on its way: its PowerDNS needs schema 5" in page_of(client)
+
+
+def test_two_machines_with_one_identity_are_shown_and_a_person_chooses(
+    active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    node = heard(active_node("ns1"))
+    for machine, address in (("a" * 64, "192.0.2.1"), ("b" * 64, "192.0.2.9")):
+        node.refresh_from_db()
+        machines.see(node=node, machine=machine, address=address, second=False, now=timezone.now())
+    client = browser(alice)
+    page = page_of(client)
+    assert "Two machines are one node." in page
+    assert "Keep aaaaaaaaaaaa at 192.0.2.1" in page
+    assert "rejecting" in page
+    client.post(reverse("node-act", args=["ns1", "accept-machine"]), {"machine": "b" * 64})
+    assert Node.objects.get().machine_address == "192.0.2.9"
+    assert "Two machines are one node." not in page_of(client)
+
+
+def test_a_certificate_is_revoked_only_when_the_name_is_typed(
+    active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    active_node("ns1")
+    client = browser(alice)
+    client.post(reverse("node-act", args=["ns1", "revoke"]), {"typed": "ns2"})
+    assert Node.objects.get().certificate_sha256
+    client.post(reverse("node-act", args=["ns1", "revoke"]), {"typed": "ns1"})
+    assert Node.objects.get().pins == frozenset()
+    page = client.get(reverse("node-detail", args=["ns1"]), follow=True).content.decode()
+    assert "Its certificate was revoked" in page
+    assert "Make a new code" in page
+
+
+def test_an_agent_that_is_away_keeps_its_certificate_and_the_page_says_why(
+    active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    node = active_node("ns1", agent_port=1)
+    client = browser(alice)
+    client.post(reverse("node-act", args=["ns1", "rotate"]))
+    assert "The agent did not do it: no connection to 127.0.0.1 port 1" in page_of(client)
+    assert Node.objects.get().certificate_sha256 == node.certificate_sha256
+
+
+def test_a_clock_that_is_wrong_and_an_old_agent_are_said(active_node: MakeNode, browser: Browser, bob: User) -> None:
+    heard(active_node("ns1"), clock=timezone.now().timestamp() - 310, machine="")
+    page = page_of(browser(bob))
+    assert "Its clock is 5 min behind." in page
+    assert "Update the agent." in page
+
+
+def test_zones_that_differed_are_told_to_those_who_may_read_them(
+    active_node: MakeNode, browser: Browser, alice: User, make_zone: MakeZone
+) -> None:
+    node = active_node("ns1")
+    zone = make_zone(name="example.test.")
+    for zone_id, name in ((zone.pk, zone.name), (999_999, "foreign.test.")):
+        Divergence.objects.create(
+            node=node, zone_id=zone_id, zone_name=name, words="2 rows lack there", found_at=timezone.now()
+        )
+    stranger = make_person("stranger", Role.READER)
+    seen = page_of(browser(alice))
+    assert "example.test." in seen
+    assert "foreign.test." in seen
+    assert "foreign.test." not in page_of(browser(stranger))
+
+
+def test_group_and_tags_are_kept_and_a_wrong_tag_is_refused(
+    active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    active_node("ns1")
+    group = NodeGroup.objects.create(name="canary", order=1)
+    client = browser(alice)
+    client.post(reverse("node-act", args=["ns1", "describe"]), {"group": group.pk, "tags": "Berlin, anycast berlin"})
+    node = Node.objects.get()
+    assert (node.group, node.tags) == (group, ["anycast", "berlin"])
+    client.post(reverse("node-act", args=["ns1", "describe"]), {"group": "", "tags": "no_underscores"})
+    assert Node.objects.get().tags == ["anycast", "berlin"]
+    assert "no_underscores is no tag" in page_of(client)
+
+
+def test_the_live_part_costs_the_same_however_much_happened(
+    active_node: MakeNode, browser: Browser, bob: User, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    node = heard(active_node("ns1"))
+    for number in range(60):
+        events.note(node_id=node.pk, kind="check", sentence=f"event {number}", now=timezone.now(), by=bob)
+    client = browser(bob)
+    with django_assert_max_num_queries(12):
+        fragment = client.get(reverse("node-detail", args=["ns1"]), headers=HTMX).content.decode()
+    assert "event 59" in fragment
+    assert "event 3<" not in fragment
+    assert 'id="node-story" hx-swap-oob="true"' in fragment

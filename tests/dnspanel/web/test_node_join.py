@@ -1,0 +1,114 @@
+"""How a server becomes a node, as pages."""
+
+import re
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.fleet import enroll
+from dnspanel.fleet.models import Node, NodeState
+from tests.dnspanel.fleet.conftest import MakeNode, signing_request
+from tests.dnspanel.web.conftest import HTMX, Browser
+
+NODES = "/nodes/"
+NEW = "/add-node/"
+FORM = {
+    "name": "ns1",
+    "dns_address": "192.0.2.53",
+    "dns_port": "53",
+    "agent_host": "ns1.example.net",
+    "agent_port": "8853",
+    "schema": "4",
+}
+
+pytestmark = pytest.mark.usefixtures("live_redis")
+
+
+@pytest.fixture
+def asking_node(db: None, waiting_node: MakeNode) -> Node:
+    """A node whose agent has asked for a certificate."""
+    node = waiting_node("ns1")
+    code = enroll.make_code(node=node, now=timezone.now(), by=None)
+    enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now())
+    return node
+
+
+def test_the_code_is_shown_once(browser: Browser, alice: User) -> None:
+    response = browser(alice).post(NEW, FORM)
+    page = response.content.decode()
+    assert response["Cache-Control"] == "no-store"
+    code = re.search(r"--code ([\w.-]+)", page)
+    assert code is not None
+    assert 'hx-history="false"' in page
+    node = Node.objects.get()
+    assert (node.name, node.state) == ("ns1", NodeState.AWAITING_APPROVAL)
+    assert code.group(1) not in browser(alice).get(reverse("node-enrolment", args=["ns1"])).content.decode()
+    assert isinstance(
+        enroll.submit_request(code=code.group(1), csr_pem=signing_request(), now=timezone.now()), enroll.Waiting
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"name": "Bad Name"}, "lower-case letters"),
+        ({"name": "ns0"}, "exists already"),
+        ({"dns_address": "nonsense"}, "valid IPv4 or IPv6"),
+        ({"agent_host": "a host"}, "host name or an IP address"),
+        ({"agent_port": "70000"}, "less than or equal to 65535"),
+        ({"schema": "3"}, "valid choice"),
+    ],
+)
+def test_a_node_that_cannot_be_is_refused_at_its_field(
+    browser: Browser, alice: User, waiting_node: MakeNode, change: dict[str, str], complaint: str
+) -> None:
+    waiting_node("ns0")
+    response = browser(alice).post(NEW, {**FORM, **change})
+    assert response.status_code == 422
+    assert complaint in response.content.decode()
+    assert Node.objects.count() == 1
+
+
+def test_a_new_code_replaces_the_old_one(browser: Browser, alice: User, waiting_node: MakeNode) -> None:
+    node = waiting_node("ns1")
+    old = enroll.make_code(node=node, now=timezone.now(), by=None)
+    page = browser(alice).post(reverse("node-enrolment", args=["ns1"])).content.decode()
+    assert "--code" in page
+    assert old not in page
+
+
+def test_the_fingerprint_is_shown_and_approved(asking_node: Node, browser: Browser, alice: User, bob: User) -> None:
+    waiting = enroll.request_of(asking_node)
+    assert waiting is not None
+    steps = reverse("node-enrolment", args=["ns1"])
+    assert waiting.csr_sha256 in browser(bob).get(steps, headers=HTMX).content.decode()
+    assert "Only administrators approve nodes." in browser(bob).get(steps).content.decode()
+    client = browser(alice)
+    client.post(reverse("node-act", args=["ns1", "approve"]), {"fingerprint": waiting.csr_sha256})
+    asking_node.refresh_from_db()
+    assert asking_node.state == NodeState.ACTIVE
+    assert b"ns1 is approved; its first zones are on their way." in client.get(NODES).content
+
+
+def test_an_approval_holds_only_for_the_fingerprint_that_was_seen(
+    asking_node: Node, browser: Browser, alice: User
+) -> None:
+    client = browser(alice)
+    client.post(reverse("node-act", args=["ns1", "approve"]), {"fingerprint": "00" * 32})
+    asking_node.refresh_from_db()
+    assert asking_node.state == NodeState.AWAITING_APPROVAL
+    assert b"The request has changed since you compared it. Nothing was changed." in client.get(NODES).content
+
+
+def test_a_declined_node_may_ask_again(asking_node: Node, browser: Browser, alice: User) -> None:
+    browser(alice).post(reverse("node-act", args=["ns1", "decline"]))
+    assert enroll.request_of(asking_node) is None
+
+
+def test_a_waiting_node_leads_to_its_steps(waiting_node: MakeNode, browser: Browser, bob: User) -> None:
+    waiting_node("ns1")
+    response: Any = browser(bob).get(reverse("node-detail", args=["ns1"]))
+    assert response["Location"] == reverse("node-enrolment", args=["ns1"])
