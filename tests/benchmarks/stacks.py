@@ -111,12 +111,12 @@ class BenchStack:
 
 
 @contextlib.contextmanager
-def bench_stack(name: str) -> Iterator[BenchStack]:
+def bench_stack(name: str, *, ring0: bool = True) -> Iterator[BenchStack]:
     """A fresh stack under var/bench, with Django of this process set up in its environment."""
     directory = ROOT / "var" / "bench" / name
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    with Stack(directory, sample_zones=False, traffic=False) as stack:
+    with Stack(directory, sample_zones=False, traffic=False, ring0=ring0) as stack:
         os.environ.update(stack.env)
         import django
 

@@ -123,7 +123,7 @@ def imported(name: str, archive: Path, *, kills: int, seed: int) -> tuple[list[s
         job.wait(seconds=240)
         assert len(said) == kills, f"the import was over after {len(said)} kills"
         wait_until_in_sync(stack, seconds=60)
-        stack.run([sys.executable, "manage.py", "audit_lmdb"])
+        stack.run([sys.executable, "manage.py", "audit"])
         content = stack.run([sys.executable, "-c", CONTENT]).splitlines()
         return content, stack.run([sys.executable, "-c", COUNTS])
 

@@ -1,0 +1,398 @@
+"""What tests have done inside the panel: edits by its own verbs, and looks at what it holds. See `panel`.
+
+Facts and results are what JSON can say: texts, numbers, lists.
+"""
+
+import contextlib
+import io
+import time
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from django.core.management import call_command
+from django.db import connection
+from django.utils import timezone
+
+from dnspanel.accounts import invite, teams
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.fleet import ahead, enroll, keys, machines, resync
+from dnspanel.fleet.authority import NODE_LIFETIME, client_ssl_context, sign_node_certificate
+from dnspanel.fleet.models import Authority, Choice, Node
+from dnspanel.fleet.queries import node_standings
+from dnspanel.fleet.tasks import bootstrap_waiting_nodes, push_node
+from dnspanel.fleet.tend import tend_log
+from dnspanel.publish import signing
+from dnspanel.publish.encode import encode_step
+from dnspanel.publish.prune import prune_log
+from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.publish.snapshots import make_snapshot
+from dnspanel.publish.tasks import encode_log
+from dnspanel.zones import direct, edit
+from dnspanel.zones.hold import standing_hold
+from dnspanel.zones.models import Channel, LogHead, Zone
+from dnspanel.zones.settings_of_zone import change_settings
+from replication import names, rrset
+from replication.errors import ReplicationError
+from replication.push import NodeClient
+from replication.rdtypes import type_from_text
+
+TTL = 300
+
+Values = dict[str, str | None]
+
+
+# Edits
+
+
+def create_zone(name: str, values: Values | None = None) -> dict[str, Any]:
+    """A zone with these RRsets (keys as in `change`); returns its id and the sequence."""
+    publication = edit.create_zone(
+        name=name,
+        author=None,
+        channel=Channel.SYSTEM,
+        now=timezone.now(),
+        nameservers=["ns1.example.net.", "ns2.example.net."],
+    )
+    if values:
+        publication_of_values = change(name, values)
+        return {"zone_id": _zone(name).pk, "sequence": publication_of_values["sequence"]}
+    return {"zone_id": _zone(name).pk, "sequence": publication.sequence}
+
+
+def delete_zone(name: str) -> dict[str, Any]:
+    """The zone is in the trash."""
+    publication = edit.delete_zone(zone=_zone(name), author=None, channel=Channel.SYSTEM, now=timezone.now())
+    return {"sequence": publication.sequence}
+
+
+def change(zone: str, values: Values) -> dict[str, Any]:
+    """One publication: `"www.example.test. AAAA"` → one rdata, or null for an RRset that goes."""
+    changes = {}
+    for key, rdata in values.items():
+        text, _, type_text = key.partition(" ")
+        name, type_ = names.parse(text), type_from_text(type_text)  # as every face reads what a person typed
+        changes[(name, type_)] = None if rdata is None else rrset.make(name, type_, TTL, [rdata])
+    publication = direct.change_rrsets(
+        zone=_zone(zone), changes=changes, author=None, channel=Channel.SYSTEM, now=timezone.now()
+    )
+    return {"sequence": publication.sequence}
+
+
+def change_many(zone: str, values: list[Values]) -> int:
+    """As many publications, one after the other; the last one's sequence."""
+    return [change(zone, each)["sequence"] for each in values][-1]
+
+
+def create_many(prefix: str, count: int, owners: int) -> int:
+    """One publication that creates `count` zones `<prefix><n>.test.` with `owners` addresses each; its sequence."""
+    zones = []
+    for number in range(count):
+        name = f"{prefix}{number}.test."
+        rrsets = [rrset.make(f"h{n}.{name}", 1, TTL, ["192.0.2.1"]) for n in range(owners)]
+        zones.append(edit.NewZone(name=name, rrsets=rrsets))
+    return edit.create_zones(zones=zones, author=None, channel=Channel.IMPORT, now=timezone.now(), reason="").sequence
+
+
+def _zone(name: str) -> Zone:
+    return Zone.objects.get(name=name, deleted_at=None)
+
+
+# What the panel shows
+
+
+def positions() -> dict[str, Any]:
+    """The head, and what the panel shows of each node: epoch, position, word and sentence."""
+    head = LogHead.objects.get()
+    standings = node_standings(now=timezone.now())
+    return {
+        "epoch": str(head.epoch),
+        "head": head.sequence,
+        "nodes": {
+            s.node.name: [str(s.node.epoch), s.node.acked, str(s.health.word), s.health.sentence] for s in standings
+        },
+    }
+
+
+def published(after: int) -> list[list[Any]]:
+    """What each publication after this sequence did to each RRset: [sequence, zone, kind, name, type, first rdata]."""
+    return rows(
+        """
+        SELECT v.publication_id, z.name, v.kind, coalesce(c.name, ''), coalesce(c.type, 0), c.after -> 'rdata' ->> 0
+        FROM zones_revision v JOIN zones_zone z ON z.id = v.zone_id LEFT JOIN zones_change c ON c.revision_id = v.id
+        WHERE v.publication_id > %s ORDER BY v.publication_id, v.zone_id, v.number""",
+        [after],
+    )
+
+
+def rows(sql: str, parameters: list[Any] | None = None) -> list[list[Any]]:
+    """What a query of the test's own finds; other things than texts, numbers and null come as text."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        found = cursor.fetchall() if cursor.description else []
+    return [[_plain(value) for value in row] for row in found]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, memoryview | bytes):
+        return bytes(value).hex()
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def manage(command: str, *arguments: str) -> str:
+    """What a management command prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        call_command(command, *arguments, stdout=out)
+    return out.getvalue()
+
+
+def audit() -> str:
+    """`manage.py audit`: PostgreSQL, the panel's LMDB and every node are equal. Raises CommandError if not."""
+    return manage("audit")
+
+
+# Nodes and bells
+
+
+def create_node(
+    name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int
+) -> str:
+    """A node that waits for its agent; returns the one-time code."""
+    node = enroll.create_node(
+        name=name, dns_address=dns_address, dns_port=dns_port, agent_host=agent_host, agent_port=agent_port,
+        schema=schema, now=timezone.now(), by=None,
+    )  # fmt: skip
+    return enroll.make_code(node=node, now=timezone.now(), by=None)
+
+
+def approve_if_asked(name: str) -> bool:
+    """True once the node's request was there and is approved."""
+    node = enroll.node_by_name(name)
+    if enroll.request_of(node) is None:
+        return False
+    enroll.approve(node=node, now=timezone.now(), by=None)
+    return True
+
+
+def retire(name: str) -> None:
+    """The node has left the fleet."""
+    enroll.retire(node=enroll.node_by_name(name), now=timezone.now(), by=None)
+
+
+def ring(name: str) -> None:
+    """Ring one node's bell, as a new segment does."""
+    push_node.apply_async((enroll.node_by_name(name).pk,), retry=False)
+
+
+def ring_publisher() -> None:
+    """Ring the publisher's bell, as an edit does."""
+    encode_log.apply_async(retry=False)
+
+
+def node(name: str) -> dict[str, Any]:
+    """The node's row, as plain values."""
+    found = Node.objects.filter(name=name).values().get()
+    return {key: value if isinstance(value, dict | list) else _plain(value) for key, value in found.items()}
+
+
+def make_token() -> str:
+    """The secret of an API token that may do everything."""
+    owner = User.objects.filter(username="faults").first() or invite.accept_invitation(
+        secret=invite.make_invitation(role="administrator", by=None, now=timezone.now()),
+        username="faults", email="faults@people.test", password="correct horse battery staple", now=timezone.now(),
+    )  # fmt: skip
+    terms = TokenTerms("faults", (Grant(EVERY_RIGHT, everywhere=True),))
+    return create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).secret
+
+
+def encode_here() -> str | None:
+    """One step of a publisher of its own; None when there is nothing to do, or another publishes."""
+    reached = encode_step(now=timezone.now())
+    return str(reached) if reached else None
+
+
+def change_slowly(zone: str, stamp: str, seconds: float) -> dict[str, Any]:
+    """An edit whose transaction stays open for some seconds before it takes its sequence."""
+    found = _zone(zone)
+    name = f"slow.{zone}"
+    wish = direct.wish_of_steps(found, [((name, 16), direct.replaced(rrset.make(name, 16, TTL, [stamp])))])
+
+    def decide(there: Any) -> Any:
+        time.sleep(seconds)
+        return wish.decide(there)
+
+    outcome = direct.publish_wishes(
+        wishes=[replace(wish, decide=decide)], author=None, channel=Channel.SYSTEM, now=timezone.now()
+    )
+    return {"sequence": outcome.publication.sequence}
+
+
+# The fleet
+
+
+def drain(name: str) -> None:
+    """The node gets nothing until `resume`."""
+    enroll.drain(node=enroll.node_by_name(name), now=timezone.now(), by=None, reason="a fault test")
+
+
+def resume(name: str) -> None:
+    enroll.resume(node=enroll.node_by_name(name), now=timezone.now(), by=None)
+
+
+def revoke(name: str) -> None:
+    """The node's certificate counts no more."""
+    enroll.revoke(node=enroll.node_by_name(name), now=timezone.now(), by=None)
+
+
+def tend() -> None:
+    """What beat has done every minute and every few seconds: snapshots, merging, pruning, and their bells."""
+    tend_log(now=timezone.now())
+    bootstrap_waiting_nodes.apply_async(retry=False)
+
+
+def forget_the_log() -> None:
+    """As if every node had stayed away for longer than the log is kept: a snapshot, and no segment before it."""
+    for schema in schemas_in_use():
+        make_snapshot(schema=schema, now=timezone.now())
+    prune_log(needed={}, now=timezone.now())
+
+
+def sealed_keys() -> str:
+    """The list of signing keys as nodes are given it just now, in hex."""
+    sealed = signing.sealed_keyring(signing.public_keys())
+    assert sealed is not None
+    return sealed.hex()
+
+
+def make_newer_keys() -> None:
+    """Rotate the signing key, so that there is a newer list."""
+    keys.rotate(now=timezone.now(), by=None)
+
+
+def give_keys(name: str) -> None:
+    """The node has the newest list."""
+    with _client(name) as client:
+        keys.give_keys(client)
+
+
+def try_keys(name: str, sealed: str) -> str:
+    """Offer the node this list; what it refuses with, or nothing."""
+    with _client(name) as client:
+        try:
+            client.give_keys(bytes.fromhex(sealed))
+        except ReplicationError as exc:
+            return str(exc)
+    return ""
+
+
+def _client(name: str) -> NodeClient:
+    node = enroll.node_by_name(name)
+    context = client_ssl_context(Authority.objects.get())
+    return NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins)
+
+
+def check_now(name: str) -> None:
+    """The node reads every row of its files, as the button on its page asks."""
+    resync.check_now(node=enroll.node_by_name(name), now=timezone.now(), by=None)
+
+
+def divergences(name: str) -> list[list[Any]]:
+    """What was found different on a node: zone, words, whether it was mended, and what went wrong."""
+    return rows(
+        """
+        SELECT d.zone_name, d.words, d.repaired_at IS NOT NULL, d.error FROM fleet_divergence d
+        JOIN fleet_node n ON n.id = d.node_id WHERE n.name = %s ORDER BY d.id""",
+        [name],
+    )
+
+
+def events(name: str) -> list[str]:
+    """What the node's page tells of it."""
+    found = rows(
+        "SELECT e.sentence FROM fleet_nodeevent e JOIN fleet_node n ON n.id = e.node_id WHERE n.name = %s ORDER BY e.id",
+        [name],
+    )
+    return [row[0] for row in found]
+
+
+def move_to_team(zone: str) -> None:
+    """The zone belongs to another team: another account."""
+    by = User.objects.get(username="faults") if User.objects.filter(username="faults").exists() else None
+    team = Team.objects.filter(name="faults").first() or teams.create_team(name="faults", by=by, now=timezone.now())
+    change_settings(zone=_zone(zone), tags=[], team=team, author=by, now=timezone.now())
+
+
+def keep_first_machine(name: str) -> None:
+    """A person says that the machine which was known first is the node."""
+    machines.keep_first(node=enroll.node_by_name(name), now=timezone.now(), by=None)
+
+
+def expire_certificate(name: str) -> str:
+    """A certificate for the node's own key that ended a minute ago; the panel takes it for the node's."""
+    return _certify(name, timezone.now() - NODE_LIFETIME - timedelta(minutes=1))
+
+
+def renew_certificate(name: str) -> str:
+    """A certificate for the node's own key that counts from now on."""
+    return _certify(name, timezone.now())
+
+
+def _certify(name: str, now: datetime) -> str:
+    node = enroll.node_by_name(name)
+    old = x509.load_pem_x509_certificate(node.certificate_pem.encode())
+    certificate = sign_node_certificate(
+        authority=Authority.objects.get(), public_key=old.public_key(), node_name=name, agent_host=node.agent_host,
+        now=now,
+    )  # fmt: skip
+    pem = certificate.public_bytes(Encoding.PEM).decode()
+    Node.objects.filter(pk=node.pk).update(
+        certificate_pem=pem,
+        certificate_sha256=certificate.fingerprint(SHA256()).hex(),
+        certificate_expires_at=certificate.not_valid_after_utc,
+        next_certificate_pem="",
+        next_certificate_sha256="",
+    )
+    return pem
+
+
+def use_newest_key() -> None:
+    """Segments are signed with the newest key, although not every node may know it yet."""
+    keys.force(now=timezone.now(), by=None)
+
+
+def public_keys() -> list[str]:
+    """The keys that nodes should accept, in hex."""
+    return [key.hex() for key in signing.public_keys()]
+
+
+# The hold
+
+
+def held() -> str:
+    """Why nothing may be published; empty in normal work."""
+    found = standing_hold()
+    return found.reason if found else ""
+
+
+def known_to_nodes_only() -> list[str]:
+    """The zones in which nodes and panel differ, once every node was asked."""
+    report = ahead.newest_report()
+    if report is None or report.ended_at is None:
+        return []
+    return [zone.name for zone in ahead.zones_page(report, limit=1_000)]
+
+
+def decide(choice: str) -> None:
+    """A person's decision: `take_over` or `keep`."""
+    make_token()  # there is somebody who may
+    report = ahead.newest_report()
+    assert report is not None
+    typed = ahead.TYPED[Choice(choice)]
+    by = User.objects.get(username="faults")
+    ahead.decide(report=report, choice=choice, typed=typed, reason="a fault test", by=by, now=timezone.now())

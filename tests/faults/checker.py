@@ -1,0 +1,357 @@
+"""Edits, questions and looks at the panel throughout a fault; in the end, the assertions of `history`.
+
+    with Checker(stack, panels, seed=7) as checker:
+        checker.until_made(20)
+        ...the fault...
+        checker.until_made(40)
+    checker.judge()
+
+`judge` stops the edits, waits until every node is at the head, and raises AssertionError with every promise that
+was broken. `without` names those that the fault itself lifts, which the test has to give a reason for.
+"""
+
+import contextlib
+import ipaddress
+import itertools
+import random
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import dns.exception
+import dns.message
+import dns.query
+import dns.rcode
+import dns.rdatatype
+
+from dnspanel.demo.stack import Stack
+from replication.applying import POSITION_ZONE
+from tests.faults import acts, history
+from tests.faults.history import THERE, Edit, Key, Log, Seen, Value
+from tests.faults.panel import ActFailed, Panel, PanelGone
+from tests.stack import until
+
+NAMES = ("www", "mail", "a.b.c", "*.wild", "host1", "host2")
+TYPES = ("AAAA", "TXT")
+ASK_SECONDS = 1.0
+WATCH_SECONDS = 0.05
+QUIET_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A name server to ask; `name` is the node's in the panel."""
+
+    name: str
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Processes in the panel for the three things that go on at once: the test's own acts, edits, and looks."""
+
+    test: Panel
+    edits: Panel
+    watch: Panel
+
+
+def servers_of(stack: Stack) -> list[Server]:
+    """The stack's own three nodes."""
+    return [Server(node.name, "127.0.0.1", node.dns_port) for node in stack.nodes]
+
+
+class Checker:
+    """See the module. `edits_per_second` is a pace, not a promise."""
+
+    def __init__(
+        self, servers: Sequence[Server], panels: Panels, *, seed: int, zones: int = 2, edits_per_second: float = 25
+    ) -> None:
+        self.panels = panels
+        self.edits: list[Edit] = []
+        self.seen: list[Seen] = []
+        self.silent: dict[str, float] = {server.name: 0.0 for server in servers}  # longest silence so far, seconds
+        self.shown: dict[str, list[Any]] = {}  # what the panel shows of each node just now
+        self._chance = random.Random(seed)
+        self._zones = [f"c{seed}-{n}.check.test." for n in range(zones)]
+        self._pause = 1 / edits_per_second
+        self._servers = {server.name: server for server in servers}
+        self._stop, self._stop_edits = threading.Event(), threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._author: threading.Thread | None = None
+        self._numbers = itertools.count(1)
+        self._first = 0
+        self._faults: list[BaseException] = []
+
+    def __enter__(self) -> Self:
+        self._first = self.panels.test.do(acts.positions)["head"]
+        for zone in self._zones:
+            self._edit({(zone, ""): THERE}, acts.create_zone, name=zone)
+        self._start(self._watch)
+        for server in self._servers.values():
+            self._start(self._ask, server)
+        self._author = self._start(self._write)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.stop()
+
+    # While the fault lasts
+
+    def made(self) -> int:
+        """How many edits were acknowledged so far."""
+        return sum(edit.sequence is not None for edit in self.edits)
+
+    def until_made(self, number: int, *, seconds: float = 60) -> None:
+        """Wait until this many edits were acknowledged."""
+        until(lambda: self.made() >= number or self._ended(), seconds=seconds, what=f"{number} edits")
+        if self._faults:
+            raise self._faults[0]
+
+    def more(self, number: int, *, seconds: float = 60) -> None:
+        """Wait for this many more edits."""
+        self.until_made(self.made() + number, seconds=seconds)
+
+    @property
+    def zone(self) -> str:
+        """One of the zones that are edited."""
+        return self._zones[0]
+
+    def wait_until_everywhere(self, sequence: int, *, names: Sequence[str], seconds: float = 60) -> None:
+        """The panel shows these nodes at this sequence, or beyond it."""
+
+        def there() -> bool:
+            nodes = self.panels.test.do(acts.positions)["nodes"]
+            return all(nodes[name][1] >= sequence for name in names)
+
+        until(there, seconds=seconds, what=f"sequence {sequence} at {', '.join(names)}")
+
+    def add(self, server: Server) -> None:
+        """Ask this server too, from now on."""
+        self._servers[server.name] = server
+        self.silent[server.name] = 0.0
+        self._start(self._ask, server)
+
+    def stop_edits(self) -> None:
+        """No more edits; questions go on."""
+        self._stop_edits.set()
+        if self._author is not None:
+            self._author.join(30)
+
+    def stop(self) -> None:
+        """Nothing goes on any more."""
+        self.stop_edits()
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(30)
+
+    # In the end
+
+    def judge(self, *, seconds: float = QUIET_SECONDS, audit: bool = True, without: str = "") -> None:
+        """Every promise held; raises AssertionError with those that did not."""
+        try:
+            self.stop_edits()
+            head = self._quiet(seconds)
+            time.sleep(0.2)
+        finally:
+            self.stop()
+        if self._faults:
+            raise self._faults[0]
+        log = self._log()
+        sentences = [
+            *self._gaps(),
+            *history.lost_edits(log, self.edits),
+            *history.wrong_in_the_end(log, head, self._final_answers(log)),
+            *history.broken(log, self.seen),
+        ]
+        if audit:
+            sentences += self._audit()
+        kept = [sentence for sentence in sentences if sentence[1] not in without]
+        assert not kept, "\n".join(kept[:20])
+        assert any(self.made() and seen.values for seen in self.seen), "nothing was asked"
+
+    def _quiet(self, seconds: float) -> int:
+        """Every active node is at the head of the log; return its sequence."""
+        found: dict[str, Any] = {}
+
+        def at_head() -> bool:
+            found.update(self.panels.test.do(acts.positions))
+            return all(is_at_head(found, name) for name in self._servers)
+
+        try:
+            until(at_head, seconds=seconds, what="every node at the head of the log")
+        except TimeoutError as exc:
+            raise AssertionError(f"{exc}; the panel shows {found}") from exc
+        return int(found["head"])
+
+    def _log(self) -> Log:
+        log = Log()
+        for sequence, zone, kind, name, type_number, value in self.panels.test.do(acts.published, after=self._first):
+            if zone not in self._zones:
+                continue
+            if kind in ("create", "restore"):
+                log.create(sequence, zone)
+            elif kind == "delete":
+                log.delete(sequence, zone)
+            elif (type_text := dns.rdatatype.to_text(type_number)) in TYPES:
+                log.change(sequence, zone, (name, type_text), value)
+        return log
+
+    def _gaps(self) -> list[str]:
+        """(a) The log has no gap, and its segments neither."""
+        found = self.panels.test.do(
+            acts.rows, sql="SELECT sequence FROM zones_publication WHERE sequence > %s ORDER BY 1",
+            parameters=[self._first],
+        )  # fmt: skip
+        sequences = [row[0] for row in found]
+        whole = list(range(self._first + 1, self._first + 1 + len(sequences)))
+        return [] if sequences == whole else [f"(a) the log has a gap after {self._first}: {sequences}"]
+
+    def _final_answers(self, log: Log) -> list[Seen]:
+        found = []
+        for server in self._servers.values():
+            for name, type_text in log.keys():  # noqa: SIM118 - a method of ours, not a mapping's
+                if type_text:
+                    found.append(_ask(server, name, type_text, self._zone_of(name), floor=0, seconds=5))
+        return found
+
+    def _audit(self) -> list[str]:
+        try:
+            self.panels.test.do(acts.audit)
+        except ActFailed as exc:
+            return [f"(f) {exc.message}"]
+        return []
+
+    # The threads
+
+    def _start(self, run: Any, *facts: Any) -> threading.Thread:
+        def guarded() -> None:
+            try:
+                run(*facts)
+            except BaseException as exc:
+                self._faults.append(exc)
+
+        thread = threading.Thread(target=guarded, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        return thread
+
+    def _ended(self) -> bool:
+        return self._author is None or not self._author.is_alive()
+
+    def _write(self) -> None:
+        """Edit at random until told to stop; a refusal or a dead panel is noted, and the next edit tried."""
+        while not self._stop_edits.wait(self._pause):
+            zone = self._chance.choice(self._zones)
+            kind = self._chance.choices(("put", "delete", "recreate"), weights=(12, 4, 1))[0]
+            if kind == "recreate":
+                self._edit({(zone, ""): None}, acts.delete_zone, name=zone)
+                self._edit({(zone, ""): THERE}, acts.create_zone, name=zone)
+            else:
+                self._change(zone, f"{self._chance.choice(NAMES)}.{zone}", gone=kind == "delete")
+
+    def _change(self, zone: str, name: str, *, gone: bool) -> None:
+        number = next(self._numbers)
+        stamp = f'"e{number}"'
+        address = str(ipaddress.IPv6Address(f"2001:db8::{number >> 16:x}:{number & 0xFFFF:x}"))
+        values: dict[Key, Value] = {
+            (name, "AAAA"): None if gone else address,
+            (name, "TXT"): None if gone else stamp,
+            (f"log.{zone}", "TXT"): stamp,
+        }
+        texts = {f"{owner} {type_text}": value for (owner, type_text), value in values.items()}
+        self._edit(values, acts.change, zone=zone, values=texts)
+
+    def _edit(self, becomes: dict[Key, Value], act: Any, **facts: Any) -> None:
+        begun, sequence, refusal = time.monotonic(), None, ""
+        try:
+            sequence = self.panels.edits.do(act, **facts)["sequence"]
+        except (ActFailed, PanelGone) as exc:
+            refusal = str(exc)
+        self.edits.append(Edit(len(self.edits) + 1, becomes, begun, time.monotonic(), sequence, refusal))
+
+    def _watch(self) -> None:
+        """What the panel shows, again and again; without PostgreSQL it shows nothing new."""
+        while not self._stop.wait(WATCH_SECONDS):
+            with contextlib.suppress(ActFailed, PanelGone):
+                self.shown = self.panels.watch.do(acts.positions)
+
+    def _floor(self, node: str) -> int:
+        """Where the panel shows the node to be, in the present epoch."""
+        shown = self.shown
+        found = shown.get("nodes", {}).get(node) if shown else None
+        return int(found[1]) if found and found[0] == shown["epoch"] else 0
+
+    def _ask(self, server: Server) -> None:
+        """Ask one server this and that until told to stop."""
+        chance = random.Random(server.name)
+        answered = time.monotonic()
+        while not self._stop.wait(0.01):
+            zone = chance.choice(self._zones)
+            name = f"{chance.choice(NAMES)}.{zone}"
+            kind = chance.choice(("position", "ANY", "log", *TYPES, *TYPES))
+            floor = self._floor(server.name)
+            try:
+                if kind == "position":
+                    seen = _ask_position(server, floor)
+                elif kind == "log":
+                    seen = _ask(server, f"log.{zone}", "TXT", zone, floor=floor)
+                else:
+                    seen = _ask(server, name, kind, zone, floor=floor)
+            except (dns.exception.DNSException, OSError, EOFError):
+                self.silent[server.name] = max(self.silent[server.name], time.monotonic() - answered)
+                continue
+            self.silent[server.name] = max(self.silent[server.name], time.monotonic() - answered)
+            answered = time.monotonic()
+            self.seen.append(seen)
+
+    def _zone_of(self, name: str) -> str:
+        return next(zone for zone in self._zones if name.endswith(zone))
+
+
+def _ask(server: Server, name: str, type_text: str, zone: str, *, floor: int, seconds: float = ASK_SECONDS) -> Seen:
+    """One question about a zone of the checker; ANY, which PowerDNS takes over TCP only, shows both types at once."""
+    asked = time.monotonic()
+    query = dns.message.make_query(name, type_text)
+    over = dns.query.tcp if type_text == "ANY" else dns.query.udp
+    reply = over(query, server.address, port=server.port, timeout=seconds)
+    rcode = dns.rcode.to_text(reply.rcode())
+    types = TYPES if type_text == "ANY" else (type_text,)
+    values: dict[Key, Value] = {(zone, ""): None if rcode == "REFUSED" else THERE}
+    if rcode != "REFUSED":
+        found = {dns.rdatatype.to_text(rrset.rdtype): str(rrset[0]) for rrset in reply.answer}
+        values |= {(name, each): found.get(each) for each in types}
+    return Seen(server.name, asked, values, floor, rcode)
+
+
+def _ask_position(server: Server, floor: int) -> Seen:
+    asked = time.monotonic()
+    query = dns.message.make_query(POSITION_ZONE, "TXT")
+    reply = dns.query.udp(query, server.address, port=server.port, timeout=ASK_SECONDS)
+    texts = [str(rrset[0]).strip('"') for rrset in reply.answer]
+    epoch, _, sequence = texts[0].partition(" sequence=") if texts else ("", "", "")
+    position = (epoch, int(sequence)) if sequence.isdecimal() else None
+    return Seen(server.name, asked, {}, floor, dns.rcode.to_text(reply.rcode()), position)
+
+
+def is_at_head(found: dict[str, Any], name: str) -> bool:
+    """Whether `acts.positions` shows the node at the head; at the very beginning there is nothing to be behind of."""
+    node = found["nodes"].get(name)
+    return bool(node) and node[1] == found["head"] and (node[0] == found["epoch"] or found["head"] == 0)
+
+
+def answers_at_all(servers: Iterable[Server], *, seconds: float = 0.2) -> bool:
+    """True if each of these servers answers just now."""
+    for server in servers:
+        try:
+            query = dns.message.make_query(POSITION_ZONE, "TXT")
+            dns.query.udp(query, server.address, port=server.port, timeout=seconds)
+        except (dns.exception.DNSException, OSError):
+            return False
+    return True

@@ -1,0 +1,155 @@
+"""What the rows of the fault table have in common: one running stack, its checker, and how much is to be run."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from dnspanel.demo.stack import Stack
+from tests.faults import acts
+from tests.faults.checker import Checker, Panels, Server, is_at_head, servers_of
+from tests.faults.hosts import Host
+from tests.faults.member import Member
+from tests.faults.panel import Panel
+from tests.stack import new_stack, until
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How much to do: the benchmark says so in the environment, `./dev test` takes the defaults."""
+
+    whole: bool  # every crash point, full durations and sizes
+    times: int
+    seed: int
+
+    def few(self, shortened: int, whole: int) -> int:
+        """One number for `./dev test`, another for `./dev bench faults`."""
+        return whole if self.whole else shortened
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "row(number): the row of the fault table that the test automates")
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    return Run(
+        whole=os.environ.get("FAULTS_WHOLE") == "1",
+        times=int(os.environ.get("FAULTS_TIMES", "1")),
+        seed=int(os.environ.get("FAULTS_SEED", "1")),
+    )
+
+
+@pytest.fixture(scope="session")
+def shared_stack() -> Iterator[Stack]:
+    with new_stack("faults", sample_zones=False, traffic=False) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def panels(shared_stack: Stack) -> Iterator[Panels]:
+    with Panel(shared_stack) as test, Panel(shared_stack) as edits, Panel(shared_stack) as watch:
+        yield Panels(test, edits, watch)
+
+
+@pytest.fixture
+def panel(panels: Panels) -> Panel:
+    """For the test's own acts."""
+    return panels.test
+
+
+@pytest.fixture
+def faulty(shared_stack: Stack, panels: Panels) -> Stack:
+    """The stack for faults, in order at the start of the test."""
+    for name in panels.test.do(acts.positions)["nodes"]:
+        if name not in shared_stack.server_names:  # of a test that could not take it back
+            panels.test.do(acts.retire, name=name)
+    wait_until_in_sync(panels.test)
+    return shared_stack
+
+
+def wait_until_in_sync(panel: Panel, *, seconds: float = 120) -> None:
+    """Every node that has not left the fleet is at the head. Raises TimeoutError."""
+
+    def in_sync() -> bool:
+        found = panel.do(acts.positions)
+        return all(is_at_head(found, name) for name in found["nodes"])
+
+    until(in_sync, seconds=seconds, what="every node at the head of the log")
+
+
+@pytest.fixture(scope="session")
+def seeds(run: Run) -> Iterator[int]:
+    """Another seed for each checker of a run, so that their zones do not meet."""
+    return iter(range(run.seed * 1_000, (run.seed + 1) * 1_000))
+
+
+NewChecker = Callable[..., Checker]
+
+
+@pytest.fixture
+def new_checker(faulty: Stack, panels: Panels, seeds: Iterator[int]) -> Iterator[NewChecker]:
+    """Make checkers of the stack's three nodes and of the servers that are given."""
+    made: list[Checker] = []
+
+    def make(*servers: Server, panels: Panels = panels, **options: float) -> Checker:
+        made.append(Checker([*servers_of(faulty), *servers], panels, seed=next(seeds), **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for checker in made:
+        checker.stop()
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    """A host in a network namespace."""
+    _need_root()
+    with Host() as made:
+        yield made
+
+
+@pytest.fixture
+def member(faulty: Stack, panel: Panel, seeds: Iterator[int]) -> Iterator[Member]:
+    """One more node, on this machine."""
+    with Member(faulty, panel, f"m{next(seeds)}") as node:
+        node.wait_until_in_sync()
+        yield node
+
+
+@pytest.fixture
+def far_member(faulty: Stack, panel: Panel, host: Host, seeds: Iterator[int]) -> Iterator[Member]:
+    """One more node, on a host of its own."""
+    with Member(faulty, panel, f"far{next(seeds)}", host=host) as node:
+        node.wait_until_in_sync()
+        yield node
+
+
+def _need_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root: network namespaces, loop devices")
+
+
+@pytest.fixture
+def root() -> None:
+    """Only for tests that need root."""
+    _need_root()
+
+
+@pytest.fixture
+def need_strace() -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+
+
+@contextlib.contextmanager
+def stopped(stack: Stack, *names: str) -> Iterator[None]:
+    """While the block lasts, these processes of the stack do not run."""
+    stack.supervisor.stop(names)
+    try:
+        yield
+    finally:
+        stack.supervisor.start(names)

@@ -1,0 +1,101 @@
+"""Disks that fail: an ext4 file system of its own in a file, which can lose power, fill up, or be cut and flipped.
+
+Needs root and a loop device. Everything is unmounted when the block is left.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dnspanel.demo import unprivileged
+
+MIB = 1 << 20
+# Longer than any test: what is not synced stays in memory until the power fails.
+_COMMIT_SECONDS = 600
+
+
+class Disk:
+    """An ext4 file system in `<directory>/disk.img`, mounted at `<directory>/mounted`."""
+
+    def __init__(self, directory: Path, *, mib: int) -> None:
+        self.image = directory / "disk.img"
+        self.path = directory / "mounted"
+        self._mib = mib
+
+    def __enter__(self) -> Self:
+        unprivileged.make_directory(self.path)
+        with self.image.open("wb") as file:
+            file.truncate(self._mib * MIB)
+        _run("mkfs.ext4", "-q", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0", str(self.image))
+        self._mount()
+        unprivileged.give(self.path)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(subprocess.CalledProcessError):
+            _run("umount", "--lazy", str(self.path))
+        self.image.unlink(missing_ok=True)
+
+    def lose_power(self) -> None:
+        """Everything that was not synced is gone; the rest is there again. Nobody may have files open here.
+
+        What a program wrote and did not sync is in the page cache of the mounted file system, and has not reached
+        the image: so a copy of the image is what a disk holds after the power failed. The journal is replayed when
+        the copy is mounted, as at any boot.
+        """
+        kept = self.image.with_suffix(".kept")
+        shutil.copyfile(self.image, kept)
+        _run("umount", str(self.path))  # writes what was not synced, into an image that nobody will look at
+        kept.replace(self.image)
+        self._mount()
+
+    def fill(self) -> None:
+        """Leave no byte free."""
+        with contextlib.suppress(OSError), (self.path / "ballast").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(64 << 10))
+        for size in (4096, 512, 1):
+            with contextlib.suppress(OSError), (self.path / "ballast").open("ab", buffering=0) as file:
+                while True:
+                    file.write(bytes(size))
+
+    def free(self) -> None:
+        """There is room again."""
+        (self.path / "ballast").unlink(missing_ok=True)
+
+    def _mount(self) -> None:
+        _run("mount", "-o", f"loop,commit={_COMMIT_SECONDS},noatime", str(self.image), str(self.path))
+
+
+def flip_bit(path: Path, offset: int, *, bit: int = 0) -> None:
+    """One bit of the file is another."""
+    with path.open("r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes((byte ^ 1 << bit,)))
+
+
+def offsets_of(path: Path, needle: bytes) -> Iterator[int]:
+    """Where these bytes lie in the file."""
+    content = path.read_bytes()
+    at = content.find(needle)
+    while at >= 0:
+        yield at
+        at = content.find(needle, at + 1)
+
+
+def cut(path: Path, *, keep: float = 0.5) -> None:
+    """The file ends in the middle."""
+    os.truncate(path, int(path.stat().st_size * keep))
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)

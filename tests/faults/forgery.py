@@ -1,0 +1,86 @@
+"""Acts (see `panel`) of somebody who has the panel's channel, and sometimes its keys: segments that must be refused."""
+
+import base64
+import hashlib
+import zlib
+from typing import Any
+from uuid import UUID, uuid4
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.utils import timezone
+
+from dnspanel.fleet.authority import client_ssl_context
+from dnspanel.fleet.models import Authority, Node
+from dnspanel.publish import signing
+from dnspanel.publish.models import Segment
+from dnspanel.publish.objects import open_object
+from dnspanel.zones.models import LogHead
+from replication import segment
+from replication.push import NodeClient
+
+# A kind of operation, and a version of segments, that nobody has defined.
+UNKNOWN_KIND, UNKNOWN_VERSION = 0x7F, 99
+
+
+def client(node: Node) -> NodeClient:
+    context = client_ssl_context(Authority.objects.get())
+    return NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins)
+
+
+def push(name: str, body: str) -> dict[str, Any]:
+    """Send these bytes (Base64) as segments; what the node acknowledges. Raises what it refuses with."""
+    content = base64.b64decode(body)
+    with client(Node.objects.get(name=name)) as connection:
+        ack = connection.push(content, len(content))
+    return {"sequence": ack.position.sequence, "digests": (ack.digest_main + ack.digest_records).hex()}
+
+
+def status(name: str) -> dict[str, Any]:
+    """What the node's agent says of itself."""
+    with client(Node.objects.get(name=name)) as connection:
+        return connection.status().to_json()
+
+
+def stored_segments(after: int) -> list[dict[str, Any]]:
+    """The segments of schema 4 that end after this sequence, with their bytes in Base64."""
+    rows = Segment.objects.filter(schema=4, epoch=LogHead.objects.get().epoch, last__gt=after).order_by("last")
+    found = []
+    for row in rows:
+        with open_object(row.object_name) as file:
+            body = base64.b64encode(file.read()).decode()
+        found.append({"first": row.first, "last": row.last, "object": row.object_name, "body": body})
+    return found
+
+
+def forged(name: str, fault: str) -> str:
+    """The next segment for this node, in Base64, perfect but for one fault.
+
+    `cluster`: of another panel. `key`: signed by somebody else. `version`, `kind`: of a future that we do not know.
+    """
+    node, head = Node.objects.get(name=name), LogHead.objects.get()
+    digest = bytes(node.digest or bytes(32))
+    body = zlib.compress(bytes((UNKNOWN_KIND,)) * 4, wbits=-15) if fault == "kind" else zlib.compress(b"", wbits=-15)
+    header = segment.HEADER.pack(
+        segment.MAGIC,
+        UNKNOWN_VERSION if fault == "version" else segment.VERSION,
+        node.schema,
+        uuid4().bytes if fault == "cluster" else head.cluster.bytes,
+        UUID(str(node.epoch)).bytes,
+        node.acked + 1,
+        node.acked + 1,
+        int(timezone.now().timestamp() * 1e9),
+        digest[:16],
+        digest[16:],
+        0,
+        0,
+        1 if fault == "kind" else 0,
+        len(body),
+    )
+    key = Ed25519PrivateKey.generate() if fault == "key" else _panel_key()
+    content = header + body
+    signature = key.sign(b"dnspanel segment 1\0" + hashlib.blake2b(content).digest())
+    return base64.b64encode(content + signature).decode()
+
+
+def _panel_key() -> Ed25519PrivateKey:
+    return signing.private_key(signing.ensure_signing_key(now=timezone.now()))

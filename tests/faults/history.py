@@ -1,0 +1,198 @@
+"""What was edited, what was answered, and whether the one can follow from the other. Pure; `checker` collects.
+
+The log says what every RRset was at every sequence. An answer fits a set of sequences: those at which all that it
+says was so. From this the assertions follow, by the letters of the fault table:
+
+(a) every acknowledged edit is in the log, and the last of each RRset is what every node answers in the end;
+(b) an answer that fits no sequence at all was never written;
+(c) per node and RRset, each answer fits a sequence that is not before the one that answers so far have shown,
+    and the position zone never counts back inside an epoch;
+(d) what one answer says of several RRsets fits a common sequence: no half of a publication is seen;
+(e) an answer that only fits sequences before a deletion which the node had proved is a return of the dead;
+(g) neither SERVFAIL nor REFUSED for a zone that was there;
+(h) an answer to a question sent after the panel showed the node at a sequence fits that sequence or a later one.
+(f), that all digests agree, is `manage.py audit`.
+"""
+
+import bisect
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+END = 1 << 62
+
+# An RRset: owner name and type text; with the type "" it is the zone's own existence.
+Key = tuple[str, str]
+Value = str | None
+Ranges = list[tuple[int, int]]
+
+THERE = "there"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One edit as its author saw it; without a sequence nobody told whether it was done."""
+
+    number: int
+    values: Mapping[Key, Value]
+    begun: float
+    ended: float
+    sequence: int | None
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One answer of a node. `floor` is where the panel showed the node before the question was sent."""
+
+    node: str
+    asked: float
+    values: Mapping[Key, Value]
+    floor: int = 0
+    rcode: str = "NOERROR"
+    position: tuple[str, int] | None = None  # of an answer of the position zone: epoch and sequence
+
+
+@dataclass(slots=True)
+class Log:
+    """What every key was at every sequence: built from the publications in order."""
+
+    _steps: dict[Key, list[tuple[int, Value]]] = field(default_factory=lambda: defaultdict(list))
+    _keys_of_zone: dict[str, set[Key]] = field(default_factory=lambda: defaultdict(set))
+
+    def create(self, sequence: int, zone: str) -> None:
+        self._note(sequence, (zone, ""), THERE)
+
+    def delete(self, sequence: int, zone: str) -> None:
+        """The zone and everything in it is gone."""
+        for key in self._keys_of_zone[zone]:
+            if self._steps[key][-1][1] is not None:
+                self._note(sequence, key, None)
+        self._note(sequence, (zone, ""), None)
+
+    def change(self, sequence: int, zone: str, key: Key, value: Value) -> None:
+        self._keys_of_zone[zone].add(key)
+        self._note(sequence, key, value)
+
+    def at(self, key: Key, sequence: int) -> Value:
+        """What the key was at this sequence."""
+        steps = self._steps.get(key, [])
+        index = bisect.bisect_right(steps, sequence, key=lambda step: step[0])
+        return steps[index - 1][1] if index else None
+
+    def keys(self) -> list[Key]:
+        return sorted(self._steps)
+
+    def ranges(self, key: Key, value: Value) -> Ranges:
+        """The half-open ranges of sequences at which the key was this."""
+        found: Ranges = []
+        steps = [(0, None), *self._steps.get(key, [])]
+        ends = [sequence for sequence, _ in steps[1:]] + [END]
+        for (start, held), end in zip(steps, ends, strict=True):
+            if held == value and start < end:
+                found.append((start, end))
+        return found
+
+    def fitting(self, values: Mapping[Key, Value]) -> Ranges:
+        """The ranges of sequences at which all of this was so."""
+        found: Ranges = [(0, END)]
+        for key, value in values.items():
+            found = _intersection(found, self.ranges(key, value))
+        return found
+
+    def _note(self, sequence: int, key: Key, value: Value) -> None:
+        steps = self._steps[key]
+        if steps and steps[-1][0] == sequence:
+            steps[-1] = (sequence, value)
+        else:
+            steps.append((sequence, value))
+
+
+def _intersection(one: Ranges, other: Ranges) -> Ranges:
+    met = ((max(a, c), min(b, d)) for a, b in one for c, d in other)
+    return sorted((start, end) for start, end in met if start < end)
+
+
+def lost_edits(log: Log, edits: Iterable[Edit]) -> Iterator[str]:
+    """(a) Acknowledged edits that the log does not hold at the sequence that their author was told."""
+    for edit in edits:
+        if edit.sequence is None:
+            continue
+        for key, value in edit.values.items():
+            if (held := log.at(key, edit.sequence)) != value:
+                yield f"(a) edit {edit.number} of {_spoken(key)} was acknowledged as {value}, the log holds {held}"
+
+
+def wrong_in_the_end(log: Log, head: int, answers: Iterable[Seen]) -> Iterator[str]:
+    """(a) Answers at quiescence that are not what the log holds at its head."""
+    for seen in answers:
+        if seen.rcode == "SERVFAIL":
+            yield f"(g) {seen.node} answered SERVFAIL for {', '.join(map(_spoken, seen.values))} in the end"
+            continue
+        for key, value in seen.values.items():
+            if (held := log.at(key, head)) != value:
+                yield f"(a) {seen.node} answers {value} for {_spoken(key)} in the end, the log holds {held}"
+
+
+def broken(log: Log, seen: Sequence[Seen]) -> Iterator[str]:
+    """What (b), (c), (d), (e), (g) and (h) have to say about the answers, which are in the order of asking."""
+    shown: dict[tuple[str, Key], int] = defaultdict(int)
+    counted: dict[tuple[str, str], int] = {}
+    for answer in seen:
+        if answer.rcode == "SERVFAIL":
+            yield f"(g) {answer.node} answered SERVFAIL for {', '.join(map(_spoken, answer.values)) or 'the position'}"
+        elif answer.position is not None:
+            yield from _broken_position(answer, answer.position, counted)
+        elif answer.values:
+            yield from _broken_answer(log, answer, shown)
+
+
+def _broken_position(answer: Seen, position: tuple[str, int], counted: dict[tuple[str, str], int]) -> Iterator[str]:
+    epoch, sequence = position
+    before = counted.get((answer.node, epoch), 0)
+    if sequence < before:
+        yield f"(c) {answer.node} answered position {sequence} after {before}"
+    if sequence < answer.floor:
+        yield f"(h) {answer.node} answers position {sequence} after the panel showed it at {answer.floor}"
+    counted[(answer.node, epoch)] = max(before, sequence)
+
+
+def _broken_answer(log: Log, answer: Seen, shown: dict[tuple[str, Key], int]) -> Iterator[str]:
+    told = ", ".join(f"{_spoken(key)} = {value}" for key, value in answer.values.items())
+    for key, value in answer.values.items():
+        if not log.ranges(key, value):
+            letter = "g" if key[1] == "" else "b"
+            yield f"({letter}) {answer.node} answered {told}, and {_spoken(key)} never was so"
+            return
+    fitting = log.fitting(answer.values)
+    if not fitting:
+        yield f"(d) {answer.node} answered {told}: at no sequence were all of these so"
+        return
+    # RRset by RRset: between a commit and its purge, caches hold some names of before and others do not.
+    rrsets = [key for key in answer.values if key[1]]
+    lowest = max((shown[(answer.node, key)] for key in rrsets), default=0)
+    later = [(start, end) for start, end in fitting if end > lowest]
+    if not later:
+        yield f"(c) {answer.node} answered {told}, older than what it answered before (sequence {lowest})"
+        return
+    if not any(end > answer.floor for _, end in later):
+        letter = _letter_of_late(log, answer)
+        yield f"({letter}) {answer.node} answered {told} after the panel showed it at {answer.floor}"
+        return
+    for key in rrsets:
+        shown[(answer.node, key)] = max(lowest, later[0][0])
+
+
+def _letter_of_late(log: Log, answer: Seen) -> str:
+    """Which promise an answer breaks that is older than what the node had proved."""
+    for key, value in answer.values.items():
+        now = log.at(key, answer.floor)
+        if key[1] == "" and now == THERE and value is None:
+            return "g"
+        if now is None and value is not None:
+            return "e"
+    return "h"
+
+
+def _spoken(key: Key) -> str:
+    return f"{key[0]} {key[1]}" if key[1] else f"the zone {key[0]}"

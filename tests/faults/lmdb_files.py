@@ -1,0 +1,71 @@
+"""What lies in a node's LMDB files, read in one transaction each, beside whoever else has them open."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import lmdb
+
+from replication import rdtypes
+from replication.codec import keys
+from replication.codec.domains import decode_domain
+from replication.codec.schema import Dbi, schema_for
+from replication.file_row import combined_position, decode_file_row
+from replication.opening import MAX_DBS, OWN_DBI
+from replication.position import Position
+from tests.faults.hosts import is_alive
+
+ROW_KEY = b"position"
+
+
+@contextmanager
+def _reading(path: Path, name: bytes) -> Iterator[Any]:
+    """A read transaction on one table; None if there is no such table."""
+    with lmdb.open(str(path), subdir=False, readonly=True, max_dbs=MAX_DBS, create=False) as env:
+        try:
+            table = env.open_db(name, create=False)
+        except lmdb.NotFoundError:
+            yield None
+            return
+        with env.begin(db=table) as txn:
+            yield txn
+
+
+def position(main: Path) -> Position | None:
+    """Up to where both files are complete, as the agent works it out at its start."""
+    rows = []
+    for path in (main, records_of(main)):
+        with _reading(path, OWN_DBI) as txn:
+            rows.append(decode_file_row(txn.get(ROW_KEY)) if txn else None)
+    return combined_position(*rows)
+
+
+def sequence(main: Path) -> int:
+    """The sequence of `position`; 0 before there is one."""
+    found = position(main)
+    return found.sequence if found else 0
+
+
+def zones_without_records(main: Path, schema: int) -> list[str]:
+    """Zones that PowerDNS would find in the main file, and for which it would find no SOA."""
+    kind = schema_for(schema)
+    with _reading(main, kind.dbi(Dbi.DOMAINS).name) as txn:
+        zones = [decode_domain(kind.unwrap(value)) for _, value in txn.cursor()] if txn else []
+    with _reading(records_of(main), kind.dbi(Dbi.RECORDS).name) as txn:
+        return [zone.name for zone in zones if txn.get(keys.record_key(zone.id, keys.APEX, rdtypes.SOA)) is None]
+
+
+def dead_readers(main: Path) -> list[int]:
+    """Processes that are gone and still hold a place in a table of readers."""
+    found = []
+    for path in (main, records_of(main)):
+        with lmdb.open(str(path), subdir=False, readonly=True, max_dbs=MAX_DBS, create=False) as env:
+            lines = (line.split() for line in env.readers().splitlines()[1:])
+            found += [int(fields[0]) for fields in lines if fields and fields[0].isdigit()]
+    return sorted({pid for pid in found if not is_alive(pid)})
+
+
+def records_of(main: Path) -> Path:
+    """The records file that belongs to a main file."""
+    return main.with_name(main.name + "-0")

@@ -1,0 +1,27 @@
+"""Pages of an LMDB file, as bytes: which are branches of a tree, and how to tear one."""
+
+import struct
+from pathlib import Path
+
+PAGE = 4096
+# struct MDB_page: page number, padding, flags, lower and upper bound of its free space
+_HEADER = struct.Struct("<QHHHH")
+_BRANCH, _META_PAGES = 0x01, 2
+
+
+def branch_pages(path: Path) -> list[int]:
+    """The numbers of all pages that are, or once were, branches; without the two meta pages."""
+    content = path.read_bytes()
+    found = []
+    for number in range(_META_PAGES, len(content) // PAGE):
+        said, _, flags, _, _ = _HEADER.unpack_from(content, number * PAGE)
+        if said == number and flags & 0x0F == _BRANCH:
+            found.append(number)
+    return found
+
+
+def tear(path: Path, number: int) -> None:
+    """The page is half written: its header stands, and behind it is nothing that makes sense."""
+    with path.open("r+b") as file:
+        file.seek(number * PAGE + _HEADER.size)
+        file.write(bytes(range(256)) * ((PAGE - _HEADER.size) // 256))

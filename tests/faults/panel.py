@@ -1,0 +1,132 @@
+"""A process inside a stack's panel that does what a test asks of it: no start of Django for every question.
+
+    python -m tests.faults.panel
+
+reads one request per line, `{"act": "module:function", "facts": {...}}`, and
+answers one line, `{"done": ...}` or `{"error": class, "message": words}`.
+The functions are in `acts`; facts and results are what JSON can say.
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from dnspanel.demo import unprivileged
+from dnspanel.demo.stack import Stack
+
+Result = TypeVar("Result")
+
+
+class ActFailed(Exception):
+    """An act raised; `kind` is the name of the exception's class."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind, self.message = kind, message
+
+
+class Panel:
+    """One such process. Threads may share it; they wait for each other."""
+
+    def __init__(self, stack: Stack, *, env: Mapping[str, str] | None = None) -> None:
+        self._stack, self._extra = stack, dict(env or {})
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        """The process; started if it is not there."""
+        return self._started().pid
+
+    def do(self, act: Callable[..., Result], /, **facts: Any) -> Result:
+        """Run a function of `acts` in the panel's environment. Raises ActFailed, or PanelGone if the process dies."""
+        request = json.dumps({"act": f"{act.__module__}:{act.__qualname__}", "facts": facts})
+        with self._lock:
+            process = self._started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            try:
+                process.stdin.write(request + "\n")
+                process.stdin.flush()
+                answer = process.stdout.readline()
+            except BrokenPipeError:
+                answer = ""
+            if not answer:
+                status = process.wait()
+                self.close()
+                raise PanelGone(status)
+        said = json.loads(answer)
+        if "error" in said:
+            raise ActFailed(said["error"], said["message"])
+        done: Result = said["done"]
+        return done
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                with contextlib.suppress(OSError):  # what was never read, nobody takes any more
+                    if pipe is not None:
+                        pipe.close()
+            self._process = None
+
+    def _started(self) -> subprocess.Popen[str]:
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
+        if self._process is None:
+            # Killed with the test run, as everything that the supervisor starts.
+            command = ["setpriv", "--pdeathsig=KILL", "--", sys.executable, "-m", "tests.faults.panel"]
+            self._process = subprocess.Popen(
+                [*unprivileged.prefix(), *command], env={**self._stack.env, **self._extra}, cwd=unprivileged.CHECKOUT,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )  # fmt: skip
+        return self._process
+
+
+class PanelGone(Exception):
+    """The process was killed in the middle of an act: nobody knows whether the act was done."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"the process ended with status {status}")
+
+
+def serve() -> None:
+    """Do what is asked on standard input until it ends."""
+    import django
+
+    django.setup()
+    from django.db import close_old_connections
+
+    # What our own code prints must not be taken for an answer.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        request = json.loads(line)
+        module, _, name = request["act"].partition(":")
+        close_old_connections()
+        try:
+            said = {"done": getattr(importlib.import_module(module), name)(**request["facts"])}
+        except Exception as exc:
+            said = {"error": type(exc).__name__, "message": str(exc)}
+        answers.write(json.dumps(said) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()

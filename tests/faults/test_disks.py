@@ -1,0 +1,128 @@
+"""Rows 27 to 30: disks that are slow or full, at a node and at the panel."""
+
+import itertools
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from dnspanel.demo.stack import Stack
+from tests.faults import acts, crash
+from tests.faults.conftest import NewChecker, Run
+from tests.faults.disk import Disk
+from tests.faults.member import Member
+from tests.faults.panel import ActFailed, Panel, PanelGone
+from tests.faults.test_network import assert_others_are_quick, shown
+from tests.stack import new_stack, until
+
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("root")]
+
+_numbers = itertools.count(time.time_ns())
+
+
+def bulk(panel: Panel, *, zones: int = 300) -> int:
+    """One publication with some megabytes of rows."""
+    return panel.do(acts.create_many, prefix=f"full-{next(_numbers)}-", count=zones, owners=20)
+
+
+@pytest.mark.row(27)
+@pytest.mark.usefixtures("need_strace")
+def test_a_slow_disk_makes_its_node_late_and_no_other(
+    faulty: Stack, panel: Panel, member: Member, new_checker: NewChecker, run: Run
+) -> None:
+    after = panel.do(acts.positions)["head"]
+    assert member.agent is not None
+    with new_checker() as checker:
+        checker.more(10)
+        with crash.slowed([member.agent.pid], "fdatasync", seconds=2.0):
+            began = shown(panel, member.name)[1]
+            checker.more(run.few(60, 600), seconds=300)
+            until(lambda: shown(panel, member.name)[1] > began, seconds=120, what="progress on a slow disk")  # type: ignore[operator]
+            assert_others_are_quick(panel, faulty, checker, after)
+        member.wait_until_in_sync()
+    checker.judge()
+
+
+@pytest.fixture
+def disk(faulty: Stack) -> Iterator[Disk]:
+    with Disk(faulty.directory / "disk", mib=48) as mounted:
+        yield mounted
+
+
+@pytest.mark.row(28)
+def test_a_full_disk_stops_applying_and_not_serving(
+    faulty: Stack, panel: Panel, disk: Disk, seeds: Iterator[int], new_checker: NewChecker
+) -> None:
+    with Member(faulty, panel, f"full{next(seeds)}", data=disk.path / "node", map_size_mib=256) as node:
+        node.wait_until_in_sync()
+        with new_checker() as checker:
+            checker.add(node.server)
+            checker.more(10)
+            disk.fill()
+            sequence = bulk(panel)
+            until(lambda: shown(panel, node.name)[2] == "rejecting", seconds=120, what="an alarm")
+            assert "could not be written" in str(shown(panel, node.name)[3])
+            assert shown(panel, node.name)[1] < sequence  # type: ignore[operator]
+            disk.free()
+            node.wait_until_in_sync(seconds=120)
+        checker.judge()
+        assert checker.silent[node.name] < 10
+
+
+@pytest.mark.row(29)
+def test_a_full_map_stops_applying_until_the_operator_raises_it(
+    faulty: Stack, panel: Panel, seeds: Iterator[int], new_checker: NewChecker
+) -> None:
+    with Member(faulty, panel, f"map{next(seeds)}", map_size_mib=2) as node:
+        until(lambda: shown(panel, node.name)[1] > 0 or shown(panel, node.name)[2] == "rejecting", seconds=60, what="a word")  # type: ignore[operator]  # noqa: E501
+        with new_checker() as checker:
+            checker.more(5)
+            bulk(panel, zones=600)
+            until(lambda: shown(panel, node.name)[2] == "rejecting", seconds=120, what="an alarm")
+            assert "map size" in str(shown(panel, node.name)[3])
+            node.set(map_size_mib=256)
+            for stop, start in ((node.kill_agent, node.start_agent), (node.kill_pdns, node.start_pdns)):
+                stop()
+                start()
+            node.wait_until_in_sync(seconds=120)
+        checker.judge()
+
+
+@pytest.mark.row(30)
+def test_a_full_disk_at_the_panel_refuses_edits_and_keeps_no_half_of_them(tmp_path_factory: pytest.TempPathFactory) -> None:
+    stack = new_stack("faults-full", sample_zones=False, traffic=False)
+    with Disk(stack.directory / "postgres-disk", mib=640) as disk:
+        (stack.directory / "postgres").symlink_to(disk.path / "cluster")
+        with stack, Panel(stack) as panel:
+            panel.do(acts.create_zone, name="full.test.", values={"www.full.test. TXT": '"before"'})
+            disk.fill()
+            acknowledged, refusals = edit_until_refused(panel)
+            assert refusals, "a full disk took every edit"
+            assert all("Traceback" not in words for words in refusals)
+            disk.free()
+            until(lambda: edited(panel, "after"), seconds=120, what="edits to be taken again")
+            found = panel.do(acts.rows, sql="SELECT sequence FROM zones_publication ORDER BY 1")
+            sequences = [row[0] for row in found]
+            assert sequences == list(range(1, len(sequences) + 1)), "the log has a gap"
+            assert acknowledged <= set(sequences), "an acknowledged edit is gone"
+
+
+def edit_until_refused(panel: Panel, *, most: int = 20_000) -> tuple[set[int], list[str]]:
+    """Sequences of edits that were taken before the first was refused, and what the refusals said."""
+    taken: set[int] = set()
+    for number in range(most):
+        try:
+            values = [{f"n{n}.full.test. TXT": f'"{"x" * 200}{number}"'} for n in range(20)]
+            taken.add(panel.do(acts.change_many, zone="full.test.", values=values))
+        except (ActFailed, PanelGone) as exc:
+            return taken, [str(exc)]
+    return taken, []
+
+
+def edited(panel: Panel, stamp: str) -> bool:
+    try:
+        panel.do(acts.change, zone="full.test.", values={"www.full.test. TXT": f'"{stamp}"'})
+    except (ActFailed, PanelGone, psycopg.Error):
+        return False
+    return True

@@ -1,0 +1,39 @@
+"""Every row of the fault table is automated, by a test that says so."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.faults.rows import ROWS
+from tests.stack import ROOT
+
+HERE = Path(__file__).resolve().parent
+
+
+def marked_tests() -> Iterator[tuple[int, str]]:
+    """Each mark `row(number)` of a test function in this directory."""
+    for path in sorted(HERE.glob("test_*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef):
+                for mark in node.decorator_list:
+                    if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.row":
+                        assert isinstance(mark.args[0], ast.Constant)
+                        yield int(mark.args[0].value), f"{path.name}::{node.name}"
+
+
+def test_there_are_48_rows_in_order() -> None:
+    assert [row.number for row in ROWS] == list(range(1, 49))
+
+
+def test_every_row_has_a_test() -> None:
+    tests: dict[int, list[str]] = defaultdict(list)
+    for number, name in marked_tests():
+        tests[number].append(name)
+    lacking = [row.number for row in ROWS if not tests[row.number] and not row.elsewhere]
+    assert lacking == []
+    assert set(tests) <= {row.number for row in ROWS}
+
+
+def test_the_tests_named_elsewhere_exist() -> None:
+    assert [path for row in ROWS for path in row.elsewhere if not (ROOT / path).exists()] == []

@@ -1,0 +1,259 @@
+"""A panel restored from yesterday's backup publishes nothing, shows what only its nodes know, and goes on as decided.
+
+All the while every node is asked for every zone's SOA, over DNS: no serial ever goes down, and no zone that exists
+before and after is ever refused.
+"""
+
+import http.client
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import dns.exception
+import pytest
+from playwright.sync_api import Browser, expect
+
+from dnspanel.demo import unprivileged
+from dnspanel.demo.stack import Stack
+from replication.rrset import Serial
+from tests.browser import chromium, person
+from tests.dnspanel.api.v1.conftest import SERVER, replace
+from tests.flow.test_api_v1 import MAKE_TOKEN
+from tests.stack import ask, ask_all, make_person, until
+
+__all__ = ["chromium"]
+
+pytestmark = [pytest.mark.flow, pytest.mark.browser]
+
+KEPT, CHANGED, DELETED, NEW = "kept.test.", "changed.test.", "deleted.test.", "new.test."
+OF_PANEL = ["web", "publish", "push", "bootstrap", "bulk", "beat", "collector", "update"]
+
+STATE = """
+import json, django
+django.setup()
+from dnspanel.fleet.models import AheadReport, Node
+from dnspanel.zones.models import Epoch, LogHead, Zone
+head = LogHead.objects.get()
+report = AheadReport.objects.order_by("-pk").first()
+print(json.dumps({
+    "epoch": str(head.epoch), "head": head.sequence, "held": head.held_reason,
+    "nodes": {n.name: [str(n.epoch), n.acked] for n in Node.objects.filter(state="active")},
+    "asked": bool(report and report.ended_at), "error": report.error if report else "",
+    "epochs": Epoch.objects.count(),
+    "serials": dict(Zone.objects.filter(deleted_at=None).values_list("name", "serial")),
+}))
+"""
+
+
+class Panel:
+    """The stack's panel as its API's clients see it."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+        make_person(stack, "rita")
+        self.key = stack.run([sys.executable, "-c", MAKE_TOKEN, "rita"]).strip()
+
+    def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection(urlsplit(self.stack.url).netloc, timeout=60)
+        text = None if body is None else json.dumps(body)
+        headers = {"X-API-Key": self.key, "Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        connection.request(method, path, text, headers)
+        answer = connection.getresponse()
+        said = answer.read()
+        connection.close()
+        return answer.status, json.loads(said) if said else None
+
+    def creates(self, zone: str) -> None:
+        made = {"name": zone, "kind": "Native", "nameservers": ["ns1.example.net.", "ns2.example.net."]}
+        assert self.call("POST", f"{SERVER}/zones?wait=all", made)[0] == 201
+
+    def publishes(self, zone: str, address: str, *, wait: str = "?wait=all") -> tuple[int, Any]:
+        body = {"rrsets": [replace(f"www.{zone}", "A", address, ttl=60)]}
+        return self.call("PATCH", f"{SERVER}/zones/{zone}{wait}", body)
+
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.stack.run([sys.executable, "-c", STATE]))
+        return found
+
+    def is_in_sync(self) -> bool:
+        state = self.state()
+        return not state["held"] and all(at == [state["epoch"], state["head"]] for at in state["nodes"].values())
+
+
+class Watch:
+    """What each node answered for each zone's SOA, in order."""
+
+    def __init__(self, stack: Stack, zones: tuple[str, ...]) -> None:
+        self.stack, self.zones = stack, zones
+        self.serials: dict[tuple[str, str], list[int]] = {}
+        self.refusals: list[str] = []
+        self.questions = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.05):
+            for node in self.stack.nodes:
+                for zone in self.zones:
+                    self._look(node, zone)
+
+    def _look(self, node: Any, zone: str) -> None:
+        self.questions += 1
+        try:
+            answer = ask(node, zone, "SOA")
+        except (dns.exception.DNSException, OSError) as exc:
+            self.refusals.append(f"{node.name} {zone} {exc}")
+            return
+        if answer.rcode != "NOERROR":
+            self.refusals.append(f"{node.name} {zone} {answer.rcode}")
+            return
+        seen = self.serials.setdefault((node.name, zone), [])
+        serial = int(answer.rdata[0].split()[2])
+        if not seen or seen[-1] != serial:
+            seen.append(serial)
+
+    @contextmanager
+    def looking(self) -> Iterator["Watch"]:
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._stop.set()
+            self._thread.join()
+
+    def descents(self) -> list[str]:
+        return [
+            f"{node} {zone}: {seen}"
+            for (node, zone), seen in self.serials.items()
+            if any(not Serial(one) < Serial(next_) for one, next_ in pairwise(seen))
+        ]
+
+
+@pytest.fixture
+def yesterday(fresh_stack: Stack) -> tuple[Panel, Path]:
+    """A panel with three zones and a backup of them, and then a day's work that is only on the nodes any more."""
+    panel = Panel(fresh_stack)
+    for zone in (KEPT, CHANGED, DELETED):
+        panel.creates(zone)
+        assert panel.publishes(zone, "192.0.2.1")[0] == 204
+    directory = fresh_stack.directory / "backups"
+    unprivileged.make_directory(directory)
+    archive = directory / "panel.tar"
+    fresh_stack.manage("backup", str(archive))
+    assert "FAILED" not in fresh_stack.manage("backup_drill", str(archive))
+    return panel, archive
+
+
+def work_of_a_day(panel: Panel) -> None:
+    """What the backup does not know: two changes, a deletion, a new zone."""
+    for address in ("192.0.2.2", "192.0.2.3"):
+        assert panel.publishes(CHANGED, address)[0] == 204
+    assert panel.call("DELETE", f"{SERVER}/zones/{DELETED}?wait=all")[0] == 204
+    panel.creates(NEW)
+    assert panel.publishes(NEW, "192.0.2.9")[0] == 204
+
+
+def restore(stack: Stack, archive: Path) -> None:
+    stack.supervisor.stop(OF_PANEL)
+    try:
+        stack.manage("restore", "--replace", str(archive))
+    finally:
+        stack.supervisor.start(OF_PANEL)
+    stack._wait("web", stack.ports["web"])
+
+
+def sees_the_hold(panel: Panel) -> None:
+    """Nothing can be published, by either API, and the nodes go on answering what they have."""
+    state = panel.state()
+    assert "restored from the backup" in state["held"]
+    status, said = panel.publishes(KEPT, "192.0.2.66", wait="")
+    assert (status, "Publishing is held" in said["error"]) == (503, True)
+    made = {"name": "another.test.", "nameservers": ["ns1.example.net."]}
+    status, said = panel.call("POST", "/api/v2/zones", made)
+    assert (status, said["code"]) == (503, "publishing-held"), said
+    assert {answer.rdata for answer in ask_all(panel.stack, f"www.{CHANGED}")} == {("192.0.2.3",)}
+    assert {answer.rdata for answer in ask_all(panel.stack, f"www.{NEW}")} == {("192.0.2.9",)}
+    until(lambda: panel.state()["asked"], seconds=60, what=f"the nodes were asked: {panel.state()['error']}")
+
+
+def decides(browser: Browser, panel: Panel, *, card: str, typed: str, button: str) -> None:
+    """A person looks at the page and decides."""
+    with person(browser, panel.stack) as rita:
+        rita.signs_in("rita", "correct horse battery staple")
+        expect(rita.page.locator("#held")).to_contain_text("Publishing is held")
+        rita.page.get_by_role("link", name="Look and decide").click()
+        main = rita.page.locator("#main")
+        for zone in (CHANGED, DELETED, NEW):
+            expect(main).to_contain_text(zone)
+        expect(main).not_to_contain_text(KEPT)
+        rita.page.get_by_role("link", name=CHANGED).click()
+        expect(main).to_contain_text("192.0.2.3")
+        form = rita.page.locator(card)
+        form.get_by_label("Type").fill(typed)
+        form.get_by_role("button", name=button).click()
+        expect(main).to_contain_text("Everything is published as it should be", timeout=60_000)
+        assert rita.complaints == []
+
+
+def in_sync_again(panel: Panel, before: dict[str, Any], *, seconds: float = 90) -> None:
+    began = time.monotonic()
+    until(panel.is_in_sync, seconds=seconds, what="every node at the head of the new history")
+    after = panel.state()
+    assert after["epoch"] != before["epoch"]
+    assert after["head"] > before["head"]
+    sys.stdout.write(f"in sync in the new epoch after {time.monotonic() - began:.1f} s\n")
+
+
+def test_a_restored_panel_takes_over_what_its_nodes_have(
+    chromium: Browser, fresh_stack: Stack, yesterday: tuple[Panel, Path]
+) -> None:
+    panel, archive = yesterday
+    with Watch(fresh_stack, (KEPT, CHANGED)).looking() as watch:
+        work_of_a_day(panel)
+        before = panel.state()
+        watched_new = Watch(fresh_stack, (NEW,))
+        with watched_new.looking():
+            restore(fresh_stack, archive)
+            sees_the_hold(panel)
+            decides(chromium, panel, card="#decide-take_over", typed="take over", button="Take over")
+            in_sync_again(panel, before)
+            answers = {zone: ask_all(fresh_stack, f"www.{zone}") for zone in (KEPT, CHANGED, NEW)}
+            assert panel.publishes(NEW, "192.0.2.10")[0] == 204
+            assert panel.publishes(KEPT, "192.0.2.11")[0] == 204
+    assert {a.rdata for a in answers[KEPT]} == {("192.0.2.1",)}
+    assert {a.rdata for a in answers[CHANGED]} == {("192.0.2.3",)}  # nothing that nodes had is lost
+    assert {a.rdata for a in answers[NEW]} == {("192.0.2.9",)}
+    assert {answer.rcode for answer in ask_all(fresh_stack, DELETED, "SOA")} == {"REFUSED"}
+    assert set(panel.state()["serials"]) == {KEPT, CHANGED, NEW}
+    for each in (watch, watched_new):
+        assert each.descents() == []
+        assert each.refusals == []
+        assert each.questions > 100
+
+
+def test_a_restored_panel_keeps_its_own_content(
+    chromium: Browser, fresh_stack: Stack, yesterday: tuple[Panel, Path]
+) -> None:
+    panel, archive = yesterday
+    with Watch(fresh_stack, (KEPT, CHANGED)).looking() as watch:
+        work_of_a_day(panel)
+        before = panel.state()
+        restore(fresh_stack, archive)
+        sees_the_hold(panel)
+        decides(chromium, panel, card="#decide-keep", typed="keep the panel's", button="Keep the panel’s")
+        in_sync_again(panel, before)
+        assert {answer.rdata for answer in ask_all(fresh_stack, f"www.{CHANGED}")} == {("192.0.2.1",)}
+        assert {answer.rdata for answer in ask_all(fresh_stack, f"www.{DELETED}")} == {("192.0.2.1",)}
+        assert {answer.rcode for answer in ask_all(fresh_stack, NEW, "SOA")} == {"REFUSED"}
+        assert panel.publishes(CHANGED, "192.0.2.12")[0] == 204
+    assert set(panel.state()["serials"]) == {KEPT, CHANGED, DELETED}
+    assert watch.descents() == []
+    assert watch.refusals == []
+    assert panel.state()["serials"][CHANGED] > before["serials"][CHANGED]

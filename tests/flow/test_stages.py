@@ -1,0 +1,316 @@
+"""Ring 0, a canary, the rest: on a real stack, with publications that PowerDNS 4.7 really cannot answer with."""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.stack import Stack
+from tests.stack import ask, new_stack, until, wait_until_in_sync
+
+pytestmark = pytest.mark.flow
+
+SECONDS = 20.0
+VERIFY_SECONDS = 3
+# Sound to the panel, as the registry of algorithms has it; PowerDNS 4.7 knows two of them and answers SERVFAIL.
+POISON = ("IPSECKEY", "10 1 3 192.0.2.38 AQIDBA==")
+
+_PRELUDE = """
+import json, sys, django
+django.setup()
+from django.utils import timezone
+from dnspanel.accounts.models import User
+from dnspanel.fleet import deliver, groups
+from dnspanel.fleet.gates import read_gates
+from dnspanel.fleet.models import Ack, Delivery, Isolation, Node, NodeGroup
+from dnspanel.publish.models import Segment
+from dnspanel.zones import bulk, edit
+from dnspanel.zones.models import LogHead, Publication, Zone
+from replication import rdata, rrset
+now = timezone.now()
+def change(zone, name, type, *values):
+    there = bulk.existing_zones([zone])[zone]
+    number = rdata.type_from_text(type)
+    wanted = rrset.make(name, number, 60, values) if values else None
+    publication, _ = bulk.change_zones(
+        changes=[bulk.ZoneChange(there.id, there.revision, {(name, number): wanted})],
+        author=None, channel="system", now=timezone.now(),
+    )
+    return publication.sequence
+def create(zone, *more):
+    return edit.create_zone(
+        name=zone, author=None, channel="system", now=timezone.now(),
+        rrsets=[rrset.make(f"www.{zone}", 1, 60, ["192.0.2.1"]),
+                *[rrset.make(name, rdata.type_from_text(type), 60, [value]) for name, type, value in more]],
+    ).sequence
+args = [json.loads(text) for text in sys.argv[1:]]
+"""
+
+
+def panel(stack: Stack, script: str, *args: Any) -> Any:
+    """Run a script as the panel; return what it leaves in `result`."""
+    command = [sys.executable, "-c", f"{_PRELUDE}\nresult = None\n{script}\nprint('=' + json.dumps(result, default=str))"]
+    said = stack.run([*command, *[json.dumps(arg) for arg in args]])
+    return json.loads(said.rsplit("\n=", 1)[-1].removeprefix("="))
+
+
+def change(stack: Stack, zone: str, label: str, type: str = "A", *values: str) -> int:
+    name = f"{label}.{zone}" if label else zone
+    return int(panel(stack, "result = change(*args)", zone, name, type, *values))
+
+
+def proved(stack: Stack) -> dict[str, int]:
+    """What each node has proved, ring 0 included."""
+    found: dict[str, int] = panel(stack, 'result = dict(Node.objects.values_list("name", "acked"))')
+    return found
+
+
+def delivery(stack: Stack) -> dict[str, Any]:
+    script = 'result = Delivery.objects.values("stopped_reason", "pinned", "stopped_whole").first() or {}'
+    found: dict[str, Any] = panel(stack, script)
+    return found
+
+
+def answers_with(node: DemoNode, name: str, value: str) -> bool:
+    return ask(node, name).rdata == (value,)
+
+
+@pytest.fixture(scope="module")
+def staged() -> Iterator[Stack]:
+    """Ring 0, then ns1 alone, then ns2 and ns3; three zones."""
+    with new_stack("staged", sample_zones=False, traffic=False) as stack:
+        panel(
+            stack,
+            """
+for number in (1, 2, 3):
+    create(f"stages{number}.test.")
+canary = groups.create_group(name="canary", verify_seconds=args[0], by=None, now=now)
+rest = groups.create_group(name="rest", verify_seconds=0, by=None, now=now)
+Node.objects.filter(name="ns1").update(group=canary)
+Node.objects.filter(name__in=("ns2", "ns3")).update(group=rest)
+""",
+            VERIFY_SECONDS,
+        )
+        wait_until_in_sync(stack, seconds=60)
+        yield stack
+
+
+@pytest.fixture(autouse=True)
+def settled(staged: Stack) -> Iterator[None]:
+    """Each test begins and ends with a fleet in which nothing is stopped, pinned or on its way."""
+    yield
+    panel(
+        staged,
+        """
+if Delivery.objects.exclude(stopped_reason="").exists():
+    deliver.resume(by=None, now=now)
+if Delivery.objects.exclude(pinned=None).exists():
+    deliver.unpin(by=None, now=now)
+""",
+    )
+    wait_until_in_sync(staged, seconds=60)
+
+
+def test_ring_0_is_first_then_the_canary_and_the_rest_once_the_canary_answered_well(staged: Stack) -> None:
+    sequence = change(staged, "stages1.test.", "first", "A", "192.0.2.10")
+    for node in staged.servers:
+        until(lambda node=node: answers_with(node, "first.stages1.test.", "192.0.2.10"), seconds=SECONDS, what=node.name)
+    wait_until_in_sync(staged)
+    script = """
+acks = Ack.objects.filter(sequence__gte=args[0]).order_by("at")
+result = [(ack.node.name, ack.at.timestamp()) for ack in acks.select_related("node")]
+"""
+    acks = [tuple(ack) for ack in panel(staged, script, sequence)]
+    at = {name: moment for name, moment in reversed(acks)}
+    assert [name for name, _ in acks][:2] == ["ring0", "ns1"]
+    assert min(at["ns2"], at["ns3"]) - at["ns1"] >= VERIFY_SECONDS
+
+
+def test_while_the_rest_waits_its_nodes_say_for_whom(staged: Stack) -> None:
+    sequence = change(staged, "stages1.test.", "words", "A", "192.0.2.11")
+    until(lambda: proved(staged)["ns1"] >= sequence, seconds=SECONDS, what="the canary has it")
+    script = """
+from dnspanel.fleet.queries import node_standings
+result = {s.node.name: (s.health.word, s.health.sentence) for s in node_standings(now=timezone.now())}
+"""
+    words = panel(staged, script)
+    if proved(staged)["ns2"] < sequence:
+        assert "waits until canary has answered well for 3 s" in words["ns2"][1] or words["ns2"][0] == "live"
+    assert "ring0" not in words
+
+
+def test_a_canary_that_does_not_answer_stops_the_rest_until_a_person_resumes(staged: Stack) -> None:
+    staged.supervisor.stop(["ns1-pdns"])
+    try:
+        sequence = change(staged, "stages1.test.", "refused", "A", "192.0.2.12")
+        until(lambda: bool(delivery(staged)["stopped_reason"]), seconds=60, what="delivery stopped")
+        assert "ns1 of canary refuses" in delivery(staged)["stopped_reason"]
+        positions = proved(staged)
+        assert positions["ring0"] >= sequence
+        assert max(positions["ns2"], positions["ns3"]) < sequence
+        assert ask(staged.nodes[1], "refused.stages1.test.").rcode == "NXDOMAIN"
+    finally:
+        staged.supervisor.start(["ns1-pdns"])
+    until(lambda: proved(staged)["ns1"] >= sequence, seconds=60, what="the canary is well again")
+    assert proved(staged)["ns2"] < sequence  # only a person lets it go on
+    panel(staged, "deliver.resume(by=None, now=now)")
+    until(lambda: answers_with(staged.nodes[2], "refused.stages1.test.", "192.0.2.12"), seconds=SECONDS, what="ns3")
+
+
+def test_a_zone_deleted_under_its_questions_stops_at_the_canary(staged: Stack) -> None:
+    """Its clients get REFUSED from then on: the share rises at the canary, and the rest keeps the zone."""
+    panel(staged, 'groups.set_verify_seconds(group=NodeGroup.objects.get(name="canary"), seconds=20, by=None, now=now)')
+    over = threading.Event()
+
+    def clients() -> None:
+        while not over.is_set():
+            ask(staged.nodes[0], "www.stages3.test.", timeout=5.0)
+            time.sleep(0.01)
+
+    asking = threading.Thread(target=clients)
+    asking.start()
+    try:
+        time.sleep(4)  # so that there is something to compare with
+        panel(
+            staged,
+            """
+zone = Zone.objects.get(name="stages3.test.")
+edit.delete_zone(zone=zone, author=None, channel="system", now=now)
+""",
+        )
+        until(lambda: bool(delivery(staged)["stopped_reason"]), seconds=30, what="delivery stopped")
+    finally:
+        over.set()
+        asking.join()
+    assert "SERVFAIL or REFUSED" in delivery(staged)["stopped_reason"]
+    assert ask(staged.nodes[0], "www.stages3.test.").rcode == "REFUSED"
+    assert answers_with(staged.nodes[1], "www.stages3.test.", "192.0.2.1")
+    assert answers_with(staged.nodes[2], "www.stages3.test.", "192.0.2.1")
+    panel(
+        staged,
+        """
+groups.set_verify_seconds(group=NodeGroup.objects.get(name="canary"), seconds=args[0], by=None, now=now)
+edit.restore_zone(zone=Zone.objects.get(name="stages3.test."), author=None, channel="system", now=now)
+deliver.resume(by=None, now=timezone.now())
+""",
+        VERIFY_SECONDS,
+    )
+    until(lambda: answers_with(staged.nodes[0], "www.stages3.test.", "192.0.2.1"), seconds=SECONDS, what="it is back")
+
+
+def test_a_pinned_fleet_stays_where_it_is_and_goes_on_when_it_is_unpinned(staged: Stack) -> None:
+    panel(staged, 'deliver.pin(sequence=LogHead.objects.get().sequence, reason="freeze for a test", by=None, now=now)')
+    before = proved(staged)
+    change(staged, "stages1.test.", "pinned", "A", "192.0.2.13")
+    time.sleep(3)
+    assert proved(staged) == before
+    assert ask(staged.ring0, "pinned.stages1.test.").rcode == "NXDOMAIN" if staged.ring0 else False
+    panel(staged, "deliver.unpin(by=None, now=now)")
+    until(lambda: answers_with(staged.nodes[2], "pinned.stages1.test.", "192.0.2.13"), seconds=SECONDS, what="ns3")
+
+
+def test_a_stopped_fleet_gets_nothing_not_even_ring_0(staged: Stack) -> None:
+    panel(staged, 'deliver.stop(reason="a test", by=None, now=now)')
+    before = proved(staged)
+    change(staged, "stages1.test.", "stopped", "A", "192.0.2.14")
+    time.sleep(3)
+    assert proved(staged) == before
+    panel(staged, "deliver.resume(by=None, now=now)")
+    until(lambda: answers_with(staged.nodes[2], "stopped.stages1.test.", "192.0.2.14"), seconds=SECONDS, what="ns3")
+
+
+def _watch_for_failures(stack: Stack, names: list[str], over: threading.Event, seen: list[str]) -> threading.Thread:
+    """Ask every public node for these names all the time; keep what nobody may ever see."""
+
+    def watch() -> None:
+        while not over.is_set():
+            for node in stack.nodes:
+                for name in names:
+                    if (rcode := ask(node, name, POISON[0], timeout=5.0).rcode) in ("SERVFAIL", "FORMERR"):
+                        seen.append(f"{node.name} {name} {rcode}")
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    return thread
+
+
+def test_a_poison_is_taken_back_and_no_other_node_ever_answers_with_it_while_edits_go_on(staged: Stack) -> None:
+    over, seen = threading.Event(), []
+    watcher = _watch_for_failures(staged, ["poison.stages2.test."], over, seen)
+    try:
+        poison = change(staged, "stages2.test.", "poison", *POISON)
+        after = change(staged, "stages1.test.", "beside", "A", "192.0.2.15")
+        until(
+            lambda: bool(panel(staged, "result = Publication.objects.get(sequence=args[0]).failed_reason", poison)),
+            seconds=40, what="the publication is marked",
+        )  # fmt: skip
+        later = change(staged, "stages2.test.", "later", "A", "192.0.2.16")
+        for name, value in (("beside.stages1.test.", "192.0.2.15"), ("later.stages2.test.", "192.0.2.16")):
+            for node in staged.servers:
+                until(lambda n=node, a=name, v=value: answers_with(n, a, v), seconds=60, what=f"{node.name} {name}")
+    finally:
+        over.set()
+        watcher.join()
+    assert seen == []
+    assert poison < after < later
+    script = """
+one = Isolation.objects.get(failed=args[0])
+inverse = Publication.objects.get(sequence=one.inverse)
+held = Segment.objects.filter(first__lte=args[0], last__gte=args[0])
+result = {
+    "reason": Publication.objects.get(sequence=args[0]).failed_reason, "channel": inverse.channel,
+    "said": inverse.reason, "one segment": [(s.first <= one.failed and s.last >= one.inverse) for s in held],
+    "merged": one.merged_at is not None,
+}
+"""
+    found = panel(staged, script, poison)
+    assert found["reason"] == "PowerDNS answers SERVFAIL when asked for poison.stages2.test. IPSECKEY."
+    assert found["channel"] == "system"
+    assert found["said"].startswith(f"Publication {poison} is taken back")
+    assert found["merged"] and found["one segment"] == [True]
+    assert ask(staged.nodes[0], "poison.stages2.test.", "IPSECKEY").rcode == "NXDOMAIN"
+
+
+def test_a_poisoned_new_zone_is_in_the_trash_and_nobody_else_ever_had_it(staged: Stack) -> None:
+    over, seen = threading.Event(), []
+    watcher = _watch_for_failures(staged, ["bad.stages9.test."], over, seen)
+    try:
+        poison = int(panel(staged, 'result = create("stages9.test.", args)', "bad.stages9.test.", *POISON))
+        until(
+            lambda: bool(panel(staged, "result = Publication.objects.get(sequence=args[0]).failed_reason", poison)),
+            seconds=40, what="the publication is marked",
+        )  # fmt: skip
+        change(staged, "stages1.test.", "after-zone", "A", "192.0.2.17")
+        for node in staged.servers:
+            until(lambda n=node: answers_with(n, "after-zone.stages1.test.", "192.0.2.17"), seconds=60, what=node.name)
+    finally:
+        over.set()
+        watcher.join()
+    assert seen == []
+    assert {ask(node, "stages9.test.", "SOA").rcode for node in staged.servers} == {"REFUSED"}
+    assert panel(staged, 'result = Zone.objects.filter(name="stages9.test.", deleted_at=None).exists()') is False
+
+
+def test_a_ring_0_whose_powerdns_was_killed_is_started_again_and_blames_nobody(staged: Stack) -> None:
+    killed = staged.supervisor.kill("ring0-pdns")
+    sequence = change(staged, "stages1.test.", "killed", "A", "192.0.2.18")
+    staged.supervisor.wait_for_another("ring0-pdns", than=killed)
+    until(lambda: answers_with(staged.nodes[2], "killed.stages1.test.", "192.0.2.18"), seconds=60, what="ns3")
+    assert panel(staged, "result = Publication.objects.get(sequence=args[0]).failed_reason", sequence) == ""
+
+
+def test_without_its_agent_ring_0_is_not_waited_for_longer_than_a_minute(staged: Stack) -> None:
+    staged.supervisor.stop(["ring0-agent"])
+    try:
+        sequence = change(staged, "stages1.test.", "away", "A", "192.0.2.19")
+        time.sleep(5)
+        assert proved(staged)["ns1"] < sequence
+        until(lambda: answers_with(staged.nodes[0], "away.stages1.test.", "192.0.2.19"), seconds=90, what="ns1")
+    finally:
+        staged.supervisor.start(["ring0-agent"])
