@@ -16,6 +16,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.publish import snapshots
 from dnspanel.publish.encode import encode_step
+from dnspanel.publish.pace import Pace
 from dnspanel.zones.garbage import collection_paused
 from replication.errors import ReplicationError
 from replication.position import Position
@@ -24,6 +25,8 @@ from replication.position import Position
 BELL_LIFETIME = 10
 # While the bulk workers are busy, a snapshot is rung for again and again.
 SNAPSHOT_BELL_LIFETIME = 60
+
+_pace = Pace()
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +57,12 @@ def encode_log() -> str:
 
 
 def _step() -> Position | None:
+    _pace.wait()
     with collection_paused():
-        return encode_step(now=timezone.now())
+        reached = encode_step(now=timezone.now())
+    if reached:
+        _pace.count()
+    return reached
 
 
 def ring_publisher(**_: Any) -> None:
