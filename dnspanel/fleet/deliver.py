@@ -6,7 +6,7 @@ What a person decides (stop, pin, skip a group) holds until a person ends it.
 
 import logging
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import connection, transaction
@@ -18,19 +18,25 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet import events, isolation
 from dnspanel.fleet.errors import DeliveryRefused
 from dnspanel.fleet.gates import Gates, read_gates
-from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState, Release
+from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
 from dnspanel.fleet.signals import released
-from dnspanel.fleet.stages import Clearance, Ring0, Stop, stop_for
+from dnspanel.fleet.stages import Ring0, Stop, stop_for
 from dnspanel.zones import access
 from dnspanel.zones.models import LogHead
 
 LONGEST_REASON = 500
 
-# Whether there is anything to decide: a fleet with one group and no ring 0 ends here.
+# Whether there is anything to decide (a fleet with one group and no ring 0 ends here), and to merge.
 _IS_STAGED = """
     SELECT EXISTS (SELECT FROM fleet_node WHERE is_ring0 AND state = 'active')
         OR EXISTS (SELECT FROM fleet_release)
-        OR (SELECT count(*) FROM fleet_nodegroup) > 1"""
+        OR (SELECT count(*) FROM fleet_nodegroup) > 1,
+        EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)"""
+# Whoever decides how far nodes may go, decides alone.
+_ALONE = "SELECT pg_advisory_xact_lock(1685088005)"
+# What is released can be worked out again, so nobody has to wait until a disk has it; a stop has to be on the disk.
+_QUICKLY = "SELECT pg_advisory_xact_lock(1685088005), set_config('synchronous_commit', 'off', true)"
+_DURABLY = "SELECT set_config('synchronous_commit', 'on', true)"
 _RELEASE = """
     INSERT INTO fleet_release (group_id, epoch, sequence, at) VALUES (%s, %s, %s, %s)
     ON CONFLICT (group_id, epoch) DO UPDATE SET sequence = excluded.sequence, at = excluded.at
@@ -162,11 +168,13 @@ def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
 def _advance(now: datetime) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_IS_STAGED)
-        if not cursor.fetchone()[0]:
-            return
-    isolation.merge_settled(now=now)
+        is_staged, is_isolating = cursor.fetchone()
+    if is_isolating:
+        isolation.merge_settled(now=now)
+    if not is_staged:
+        return
     with transaction.atomic():
-        _locked()
+        _execute(_QUICKLY)
         gates = read_gates(now=now)
         _end_skips(gates, now)
         if not gates.stopped_reason and (found := stop_for(gates.stages)):
@@ -181,25 +189,22 @@ def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
     """Keep up to where each stage may go; return the groups that may go further than before."""
     moved: set[int | None] = set()
     held = [c for c in gates.clearances() if c.sequence is not None and c.stage.ring0 is Ring0.NO]
+    rows = gates.releases + sum(clearance.stage.released is None for clearance in held)
     with connection.cursor() as cursor:
         for clearance in held:
             if clearance.sequence != clearance.stage.released:
                 cursor.execute(_RELEASE, (clearance.stage.group_id, gates.epoch, clearance.sequence, now))
                 moved.add(clearance.stage.group_id)
-        if _has_stale_rows(gates, held):
+        if rows != len(held):  # some are of groups that wait for nobody any more, or of another epoch
             cursor.execute(_GO_FREE, (gates.epoch, [c.stage.group_id for c in held], gates.epoch))
             moved |= {group_id for group_id, is_ours in cursor.fetchall() if is_ours}
     return moved
 
 
-def _has_stale_rows(gates: Gates, held: Collection[Clearance]) -> bool:
-    return Release.objects.filter(epoch=gates.epoch).count() != len(held) or (
-        Release.objects.exclude(epoch=gates.epoch).exists()
-    )
-
-
 def _stop_behind(found: Stop, now: datetime) -> None:
     """Nothing goes behind this stage any more, until a person resumes."""
+    _execute(_DURABLY)
+    _locked()
     Delivery.objects.filter(pk=1).update(
         stopped_reason=found.reason, stopped_at=now, stopped_group_id=found.stage.group_id, stopped_whole=False
     )
@@ -232,12 +237,15 @@ def _ring(node_ids: Iterable[int]) -> None:
 
 
 def _locked() -> Delivery:
-    """The one row, locked: whoever decides how far nodes may go, decides alone."""
+    """The one row, for who decides alone until the end of the transaction."""
+    _execute(_ALONE)
+    delivery, _ = Delivery.objects.get_or_create(pk=1)
+    return delivery
+
+
+def _execute(sql: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO fleet_delivery (id, pinned_reason, stopped_reason) VALUES (1, '', '') ON CONFLICT DO NOTHING"
-        )
-    return Delivery.objects.select_for_update().get(pk=1)
+        cursor.execute(sql)
 
 
 def _note_all(kind: str, sentence: str, now: datetime, by: Author) -> None:

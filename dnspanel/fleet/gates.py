@@ -60,7 +60,8 @@ _GROUPS = """
     ORDER BY g."order" """
 _STATE = """
     SELECT h.epoch, h.sequence, d.stopped_reason, d.stopped_group_id, d.stopped_whole, d.pinned, d.resumed_at,
-        (SELECT min(failed) FROM fleet_isolation i WHERE i.epoch = h.epoch AND i.merged_at IS NULL)
+        (SELECT min(failed) FROM fleet_isolation i WHERE i.epoch = h.epoch AND i.merged_at IS NULL),
+        (SELECT count(*) FROM fleet_release)
     FROM zones_loghead h LEFT JOIN fleet_delivery d ON true"""
 _SETTLED = """
     SELECT n.id, (SELECT a.sequence FROM fleet_ack a WHERE a.node_id = n.id AND a.epoch = %s AND a.at <= %s
@@ -93,6 +94,7 @@ class Gates:
     stopped_whole: bool = False
     pinned: int | None = None
     isolated: int | None = None  # from here on nobody but ring 0 gets anything yet
+    releases: int = 0  # how many rows of Release there are, of whatever epoch
 
     def clearances(self) -> list[Clearance]:
         """Up to where each stage may go, with the reason in words where that is not the head."""
@@ -143,7 +145,7 @@ def read_gates(*, now: datetime) -> Gates:
     """Return how delivery stands: three statements, and two more for each group that asks for time to verify."""
     with connection.cursor() as cursor:
         cursor.execute(_STATE)
-        epoch, head, reason, stopped_group, whole, pinned, resumed_at, isolated = cursor.fetchone()
+        epoch, head, reason, stopped_group, whole, pinned, resumed_at, isolated, releases = cursor.fetchone()
         cursor.execute(_NODES, (epoch, now - OFFLINE_AFTER, now, now - REFUSAL_PATIENCE))
         rows = defaultdict(list)
         for row in map(_Row._make, cursor.fetchall()):
@@ -156,7 +158,9 @@ def read_gates(*, now: datetime) -> Gates:
         stages.append(_with_members(stage, rows[id_], epoch, now))
     stages = [_with_answers(stage, stages, epoch, resumed_at, now) for stage in stages]
     behind = next((s for s in stages if s.ring0 is Ring0.NO and reason and s.group_id == stopped_group), None)
-    return Gates(epoch, head, tuple(stages), reason or "", None if whole else behind, bool(whole), pinned, isolated)
+    return Gates(
+        epoch, head, tuple(stages), reason or "", None if whole else behind, bool(whole), pinned, isolated, releases
+    )
 
 
 def _ring0_stage(rows: Sequence[_Row], now: datetime) -> Stage:

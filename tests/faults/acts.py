@@ -160,9 +160,7 @@ def audit() -> str:
 # Nodes and bells
 
 
-def create_node(
-    name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int
-) -> str:
+def create_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> str:
     """A node that waits for its agent; returns the one-time code."""
     node = enroll.create_node(
         name=name, dns_address=dns_address, dns_port=dns_port, agent_host=agent_host, agent_port=agent_port,
@@ -315,7 +313,8 @@ def divergences(name: str) -> list[list[Any]]:
 def events(name: str) -> list[str]:
     """What the node's page tells of it."""
     found = rows(
-        "SELECT e.sentence FROM fleet_nodeevent e JOIN fleet_node n ON n.id = e.node_id WHERE n.name = %s ORDER BY e.id",
+        "SELECT e.sentence FROM fleet_nodeevent e JOIN fleet_node n ON n.id = e.node_id "
+        "WHERE n.name = %s ORDER BY e.id",
         [name],
     )
     return [row[0] for row in found]

@@ -191,7 +191,7 @@ class Checker:
         return int(found["head"])
 
     def _log(self) -> Log:
-        log = Log()
+        log = Log(begun={edit.sequence: edit.begun for edit in self.edits if edit.sequence is not None})
         for sequence, zone, kind, name, type_number, value in self.panels.test.do(acts.published, after=self._first):
             if zone not in self._zones:
                 continue
@@ -327,7 +327,7 @@ def _ask(server: Server, name: str, type_text: str, zone: str, *, floor: int, se
     if rcode != "REFUSED":
         found = {dns.rdatatype.to_text(rrset.rdtype): str(rrset[0]) for rrset in reply.answer}
         values |= {(name, each): found.get(each) for each in types}
-    return Seen(server.name, asked, values, floor, rcode)
+    return Seen(server.name, asked, values, floor, rcode, answered=time.monotonic())
 
 
 def _ask_position(server: Server, floor: int) -> Seen:

@@ -5,7 +5,10 @@ The monotonic clock is left alone, as it is on a machine whose clock is set.
 
 from pathlib import Path
 
-LIBRARIES = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1")
+LIBRARIES = (
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
+)
 
 
 class NoFakeClock(Exception):

@@ -15,6 +15,7 @@ says was so. From this the assertions follow, by the letters of the fault table:
 """
 
 import bisect
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,12 +52,17 @@ class Seen:
     floor: int = 0
     rcode: str = "NOERROR"
     position: tuple[str, int] | None = None  # of an answer of the position zone: epoch and sequence
+    answered: float = math.inf
 
 
 @dataclass(slots=True)
 class Log:
-    """What every key was at every sequence: built from the publications in order."""
+    """What every key was at every sequence: built from the publications in order.
 
+    `begun` tells of a sequence when its author began; nobody can have answered with it before.
+    """
+
+    begun: dict[int, float] = field(default_factory=dict)
     _steps: dict[Key, list[tuple[int, Value]]] = field(default_factory=lambda: defaultdict(list))
     _keys_of_zone: dict[str, set[Key]] = field(default_factory=lambda: defaultdict(set))
 
@@ -93,12 +99,12 @@ class Log:
                 found.append((start, end))
         return found
 
-    def fitting(self, values: Mapping[Key, Value]) -> Ranges:
-        """The ranges of sequences at which all of this was so."""
+    def fitting(self, values: Mapping[Key, Value], *, answered: float = math.inf) -> Ranges:
+        """The ranges of sequences at which all of this was so, without those that were not begun at that time."""
         found: Ranges = [(0, END)]
         for key, value in values.items():
             found = _intersection(found, self.ranges(key, value))
-        return found
+        return [(start, end) for start, end in found if self.begun.get(start, -math.inf) <= answered]
 
     def _note(self, sequence: int, key: Key, value: Value) -> None:
         steps = self._steps[key]
@@ -164,7 +170,7 @@ def _broken_answer(log: Log, answer: Seen, shown: dict[tuple[str, Key], int]) ->
             letter = "g" if key[1] == "" else "b"
             yield f"({letter}) {answer.node} answered {told}, and {_spoken(key)} never was so"
             return
-    fitting = log.fitting(answer.values)
+    fitting = log.fitting(answer.values, answered=answer.answered)
     if not fitting:
         yield f"(d) {answer.node} answered {told}: at no sequence were all of these so"
         return

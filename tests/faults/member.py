@@ -201,7 +201,9 @@ class Member:
             "map_size_mib": self._map_size_mib,
             **self._settings,
         }
-        unprivileged.write(self.files.toml, "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()))
+        unprivileged.write(
+            self.files.toml, "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+        )
         settings = pdnsconf.PdnsSettings(
             schema=self.schema, lmdb_path=str(self.files.lmdb), socket_dir=str(self._sockets),
             addresses=(self.address,), port=self.dns_port, cores=1, api_port=self.statistics_port, api_key=api_key,
@@ -226,7 +228,9 @@ class Member:
         )  # fmt: skip
         self._in_panel = True
         arguments = ["--panel", self.stack.url, "--code", code, "--dir", str(self.files.identity)]
-        agent = self._start("enrolment", [sys.executable, "-m", "replication.agent", "enroll", *arguments], None, here=True)
+        agent = self._start(
+            "enrolment", [sys.executable, "-m", "replication.agent", "enroll", *arguments], None, here=True
+        )
         try:
             until(lambda: self.panel.do(acts.approve_if_asked, name=self.name), seconds=START_SECONDS, what="a request")
             until((self.files.identity / "identity.json").exists, seconds=START_SECONDS, what="an identity")

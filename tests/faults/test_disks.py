@@ -75,7 +75,11 @@ def test_a_full_map_stops_applying_until_the_operator_raises_it(
     faulty: Stack, panel: Panel, seeds: Iterator[int], new_checker: NewChecker
 ) -> None:
     with Member(faulty, panel, f"map{next(seeds)}", map_size_mib=2) as node:
-        until(lambda: shown(panel, node.name)[1] > 0 or shown(panel, node.name)[2] == "rejecting", seconds=60, what="a word")  # type: ignore[operator]  # noqa: E501
+        until(
+            lambda: shown(panel, node.name)[1] > 0 or shown(panel, node.name)[2] == "rejecting",
+            seconds=60,
+            what="a word",
+        )  # type: ignore[operator]
         with new_checker() as checker:
             checker.more(5)
             bulk(panel, zones=600)
@@ -90,7 +94,9 @@ def test_a_full_map_stops_applying_until_the_operator_raises_it(
 
 
 @pytest.mark.row(30)
-def test_a_full_disk_at_the_panel_refuses_edits_and_keeps_no_half_of_them(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_full_disk_at_the_panel_refuses_edits_and_keeps_no_half_of_them(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     stack = new_stack("faults-full", sample_zones=False, traffic=False)
     with Disk(stack.directory / "postgres-disk", mib=640) as disk:
         (stack.directory / "postgres").symlink_to(disk.path / "cluster")

@@ -34,7 +34,7 @@ def fresh_name() -> str:
 def test_a_zone_deleted_and_created_again_and_again_is_its_last_life_everywhere(
     faulty: Stack, panel: Panel, new_checker: NewChecker, run: Run
 ) -> None:
-    """The panel signs no zones, so there are no keys to be taken from an earlier life; the zone's id is its identity."""
+    """The panel signs no zones, so no keys can be of an earlier life; the zone's id is its identity."""
     name = fresh_name()
     with new_checker() as checker:
         for life in range(20 * run.times):
@@ -95,7 +95,9 @@ def test_an_edit_storm_during_an_import_starves_neither(
         job = Import(faulty, archive)
         try:
             while job.process.poll() is None:
-                sequence = panel.do(acts.change, zone=checker.zone, values={f"slow.{checker.zone} TXT": f'"{time.time_ns()}"'})  # noqa: E501
+                sequence = panel.do(
+                    acts.change, zone=checker.zone, values={f"slow.{checker.zone} TXT": f'"{time.time_ns()}"'}
+                )
                 waits.append(until_everywhere(panel, faulty, sequence["sequence"]))
         finally:
             job.wait(seconds=600)

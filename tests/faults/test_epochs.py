@@ -119,7 +119,9 @@ def wait_until_held(stack: Stack, panel: Panel) -> None:
         panel.do(acts.change, zone=KEPT, values={f"www.{KEPT} TXT": '"no"'})
     assert texts(stack, CHANGED) == {('"two"',)}
     assert texts(stack, NEW) == {('"new"',)}
-    until(lambda: set(panel.do(acts.known_to_nodes_only)) == {CHANGED, NEW}, seconds=120, what="the list of differences")
+    until(
+        lambda: set(panel.do(acts.known_to_nodes_only)) == {CHANGED, NEW}, seconds=120, what="the list of differences"
+    )
 
 
 def decide_and_go_on(panel: Panel, choice: str) -> None:
@@ -135,7 +137,7 @@ def decide_and_go_on(panel: Panel, choice: str) -> None:
 
 @pytest.mark.row(31)
 def test_a_failover_that_lost_the_last_second_stops_publishing_until_a_person_decides(
-    forked: tuple[Stack, Panel]
+    forked: tuple[Stack, Panel],
 ) -> None:
     stack, panel = forked
     cluster, kept = stack.directory / "postgres", stack.directory / "postgres-standby"
@@ -181,5 +183,3 @@ def test_a_restored_backup_changes_no_answer_before_a_person_decides(forked: tup
 
 def copy(source: Path, target: Path) -> None:
     subprocess.run([*unprivileged.prefix(), "cp", "-a", str(source), str(target)], check=True)
-
-

@@ -48,7 +48,9 @@ def test_an_identity_on_a_second_machine_is_noticed_and_gets_nothing(
     with new_checker(edits_per_second=5) as checker:
         checker.more(5)
         member.wait_until_in_sync()
-        until(lambda: bool(panel.do(acts.node, name=member.name)["machine"]), seconds=60, what="the machine to be known")
+        until(
+            lambda: bool(panel.do(acts.node, name=member.name)["machine"]), seconds=60, what="the machine to be known"
+        )
         member.kill_agent()
         copy = member.files.base / "clone"
         shutil.copytree(member.files.data, copy, symlinks=True)

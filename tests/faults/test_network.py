@@ -1,4 +1,4 @@
-"""Rows 22 to 26: a node on a host of its own, whose link is cut, half cut, slow and lossy; and one that stands still."""
+"""Rows 22 to 26: a node on a host of its own, its link cut, half cut, slow and lossy; and one that stands still."""
 
 import signal
 import time
@@ -109,9 +109,7 @@ def test_a_bad_link_slows_its_own_node_only(
         host.spoil(loss=0.3, delay=0.5, bytes_per_second=125_000)
         began = lmdb_files.sequence(far_member.files.lmdb)
         checker.more(run.few(40, 400), seconds=300)
-        until(
-            lambda: lmdb_files.sequence(far_member.files.lmdb) > began, seconds=300, what="progress over a bad link"
-        )
+        until(lambda: lmdb_files.sequence(far_member.files.lmdb) > began, seconds=300, what="progress over a bad link")
         assert_others_are_quick(panel, faulty, checker, after)
         host.heal()
         far_member.wait_until_in_sync(seconds=120)

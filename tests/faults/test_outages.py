@@ -45,9 +45,7 @@ def test_without_the_control_socket_nothing_is_called_in_sync(
             time.sleep(1)
             shown = panel.do(acts.positions)["nodes"][member.name]
             assert shown[1] < lmdb_files.sequence(member.files.lmdb), "in sync without a purge"
-            until(
-                lambda: panel.do(acts.positions)["nodes"][member.name][2] != "live", seconds=120, what="an alarm"
-            )
+            until(lambda: panel.do(acts.positions)["nodes"][member.name][2] != "live", seconds=120, what="an alarm")
         member.wait_until_in_sync(seconds=120)
     checker.judge()
 
@@ -66,9 +64,7 @@ def test_after_the_power_of_the_whole_site_nodes_answer_before_the_panel_is_back
         try:
             servers = [f"{node}-pdns" for node in faulty.server_names]
             faulty.supervisor.start([*servers, *(f"{node}-agent" for node in faulty.server_names)])
-            seconds = until(
-                lambda: answers_at_all(servers_of(faulty)), seconds=60, what="every node without the panel"
-            )
+            seconds = until(lambda: answers_at_all(servers_of(faulty)), seconds=60, what="every node without the panel")
             assert seconds < START_SECONDS
             for node in faulty.nodes:
                 assert ask(node, f"www.{name}", "AAAA").rdata == ("2001:db8::48",)
@@ -85,5 +81,3 @@ def faulty_at_once(stack: Stack) -> None:
         with contextlib.suppress(ProcessLookupError):
             stack.supervisor.kill(name)
     stack.supervisor.stop(stack.supervisor.commands)
-
-

@@ -1,5 +1,6 @@
 """Rows 3 to 6: those who hand out sequences and write segments are killed, stopped, doubled and held up."""
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -44,7 +45,7 @@ def assert_chain_is_whole(panel: Panel) -> None:
         sql="SELECT first, last FROM publish_segment WHERE schema = 4"
         " AND epoch = (SELECT epoch FROM zones_loghead) ORDER BY first",
     )
-    for (_, last), (first, _) in zip(rows, rows[1:], strict=False):
+    for (_, last), (first, _) in itertools.pairwise(rows):
         assert first == last + 1, f"segments end at {last} and go on at {first}"
 
 
@@ -106,9 +107,7 @@ def test_who_publishes_or_encodes_may_be_killed_at_every_statement(
     author = crash.points_of(crash.calls_during([panels.test.pid], ["sendto"], lambda: edit(panels.test)))
     encoder = points_of_a_step(faulty, panels.test, PUBLISHER_CALLS)
     with new_checker(edits_per_second=3) as checker:
-        deaths = [
-            kill_author_at(panels, point) for point in some(author, run.few(3, 1_000), seed=run.seed) * run.times
-        ]
+        deaths = [kill_author_at(panels, point) for point in some(author, run.few(3, 1_000), seed=run.seed) * run.times]
         deaths += [
             kill_publisher_at(faulty, panels.test, point)
             for point in some(encoder, run.few(4, 1_000), seed=run.seed) * run.times

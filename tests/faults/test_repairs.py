@@ -1,4 +1,4 @@
-"""Rows 11 and 44: what lies in a node's files is not what the agent wrote: a flipped bit, a torn tree, a stranger's hand."""
+"""Rows 11 and 44: a node's files are not what the agent wrote: a flipped bit, a torn tree, a stranger's hand."""
 
 import itertools
 import subprocess

@@ -1,4 +1,4 @@
-"""Rows 10 and 12 to 18, 39 and 47: what arrives is cut, flipped, forged, doubled, out of order, of the past, or gone."""
+"""Rows 10 and 12 to 18, 39 and 47: what comes is cut, flipped, forged, doubled, out of order, of the past, or gone."""
 
 import base64
 import ssl
@@ -281,5 +281,3 @@ def test_a_store_of_segments_that_lies_and_then_dies_holds_up_nobody_for_long(
         checker.more(10)
     checker.judge()
     assert max(checker.silent.values()) < 10
-
-

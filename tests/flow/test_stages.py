@@ -54,7 +54,11 @@ args = [json.loads(text) for text in sys.argv[1:]]
 
 def panel(stack: Stack, script: str, *args: Any) -> Any:
     """Run a script as the panel; return what it leaves in `result`."""
-    command = [sys.executable, "-c", f"{_PRELUDE}\nresult = None\n{script}\nprint('=' + json.dumps(result, default=str))"]
+    command = [
+        sys.executable,
+        "-c",
+        f"{_PRELUDE}\nresult = None\n{script}\nprint('=' + json.dumps(result, default=str))",
+    ]
     said = stack.run([*command, *[json.dumps(arg) for arg in args]])
     return json.loads(said.rsplit("\n=", 1)[-1].removeprefix("="))
 
@@ -119,14 +123,16 @@ if Delivery.objects.exclude(pinned=None).exists():
 def test_ring_0_is_first_then_the_canary_and_the_rest_once_the_canary_answered_well(staged: Stack) -> None:
     sequence = change(staged, "stages1.test.", "first", "A", "192.0.2.10")
     for node in staged.servers:
-        until(lambda node=node: answers_with(node, "first.stages1.test.", "192.0.2.10"), seconds=SECONDS, what=node.name)
+        until(
+            lambda node=node: answers_with(node, "first.stages1.test.", "192.0.2.10"), seconds=SECONDS, what=node.name
+        )
     wait_until_in_sync(staged)
     script = """
 acks = Ack.objects.filter(sequence__gte=args[0]).order_by("at")
 result = [(ack.node.name, ack.at.timestamp()) for ack in acks.select_related("node")]
 """
     acks = [tuple(ack) for ack in panel(staged, script, sequence)]
-    at = {name: moment for name, moment in reversed(acks)}
+    at = dict(reversed(acks))
     assert [name for name, _ in acks][:2] == ["ring0", "ns1"]
     assert min(at["ns2"], at["ns3"]) - at["ns1"] >= VERIFY_SECONDS
 
@@ -273,7 +279,8 @@ result = {
     assert found["reason"] == "PowerDNS answers SERVFAIL when asked for poison.stages2.test. IPSECKEY."
     assert found["channel"] == "system"
     assert found["said"].startswith(f"Publication {poison} is taken back")
-    assert found["merged"] and found["one segment"] == [True]
+    assert found["merged"]
+    assert found["one segment"] == [True]
     assert ask(staged.nodes[0], "poison.stages2.test.", "IPSECKEY").rcode == "NXDOMAIN"
 
 

@@ -47,10 +47,11 @@ def limit_of(node: Node) -> int | None:
     return with_limit(Node.objects.filter(pk=node.pk)).get().limit
 
 
-
 def test_a_plain_fleet_has_no_limit_and_no_further_query(active_node: MakeNode) -> None:
     node = active_node("ns1")
-    with CaptureQueriesContext(connection, ) as queries:
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
         loaded = with_limit(Node.objects.filter(pk=node.pk)).get()
     assert (loaded.limit, loaded.is_gate) == (None, False)
     assert len(queries) == 1

@@ -69,7 +69,6 @@ def ask(server: Pdns) -> poison._Server:
     return poison._Server("127.0.0.1", server.port)
 
 
-
 @pytest.mark.parametrize("bad", [IPSECKEY, APL], ids=["IPSECKEY", "APL"])
 def test_servfail_gives_the_culprit_away_whatever_the_agent_complained_of(
     server: Pdns, bad: tuple[str, str, str]
