@@ -75,9 +75,10 @@ def proved(stack: Stack) -> dict[str, int]:
 
 
 def delivery(stack: Stack) -> dict[str, Any]:
-    script = 'result = Delivery.objects.values("stopped_reason", "pinned", "stopped_whole").first() or {}'
-    found: dict[str, Any] = panel(stack, script)
-    return found
+    """What is set; nothing is before anything ever was."""
+    script = 'result = Delivery.objects.values("stopped_reason", "pinned", "stopped_whole").first()'
+    found: dict[str, Any] | None = panel(stack, script)
+    return found or {"stopped_reason": "", "pinned": None, "stopped_whole": False}
 
 
 def answers_with(node: DemoNode, name: str, value: str) -> bool:
@@ -138,16 +139,21 @@ result = [(ack.node.name, ack.at.timestamp()) for ack in acks.select_related("no
 
 
 def test_while_the_rest_waits_its_nodes_say_for_whom(staged: Stack) -> None:
-    sequence = change(staged, "stages1.test.", "words", "A", "192.0.2.11")
-    until(lambda: proved(staged)["ns1"] >= sequence, seconds=SECONDS, what="the canary has it")
+    verify = 'groups.set_verify_seconds(group=NodeGroup.objects.get(name="canary"), seconds=args[0], by=None, now=now)'
+    panel(staged, verify, 20)
+    change(staged, "stages1.test.", "words", "A", "192.0.2.11")
+    until(lambda: answers_with(staged.nodes[0], "words.stages1.test.", "192.0.2.11"), seconds=SECONDS, what="ns1")
     script = """
-from dnspanel.fleet.queries import node_standings
+from dnspanel.fleet.queries import fleet_summary, node_standings
 result = {s.node.name: (s.health.word, s.health.sentence) for s in node_standings(now=timezone.now())}
+result["fleet"] = (fleet_summary().tone, fleet_summary().sentence)
 """
+    until(lambda: panel(staged, script)["ns2"][0] == "held back", seconds=15, what="ns2 is held back")
     words = panel(staged, script)
-    if proved(staged)["ns2"] < sequence:
-        assert "waits until canary has answered well for 3 s" in words["ns2"][1] or words["ns2"][0] == "live"
+    assert words["ns3"][1].endswith("it waits until canary has answered well for 20 s.")
+    assert words["fleet"] == ["ok", "3 of 3 nodes live"]
     assert "ring0" not in words
+    panel(staged, verify, VERIFY_SECONDS)
 
 
 def test_a_canary_that_does_not_answer_stops_the_rest_until_a_person_resumes(staged: Stack) -> None:

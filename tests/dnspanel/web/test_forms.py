@@ -3,9 +3,8 @@
 from uuid import uuid4
 
 import pytest
-from django.test import override_settings
 
-from dnspanel.web.forms import DeleteZoneForm, InviteForm, NewNodeForm, NewZoneForm, WelcomeForm
+from dnspanel.web.forms import DeleteZoneForm, InviteForm, NewZoneForm, WelcomeForm
 
 pytestmark = pytest.mark.django_db  # forms of zones offer teams
 
@@ -64,10 +63,3 @@ def test_widgets_carry_the_design_and_say_that_they_are_wrong() -> None:
     wrong = WelcomeForm({})
     assert wrong.errors
     assert 'aria-invalid="true"' in str(wrong["username"])
-
-
-@override_settings(SCHEMAS=[4, 5])
-def test_only_schemas_that_this_panel_publishes_are_offered() -> None:
-    form = NewNodeForm()
-    assert "4.8 or 4.9 (schema 5)" in str(form["schema"])
-    assert "schema 6" not in str(form["schema"])
