@@ -136,7 +136,7 @@ def _check(node: Node, line: Line, before: Status) -> bool:
     until = time.monotonic() + CHECK_SECONDS
     while time.monotonic() < until:
         time.sleep(_POLL_SECONDS)
-        if (status := _status(node, line)).checked_at > before.checked_at or status.diverged:
+        if (status := _status(node, line)).checked_at != before.checked_at or status.diverged:
             return True
     return False
 

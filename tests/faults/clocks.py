@@ -5,10 +5,12 @@ The monotonic clock is left alone, as it is on a machine whose clock is set.
 
 from pathlib import Path
 
-LIBRARIES = (
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
+from dnspanel.demo import unprivileged
+
+LIBRARIES = tuple(
+    f"/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1" for machine in ("x86_64", "aarch64")
 )
+PRELOAD = Path(__file__).resolve().parent / "preload"
 
 
 class NoFakeClock(Exception):
@@ -34,5 +36,10 @@ def set_clock(path: Path, seconds: int) -> None:
 def _loaded() -> dict[str, str]:
     for library in LIBRARIES:
         if Path(library).exists():
-            return {"LD_PRELOAD": library, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1"}
+            return {
+                "LD_PRELOAD": library,
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                "FAKETIME_DONT_RESET": "1",
+                "PYTHONPATH": f"{PRELOAD}:{unprivileged.CHECKOUT}",
+            }
     raise NoFakeClock("libfaketime is not installed")

@@ -243,10 +243,12 @@ class Member:
         self, name: str, command: Sequence[str], env: Mapping[str, str] | None, *, here: bool = False
     ) -> subprocess.Popen[bytes]:
         prefix = self.host.prefix if self.host and not here else ()
+        # What is preloaded is for the program alone, not for those who make it another user's.
+        variables = ["env", *(f"{name}={value}" for name, value in (env or {}).items())]
         with (self.files.base / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
-                [*prefix, *unprivileged.prefix(), "setpriv", "--pdeathsig=KILL", "--", *command],
-                env={**self.stack.env, **(env or {})}, cwd=unprivileged.CHECKOUT, stdin=subprocess.DEVNULL,
+                [*prefix, *unprivileged.prefix(), "setpriv", "--pdeathsig=KILL", "--", *variables, *command],
+                env=self.stack.env, cwd=unprivileged.CHECKOUT, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=subprocess.STDOUT,
             )  # fmt: skip
 

@@ -91,9 +91,11 @@ class Panel:
             self.close()
         if self._process is None:
             # Killed with the test run, as everything that the supervisor starts.
-            command = ["setpriv", "--pdeathsig=KILL", "--", sys.executable, "-m", "tests.faults.panel"]
+            # What is preloaded is for the program alone, not for those who make it another user's.
+            variables = ["env", *(f"{name}={value}" for name, value in self._extra.items())]
+            command = ["setpriv", "--pdeathsig=KILL", "--", *variables, sys.executable, "-m", "tests.faults.panel"]
             self._process = subprocess.Popen(
-                [*unprivileged.prefix(), *command], env={**self._stack.env, **self._extra}, cwd=unprivileged.CHECKOUT,
+                [*unprivileged.prefix(), *command], env=self._stack.env, cwd=unprivileged.CHECKOUT,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
         return self._process

@@ -57,7 +57,7 @@ def test_the_list_asks_as_often_for_many_as_for_one(
     client = browser(bob)
     for number in range(60):
         jobs.create_job(source=SourceKind.FILES, title=f"no {number}", author=bob, now=NOW)
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(10):
         page = client.get(LIST).content.decode()
     assert page.count("data-row") == 50
     assert "Show older" in page
