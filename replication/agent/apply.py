@@ -9,7 +9,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import BinaryIO
@@ -92,11 +92,24 @@ class Applier:
 
         Raises what `open_segments` and `Store.apply` raise, NotServed, or Busy if another push takes too long.
         """
+        with self._alone():
+            before = self._store.position()
+            ack = self._apply(body)
+        self._note_answered(ack.position)
+        if ack.position != before:
+            self._change_health(refusal="", refused_at=0.0)
+        return ack
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other push, repair or snapshot meanwhile; what goes wrong inside is kept for the status.
+
+        Raises Busy if another takes too long.
+        """
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise Busy(what="the agent")
-        before = self._store.position()
         try:
-            ack = self._apply(body)
+            yield
         except NotServed as exc:
             self._note_unserved(exc)
             raise
@@ -105,10 +118,6 @@ class Applier:
             raise
         finally:
             self._lock.release()
-        self._note_answered(ack.position)
-        if ack.position != before:
-            self._change_health(refusal="", refused_at=0.0)
-        return ack
 
     @property
     def is_busy(self) -> bool:
@@ -120,23 +129,13 @@ class Applier:
 
         Raises Gap where the store is elsewhere, and what `apply` raises.
         """
-        if not self._lock.acquire(timeout=LOCK_SECONDS):
-            raise Busy(what="the agent")
-        try:
+        with self._alone():
             segment = open_segment(body, self._signing_keys)
             touched = _Touched()
             touched.add_marks(segment)
             repaired = self._store.repair(segment)
             touched.keys.extend(repaired.keys)
             position = self._settle(touched)
-        except NotServed as exc:
-            self._note_unserved(exc)
-            raise
-        except ReplicationError as exc:
-            self.note_refusal(exc)
-            raise
-        finally:
-            self._lock.release()
         self._note_answered(position)
         stats.ROWS_WRITTEN.add(repaired.rows)
         stats.WRITE_LOCK_MS_MAX.note(repaired.longest_hold_ms)
@@ -149,21 +148,11 @@ class Applier:
         `write` gets what it has to call before records go to which PowerDNS may still know the way.
         Raises what `write` raises, NotServed, or Busy if a push takes too long.
         """
-        if not self._lock.acquire(timeout=LOCK_SECONDS):
-            raise Busy(what="the agent")
-        began = time.perf_counter()
-        try:
+        with self._alone():
+            began = time.perf_counter()
             applied = write(self._make_zones_known)
             written = time.perf_counter()
             position = self._settle(_Touched.sample_of(self._store))
-        except NotServed as exc:
-            self._note_unserved(exc)
-            raise
-        except ReplicationError as exc:
-            self.note_refusal(exc)
-            raise
-        finally:
-            self._lock.release()
         self._note_answered(position)
         self._change_health(refusal="", refused_at=0.0)
         rows, hold = (applied.rows, applied.longest_hold_ms) if applied else (0, 0.0)

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from dnspanel.demo import unprivileged
 
-LIBRARIES = tuple(
-    f"/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1" for machine in ("x86_64", "aarch64")
-)
+LIBRARIES = tuple(f"/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1" for machine in ("x86_64", "aarch64"))
 PRELOAD = Path(__file__).resolve().parent / "preload"
 
 

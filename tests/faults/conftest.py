@@ -14,7 +14,7 @@ from tests.faults.checker import Checker, Panels, Server, is_at_head, servers_of
 from tests.faults.hosts import Host
 from tests.faults.member import Member
 from tests.faults.panel import Panel
-from tests.stack import new_stack, until
+from tests.stack import ROOT, until
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,10 @@ def run() -> Run:
 
 @pytest.fixture(scope="session")
 def shared_stack() -> Iterator[Stack]:
-    with new_stack("faults", sample_zones=False, traffic=False) as running:
+    directory = ROOT / "var" / "test" / "faults"
+    shutil.rmtree(directory, ignore_errors=True)
+    # Durable: what PostgreSQL acknowledged must be there after a kill, as with everybody's own panel.
+    with Stack(directory, sample_zones=False, traffic=False, durable=True) as running:
         yield running
 
 

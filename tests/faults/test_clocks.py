@@ -36,8 +36,13 @@ def under(stack: Stack, env: Mapping[str, str], *names: str) -> Iterator[None]:
             out = running.enter_context((stack.supervisor.logs / f"{name}-clock.log").open("ab"))
             words = ["env", *(f"{key}={value}" for key, value in env.items()), "sh", "-c", f"exec {procfile()[name]}"]
             process = subprocess.Popen(
-                [*unprivileged.prefix(), "setpriv", "--pdeathsig=KILL", "--", *words], env=stack.env, cwd=unprivileged.CHECKOUT, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-            )  # fmt: skip
+                [*unprivileged.prefix(), "setpriv", "--pdeathsig=KILL", "--", *words],
+                env=stack.env,
+                cwd=unprivileged.CHECKOUT,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
             running.callback(process.wait)
             running.callback(process.kill)
         yield
