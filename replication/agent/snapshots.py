@@ -224,7 +224,8 @@ class Snapshots:
         growth = max(0, manifest.raw_size - sum(use.used_bytes for use in self._store.use()))
         free = shutil.disk_usage(self._directory.parent).free
         if free < manifest.raw_size + growth + SPARE_DISK_BYTES:
-            words = f"a snapshot of {manifest.raw_size} bytes needs {growth} more beside it, and {free} are free"
+            needs = f"{growth} more beside it and {SPARE_DISK_BYTES} to spare"
+            words = f"a snapshot of {manifest.raw_size} bytes needs {needs}, and {free} are free"
             raise DiskFull(path=str(self._directory), reason=words)
 
     def _received(self, name: str) -> _Reception:

@@ -5,15 +5,17 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import count as counting
 from pathlib import Path
 
 import psutil
 
 from dnspanel.demo import ports, unprivileged
-from dnspanel.demo.fleet import enrol_nodes
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from tests.benchmarks import answers, stacks
+
+_NUMBERS = counting(1)
 
 
 class MoreNodes:
@@ -33,7 +35,9 @@ class MoreNodes:
 
     def enrol(self, count: int) -> list[DemoNode]:
         """So many more nodes are approved; their files are empty and nothing of them runs."""
-        new = [self._new_node(len(self.nodes) + number + 1) for number in range(count)]
+        from dnspanel.demo.fleet import enrol_nodes
+
+        new = [self._new_node() for _ in range(count)]
         for first in range(0, len(new), 8):  # each asks in a process of its own
             enrol_nodes(new[first : first + 8], panel=self._stack.url, now=datetime.now(UTC))
         self.nodes += new
@@ -80,12 +84,12 @@ class MoreNodes:
                 enroll.retire(node=node, now=datetime.now(UTC), by=None)
         self.nodes.clear()
 
-    def _new_node(self, number: int) -> DemoNode:
+    def _new_node(self) -> DemoNode:
         chosen = []
         for _ in range(3):
             chosen.append(ports.choose(taken=self._taken))
             self._taken.add(chosen[-1])
-        name = f"more{number}"
+        name = f"more{next(_NUMBERS)}"  # a retired node keeps its name
         node = DemoNode(name, self._stack.directory / "nodes" / name, self._stack.run_directory / name, *chosen)
         node.configure()
         return node

@@ -43,12 +43,16 @@ def run() -> Run:
     )
 
 
+def durable_stack(name: str) -> Stack:
+    """A stack without zones whose PostgreSQL waits for the disk: what it acknowledged is there after a kill."""
+    directory = ROOT / "var" / "test" / name
+    shutil.rmtree(directory, ignore_errors=True)
+    return Stack(directory, sample_zones=False, traffic=False, durable=True)
+
+
 @pytest.fixture(scope="session")
 def shared_stack() -> Iterator[Stack]:
-    directory = ROOT / "var" / "test" / "faults"
-    shutil.rmtree(directory, ignore_errors=True)
-    # Durable: what PostgreSQL acknowledged must be there after a kill, as with everybody's own panel.
-    with Stack(directory, sample_zones=False, traffic=False, durable=True) as running:
+    with durable_stack("faults") as running:
         yield running
 
 

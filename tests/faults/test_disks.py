@@ -1,23 +1,25 @@
 """Rows 27 to 30: disks that are slow or full, at a node and at the panel."""
 
 import itertools
+import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.faults import acts, crash
-from tests.faults.conftest import NewChecker, Run
+from tests.faults.conftest import NewChecker, Run, durable_stack
 from tests.faults.disk import Disk
 from tests.faults.member import Member
 from tests.faults.panel import ActFailed, Panel, PanelGone
 from tests.faults.test_network import assert_others_are_quick, shown
-from tests.stack import new_stack, until
+from tests.stack import ask_all, until
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("root")]
 
+FULL = "full.test."
 _numbers = itertools.count(time.time_ns())
 
 
@@ -46,7 +48,7 @@ def test_a_slow_disk_makes_its_node_late_and_no_other(
 
 @pytest.fixture
 def disk(faulty: Stack) -> Iterator[Disk]:
-    with Disk(faulty.directory / "disk", mib=48) as mounted:
+    with Disk(faulty.directory / "disk", mib=192) as mounted:
         yield mounted
 
 
@@ -94,41 +96,62 @@ def test_a_full_map_stops_applying_until_the_operator_raises_it(
 
 
 @pytest.mark.row(30)
-def test_a_full_disk_at_the_panel_refuses_edits_and_keeps_no_half_of_them(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    stack = new_stack("faults-full", sample_zones=False, traffic=False)
-    with Disk(stack.directory / "postgres-disk", mib=640) as disk:
-        (stack.directory / "postgres").symlink_to(disk.path / "cluster")
-        with stack, Panel(stack) as panel:
-            panel.do(acts.create_zone, name="full.test.", values={"www.full.test. TXT": '"before"'})
-            disk.fill()
-            acknowledged, refusals = edit_until_refused(panel)
-            assert refusals, "a full disk took every edit"
-            assert all("Traceback" not in words for words in refusals)
-            disk.free()
-            until(lambda: edited(panel, "after"), seconds=120, what="edits to be taken again")
-            found = panel.do(acts.rows, sql="SELECT sequence FROM zones_publication ORDER BY 1")
-            sequences = [row[0] for row in found]
-            assert sequences == list(range(1, len(sequences) + 1)), "the log has a gap"
-            assert acknowledged <= set(sequences), "an acknowledged edit is gone"
+def test_a_full_disk_at_the_panel_refuses_edits_and_keeps_no_half_of_them() -> None:
+    stack = durable_stack("faults-full")
+    with Disk(stack.directory.with_name("faults-full-disk"), mib=256) as disk, stack, Panel(stack) as panel:
+        move_wal(stack, disk)
+        until(lambda: edited(panel, "www", "before"), seconds=120, what="PostgreSQL on the small disk")
+        disk.fill()
+        acknowledged, refusals = edit_until_refused(panel)
+        assert refusals, "a full disk took every edit"
+        assert all("Traceback" not in words for words in refusals)
+        assert {answer.rdata for answer in ask_all(stack, f"www.{FULL}", "TXT")} == {('"before"',)}
+        disk.free()
+        until(lambda: edited(panel, "www", "after"), seconds=180, what="edits to be taken again")
+        found = panel.do(acts.rows, sql="SELECT sequence FROM zones_publication ORDER BY 1")
+        sequences = [row[0] for row in found]
+        assert sequences == list(range(1, len(sequences) + 1)), "the log has a gap"
+        assert acknowledged <= set(sequences), "an acknowledged edit is gone"
+        until(
+            lambda: {answer.rdata for answer in ask_all(stack, f"www.{FULL}", "TXT")} == {('"after"',)},
+            seconds=60,
+            what="the last edit at every node",
+        )
+        panel.do(acts.audit)
+
+
+def move_wal(stack: Stack, disk: Disk) -> None:
+    """PostgreSQL writes its log, without which it commits nothing, to this disk."""
+    wal = stack.directory / "postgres" / "pg_wal"
+    stack.supervisor.stop(["postgres"])
+    subprocess.run(["cp", "-a", str(wal), str(disk.path / "pg_wal")], check=True)
+    shutil.rmtree(wal)
+    wal.symlink_to(disk.path / "pg_wal")
+    stack.supervisor.start(["postgres"])
+    stack.stores.wait(seconds=60, logs=stack.supervisor.logs)
 
 
 def edit_until_refused(panel: Panel, *, most: int = 20_000) -> tuple[set[int], list[str]]:
     """Sequences of edits that were taken before the first was refused, and what the refusals said."""
     taken: set[int] = set()
+    long = " ".join([f'"{"x" * 250}"'] * 14)
     for number in range(most):
         try:
-            values = [{f"n{n}.full.test. TXT": f'"{"x" * 200}{number}"'} for n in range(20)]
-            taken.add(panel.do(acts.change_many, zone="full.test.", values=values))
+            values = [{f"n{n}.{FULL} TXT": f'{long} "{number}"'} for n in range(20)]
+            taken.add(panel.do(acts.change_many, zone=FULL, values=values))
         except (ActFailed, PanelGone) as exc:
             return taken, [str(exc)]
     return taken, []
 
 
-def edited(panel: Panel, stamp: str) -> bool:
+def edited(panel: Panel, owner: str, stamp: str) -> bool:
+    """Whether the edit was taken; the zone is made by the first."""
     try:
-        panel.do(acts.change, zone="full.test.", values={"www.full.test. TXT": f'"{stamp}"'})
-    except (ActFailed, PanelGone, psycopg.Error):
+        if not panel.do(acts.rows, sql="SELECT 1 FROM zones_zone WHERE name = %s", parameters=[FULL]):
+            panel.do(acts.create_zone, name=FULL)
+        panel.do(acts.change, zone=FULL, values={f"{owner}.{FULL} TXT": f'"{stamp}"'})
+    except ActFailed as exc:
+        return exc.kind == "NothingToPublish"
+    except PanelGone:
         return False
     return True

@@ -18,8 +18,9 @@ from dnspanel.demo.stack import Stack
 from replication.rrset import Serial
 from tests.faults import acts
 from tests.faults.checker import is_at_head
+from tests.faults.conftest import durable_stack
 from tests.faults.panel import ActFailed, Panel
-from tests.stack import ask, ask_all, new_stack, until
+from tests.stack import ask, ask_all, until
 
 pytestmark = pytest.mark.faults
 
@@ -75,7 +76,7 @@ class Serials:
 @pytest.fixture
 def forked() -> Iterator[tuple[Stack, Panel]]:
     """A stack of its own with two zones."""
-    with new_stack("faults-epochs", sample_zones=False, traffic=False) as stack, Panel(stack) as panel:
+    with durable_stack("faults-epochs") as stack, Panel(stack) as panel:
         for zone in (KEPT, CHANGED):
             panel.do(acts.create_zone, name=zone, values={f"www.{zone} TXT": '"before"'})
         wait_until_everywhere(panel)
