@@ -116,7 +116,7 @@ def test_a_snapshot_of_a_publisher_at_work_is_at_one_position(panel: Panel, tmp_
     finally:
         done.set()
         publishing.join()
-    assert len({manifest.position for manifest in manifests}) == 5, "the publisher went on meanwhile"
+    assert len({manifest.position for manifest in manifests}) > 1, "the publisher went on meanwhile"
     for number, manifest in enumerate(manifests):
         path = unpack(tmp_path / f"s{number}", manifest, tmp_path / f"c{number}.lmdb")
         with Store.open(path, 4, MAP_SIZE, cluster=CLUSTER, create=False) as copy:
