@@ -86,20 +86,35 @@ def test_powerdns_killed_during_an_apply_serves_what_was_committed(
     panel: Panel, member: Member, new_checker: NewChecker, run: Run
 ) -> None:
     chance = random.Random(run.seed)
+    span, wanted, done = 0.4, run.times * run.few(2, 10), 0
     with new_checker(member.server, edits_per_second=5) as checker:
-        for _ in range(run.times * run.few(2, 10)):
+        for _ in range(wanted * 10):
             sequence = panel.do(acts.create_many, prefix=f"bulk-{next(_numbers)}-", count=run.few(400, 4_000), owners=5)
-            time.sleep(chance.uniform(0, 0.4))
+            time.sleep(chance.uniform(0, span))
             member.kill_pdns()
-            until(
-                lambda sequence=sequence: lmdb_files.sequence(member.files.lmdb) >= sequence,
-                seconds=120, what="the agent to write all the same",
-            )  # fmt: skip
-            assert member.panel.do(acts.node, name=member.name)["acked"] < sequence, "acknowledged without PowerDNS"
+            time.sleep(0.5)  # what was acknowledged before the kill has reached the panel then
+            if acked(member) >= sequence:
+                span /= 2  # the machine is quick: it was applied, asked for and acknowledged before the kill
+            else:
+                done += 1
+                until(
+                    lambda sequence=sequence: lmdb_files.sequence(member.files.lmdb) >= sequence,
+                    seconds=120, what="the agent to write all the same",
+                )  # fmt: skip
+                assert acked(member) < sequence, "acknowledged without PowerDNS"
             member.start_pdns()
             member.wait_until_in_sync()
             until(lambda: lmdb_files.dead_readers(member.files.lmdb) == [], seconds=30, what="no dead readers")
+            if done == wanted:
+                break
+    assert done == wanted
     checker.judge()
+
+
+def acked(member: Member) -> int:
+    """The newest position that the panel knows the node to serve."""
+    position: int = member.panel.do(acts.node, name=member.name)["acked"]
+    return position
 
 
 @pytest.fixture
