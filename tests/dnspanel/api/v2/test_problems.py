@@ -27,7 +27,8 @@ def below(kind: type) -> list[type]:
 def test_every_error_of_ours_is_translated(kind: type[Exception]) -> None:
     exc = kind.__new__(kind)
     facts = {"fields": {"name": ["No."]}, "field": "name", "right": "read", "zone_name": "a.test.", "expected": 1,
-             "found": 2, "count": 2, "lately": 1, "there": 9, "conflicts": (), "violations": (), "reasons": ("Why.",), "limit": "entries",
+             "found": 2, "conflicts": (), "violations": (), "reasons": ("Why.",), "limit": "entries",
+             "count": 2, "lately": 1, "there": 9,
              "problem": Problem("conflict", "x")}  # fmt: skip
     for name, value in facts.items():
         setattr(exc, name, value)
