@@ -34,7 +34,7 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
@@ -55,6 +55,7 @@ from replication.checking import Check
 from replication.codec import keys, values
 from replication.codec.domains import ZoneObject, decode_domain
 from replication.codec.schema import Dbi, File, Schema, schema_for
+from replication.digest_delta import digest_delta
 from replication.errors import (
     BadSegment,
     BadSnapshot,
@@ -71,8 +72,9 @@ from replication.opening import DAMAGE, FileUse, file_use, lmdb_errors, open_cop
 from replication.own_commits import foreign_commit, note_commit
 from replication.position import Position
 from replication.repair import Repair, Repaired
-from replication.segment import Kind, Op, Segment, digest_bytes, row_digest, rows_digest
+from replication.segment import Op, Segment, digest_bytes, rows_digest
 from replication.zone_digests import mark_complete, running_digest
+from replication.zone_rows import ZoneRows
 
 RECORDS_MAP_SIZE = 16000 << 20  # PowerDNS before 4.9.6 maps the records file with this, whatever it is told
 HOLD_SECONDS = 0.05
@@ -121,7 +123,6 @@ class Store:
     def __init__(self, main: Database, records: Database, schema: Schema, cluster: UUID) -> None:
         self.schema, self.cluster = schema, cluster
         self._main, self._records = main, records
-        self._has_duplicates = [schema.dbi(dbi).dupsort for dbi in Dbi]
         self._ranges = mapped.ranges_of((main.path, records.path))
         self._lock = threading.Lock()
 
@@ -214,7 +215,7 @@ class Store:
                 return int.from_bytes(cursor.key()[-4:], "big")
         return None
 
-    def rows(self, zone_id: int) -> "ZoneRows":
+    def rows(self, zone_id: int) -> ZoneRows:
         """The record rows of one zone, as `compile` reads them."""
         return ZoneRows(self._records, self.schema, zone_id)
 
@@ -246,29 +247,7 @@ class Store:
 
     def digest_delta(self, ops: Sequence[Op]) -> tuple[bytes, bytes]:
         """The digests (main, records) after these operations, which name each key once. Writes nothing."""
-        with self._main.env.begin() as main, self._records.env.begin() as records:
-            # Lists by Dbi, because this runs once per row of a bulk import.
-            places = [
-                (records, self._records) if self.schema.dbi(dbi).file is File.SHARD else (main, self._main)
-                for dbi in Dbi
-            ]
-            totals = [0] * len(Dbi)
-            cleared = [op for op in ops if op.kind is Kind.DELETE_PREFIX]
-            for op in cleared:
-                totals[op.dbi] -= self._sum_below(*places[op.dbi], op)
-            puts: list[list[tuple[bytes, bytes]]] = [[] for _ in Dbi]
-            for op in ops:
-                if op.kind is Kind.DELETE_PREFIX:
-                    continue
-                if not (cleared and _is_covered(op, cleared)):
-                    totals[op.dbi] -= self._digest_of_old(*places[op.dbi], op)
-                if op.kind is Kind.PUT:
-                    puts[op.dbi].append((op.key, op.body))
-            for dbi, rows in zip(Dbi, puts, strict=True):
-                totals[dbi] += rows_digest(dbi, rows)
-            before = [row.digest if row else 0 for row in (self._main.row(main), self._records.row(records))]
-        changed = totals.pop(Dbi.RECORDS)
-        return digest_bytes(before[0] + sum(totals)), digest_bytes(before[1] + changed)
+        return digest_delta(ops, self.schema, self._main, self._records)
 
     def apply(
         self,
@@ -421,68 +400,8 @@ class Store:
             if missing:
                 note_commit(txn, database, checked=txn.id() if is_new else 0)
 
-    def _digest_of_old(self, txn: Any, database: Database, op: Op) -> int:
-        """The digest of the row that this operation would replace or delete; 0 if there is none."""
-        table = database.tables[op.dbi]
-        if self._has_duplicates[op.dbi]:
-            with txn.cursor(db=table) as cursor:
-                return row_digest(op.dbi, op.key, op.body) if cursor.set_key_dup(op.key, op.body) else 0
-        value = txn.get(op.key, db=table)
-        return 0 if value is None else row_digest(op.dbi, op.key, self.schema.unwrap(value))
-
-    def _sum_below(self, txn: Any, database: Database, op: Op) -> int:
-        total = 0
-        with txn.cursor(db=database.tables[op.dbi]) as cursor:
-            found = cursor.set_range(op.key)
-            while found and (key := cursor.key()).startswith(op.key):
-                total += row_digest(op.dbi, key, self.schema.unwrap(cursor.value()))
-                found = cursor.next()
-        return total
-
-
-class ZoneRows:
-    """The record rows of one zone. Each call sees the last commit."""
-
-    def __init__(self, records: Database, schema: Schema, zone_id: int) -> None:
-        self._env, self._table = records.env, records.tables[Dbi.RECORDS]
-        self._schema, self._zone_id = schema, zone_id
-        self._prefix = keys.zone_prefix(zone_id)
-
-    def get(self, rel: bytes, type: int) -> bytes | None:
-        """The body of one row, or None."""
-        with self._env.begin() as txn:
-            value = txn.get(keys.record_key(self._zone_id, rel, type), db=self._table)
-        return None if value is None else self._schema.unwrap(value)
-
-    def at(self, rel: bytes) -> list[tuple[int, bytes]]:
-        """Types and bodies of all rows of one name, by type."""
-        start = self._prefix + rel + b"\0"
-        return [(int.from_bytes(key[-2:], "big"), body) for key, body in self._scan(start, start)]
-
-    def below(self, rel: bytes) -> Iterator[tuple[bytes, int, bytes]]:
-        """Relative key, type and body of every row strictly below a name, in key order."""
-        prefix = self._prefix if rel == keys.APEX else self._prefix + rel
-        for key, body in self._scan(prefix + b"\x01", prefix):
-            yield key[4:-3], int.from_bytes(key[-2:], "big"), body
-
-    def raw(self, *, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Whole keys and bodies of the zone, in key order; those beyond the key `after`, if there is one."""
-        return self._scan(after + b"\0" if after else self._prefix, self._prefix)
-
-    def _scan(self, start: bytes, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        with self._env.begin() as txn, txn.cursor(db=self._table) as cursor:
-            found = cursor.set_range(start)
-            while found and (key := cursor.key()).startswith(prefix):
-                yield key, self._schema.unwrap(cursor.value())
-                found = cursor.next()
-
 
 def _serial_in(soa: bytes) -> int | None:
     """The serial in the body of an SOA's row: it stands 20 bytes before the end of the rdata."""
     records = values.decode_records(soa)
     return int.from_bytes(records[0].content[-20:-16], "big") if records else None
-
-
-def _is_covered(op: Op, cleared: list[Op]) -> bool:
-    """True if a prefix that is deleted first covers this operation's key."""
-    return any(op.dbi is prefix.dbi and op.key.startswith(prefix.key) for prefix in cleared)

@@ -16,7 +16,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from replication import stats
-from replication.checking import Check, Fault, Steps
+from replication.checking import Check
+from replication.look import Fault, Steps
 from replication.opening import is_damage
 from replication.protocol import MAX_TOLD_DIVERGED
 from replication.store import Store

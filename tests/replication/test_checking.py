@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from replication import checking, rdtypes
-from replication.checking import (
+from replication import checking_records, checking_zone_list, rdtypes
+from replication.checking import Check
+from replication.checking_records import RecordsCheck, _Unknown
+from replication.codec import keys
+from replication.codec.schema import Dbi
+from replication.file_row import ROW_KEY
+from replication.look import (
     ALTERED,
     EMPTIED,
     FOREIGN,
@@ -15,15 +20,12 @@ from replication.checking import (
     LISTED_WRONG,
     NOT_LISTED,
     UNREADABLE,
-    Check,
     Fault,
+    Look,
 )
-from replication.codec import keys
-from replication.codec.schema import Dbi
-from replication.file_row import ROW_KEY
 from replication.segment import open_segment
 from replication.store import Store
-from replication.zone_digests import COMPLETE_KEY, Running, mark_unknown, running_digest
+from replication.zone_digests import COMPLETE_KEY, Running, mark_unknown, running_digest, unhashed_since
 from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone
 from tests.replication.test_repair import Pair
 
@@ -170,7 +172,7 @@ def test_an_edit_while_rows_are_read_is_counted_when_the_digest_is_filled_in(pai
         mark_unknown(txn, table, [zone_id for zone_id, _ in pair.panel.zones.values()])
     check = pair.node.check()
     steps = check.everything()
-    walk = check._some_zones
+    walk = check._of_records._some_zones
     edits = iter([pair.panel.change(ZONE, records(ZONE, "while", "A", 60, "192.0.2.9"))])
 
     def walk_and_edit(txn: object, first: int):  # type: ignore[no-untyped-def]
@@ -180,7 +182,7 @@ def test_an_edit_while_rows_are_read_is_counted_when_the_digest_is_filled_in(pai
         return after
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Check, "_some_zones", lambda self, txn, first: walk_and_edit(txn, first))
+        patch.setattr(RecordsCheck, "_some_zones", lambda self, txn, first: walk_and_edit(txn, first))
         for _ in steps:
             pass
     assert look(pair.node) == []
@@ -194,12 +196,12 @@ def test_a_snapshot_installed_while_rows_are_read_forbids_to_fill_in_what_was_re
     table = pair.node._records
     with table.env.begin(write=True) as txn:
         mark_unknown(txn, table, [pair.zone_id])
-    check = pair.node.check()
+    check = RecordsCheck(Look(pair.node.schema, pair.node._main, table, pair.node._lock))
     with table.env.begin() as txn:
-        mark = checking.unhashed_since(txn, table)
-        for _ in check._zone_records(txn, pair.zone_id):
+        mark = unhashed_since(txn, table)
+        for _ in check.zone(txn, pair.zone_id):
             pass
-    check._unknown.append(checking._Unknown(pair.zone_id, 12345, 0))
+    check._unknown.append(_Unknown(pair.zone_id, 12345, 0))
     with table.env.begin(write=True) as txn:
         mark_unknown(txn, table, [pair.zone_id])
     check._fill(mark)
@@ -284,12 +286,15 @@ def test_a_check_waits_for_a_segment_that_is_half_applied(pair: Pair) -> None:
 
 
 def test_large_files_are_read_in_many_short_transactions(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(checking, "_ROWS_PER_STEP", 3)
-    monkeypatch.setattr(checking, "_ZONES_PER_STEP", 2)
+    for part in (checking_records, checking_zone_list):
+        monkeypatch.setattr(part, "ROWS_AT_ONCE", 7)
+        monkeypatch.setattr(part, "ZONES_PER_STEP", 2)
+    monkeypatch.setattr(checking_records, "ROWS_PER_STEP", 3)
     begun: list[int] = []
-    walk: Callable[..., object] = Check._some_zones
-    monkeypatch.setattr(Check, "_some_zones", lambda self, txn, first: begun.append(first) or walk(self, txn, first))
+    walk: Callable[..., object] = RecordsCheck._some_zones
+    monkeypatch.setattr(
+        RecordsCheck, "_some_zones", lambda self, txn, first: begun.append(first) or walk(self, txn, first)
+    )
     pair.put(Dbi.RECORDS, www(pair), b"wrong")
     last = pair.panel.zones["z29.test."][0]
     pair.put(Dbi.RECORDS, keys.record_key(last, b"www\0", rdtypes.A), b"wrong")

@@ -8,7 +8,7 @@ from uuid import UUID
 import lmdb
 import pytest
 
-from replication import installing, rdtypes
+from replication import installing, rdtypes, writing
 from replication.codec import keys
 from replication.codec.schema import Dbi
 from replication.errors import BadSnapshot, Busy, Unfinished
@@ -103,6 +103,7 @@ def test_of_what_is_there_already_nothing_is_written(node: Node) -> None:
 def test_windows_of_any_size_meet(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every boundary falls everywhere: windows of a few rows over changes of every kind."""
     monkeypatch.setattr(installing, "_PIECE", 1)
+    monkeypatch.setattr(writing, "_PIECE", 1)
     panel = node.panel
     names = [f"z{number}.test." for number in range(24)]
     panel.create(*map(small_zone, names))
@@ -200,8 +201,8 @@ def test_an_installation_that_ends_anywhere_can_be_begun_again(
         left[0] -= 1
 
     with monkeypatch.context() as patched:
-        patched.setattr(installing, "note_commit", note_commit)
-        patched.setattr(installing, "_ROWS_PER_TRANSACTION", 10)
+        patched.setattr(writing, "note_commit", note_commit)
+        patched.setattr(writing, "_ROWS_PER_TRANSACTION", 10)
         try:
             node.install()
         except KeyboardInterrupt:
