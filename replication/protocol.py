@@ -210,6 +210,8 @@ class Sample(NamedTuple):
     query_misses: int
     latency_us: int  # PowerDNS's own running average
     memory_bytes: int
+    udp6: int = 0  # of `udp` and `tcp`, those that came by IPv6
+    tcp6: int = 0
 
     @property
     def qps(self) -> float | None:
@@ -227,7 +229,8 @@ class Sample(NamedTuple):
 
     @classmethod
     def from_json(cls, message: list[Any]) -> "Sample":
-        if not isinstance(message, list) or len(message) != len(cls._fields):
+        least = len(cls._fields) - len(cls._field_defaults)  # what agents before these fields send
+        if not isinstance(message, list) or not least <= len(message) <= len(cls._fields):
             raise BadBytes(what="sample", reason=f"{message!r} is not one")
         return cls(*message)
 

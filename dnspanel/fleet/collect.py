@@ -24,6 +24,7 @@ from dnspanel.fleet.ahead import hold_if_ahead
 from dnspanel.fleet.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.heartbeats import COLLECTOR, beat
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.rollup import MINUTES, roll_up
 from dnspanel.fleet.tasks import ring_mend
 from replication.errors import BadBytes, NotServed, Refused, ReplicationError
 from replication.position import Position
@@ -90,6 +91,8 @@ class Poller:
             telemetry.forget_samples(node_id=self.node_id)  # Redis was emptied: take the whole hour again
             self.seen, self.kept = None, False
         elif samples:
+            if not self.kept or MINUTES.end_of(samples[-1].at) != MINUTES.end_of(self.seen - ahead):
+                roll_up(node_id=self.node_id)
             self.seen, self.kept = samples[-1].at + ahead, True
         self._fetch_top(time.monotonic())
 

@@ -5,6 +5,7 @@
     watched:<node id>  somebody looks at the node's page; the collector then asks for its top lists
     totals:<node id>   a hash: sums of all samples that ever came into the stream, and the newest of what is no sum
 
+What is older than an hour is in `rollup`.
 Redis is the only place of these numbers. The agents keep an hour of them, so
 a lost Redis is filled again by the collector. What was not sampled is a gap,
 never a zero and never a spike: agents send differences, not totals.
@@ -41,7 +42,7 @@ _RCODES = {"NOERROR": "noerror", "NXDOMAIN": "nxdomain", "SERVFAIL": "servfail"}
 
 
 class Point(NamedTuple):
-    """One second of a node; everything but the time is None in a gap."""
+    """One step of a node's chart, by default a second; everything but the time is None in a gap."""
 
     at: int
     qps: float | None
@@ -51,6 +52,10 @@ class Point(NamedTuple):
     other: float | None
     latency_ms: float | None
     cache_hit: float | None
+    udp4: float | None = None
+    tcp4: float | None = None
+    udp6: float | None = None
+    tcp6: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +90,8 @@ def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for sample in samples:
         entry = {"s": json.dumps(sample.to_json(), separators=(",", ":"))}
-        pipe.xadd(_key(node_id), entry, id=f"{sample.at * 1000}-0", maxlen=STREAM_LENGTH, approximate=True)
-    pipe.xlen(_key(node_id))
+        pipe.xadd(stream_key(node_id), entry, id=f"{sample.at * 1000}-0", maxlen=STREAM_LENGTH, approximate=True)
+    pipe.xlen(stream_key(node_id))
     *answers, length = pipe.execute(raise_on_error=False)
     for answer in (*answers, length):
         # The stream refuses an id that is not above its last one: that second is there already.
@@ -121,7 +126,7 @@ def totals(node_ids: Sequence[int]) -> dict[int, dict[str, int]]:
 
 def forget_samples(*, node_id: int) -> None:
     """Empty the node's stream, and forget its totals. Raises RedisError."""
-    connection(settings.REDIS_URL).delete(_key(node_id), _totals_key(node_id))
+    connection(settings.REDIS_URL).delete(stream_key(node_id), _totals_key(node_id))
 
 
 def watch(node_id: int) -> None:
@@ -156,7 +161,7 @@ def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counte
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
-        pipe.xrange(_key(node_id), min=f"({int(begin) * 1000}-0", max=f"{int(end) * 1000}-0")
+        pipe.xrange(stream_key(node_id), min=f"({int(begin) * 1000}-0", max=f"{int(end) * 1000}-0")
     answers: Counter[str] = Counter()
     try:
         streams = pipe.execute() if node_ids else []
@@ -170,7 +175,7 @@ def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counte
 
 def newest_at(*, node_id: int) -> int:
     """Return the time of the newest sample kept, 0 without any. Raises RedisError."""
-    newest = connection(settings.REDIS_URL).xrevrange(_key(node_id), count=1)
+    newest = connection(settings.REDIS_URL).xrevrange(stream_key(node_id), count=1)
     return _sample(newest[0]).at if newest else 0
 
 
@@ -181,7 +186,7 @@ def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, Liv
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
-        pipe.xrevrange(_key(node_id), count=seconds)
+        pipe.xrevrange(stream_key(node_id), count=seconds)
     try:
         streams = pipe.execute() if node_ids else []
     except RedisError:
@@ -195,29 +200,37 @@ def points(node_id: int, *, after: float = 0.0, seconds: int = STREAM_LENGTH) ->
     """Return the node's points after a unix time, at most of the last `seconds`, oldest first, gaps marked."""
     start = max(int(after), int(timezone.now().timestamp()) - seconds)
     try:
-        entries = connection(settings.REDIS_URL).xrange(_key(node_id), min=f"({start * 1000}-0")
+        entries = connection(settings.REDIS_URL).xrange(stream_key(node_id), min=f"({start * 1000}-0")
     except RedisError:
         return []
     found: list[Point] = []
     last: int | None = start if after >= start else None
     for sample in map(_sample, entries):
         if last is not None and _begins(sample) > last + 1:
-            found.append(_gap(last + 1))
+            found.append(gap(last + 1))
         found.append(point(sample))
         last = sample.at
     return found
+
+
+def gap(at: int) -> Point:
+    """Return what a chart shows where there is no number."""
+    return Point(at, *(None,) * 7)
 
 
 def point(sample: Sample) -> Point:
     """Return one second for a chart."""
     qps = sample.qps
     if qps is None:
-        return _gap(sample.at)
+        return gap(sample.at)
     rates = _rates(sample)
     hit = sample.cache_hit_rate
     return Point(
         sample.at, _rounded(qps), rates["noerror"], rates["nxdomain"], rates["servfail"], rates["other"],
         sample.latency_us / 1000, None if hit is None else round(hit, 4),
+        *(_rounded(asked / sample.seconds) for asked in (
+            sample.udp - sample.udp6, sample.tcp - sample.tcp6, sample.udp6, sample.tcp6,
+        )),
     )  # fmt: skip
 
 
@@ -271,15 +284,12 @@ def _rates(sample: Sample) -> dict[str, float]:
     return {rcode: _rounded(answers / sample.seconds) for rcode, answers in rates.items()}
 
 
-def _gap(at: int) -> Point:
-    return Point(at, None, None, None, None, None, None, None)
-
-
 def _rounded(rate: float) -> float:
     return round(rate, 2)
 
 
-def _key(node_id: int) -> str:
+def stream_key(node_id: int) -> str:
+    """The key of the stream of a node's seconds."""
     return f"live:{node_id}"
 
 

@@ -20,6 +20,7 @@ from dnspanel.fleet.errors import BadNode, FleetError, WrongState
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeState
 from dnspanel.fleet.queries import head, node_standing
 from dnspanel.fleet.reported import Reported, clock_words, read_report, rebuild_words
+from dnspanel.fleet.rollup import LEVELS, points_of
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.node_forms import DrainForm, NodeDescriptionForm
 from dnspanel.web.node_top import top_of
@@ -99,14 +100,15 @@ def facts_of(node: Node, now: datetime) -> Facts:
 
 @require_safe
 def node_points(request: PanelRequest, name: str) -> JsonResponse:
-    """The node's numbers second by second after `after` (seconds since 1970), for the charts."""
+    """The node's numbers for the charts: seconds after `after` (since 1970), or with `step` all minutes or hours."""
     access.require(request.user, Permission.FLEET)
     node = enroll.node_by_name(name)
     try:
         after = float(request.GET.get("after", "0"))
     except ValueError:
         after = 0.0
-    points = telemetry.points(node.pk, after=after)
+    level = LEVELS.get(request.GET.get("step", ""))
+    points = points_of(node.pk, level) if level else telemetry.points(node.pk, after=after)
     return JsonResponse({"now": timezone.now().timestamp(), "points": points})
 
 

@@ -63,6 +63,8 @@ class Counters:
     memory_bytes: int
     rcodes: Mapping[str, int] = field(default_factory=dict)
     own_questions: int = 0
+    udp6: int = 0  # of `udp` and `tcp`, those by IPv6
+    tcp6: int = 0
 
 
 def parse_counters(answer: bytes, *, at: float, clock: float, own_questions: int = 0) -> Counters:
@@ -86,6 +88,8 @@ def parse_counters(answer: bytes, *, at: float, clock: float, own_questions: int
             memory_bytes=int(items["real-memory-usage"]),
             rcodes=rcodes,
             own_questions=own_questions,
+            udp6=int(items["udp6-queries"]),
+            tcp6=int(items["tcp6-queries"]),
         )
     except (ValueError, KeyError, TypeError) as exc:
         raise BadBytes(what="PowerDNS's statistics", reason=f"unexpected content ({exc!r})") from exc
@@ -106,12 +110,13 @@ def difference(before: Counters | None, now: Counters) -> Sample:
     rcodes = {name: count - before.rcodes.get(name, 0) for name, count in now.rcodes.items()}
     if "NOERROR" in rcodes:
         rcodes["NOERROR"] = max(0, rcodes["NOERROR"] - own)
+    udp, tcp = max(0, now.udp - before.udp - own), now.tcp - before.tcp
     return Sample(
         at=int(now.at),
         seconds=round(now.clock - before.clock, 3),
         uptime=now.uptime,
-        udp=max(0, now.udp - before.udp - own),
-        tcp=now.tcp - before.tcp,
+        udp=udp,
+        tcp=tcp,
         rcodes={name: count for name, count in rcodes.items() if count > 0},
         packet_hits=max(0, now.packet_hits - before.packet_hits),
         packet_misses=max(0, now.packet_misses - before.packet_misses - own),
@@ -119,6 +124,8 @@ def difference(before: Counters | None, now: Counters) -> Sample:
         query_misses=max(0, now.query_misses - before.query_misses),
         latency_us=now.latency_us,
         memory_bytes=now.memory_bytes,
+        udp6=min(udp, max(0, now.udp6 - before.udp6)),
+        tcp6=min(tcp, max(0, now.tcp6 - before.tcp6)),
     )
 
 

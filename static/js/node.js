@@ -1,8 +1,14 @@
-// The charts of one node: second by second, fetched while somebody looks; a gap in the numbers is a gap in the line.
+// The charts of one node: second by second, fetched while somebody looks, or minutes of a day and hours of a month;
+// a gap in the numbers is a gap in the line.
 const box = document.getElementById("charts");
 const HOUR = 3600;
-const points = []; // [time, qps, noerror, nxdomain, servfail, other, latency, cache]; a gap has only its time
+const DAY = 86400;
+const STEP_MS = 30000; // how often minutes and hours are fetched again
+// [time, qps, noerror, nxdomain, servfail, other, latency, cache, udp4, tcp4, udp6, tcp6]; a gap has only its time
+let points = [];
 let shownSeconds = 600;
+let step = ""; // "minute" or "hour" while more than an hour is shown
+let askedAt = 0;
 let charts = [];
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -17,14 +23,19 @@ function paint(name) {
 const faded = (rgb, alpha) => rgb.replace(/^rgb\(([^)]*)\)$/, `rgba($1, ${alpha})`);
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
-const clock = (time) => new Date(time * 1000).toLocaleTimeString([], { hourCycle: "h23" });
-const shortClock = (time) => new Date(time * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: time % 60 ? "2-digit" : undefined, hourCycle: "h23" });
+const day = (time) => new Date(time * 1000).toLocaleDateString([], { day: "numeric", month: "short" });
+const clock = (time) => `${shownSeconds > HOUR ? `${day(time)} ` : ""}${new Date(time * 1000).toLocaleTimeString([], { hourCycle: "h23" })}`;
+const shortClock = (time) => (shownSeconds > DAY ? day(time) : new Date(time * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: time % 60 ? "2-digit" : undefined, hourCycle: "h23" }));
 
 const CHARTS = [
   { id: "chart-qps", height: 256, series: [["Queries", 1, "--chart-1"]], fill: true, unit: "q/s", format: fine, least: 10 },
   {
     id: "chart-rcodes", height: 144, unit: "/s", format: fine, stacked: true, least: 10,
     series: [["NOERROR", 2, "--chart-2"], ["NXDOMAIN", 3, "--chart-3"], ["SERVFAIL", 4, "--chart-4"], ["other", 5, "--chart-5"]],
+  },
+  {
+    id: "chart-transport", height: 144, unit: "/s", format: fine, stacked: true, least: 10,
+    series: [["UDP, IPv4", 8, "--chart-1"], ["TCP, IPv4", 9, "--chart-2"], ["UDP, IPv6", 10, "--chart-3"], ["TCP, IPv6", 11, "--chart-5"]],
   },
   { id: "chart-latency", height: 144, series: [["Latency", 6, "--chart-5"]], unit: "ms", format: fine, least: 0.2 },
   { id: "chart-cache", height: 144, series: [["Cache hits", 7, "--chart-2"]], unit: "%", format: whole, scale: 100, top: 100 },
@@ -122,15 +133,18 @@ function refresh() {
 let asking = false;
 async function ask() {
   if (asking || document.hidden || document.querySelector("#sign-in-dialog[open]")) return;
+  if (step && Date.now() - askedAt < STEP_MS) return;
   asking = true;
+  const asked = step;
+  askedAt = Date.now();
   try {
-    const after = points.at(-1)?.[0] ?? 0;
-    const answer = await fetch(`${box.dataset.points}?after=${after}`, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(5000) });
+    const query = asked ? `step=${asked}` : `after=${points.at(-1)?.[0] ?? 0}`;
+    const answer = await fetch(`${box.dataset.points}?${query}`, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(5000) });
     document.dispatchEvent(new CustomEvent("panel:answered", { detail: true }));
     if (!answer.ok) return;
     const { now, points: fresh } = await answer.json();
-    points.push(...fresh);
-    while (points.length && points[0][0] < now - HOUR) points.shift();
+    if (asked !== step) return; // another button was pressed meanwhile
+    points = asked ? fresh : points.concat(fresh).filter((point) => point[0] >= now - HOUR);
     if (fresh.length) refresh();
   } catch {
     document.dispatchEvent(new CustomEvent("panel:answered", { detail: false }));
@@ -143,8 +157,14 @@ box.addEventListener("click", (event) => {
   const button = event.target.closest("[data-seconds]");
   if (!button) return;
   shownSeconds = Number(button.dataset.seconds);
+  if (step !== (button.dataset.step ?? "")) {
+    step = button.dataset.step ?? "";
+    points = [];
+    askedAt = 0;
+  }
   for (const other of box.querySelectorAll("[data-seconds]")) other.setAttribute("aria-pressed", String(other === button));
-  refresh();
+  drawAll();
+  ask();
 });
 new ResizeObserver(() => charts.forEach(({ chart, plot, place }) => plot.setSize({ width: place.clientWidth, height: chart.height }))).observe(box);
 document.addEventListener("panel:theme", drawAll);

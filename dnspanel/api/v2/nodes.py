@@ -21,6 +21,7 @@ from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.queries import Standing, head, node_standing, node_standings
 from dnspanel.fleet.reported import read_report
+from dnspanel.fleet.rollup import LEVELS, Level, points_of
 from dnspanel.zones import access
 
 ACTS: dict[str, Callable[..., Any]] = {
@@ -89,7 +90,7 @@ class NodeListSerializer(serializers.Serializer):
 
 
 class PointSerializer(serializers.Serializer):
-    """One second of a node. A gap has but a time."""
+    """One second of a node, or a minute or an hour; its numbers are per second. A gap has but a time."""
 
     at = serializers.IntegerField(help_text="Seconds since 1970.")
     qps = serializers.FloatField(allow_null=True)
@@ -99,10 +100,14 @@ class PointSerializer(serializers.Serializer):
     other = serializers.FloatField(allow_null=True)
     latency_ms = serializers.FloatField(allow_null=True)
     cache_hit = serializers.FloatField(allow_null=True)
+    udp4 = serializers.FloatField(allow_null=True, help_text="Questions by UDP over IPv4.")
+    tcp4 = serializers.FloatField(allow_null=True)
+    udp6 = serializers.FloatField(allow_null=True)
+    tcp6 = serializers.FloatField(allow_null=True)
 
 
 class PointsSerializer(serializers.Serializer):
-    """Seconds of a node, oldest first; ask again with `after` = the last `at`."""
+    """Numbers of a node, oldest first; of seconds, ask again with `after` = the last `at`."""
 
     now = serializers.FloatField()
     points = PointSerializer(many=True)
@@ -148,15 +153,23 @@ class NodePoints(V2View):
     @extend_schema(
         operation_id="getNodePoints",
         parameters=[
-            OpenApiParameter("after", {"type": "number", "minimum": 0}, description="Seconds since 1970."),
+            OpenApiParameter(
+                "after", {"type": "number", "minimum": 0}, description="Seconds since 1970; for steps of a second."
+            ),
+            OpenApiParameter(
+                "step",
+                {"type": "string", "enum": ["second", *LEVELS], "default": "second"},
+                description="Seconds of the last hour, minutes of the last day, or hours of the last 30 days.",
+            ),
         ],
         responses=PointsSerializer,
     )
     def get(self, request: Request, name: str) -> HttpResponse:
-        """A node's numbers second by second, of the last hour."""
+        """A node's numbers over the last hour, day or month."""
         access.require(actor_in(request), Permission.FLEET)
         node = enroll.node_by_name(_name(name))
-        points = telemetry.points(node.pk, after=_after(request.query_params.get("after", "0")))
+        after, level = _after(request.query_params.get("after", "0")), _level(request.query_params.get("step", ""))
+        points = points_of(node.pk, level) if level else telemetry.points(node.pk, after=after)
         return answer({"now": timezone.now().timestamp(), "points": [point._asdict() for point in points]})
 
 
@@ -240,6 +253,13 @@ def _name(name: str) -> str:
     if "\0" in name:
         raise UnknownNode(ascii(name))
     return name
+
+
+def _level(text: str) -> Level | None:
+    """The steps of the chart that is asked for; None: seconds."""
+    if text not in {"", "second", *LEVELS}:
+        raise bad_parameter("step", "Use second, minute or hour.")
+    return LEVELS.get(text)
 
 
 def _after(text: str) -> float:

@@ -1,5 +1,6 @@
 """The page of one node."""
 
+import time
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet import enroll, events, machines, telemetry
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeGroup, NodeState
+from dnspanel.fleet.rollup import roll_up
 from replication.protocol import Sample
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -43,6 +45,17 @@ def test_the_page_of_a_node_shows_facts_and_charts(active_node: MakeNode, browse
     assert 'id="node-facts"' in fragment
     assert 'id="node-standing" hx-swap-oob="true"' in fragment
     assert "chart-qps" not in fragment
+
+
+def test_a_day_and_a_month_come_in_minutes_and_hours(active_node: MakeNode, browser: Browser, bob: User) -> None:
+    node = active_node("ns1")
+    end = int(time.time()) // 3600 * 3600
+    telemetry.keep_samples(node_id=node.pk, samples=[sample(end - 90), sample(end - 61), sample(end - 1), sample(end)])
+    roll_up(node_id=node.pk)
+    address = reverse("node-points", args=["ns1"])
+    shown = {step: browser(bob).get(address, {"step": step}).json()["points"] for step in ("minute", "hour")}
+    assert [point[0] for point in shown["minute"]] == [end - 60, end]
+    assert [point[0] for point in shown["hour"]] == [end]
 
 
 def test_points_come_since_the_last_one_with_gaps_as_gaps(active_node: MakeNode, browser: Browser, bob: User) -> None:

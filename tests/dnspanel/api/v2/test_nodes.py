@@ -31,6 +31,8 @@ def test_a_node_shows_its_state_and_its_live_numbers(api: MakeApi, node: Node, s
     assert [point["at"] for point in points] == [sample.at]
     assert api().get(f"{NODES}/ns1/points", after=sample.at).json()["points"] == []
     assert api().get(f"{NODES}/ns1/points", after="soon").status_code == 422
+    assert api().get(f"{NODES}/ns1/points", step="minute").json()["points"] == []
+    assert api().get(f"{NODES}/ns1/points", step="year").status_code == 422
 
 
 @pytest.fixture

@@ -1,0 +1,119 @@
+"""The numbers of a node over days: minutes for a day, hours for thirty days, each summed up once it is over.
+
+    minutes:<node id>  a Redis stream like `live:<node id>`: entry id: the minute's end; field `s`: a `protocol.Sample`
+    hours:<node id>    the same of hours, summed up from the minutes
+
+A minute is over when a sample behind it has come, so that what an agent tells after an outage still counts. What
+was not sampled is a gap.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from redis.exceptions import RedisError
+
+from dnspanel.fleet.telemetry import Point, connection, gap, point, stream_key
+from replication.protocol import Sample
+
+_SUMMED = ("udp", "tcp", "packet_hits", "packet_misses", "query_hits", "query_misses", "udp6", "tcp6")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Steps of so many seconds, so many of which are kept."""
+
+    name: str
+    seconds: int
+    kept: int
+
+    def key(self, node_id: int) -> str:
+        return f"{self.name}:{node_id}"
+
+    def end_of(self, at: int) -> int:
+        """The end of the step in which a second falls."""
+        return -(-at // self.seconds) * self.seconds
+
+
+MINUTES = Level("minutes", 60, 24 * 60)
+HOURS = Level("hours", 3600, 30 * 24)
+LEVELS = {"minute": MINUTES, "hour": HOURS}
+
+
+def roll_up(*, node_id: int) -> None:
+    """Every minute and every hour that is over is kept, once. Raises RedisError."""
+    source = stream_key(node_id)
+    for level in (MINUTES, HOURS):
+        _roll_up(source, level.key(node_id), level)
+        source = level.key(node_id)
+
+
+def points_of(node_id: int, level: Level) -> list[Point]:
+    """The node's points, oldest first, gaps marked; none while Redis is away."""
+    start = int(timezone.now().timestamp()) - level.seconds * level.kept
+    try:
+        entries = connection(settings.REDIS_URL).xrange(level.key(node_id), min=f"({start * 1000}-0")
+    except RedisError:
+        return []
+    found: list[Point] = []
+    for sample in map(_sample, entries):
+        if found and sample.at > found[-1].at + level.seconds:
+            found.append(gap(found[-1].at + level.seconds))
+        found.append(point(sample))
+    return found
+
+
+def _roll_up(source: str, target: str, level: Level) -> None:
+    redis = connection(settings.REDIS_URL)
+    done, newest = _newest(redis, target), _newest(redis, source)
+    over = newest - newest % level.seconds  # the last end of a step behind which there is nothing to wait for
+    if over <= done:
+        return
+    entries = redis.xrange(source, min=f"({done * 1000}-0", max=f"{over * 1000}-0")
+    pipe = redis.pipeline(transaction=False)
+    for end, samples in groupby(map(_sample, entries), key=lambda sample: level.end_of(sample.at)):
+        step = _sum_of(samples, end=end)
+        if step.seconds:
+            entry = {"s": json.dumps(step.to_json(), separators=(",", ":"))}
+            pipe.xadd(target, entry, id=f"{end * 1000}-0", maxlen=level.kept, approximate=True)
+    pipe.expire(target, level.seconds * level.kept)  # of a node that left, nothing stays
+    pipe.execute()
+
+
+def _sum_of(samples: Iterable[Sample], *, end: int) -> Sample:
+    """One sample for all: sums of what happened, the mean latency of the answers, the newest of the rest."""
+    sums: Counter[str] = Counter()
+    rcodes: Counter[str] = Counter()
+    seconds, weighted = 0.0, 0.0
+    newest = None
+    for sample in samples:
+        newest = sample
+        if not sample.seconds:
+            continue
+        sums.update({name: getattr(sample, name) for name in _SUMMED})
+        rcodes.update(sample.rcodes)
+        seconds += sample.seconds
+        weighted += sample.latency_us * sample.seconds
+    return Sample(
+        at=end,
+        seconds=round(seconds, 3),
+        uptime=newest.uptime if newest else 0,
+        rcodes=dict(rcodes),
+        latency_us=round(weighted / seconds) if seconds else 0,
+        memory_bytes=newest.memory_bytes if newest else 0,
+        **{name: sums[name] for name in _SUMMED},
+    )
+
+
+def _newest(redis: Any, key: str) -> int:
+    newest = redis.xrevrange(key, count=1)
+    return int(newest[0][0].partition("-")[0]) // 1000 if newest else 0
+
+
+def _sample(entry: tuple[str, Mapping[str, str]]) -> Sample:
+    return Sample.from_json(json.loads(entry[1]["s"]))
