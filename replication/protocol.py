@@ -12,6 +12,7 @@
     GET  /v1/zones/<zone id>/rows           200 [[key, body]]  hex, of the records; 413 beyond MAX_SHOWN_ROWS
     GET  /v1/zones/<zone id>/rows?after=<key>  200 [[key, body]]  the next ones, at most MAX_SHOWN_ROWS; none at the end
     GET  /v1/top                            200 Top
+    GET  /v1/log                            200 {"lines"}      the last lines that the agent logged, oldest first
     POST /v1/certificate                    200 {"csr"}        a signing request for a new key
     PUT  /v1/certificate                    200 {}             body: {"certificate", "ca"}, for the next connections
     PUT  /v1/keys                           200 {}             body: signed list of the keys that sign segments
@@ -38,6 +39,7 @@ REPAIRS_PATH = "/v1/repairs"
 CHECK_PATH = "/v1/check"
 ZONES_PATH = "/v1/zones"
 TOP_PATH = "/v1/top"
+LOG_PATH = "/v1/log"
 CERTIFICATE_PATH = "/v1/certificate"
 KEYS_PATH = "/v1/keys"
 RESTART_PATH = "/v1/restart"

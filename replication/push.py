@@ -18,12 +18,13 @@ from types import TracebackType
 from typing import Any, BinaryIO, Protocol, Self
 
 from replication.codec.keys import zone_prefix
-from replication.errors import Busy, Gap, NeedsSnapshot, NodeUnreachable, NotServed, Refused
+from replication.errors import BadBytes, Busy, Gap, NeedsSnapshot, NodeUnreachable, NotServed, Refused
 from replication.position import Position
 from replication.protocol import (
     CERTIFICATE_PATH,
     CHECK_PATH,
     KEYS_PATH,
+    LOG_PATH,
     REPAIRS_PATH,
     RESTART_PATH,
     SAMPLES_PATH,
@@ -169,6 +170,14 @@ class NodeClient:
     def top(self) -> Top:
         """What PowerDNS is asked most. Raises NodeUnreachable, or NotServed while PowerDNS does not say."""
         return Top.from_json(self._get(TOP_PATH))
+
+    def log(self) -> list[str]:
+        """The last lines that the agent logged, oldest first. Raises NodeUnreachable, Refused by an old agent."""
+        message = self._get(LOG_PATH)
+        lines = message.get("lines") if isinstance(message, dict) else None
+        if not isinstance(lines, list):
+            raise BadBytes(what="log", reason=f"{message!r:.80} has no lines")
+        return [str(line) for line in lines]
 
     def push(self, body: bytes | BinaryIO, size: int) -> Ack:
         """Send sealed segments; return once PowerDNS on the node was seen to answer accordingly.

@@ -104,12 +104,14 @@ class Poller:
         self.diverged = status.diverged
 
     def _fetch_top(self, now: float) -> None:
-        """Now and then, what the node is asked most, if somebody looks at its page. An old agent has no such lists."""
+        """Now and then, top lists and log, if somebody looks at the node's page. An old agent has neither."""
         if now - self.top_looked < TOP_EVERY_SECONDS:
             return
         self.top_looked = now
         if not telemetry.is_watched(node_id=self.node_id):
             return
+        with suppress(Refused, NotServed, BadBytes):
+            telemetry.keep_log(node_id=self.node_id, lines=self.client.log())
         with suppress(Refused, NotServed, BadBytes):
             telemetry.keep_top(node_id=self.node_id, top=self.client.top())
 

@@ -2,7 +2,8 @@
 
     live:<node id>     entry id: unix time of the panel in ms; field `s`: a `protocol.Sample` as JSON
     top:<node id>      what the node is asked most: a `protocol.Top` as JSON, for a minute
-    watched:<node id>  somebody looks at the node's page; the collector then asks for its top lists
+    log:<node id>      the last lines that its agent logged, as JSON, for a minute
+    watched:<node id>  somebody looks at the node's page; the collector then asks for its top lists and its log
     totals:<node id>   a hash: sums of all samples that ever came into the stream, and the newest of what is no sum
 
 What is older than an hour is in `rollup`.
@@ -154,6 +155,20 @@ def top(node_id: int) -> Top | None:
     return Top.from_json(json.loads(found)) if found else None
 
 
+def keep_log(*, node_id: int, lines: Sequence[str]) -> None:
+    """These are the last lines that the node's agent logged. Raises RedisError."""
+    connection(settings.REDIS_URL).set(_log_key(node_id), json.dumps(list(lines)), ex=TOP_SECONDS)
+
+
+def log(node_id: int) -> list[str]:
+    """What the node's agent logged last, as of the last minute; nothing where it was not fetched."""
+    try:
+        found = connection(settings.REDIS_URL).get(_log_key(node_id))
+    except RedisError:
+        return []
+    return list(json.loads(found)) if found else []
+
+
 def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counter[str]:
     """Return how many answers these nodes gave after `begin` and up to `end` (unix times), by rcode.
 
@@ -295,6 +310,10 @@ def stream_key(node_id: int) -> str:
 
 def _top_key(node_id: int) -> str:
     return f"top:{node_id}"
+
+
+def _log_key(node_id: int) -> str:
+    return f"log:{node_id}"
 
 
 def _watched_key(node_id: int) -> str:

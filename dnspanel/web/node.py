@@ -23,7 +23,7 @@ from dnspanel.fleet.reported import Reported, clock_words, read_report, rebuild_
 from dnspanel.fleet.rollup import LEVELS, points_of
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.node_forms import DrainForm, NodeDescriptionForm
-from dnspanel.web.node_top import top_of
+from dnspanel.web.node_top import log_for, top_of
 from dnspanel.web.tiles import room, tile_of
 from dnspanel.web.zone_head import is_fragment
 from dnspanel.zones import access
@@ -77,6 +77,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
         "drain_form": DrainForm(),
         "description_form": NodeDescriptionForm(initial={"group": node.group_id, "tags": " ".join(node.tags)}),
         "top": top_of(node),
+        "log": log_for(request, node),
     }
     return render(request, "fleet/node.html", context)
 

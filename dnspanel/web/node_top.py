@@ -1,4 +1,4 @@
-"""What a node is asked most, as lists on its page: fetched only while somebody looks."""
+"""What a node is asked most and what its agent logs, on its page: fetched only while somebody looks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet import enroll, telemetry
 from dnspanel.fleet.models import Node
@@ -17,6 +18,7 @@ from dnspanel.zones import access
 from replication.protocol import Counted, Top
 
 ROWS_SHOWN = 10
+LINES_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def node_top(request: PanelRequest, name: str) -> HttpResponse:
     """The lists of one node; htmx fetches them alone every five seconds."""
     access.require(request.user, Permission.FLEET)
     node = enroll.node_by_name(name)
-    context = {"node": node, "top": top_of(node)}
+    context = {"node": node, "top": top_of(node), "log": log_for(request, node)}
     return render(request, "fleet/_top.html" if is_fragment(request) else "fleet/top.html", context)
 
 
@@ -60,6 +62,11 @@ def top_of(node: Node) -> TopView:
     telemetry.watch(node.pk)
     top = telemetry.top(node.pk)
     return view_of(top) if top is not None else TopView(None, ())
+
+
+def log_for(request: PanelRequest, node: Node) -> list[str] | None:
+    """The agent's last lines, for those who may change nodes: zones are named in them. None for others."""
+    return telemetry.log(node.pk)[-LINES_SHOWN:] if can(request.user, Permission.NODES) else None
 
 
 def view_of(top: Top) -> TopView:

@@ -21,6 +21,7 @@ from replication.agent.join import CannotJoin, Joining, join, start_units
 from replication.agent.node import AgentNode
 from replication.agent.pdnsconf import render, settings_of
 from replication.agent.rebuild import open_store
+from replication.agent.recent_log import RECENT_LOG
 from replication.errors import ReplicationError
 
 logger = logging.getLogger("replication.agent")
@@ -30,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 if it did what it says, 1 with one sentence on standard error if not."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    logging.getLogger().addHandler(RECENT_LOG)
     try:
         if options.command == "enroll":
             enroll(options.panel, options.code, options.dir, say=_say)

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from replication.agent.apply import Applier
 from replication.agent.identity import IdentityKeeper
 from replication.agent.observe import Observer
+from replication.agent.recent_log import RECENT_LOG
 from replication.agent.scrub import Scrubber
 from replication.agent.snapshots import Snapshots
 from replication.agent.zones import zones_answer
@@ -26,6 +27,7 @@ from replication.protocol import (
     CERTIFICATE_PATH,
     CHECK_PATH,
     KEYS_PATH,
+    LOG_PATH,
     PANEL_NAME,
     REPAIRS_PATH,
     RESTART_PATH,
@@ -151,6 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._show_zones(target.path, urllib.parse.parse_qs(target.query))
         elif target.path == TOP_PATH:
             self._answer_with(lambda: self.server.top().to_json())
+        elif target.path == LOG_PATH:
+            self._answer_with(lambda: {"lines": RECENT_LOG.lines()})
         else:
             self._answer(404, _words("no such path"))
 

@@ -11,6 +11,7 @@ from dnspanel.fleet import collect, enroll, telemetry
 from dnspanel.fleet.collect import RECORD_SECONDS, Collector
 from dnspanel.fleet.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.models import Node
+from dnspanel.fleet.rollup import MINUTES, points_of
 from replication.protocol import Counted, Status, Top
 from tests.dnspanel.fleet.conftest import NOW, Served
 from tests.dnspanel.fleet.test_telemetry import sample
@@ -70,6 +71,17 @@ def test_a_restarted_collector_fills_in_what_it_missed(served: Serve, collector:
     assert [point.at for point in telemetry.points(made.node.pk)] == list(range(now - 9, now))
 
 
+def test_minutes_that_are_over_are_summed_up(served: Serve, collector: Collector) -> None:
+    made = served()
+    end = int(time.time()) // 60 * 60
+    made.agent.samples = [sample(end - 30), sample(end - 1)]
+    seconds_of(collector)
+    assert points_of(made.node.pk, MINUTES) == []
+    made.agent.samples.append(sample(end + 1))
+    seconds_of(collector)
+    assert [(point.at, point.qps) for point in points_of(made.node.pk, MINUTES)] == [(end, 10)]
+
+
 def test_a_dead_node_does_not_stop_the_others(served: Serve, collector: Collector) -> None:
     dead, alive = served("ns1"), served("ns2")
     alive.agent.samples = [sample(int(time.time()))]
@@ -127,12 +139,14 @@ def test_top_lists_are_fetched_only_while_somebody_looks(
 ) -> None:
     monkeypatch.setattr(collect, "TOP_EVERY_SECONDS", 0.0)
     made = served()
-    made.agent.top = Top(at=1.0, names=(Counted("www.one.test/A", 3),))
+    made.agent.top, made.agent.log = Top(at=1.0, names=(Counted("www.one.test/A", 3),)), ["one line"]
     seconds_of(collector, 2)
     assert telemetry.top(made.node.pk) is None
+    assert telemetry.log(made.node.pk) == []
     telemetry.watch(made.node.pk)
     seconds_of(collector)
     assert telemetry.top(made.node.pk) == made.agent.top
+    assert telemetry.log(made.node.pk) == ["one line"]
 
 
 def test_an_agent_without_top_lists_is_polled_all_the_same(

@@ -36,6 +36,17 @@ def test_looking_makes_the_collector_fetch_and_the_lists_appear(
     assert "Clients by network" not in fragment
 
 
+@pytest.mark.usefixtures("live_redis")
+def test_the_agents_log_is_for_those_who_change_nodes(
+    browser: Browser, alice: User, charlie: User, active_node: MakeNode
+) -> None:
+    telemetry.keep_log(node_id=active_node("ns1").pk, lines=[f"line {number} <b>" for number in range(30)])
+    page = browser(alice).get("/nodes/ns1/top/").content.decode()
+    assert "line 29 &lt;b&gt;" in page
+    assert "line 9 " not in page
+    assert "line 29" not in browser(charlie).get("/nodes/ns1/top/").content.decode()
+
+
 def test_shares_and_empty_lists_in_words() -> None:
     names, nothing, *_ = view_of(TOP).lists
     assert [(row.what, row.type, row.share) for row in names.rows] == [
