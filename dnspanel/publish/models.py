@@ -36,6 +36,10 @@ class Segment(models.Model):
             models.UniqueConstraint(fields=["schema", "epoch", "last"], name="segment_last_unique"),
             models.CheckConstraint(condition=models.Q(last__gte=models.F("first")), name="segment_order"),
         ]
+        indexes = [
+            # Asked for at every look at the fleet, and nearly always empty.
+            models.Index(fields=["schema", "first"], condition=models.Q(damaged=True), name="segment_damaged"),
+        ]
 
 
 class Stall(models.Model):
