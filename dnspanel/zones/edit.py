@@ -13,7 +13,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.zones import access, bulk, soa, store_rrsets
 from dnspanel.zones.errors import NameTaken, NotInTrash, RevisionMoved, RuleViolations, Unknown, ZoneError
-from dnspanel.zones.guard import is_short_lived, refuse_mass_deletion
+from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.log import NewChange, NewRevision, append_publication, publication_of_form
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
 from dnspanel.zones.rules import Severity, check_zone, names_below
@@ -106,7 +106,7 @@ def delete_zone(
 
     Raises Unknown, RightMissing, RevisionMoved when it is not `at_revision`, or
     MassDeletion when the author deletes too many zones in a short time, unless
-    a person `confirmed` that or the zone was just made.
+    a person `confirmed` that.
     """
     try:
         with transaction.atomic(durable=True):
@@ -116,8 +116,8 @@ def delete_zone(
             access.require_right(author, there, Right.DELETE_ZONE)
             if at_revision is not None and there.revision != at_revision:
                 raise RevisionMoved(there.name, expected=at_revision, found=there.revision)
-            if not confirmed and not is_short_lived(there, now=now):
-                refuse_mass_deletion(author=author, count=1, now=now)
+            if not confirmed:
+                refuse_mass_deletion(author=author, count=1, now=now, name=there.name)
             Operation.objects.filter(zone=there).delete()
             Zone.objects.filter(pk=there.pk).update(deleted_at=now)
             revision = _next_revision(there, RevisionKind.DELETE, there.serial)

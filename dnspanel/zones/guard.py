@@ -5,7 +5,7 @@ What a publication removes inside one zone is the guard of `plan`.
 
 from datetime import datetime, timedelta
 
-from django.db.models import F
+from django.db.models import Exists, OuterRef
 
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.zones.errors import MassDeletion
@@ -17,25 +17,18 @@ MASS_FEW = 10
 MASS_WINDOW = timedelta(minutes=10)
 
 
-def is_short_lived(zone: Zone, *, now: datetime) -> bool:
-    """Whether the zone is so young that deleting it alone takes back what was just made.
-
-    Clients that make zones to try something and delete them one by one would else be held from the eleventh on.
-    """
-    return zone.created_at > now - MASS_WINDOW
-
-
-def refuse_mass_deletion(*, author: Author, count: int, now: datetime) -> None:
+def refuse_mass_deletion(*, author: Author, count: int, now: datetime, name: str = "") -> None:
     """Nothing, or MassDeletion if deleting `count` more zones would make it too many in a short time.
 
-    Zones that are in the trash already do not count again, nor do those that were deleted as `is_short_lived`;
-    the panel itself is not guarded.
+    `name` is that of the zone, where it is one. What counts are names that are gone: a client that makes the
+    same zone again and again to try something, and deletes it each time, is not held. The panel itself is not guarded.
     """
     user = user_of(author)
     if user is None:
         return
-    lived = F("deleted_at") - MASS_WINDOW
-    lately = Zone.objects.filter(deleted_at__gt=now - MASS_WINDOW, changed_by=user, created_at__lte=lived).count()
+    is_back = Exists(Zone.objects.filter(name=OuterRef("name"), deleted_at=None))
+    gone = Zone.objects.filter(~is_back, deleted_at__gt=now - MASS_WINDOW, changed_by=user).exclude(name=name)
+    lately = gone.values("name").distinct().count()
     if lately + count <= MASS_FEW:
         return
     there = Zone.objects.filter(deleted_at=None).count()

@@ -148,7 +148,7 @@ class ZoneDetail(V2View):
         """Delete a zone
 
         It lies in the trash for 30 days, and nodes serve it no more. Who deletes more than 1 % of all zones, and more
-        than a few, within minutes, is asked to confirm each further one. Zones younger than that are not counted.
+        than a few, within minutes, is asked to confirm each further one.
         """
         actor = actor_in(request)
         terms = terms_of_query(request)
