@@ -6,14 +6,14 @@ ask at once, edits go their own way.
 
 import logging
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 
 from dnspanel.fleet import acks, events, keys
 from dnspanel.fleet.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.gates import with_limit
-from dnspanel.fleet.lease import Lease
+from dnspanel.fleet.lease import PAUSE, SHORT_FOR, SHORT_PAUSE, Lease
 from dnspanel.fleet.log import DatabaseChangeLog
 from dnspanel.fleet.models import Bootstrap, Node
 from dnspanel.publish.damage import drop_snapshot
@@ -21,7 +21,7 @@ from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.models import Snapshot
 from dnspanel.publish.snapshots import read_chunk, read_manifest
 from dnspanel.publish.tasks import ring_snapshot
-from replication.errors import Diverged, NeedsSnapshot, Refused, ReplicationError
+from replication.errors import Diverged, NeedsSnapshot, NodeUnreachable, Refused, ReplicationError
 from replication.position import Position
 from replication.protocol import Ack
 from replication.push import NodeClient, send_snapshot
@@ -52,13 +52,18 @@ def give_snapshot(*, lease: Lease) -> bool:
         return False
     except NeedsSnapshot as exc:
         ring_snapshot(schema=asked.schema)
-        lease.leave(error=exc.reason)
+        lease.leave(error=exc.reason, pause=_pause(asked))
         return False
     except ReplicationError as exc:
-        lease.leave(error=str(exc))
+        lease.leave(error=str(exc), pause=_pause(asked) if isinstance(exc, NodeUnreachable) else PAUSE)
         logger.warning("no snapshot for node=%s: %s", node.name, exc)
         return False
     return _conclude(node, asked, ack, lease, timezone.now())
+
+
+def _pause(asked: Bootstrap) -> timedelta:
+    """How soon to try again what is probably only a matter of seconds: the agent or the snapshot is being made."""
+    return SHORT_PAUSE if timezone.now() - asked.asked_at < SHORT_FOR else PAUSE
 
 
 def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:

@@ -22,6 +22,9 @@ LIFETIME = timedelta(seconds=20)
 BEAT_SECONDS = 5.0
 # After an attempt that failed, the next one may begin so much later.
 PAUSE = timedelta(seconds=5)
+# So much later while the node is probably just being started, and somebody waits for it.
+SHORT_PAUSE = timedelta(seconds=1)
+SHORT_FOR = timedelta(minutes=2)
 
 
 class LeaseLost(Exception):
@@ -36,6 +39,7 @@ class Lease:
         self._beat_at = beat_at
         self._lock = threading.Lock()
         self._lost = False
+        self.pause: timedelta | None = None  # after which the next attempt may begin, once this one was left
 
     @classmethod
     def take(cls, *, node_id: int, now: datetime) -> Self | None:
@@ -60,14 +64,14 @@ class Lease:
             self._lost = True
         return bool(deleted)
 
-    def leave(self, *, error: str) -> None:
+    def leave(self, *, error: str, pause: timedelta = PAUSE) -> None:
         """This attempt has failed; another may begin after a pause. Raises LeaseLost."""
         with self._lock:
-            beat_at = timezone.now() - LIFETIME + PAUSE
+            beat_at = timezone.now() - LIFETIME + pause
             mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)
             if self._lost or not mine.update(beat_at=beat_at, error=error):
                 raise LeaseLost
-            self._lost = True
+            self._lost, self.pause = True, pause
 
     @contextmanager
     def kept(self) -> Iterator[None]:

@@ -36,7 +36,7 @@ from dnspanel.fleet.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.bootstrap import ask_for_snapshot
 from dnspanel.fleet.gates import free_nodes, with_limit
 from dnspanel.fleet.give_snapshot import give_snapshot
-from dnspanel.fleet.lease import Lease, LeaseLost, free_bootstraps
+from dnspanel.fleet.lease import SHORT_PAUSE, Lease, LeaseLost, free_bootstraps
 from dnspanel.fleet.lines import Line, lines
 from dnspanel.fleet.log import DatabaseChangeLog
 from dnspanel.fleet.lost import lost_nodes
@@ -168,6 +168,8 @@ def bootstrap_node(node_id: int) -> None:
         lease = Lease.take(node_id=node_id, now=timezone.now())
         if lease is not None and give_snapshot(lease=lease):
             _ring([node_id])
+        elif lease is not None and lease.pause == SHORT_PAUSE:
+            _ring_bootstraps([node_id], countdown=SHORT_PAUSE.total_seconds() + 0.1)
 
 
 @shared_task(ignore_result=True)
@@ -248,10 +250,10 @@ def _ring(node_ids: list[int]) -> None:
         logger.warning("no bell for the nodes, beat will find the work: %s", exc)
 
 
-def _ring_bootstraps(node_ids: list[int]) -> None:
+def _ring_bootstraps(node_ids: list[int], *, countdown: float = 0) -> None:
     try:
         for node_id in node_ids:
-            bootstrap_node.apply_async((node_id,), expires=BELL_LIFETIME, retry=False)
+            bootstrap_node.apply_async((node_id,), countdown=countdown, expires=BELL_LIFETIME, retry=False)
     except (BrokerError, OSError) as exc:
         logger.warning("no bell for nodes that wait for a snapshot, beat will find them: %s", exc)
 

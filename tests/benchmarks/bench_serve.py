@@ -3,7 +3,7 @@ defaults, and while changes arrive.
 
 10,000 zones, dnsperf on loopback, 40 % of the questions for names that nobody has. On two cores the generator
 is a bottleneck beside the server, so the server's processor time per answer counts more than answers per second.
-Every comparison takes turns in the same run; figures are medians of its rounds.
+Every comparison takes turns in the same run; ratios are medians of those of its rounds.
 
 --lines measures every line of our configuration that could matter: taken away, what does an answer cost?
 """
@@ -38,6 +38,7 @@ ZONES = 10_000
 CHANGES_PER_SECOND = 100
 SEGMENTS_PER_SECOND = 20  # the publisher seals no more often when publications come fast
 IMPORT_ZONES = 33_334  # of three records each
+IMPORT_PIECE = 1_300
 
 # What PowerDNS must be told to serve these files at all; nothing that makes it faster or slower.
 MUST = {
@@ -110,9 +111,9 @@ class Bench:
         ]
         lmdb_off, pgsql_off, lmdb, pgsql = self._in_turns(servers, warm=True)
         return {
-            "lmdb_vs_pgsql_uncached": round(lmdb_off.qps / pgsql_off.qps, 2),
-            "lmdb_vs_pgsql_cached": round(lmdb.qps / pgsql.qps, 2),
-            "lmdb_vs_pgsql_uncached_cpu": round(pgsql_off.cpu_us / lmdb_off.cpu_us, 2),
+            "lmdb_vs_pgsql_uncached": _ratio(lmdb_off, pgsql_off, "qps"),
+            "lmdb_vs_pgsql_cached": _ratio(lmdb, pgsql, "qps"),
+            "lmdb_vs_pgsql_uncached_cpu": _ratio(pgsql_off, lmdb_off, "cpu_us"),
         }
 
     def configurations(self) -> dict[str, Any]:
@@ -122,13 +123,13 @@ class Bench:
         ours, defaults = self._in_turns(servers, warm=True)
         say("  the same from a fresh start, every cache empty")
         ours_cold, defaults_cold = self._in_turns(servers, warm=False)
-        warm, cold = defaults.cpu_us / ours.cpu_us, defaults_cold.cpu_us / ours_cold.cpu_us
+        warm, cold = _ratio(defaults, ours, "cpu_us"), _ratio(defaults_cold, ours_cold, "cpu_us")
         return {
-            "config_vs_default_cpu": round(min(warm, cold), 2),
-            "config_vs_default_cpu_warm": round(warm, 2),
-            "config_vs_default_cpu_cold": round(cold, 2),
-            "config_vs_default_qps_warm": round(ours.qps / defaults.qps, 2),
-            "config_vs_default_qps_cold": round(ours_cold.qps / defaults_cold.qps, 2),
+            "config_vs_default_cpu": min(warm, cold),
+            "config_vs_default_cpu_warm": warm,
+            "config_vs_default_cpu_cold": cold,
+            "config_vs_default_qps_warm": _ratio(ours, defaults, "qps"),
+            "config_vs_default_qps_cold": _ratio(ours_cold, defaults_cold, "qps"),
         }
 
     def lines(self) -> None:
@@ -144,15 +145,14 @@ class Bench:
             warm_all, warm = self._in_turns(servers, warm=True, quiet=True)
             cold_all, cold = self._in_turns(servers, warm=False, quiet=True)
             say(
-                f"  {name:>30}={ours[name]:<9} warm {warm.cpu_us / warm_all.cpu_us:>6.0%}, "
-                f"cold {cold.cpu_us / cold_all.cpu_us:>6.0%} of the processor time; "
-                f"QPS {warm.qps / warm_all.qps:>5.0%} and {cold.qps / cold_all.qps:>5.0%}"
+                f"  {name:>30}={ours[name]:<9} warm {_ratio(warm, warm_all, 'cpu_us'):>6.0%}, "
+                f"cold {_ratio(cold, cold_all, 'cpu_us'):>6.0%} of the processor time; "
+                f"QPS {_ratio(warm, warm_all, 'qps'):>5.0%} and {_ratio(cold, cold_all, 'qps'):>5.0%}"
             )
 
     def changes(self) -> dict[str, Any]:
-        """One real node, idle, then under changes, then while an import arrives, in turns."""
-        say("\nOne node with its agent: idle, under changes, and during an import")
-        idle: list[float] = []
+        """One real node: under changes, and while an import arrives, each beside a slice of the same length without."""
+        say("\nOne node with its agent: under changes and during an import, each against the idle node just before")
         churn: list[float] = []
         imports: list[float] = []
         with contextlib.ExitStack() as stack:
@@ -160,18 +160,19 @@ class Bench:
             node.measure(self.questions[-1], 3)
             for number in range(self.rounds):
                 questions = self.questions[number]
-                idle.append(node.measure(questions, self.seconds).qps)
-                with node.changing() as done:
-                    churn.append(node.measure(questions, self.seconds).qps)
-                with node.importing() as imported:
-                    imports.append(node.measure(questions, self.seconds).qps)
-                say(
-                    f"  idle {idle[-1]:>9,.0f}/s   {done.count / self.seconds:>4.0f} changes/s: {churn[-1]:>9,.0f}/s   "
-                    f"import of {imported.count:,} records: {imports[-1]:>9,.0f}/s"
-                )
+                idle = node.measure(questions, self.seconds).qps
+                with node.changing(self.seconds) as done:
+                    under = node.measure(questions, self.seconds).qps
+                churn.append(under / idle)
+                say(f"  idle {idle:>9,.0f}/s   {done.words(self.seconds, 'changes')}: {under:>9,.0f}/s")
+                idle = node.measure(questions, self.seconds).qps
+                with node.importing() as done:
+                    under = node.measure(questions, self.seconds).qps
+                imports.append(under / idle)
+                say(f"  idle {idle:>9,.0f}/s   {done.words(self.seconds, 'imported records')}: {under:>9,.0f}/s")
         return {
-            "churn_qps_ratio": round(statistics.median(churn) / statistics.median(idle), 3),
-            "import_qps_ratio": round(statistics.median(imports) / statistics.median(idle), 3),
+            "churn_qps_ratio": round(statistics.median(churn), 3),
+            "import_qps_ratio": round(statistics.median(imports), 3),
         }
 
     # Servers
@@ -206,8 +207,8 @@ class Bench:
             "gpgsql-dbname": database, "gpgsql-user": user, "gpgsql-password": password,
         } | changes  # fmt: skip
 
-    def _in_turns(self, servers: Sequence[Server], *, warm: bool, quiet: bool = False) -> list[Figures]:
-        """Each server once per round, alone on the machine; the medians."""
+    def _in_turns(self, servers: Sequence[Server], *, warm: bool, quiet: bool = False) -> list[list[Figures]]:
+        """Each server once per round, alone on the machine; the figures of each, round by round."""
         found: dict[str, list[Figures]] = {server.name: [] for server in servers}
         for number in range(self.rounds):
             for server in servers if number % 2 == 0 else reversed(servers):
@@ -216,24 +217,36 @@ class Bench:
                         serving.dnsperf(process, self.port, self.questions[-1], seconds=3)
                     figures = serving.dnsperf(process, self.port, self.questions[number], seconds=self.seconds)
                     found[server.name].append(figures)
-        medians = [serving.figures_of(found[server.name]) for server in servers]
-        for server, figures in zip(servers, medians, strict=True):
+        for server in servers:
+            figures = serving.figures_of(found[server.name])
             if not quiet:
                 say(f"  {server.name:>22} {figures.qps:>10,.0f}/s {figures.cpu_us:>8.2f} µs each, {figures.lost} lost")
-        return medians
+        return [found[server.name] for server in servers]
+
+
+def _ratio(of: Sequence[Figures], to: Sequence[Figures], name: str) -> float:
+    """The median over the rounds of one server's figure divided by the other's in the same round.
+
+    The machine's speed drifts by a third within minutes; what was measured side by side still compares.
+    """
+    return round(statistics.median(getattr(a, name) / getattr(b, name) for a, b in zip(of, to, strict=True)), 2)
 
 
 class Counted:
-    """How many changes or records arrived."""
+    """How many changes or records arrived, and the processor time that the agent spent on them."""
 
     count = 0
+    agent_seconds = 0.0
+
+    def words(self, seconds: float, noun: str) -> str:
+        return f"{self.count / seconds:>6,.0f} {noun}/s, agent at {self.agent_seconds / seconds:>4.0%} of a core"
 
 
 class BenchNode:
     """A pdns_server with our configuration and its agent, and somebody who pushes what a panel sealed."""
 
-    def __init__(self, panel: Panel, pdns: Pdns, client: NodeClient, zones: int) -> None:
-        self.panel, self.pdns, self.client, self.zones = panel, pdns, client, zones
+    def __init__(self, panel: Panel, pdns: Pdns, client: NodeClient, zones: int, agent_pid: int) -> None:
+        self.panel, self.pdns, self.client, self.zones, self.agent_pid = panel, pdns, client, zones, agent_pid
         self._changed = 0
         self._imported = zones
 
@@ -259,66 +272,65 @@ class BenchNode:
             for sealed in panel.segments:
                 client.push(sealed, len(sealed))
             panel.segments.clear()
-            yield cls(panel, pdns, client, zones)
+            yield cls(panel, pdns, client, zones, agent.pid)
 
     def measure(self, questions: Path, seconds: float) -> Figures:
         return serving.dnsperf(psutil.Process(self.pdns.pid), self.pdns.port, questions, seconds=seconds)
 
     @contextlib.contextmanager
-    def changing(self) -> Iterator[Counted]:
-        """Changes of single RRsets arrive while inside, in segments such as a publisher under load seals."""
-        each = CHANGES_PER_SECOND // SEGMENTS_PER_SECOND
+    def changing(self, seconds: float) -> Iterator[Counted]:
+        """Changes of single RRsets arrive while inside, in segments such as a publisher under load seals.
 
-        def step() -> int:
+        They are sealed before: what the panel spends is spent on another machine.
+        """
+        each = CHANGES_PER_SECOND // SEGMENTS_PER_SECOND
+        sealed = []
+        for _ in range(round(seconds * SEGMENTS_PER_SECOND)):
             changes = {}
             for _ in range(each):
                 self._changed += 1
                 zone = serving.zone_name(self._changed % self.zones + 1)
                 address = f"198.51.100.{self._changed % 250 + 1}"
                 changes[zone] = [RRset("www." + zone, A, 300, (address,))]
-            sealed = self.panel.change_all(changes)
-            self.client.push(sealed, len(sealed))
-            return len(changes)
-
-        with self._repeating(step, every=1 / SEGMENTS_PER_SECOND) as counted:
+            sealed.append(self.panel.change_all(changes))
+        with self._arriving(sealed, every=1 / SEGMENTS_PER_SECOND, each=each) as counted:
             yield counted
 
     @contextlib.contextmanager
     def importing(self) -> Iterator[Counted]:
         """New zones arrive, as many as an import of 100,000 records has, in pieces such as imports seal."""
-        pieces = -(-IMPORT_ZONES // 1_300)
-
-        def step() -> int:
+        sealed = []
+        for _ in range(-(-IMPORT_ZONES // IMPORT_PIECE)):
             first = self._imported + 1
-            self._imported += 1_300
-            sealed = self.panel.create_packed(*map(serving.zone_rrsets, range(first, self._imported + 1)))
-            self.client.push(sealed, len(sealed))
-            return 1_300 * 4
-
-        with self._repeating(step, every=0.05, most=pieces) as counted:
+            self._imported += IMPORT_PIECE
+            sealed.append(self.panel.create_packed(*map(serving.zone_rrsets, range(first, self._imported + 1))))
+        with self._arriving(sealed, every=0.05, each=IMPORT_PIECE * 4) as counted:
             yield counted
 
     @contextlib.contextmanager
-    def _repeating(self, step: Any, *, every: float, most: int | None = None) -> Iterator[Counted]:
-        counted, stop, failures = Counted(), threading.Event(), []
+    def _arriving(self, sealed: Sequence[bytes], *, every: float, each: int) -> Iterator[Counted]:
+        counted, failures = Counted(), []
+        stop = threading.Event()
+        agent = psutil.Process(self.agent_pid)
 
         def run() -> None:
             due = time.monotonic()
-            done = 0
-            while not stop.is_set() and (most is None or done < most):
+            for segment in sealed:
                 try:
-                    counted.count += step()
+                    self.client.push(segment, len(segment))
                 except Exception as exc:
                     failures.append(exc)
                     return
-                done += 1
+                counted.count += 0 if stop.is_set() else each
                 due = max(due + every, time.monotonic() - 1)
                 stop.wait(max(0.0, due - time.monotonic()))
 
+        before = serving.cpu_seconds(agent)
         thread = threading.Thread(target=run)
         thread.start()
         try:
             yield counted
+            counted.agent_seconds = serving.cpu_seconds(agent) - before
         finally:
             stop.set()
             thread.join()

@@ -125,13 +125,13 @@ def answers(port: int) -> bool:
 
 def dnsperf(process: psutil.Process, port: int, questions: Path, *, seconds: float, clients: int = 8) -> Figures:
     """Ask as fast as the server answers, for so long."""
-    before = _cpu_seconds(process)
+    before = cpu_seconds(process)
     done = subprocess.run(
         ["dnsperf", "-s", "127.0.0.1", "-p", str(port), "-d", str(questions), "-l", f"{seconds:g}",
          "-c", str(clients), "-T", "1", "-q", "200", "-t", "2"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    spent = _cpu_seconds(process) - before
+    spent = cpu_seconds(process) - before
     completed = int(_figure(r"Queries completed:\s+(\d+)", done.stdout))
     return Figures(
         qps=_figure(r"Queries per second:\s+([\d.]+)", done.stdout),
@@ -160,7 +160,8 @@ def settings_in(text: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
-def _cpu_seconds(process: psutil.Process) -> float:
+def cpu_seconds(process: psutil.Process) -> float:
+    """The processor time that a process has spent."""
     times = process.cpu_times()
     return float(times.user + times.system)
 

@@ -324,3 +324,17 @@ def test_beat_rings_those_that_wait_and_nobody_is_at(served: Serve, rung: list[A
     Bootstrap.objects.filter(node=second.node).update(beat_at=timezone.now())
     tasks.bootstrap_waiting_nodes()
     assert rung == [("bootstrap_node", first.node.pk)]
+
+
+def test_a_node_that_does_not_answer_yet_is_tried_again_soon(served: Serve, rung: list[tuple[str, int]]) -> None:
+    made = served()
+    made.agent.stop()
+    ask_for_snapshot(node_id=made.node.pk, reason="it is new", now=timezone.now())
+    rung.clear()
+    bootstrap_node(made.node.pk)
+    assert rung == [("bootstrap_node", made.node.pk)]
+    assert "no connection" in Bootstrap.objects.get().error
+    Bootstrap.objects.update(asked_at=timezone.now() - timedelta(hours=1), beat_at=None)
+    rung.clear()
+    bootstrap_node(made.node.pk)
+    assert rung == []

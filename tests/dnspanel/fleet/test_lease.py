@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from dnspanel.fleet import enroll, lease
 from dnspanel.fleet.bootstrap import ask_for_snapshot
-from dnspanel.fleet.lease import LIFETIME, PAUSE, Lease, LeaseLost, free_bootstraps
+from dnspanel.fleet.lease import LIFETIME, PAUSE, SHORT_PAUSE, Lease, LeaseLost, free_bootstraps
 from dnspanel.fleet.models import Bootstrap, Node
 from tests.dnspanel.fleet.conftest import MakeNode
 
@@ -60,6 +60,14 @@ def test_after_a_failure_another_attempt_may_begin_soon(node: Node) -> None:
     assert Bootstrap.objects.get().error == "no connection"
     assert not free_bootstraps(now=timezone.now()).exists()
     assert free_bootstraps(now=timezone.now() + PAUSE + timedelta(seconds=1)).exists()
+
+
+def test_a_node_that_is_just_being_started_is_tried_again_soon(node: Node) -> None:
+    lease = taken(node)
+    lease.leave(error="no connection", pause=SHORT_PAUSE)
+    assert lease.pause == SHORT_PAUSE
+    assert not free_bootstraps(now=timezone.now()).exists()
+    assert free_bootstraps(now=timezone.now() + SHORT_PAUSE + timedelta(seconds=0.1)).exists()
 
 
 def test_the_end_leaves_nothing_to_do(node: Node) -> None:
