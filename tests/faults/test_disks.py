@@ -23,8 +23,8 @@ FULL = "full.test."
 _numbers = itertools.count(time.time_ns())
 
 
-def bulk(panel: Panel, *, zones: int = 300) -> int:
-    """One publication with some megabytes of rows."""
+def bulk(panel: Panel, *, zones: int = 4_000) -> int:
+    """One publication with some megabytes of rows: more than what LMDB has free in its file."""
     return panel.do(acts.create_many, prefix=f"full-{next(_numbers)}-", count=zones, owners=20)
 
 
@@ -76,6 +76,7 @@ def test_a_full_disk_stops_applying_and_not_serving(
 def test_a_full_map_stops_applying_until_the_operator_raises_it(
     faulty: Stack, panel: Panel, seeds: Iterator[int], new_checker: NewChecker
 ) -> None:
+    bulk(panel, zones=1)
     with Member(faulty, panel, f"map{next(seeds)}", map_size_mib=2) as node:
         until(
             lambda: shown(panel, node.name)[1] > 0 or shown(panel, node.name)[2] == "rejecting",
@@ -84,7 +85,7 @@ def test_a_full_map_stops_applying_until_the_operator_raises_it(
         )  # type: ignore[operator]
         with new_checker() as checker:
             checker.more(5)
-            bulk(panel, zones=600)
+            bulk(panel)
             until(lambda: shown(panel, node.name)[2] == "rejecting", seconds=120, what="an alarm")
             assert "map size" in str(shown(panel, node.name)[3])
             node.set(map_size_mib=256)
