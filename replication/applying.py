@@ -6,7 +6,6 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from replication import names, rdtypes
@@ -18,6 +17,7 @@ from replication.operations import ascend
 from replication.own_commits import note_commit
 from replication.position import Position
 from replication.segment import DIGEST_MODULUS, Kind, Op, Puts, Segment, digest_bytes, row_digest, rows_digest
+from replication.writing import WRITE_SHARE, put_before, rows_behind
 from replication.zone_digests import Changes, digests_by_zone
 
 POSITION_ZONE = "position.dnspanel.invalid."
@@ -25,8 +25,6 @@ POSITION_ZONE_ID = keys.MAX_ZONE_ID
 # The change set of a served zone goes into one transaction up to this many rows.
 ZONE_ROWS_IN_ONE = 10_000
 
-# Writing stops at this part of the time a transaction may take; the rest is for the zone at hand and the sync.
-_WRITE_SHARE = 0.3
 # Changed pages wait in memory until the commit, and LMDB keeps that memory for the next transaction.
 _ROWS_PER_TRANSACTION = 1_500
 # So many rows of a batch touch as many pages as one row elsewhere.
@@ -35,8 +33,6 @@ _BATCH_ROWS_PER_ROW = 8
 _ROWS_PER_RELEASE = 128
 # Fewer rows are put one by one.
 _SMALLEST_BATCH = 32
-# So few rows behind a batch are worth taking out and putting back, so that the batch is appended.
-_MOST_ROWS_BEHIND = 4
 
 Watch = Callable[[Sequence[bytes]], None]
 
@@ -150,7 +146,7 @@ class _Writer:
     ) -> None:  # fmt: skip
         self._database, self._segment, self._schema = database, segment, schema
         self._is_hidden = is_hidden
-        self._write_seconds = hold_seconds * _WRITE_SHARE
+        self._write_seconds = hold_seconds * WRITE_SHARE
         self._row = database.row()
         self._digest = self._row.digest if self._row else 0
         # Rows of new zones count all at once, when the file is complete: nobody has to hash each of them.
@@ -218,10 +214,11 @@ class _Writer:
             self.commit_part()
         digests = {} if self._only_new_rows else digests_by_zone(dbi, rows)  # before the lock is taken
         with self._open().cursor(db=self._database.tables[dbi]) as cursor:
-            behind = _rows_behind(cursor, first)
+            behind = rows_behind(cursor, first)
             if behind and behind[0][0][::step] <= compared[-1]:
                 return False
-            self._put_before(cursor, rows, behind)
+            header = self._schema.wrap(b"", self._segment.time_ns, self._segment.last)
+            put_before(cursor, ((key, header + body) for key, body in rows) if header else rows, behind)
         if self._only_new_rows:
             self._zones.add_unhashed(compared)
         for key, digest in digests.items():
@@ -255,19 +252,6 @@ class _Writer:
         self.rows += len(rows)
         self._rows_in_txn += len(rows)
         return True
-
-    def _put_before(
-        self, cursor: Any, rows: Sequence[tuple[bytes, bytes]], behind: Sequence[tuple[bytes, bytes]]
-    ) -> None:
-        """Put rows where none lies; if these few are all there is behind them, append, which fills pages to the end."""
-        header = self._schema.wrap(b"", self._segment.time_ns, self._segment.last)
-        items = ((key, header + body) for key, body in rows) if header else rows
-        if len(behind) > _MOST_ROWS_BEHIND:
-            cursor.putmulti(items)
-            return
-        for key, _ in behind:
-            cursor.pop(key)
-        cursor.putmulti(chain(items, behind), append=True)
 
     def put_own(self, key: bytes, body: bytes) -> None:
         """Write a record that belongs to no digest."""
@@ -423,13 +407,3 @@ def _refuse_own_rows(key: bytes) -> None:
 def _has_own_row(ascending: Sequence[bytes]) -> bool:
     """True if `_refuse_own_rows` refuses one of these keys."""
     return min(map(len, ascending)) < 4 or ascending[-1] >= _OWN_ROWS
-
-
-def _rows_behind(cursor: Any, key: bytes) -> list[tuple[bytes, bytes]]:
-    """The rows from `key` on, at most one more than are worth taking out."""
-    found: list[tuple[bytes, bytes]] = []
-    more = cursor.set_range(key)
-    while more and len(found) <= _MOST_ROWS_BEHIND:
-        found.append((cursor.key(), cursor.value()))
-        more = cursor.next()
-    return found

@@ -26,7 +26,7 @@ from replication.checking_records import ROWS_PER_STEP, RecordsCheck, is_whole
 from replication.checking_zone_list import ZoneListCheck
 from replication.codec.schema import Dbi, Schema
 from replication.file_row import ROW_KEY, Database, FileRow
-from replication.look import OWN_ZONES, Fault, Look, Steps
+from replication.look import OWN_ZONES, Fault, Look, Steps, count_rows
 from replication.operations import DIGEST_MODULUS
 from replication.own_commits import foreign_commit, newest_commit, note_commit
 from replication.zone_digests import adopt, decode_running, is_complete
@@ -61,8 +61,8 @@ class Check:
     def everything(self) -> Steps:
         """Both files, from the first row to the last."""
         covered = {id(database): newest_commit(database) for database in (self._main, self._records)}
-        zones = self._look.entries(self._main, Dbi.DOMAINS)
-        entries = max(1, self._look.entries(self._records, Dbi.RECORDS) + 3 * zones)
+        zones = count_rows(self._main, Dbi.DOMAINS)
+        entries = max(1, count_rows(self._records, Dbi.RECORDS) + 3 * zones)
         if not self._adopt():
             return
         yield

@@ -12,7 +12,16 @@ from replication.codec import keys
 from replication.codec.schema import Dbi
 from replication.errors import BadBytes, BadName
 from replication.file_row import FileRow
-from replication.look import FOREIGN, LISTED_WRONG, NOT_LISTED, OWN_ZONES, ROWS_AT_ONCE, ZONES_PER_STEP, Look
+from replication.look import (
+    FOREIGN,
+    LISTED_WRONG,
+    NOT_LISTED,
+    OWN_ZONES,
+    ROWS_AT_ONCE,
+    ZONES_PER_STEP,
+    Look,
+    count_rows,
+)
 from replication.operations import row_digest
 from replication.zone_digests import running_digest
 
@@ -115,10 +124,8 @@ class ZoneListCheck:
 
         Every zone's own name was found there by the walk along the list: as many names as zones are those.
         """
-        if (
-            self._look.entries(self._main, Dbi.DOMAINS_INDEX) == self._look.entries(self._main, Dbi.DOMAINS)
-            and not self._look.faults
-        ):
+        zones = count_rows(self._main, Dbi.DOMAINS)
+        if count_rows(self._main, Dbi.DOMAINS_INDEX) == zones and not self._look.faults:
             return True
         at: tuple[bytes, bytes] | None = (b"\0", b"")
         while at is not None:

@@ -93,7 +93,8 @@ class Look:
         except BadBytes:
             return None
 
-    def entries(self, database: Database, dbi: Dbi) -> int:
-        """How many rows a table has."""
-        with database.env.begin() as txn:
-            return int(txn.stat(database.tables[dbi])["entries"])
+
+def count_rows(database: Database, dbi: Dbi) -> int:
+    """How many rows a table has."""
+    with database.env.begin() as txn:
+        return int(txn.stat(database.tables[dbi])["entries"])

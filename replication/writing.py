@@ -13,7 +13,7 @@ from replication.own_commits import note_commit
 # Changes wait until there are so many; a transaction ends behind the group that makes it long.
 _ROWS_PER_TRANSACTION = 1_500
 # Writing stops at this part of the time a transaction may take; the rest is for the group at hand and the sync.
-_WRITE_SHARE = 0.3
+WRITE_SHARE = 0.3
 # So few rows behind others are worth taking out and putting back, so that the others are appended.
 _MOST_ROWS_BEHIND = 4
 # So many rows are deleted between two looks at the clock.
@@ -38,7 +38,7 @@ class Writer:
     ) -> None:
         self.database = database
         self._has_duplicates = [schema.dbi(dbi).dupsort for dbi in schema.all_dbis]
-        self._write_seconds = hold_seconds * _WRITE_SHARE
+        self._write_seconds = hold_seconds * WRITE_SHARE
         self._release_pages = release_pages
         self._waiting: list[tuple[Dbi, Sequence[Change]]] = []
         self._rows_waiting = 0
@@ -76,7 +76,7 @@ class Writer:
             if self._has_duplicates[dbi]:
                 cursor.putmulti(rows)
             else:
-                _put_before(cursor, rows)
+                put_before(cursor, rows, rows_behind(cursor, rows[0][0]))
             self.rows += len(rows)
 
     def delete_below(self, dbi: Dbi, prefixes: Iterable[bytes]) -> None:
@@ -140,9 +140,13 @@ class _Transaction:
         self._writer.note_hold(time.monotonic() - self._began)
 
 
-def _put_before(cursor: Any, rows: Sequence[Row]) -> None:
-    """Put rows; if few lie behind them, take those out meanwhile, so that pages are filled to the end."""
-    behind = list(islice(cursor.iternext(), _MOST_ROWS_BEHIND + 1)) if cursor.set_range(rows[0][0]) else []
+def rows_behind(cursor: Any, key: bytes) -> list[Row]:
+    """The rows from `key` on, at most one more than are worth taking out."""
+    return list(islice(cursor.iternext(), _MOST_ROWS_BEHIND + 1)) if cursor.set_range(key) else []
+
+
+def put_before(cursor: Any, rows: Iterable[Row], behind: Sequence[Row]) -> None:
+    """Put rows where none lies; if few are behind them, take those out meanwhile, which fills pages to the end."""
     if len(behind) > _MOST_ROWS_BEHIND:
         cursor.putmulti(rows)
         return

@@ -55,11 +55,11 @@ def fresh_stack() -> Iterator[Stack]:
         yield running
 
 
-def new_stack(name: str, *, sample_zones: bool, traffic: bool) -> Stack:
+def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = False) -> Stack:
     """A stack in a directory of its own, empty; it runs while it is entered."""
     directory = ROOT / "var" / "test" / name
     shutil.rmtree(directory, ignore_errors=True)
-    return Stack(directory, sample_zones=sample_zones, traffic=traffic, durable=False)
+    return Stack(directory, sample_zones=sample_zones, traffic=traffic, durable=durable)
 
 
 @dataclass(frozen=True, slots=True)

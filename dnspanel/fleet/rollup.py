@@ -7,21 +7,20 @@ A minute is over when a sample behind it has come, so that what an agent tells a
 was not sampled is a gap.
 """
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from dnspanel.fleet.telemetry import Point, connection, gap, point, stream_key
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.telemetry import Point, connection, entry_of, gap, newest_in, point, sample_of, stream_key
 from replication.protocol import Sample
 
-_SUMMED = ("udp", "tcp", "packet_hits", "packet_misses", "query_hits", "query_misses", "udp6", "tcp6")
+_SUMMED = (*telemetry.SUMMED, "udp6", "tcp6")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +52,20 @@ def roll_up(*, node_id: int) -> None:
         source = level.key(node_id)
 
 
-def points_of(node_id: int, level: Level) -> list[Point]:
-    """The node's points, oldest first, gaps marked; none while Redis is away."""
+def points_of(node_id: int, level: Level | None, *, after: float = 0.0) -> list[Point]:
+    """The node's points, oldest first, gaps marked; none while Redis is away.
+
+    Without a level they are seconds, those after `after`.
+    """
+    if level is None:
+        return telemetry.points(node_id, after=after)
     start = int(timezone.now().timestamp()) - level.seconds * level.kept
     try:
         entries = connection(settings.REDIS_URL).xrange(level.key(node_id), min=f"({start * 1000}-0")
     except RedisError:
         return []
     found: list[Point] = []
-    for sample in map(_sample, entries):
+    for sample in map(sample_of, entries):
         if found and sample.at > found[-1].at + level.seconds:
             found.append(gap(found[-1].at + level.seconds))
         found.append(point(sample))
@@ -70,17 +74,16 @@ def points_of(node_id: int, level: Level) -> list[Point]:
 
 def _roll_up(source: str, target: str, level: Level) -> None:
     redis = connection(settings.REDIS_URL)
-    done, newest = _newest(redis, target), _newest(redis, source)
+    done, newest = newest_in(target), newest_in(source)
     over = newest - newest % level.seconds  # the last end of a step behind which there is nothing to wait for
     if over <= done:
         return
     entries = redis.xrange(source, min=f"({done * 1000}-0", max=f"{over * 1000}-0")
     pipe = redis.pipeline(transaction=False)
-    for end, samples in groupby(map(_sample, entries), key=lambda sample: level.end_of(sample.at)):
+    for end, samples in groupby(map(sample_of, entries), key=lambda sample: level.end_of(sample.at)):
         step = _sum_of(samples, end=end)
         if step.seconds:
-            entry = {"s": json.dumps(step.to_json(), separators=(",", ":"))}
-            pipe.xadd(target, entry, id=f"{end * 1000}-0", maxlen=level.kept, approximate=True)
+            pipe.xadd(target, entry_of(step), id=f"{end * 1000}-0", maxlen=level.kept, approximate=True)
     pipe.expire(target, level.seconds * level.kept)  # of a node that left, nothing stays
     pipe.execute()
 
@@ -108,12 +111,3 @@ def _sum_of(samples: Iterable[Sample], *, end: int) -> Sample:
         memory_bytes=newest.memory_bytes if newest else 0,
         **{name: sums[name] for name in _SUMMED},
     )
-
-
-def _newest(redis: Any, key: str) -> int:
-    newest = redis.xrevrange(key, count=1)
-    return int(newest[0][0].partition("-")[0]) // 1000 if newest else 0
-
-
-def _sample(entry: tuple[str, Mapping[str, str]]) -> Sample:
-    return Sample.from_json(json.loads(entry[1]["s"]))

@@ -37,7 +37,7 @@ TOP_SECONDS = 60
 # Numbers older than this are not "now" any more.
 FRESH_SECONDS = 5
 
-_SUMMED = ("udp", "tcp", "packet_hits", "packet_misses", "query_hits", "query_misses")
+SUMMED = ("udp", "tcp", "packet_hits", "packet_misses", "query_hits", "query_misses")
 _NEWEST = ("uptime", "latency_us", "memory_bytes")
 _RCODES = {"NOERROR": "noerror", "NXDOMAIN": "nxdomain", "SERVFAIL": "servfail"}
 
@@ -90,8 +90,9 @@ def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
     samples = list(samples)
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for sample in samples:
-        entry = {"s": json.dumps(sample.to_json(), separators=(",", ":"))}
-        pipe.xadd(stream_key(node_id), entry, id=f"{sample.at * 1000}-0", maxlen=STREAM_LENGTH, approximate=True)
+        pipe.xadd(
+            stream_key(node_id), entry_of(sample), id=f"{sample.at * 1000}-0", maxlen=STREAM_LENGTH, approximate=True
+        )
     pipe.xlen(stream_key(node_id))
     *answers, length = pipe.execute(raise_on_error=False)
     for answer in (*answers, length):
@@ -148,11 +149,8 @@ def keep_top(*, node_id: int, top: Top) -> None:
 
 def top(node_id: int) -> Top | None:
     """The node's top lists, of the last minute; None without any."""
-    try:
-        found = connection(settings.REDIS_URL).get(_top_key(node_id))
-    except RedisError:
-        return None
-    return Top.from_json(json.loads(found)) if found else None
+    found = _told(_top_key(node_id))
+    return None if found is None else Top.from_json(found)
 
 
 def keep_log(*, node_id: int, lines: Sequence[str]) -> None:
@@ -162,11 +160,7 @@ def keep_log(*, node_id: int, lines: Sequence[str]) -> None:
 
 def log(node_id: int) -> list[str]:
     """What the node's agent logged last, as of the last minute; nothing where it was not fetched."""
-    try:
-        found = connection(settings.REDIS_URL).get(_log_key(node_id))
-    except RedisError:
-        return []
-    return list(json.loads(found)) if found else []
+    return list(_told(_log_key(node_id)) or ())
 
 
 def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counter[str]:
@@ -184,14 +178,19 @@ def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counte
         return answers
     for entries in streams:
         for entry in entries:
-            answers.update(_sample(entry).rcodes)
+            answers.update(sample_of(entry).rcodes)
     return answers
 
 
 def newest_at(*, node_id: int) -> int:
     """Return the time of the newest sample kept, 0 without any. Raises RedisError."""
-    newest = connection(settings.REDIS_URL).xrevrange(stream_key(node_id), count=1)
-    return _sample(newest[0]).at if newest else 0
+    return newest_in(stream_key(node_id))
+
+
+def newest_in(key: str) -> int:
+    """Return the time of the newest sample in a stream, 0 without any. Raises RedisError."""
+    newest = connection(settings.REDIS_URL).xrevrange(key, count=1)
+    return sample_of(newest[0]).at if newest else 0
 
 
 def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, LiveNow]:
@@ -208,7 +207,7 @@ def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, Liv
         return {}
     now = int(timezone.now().timestamp())
     found = zip(node_ids, streams, strict=True)
-    return {node_id: _live_now([_sample(entry) for entry in entries], now) for node_id, entries in found if entries}
+    return {node_id: _live_now([sample_of(entry) for entry in entries], now) for node_id, entries in found if entries}
 
 
 def points(node_id: int, *, after: float = 0.0, seconds: int = STREAM_LENGTH) -> list[Point]:
@@ -220,7 +219,7 @@ def points(node_id: int, *, after: float = 0.0, seconds: int = STREAM_LENGTH) ->
         return []
     found: list[Point] = []
     last: int | None = start if after >= start else None
-    for sample in map(_sample, entries):
+    for sample in map(sample_of, entries):
         if last is not None and _begins(sample) > last + 1:
             found.append(gap(last + 1))
         found.append(point(sample))
@@ -249,12 +248,21 @@ def point(sample: Sample) -> Point:
     )  # fmt: skip
 
 
+def _told(key: str) -> Any:
+    """What an agent told for a minute, None without it or without Redis."""
+    try:
+        found = connection(settings.REDIS_URL).get(key)
+    except RedisError:
+        return None
+    return json.loads(found) if found else None
+
+
 def _add_to_totals(node_id: int, samples: Sequence[Sample]) -> None:
     if not samples:
         return
     sums: Counter[str] = Counter()
     for sample in samples:
-        sums.update({name: getattr(sample, name) for name in _SUMMED})
+        sums.update({name: getattr(sample, name) for name in SUMMED})
         sums.update({f"rcode:{rcode}": answers for rcode, answers in sample.rcodes.items()})
     pipe = connection(settings.REDIS_URL).pipeline()
     for name, amount in sums.items():
@@ -324,5 +332,11 @@ def _totals_key(node_id: int) -> str:
     return f"totals:{node_id}"
 
 
-def _sample(entry: tuple[str, Mapping[str, str]]) -> Sample:
+def entry_of(sample: Sample) -> dict[str, str]:
+    """What a stream holds of a sample."""
+    return {"s": json.dumps(sample.to_json(), separators=(",", ":"))}
+
+
+def sample_of(entry: tuple[str, Mapping[str, str]]) -> Sample:
+    """The sample in an entry of a stream."""
     return Sample.from_json(json.loads(entry[1]["s"]))

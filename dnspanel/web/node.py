@@ -108,8 +108,7 @@ def node_points(request: PanelRequest, name: str) -> JsonResponse:
         after = float(request.GET.get("after", "0"))
     except ValueError:
         after = 0.0
-    level = LEVELS.get(request.GET.get("step", ""))
-    points = points_of(node.pk, level) if level else telemetry.points(node.pk, after=after)
+    points = points_of(node.pk, LEVELS.get(request.GET.get("step", "")), after=after)
     return JsonResponse({"now": timezone.now().timestamp(), "points": points})
 
 

@@ -1,7 +1,6 @@
 """The last lines that this process logged, for the node's page in the panel."""
 
 import logging
-import threading
 from collections import deque
 
 KEPT_LINES = 200
@@ -10,27 +9,26 @@ LINE_LENGTH = 500
 
 
 class RecentLog(logging.Handler):
-    """Keeps the newest KEPT_LINES lines, whatever their level."""
+    """Keeps the newest KEPT_LINES lines."""
 
-    def __init__(self, *, level: int = logging.INFO) -> None:
-        super().__init__(level)
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         self._kept: deque[str] = deque(maxlen=KEPT_LINES)
-        self._kept_lock = threading.Lock()
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            line = self.format(record)[:LINE_LENGTH]
+            self._kept.append(self.format(record)[:LINE_LENGTH])
         except Exception:
             self.handleError(record)
-            return
-        with self._kept_lock:
-            self._kept.append(line)
 
     def lines(self) -> list[str]:
         """The lines, oldest first; a traceback is one of them."""
-        with self._kept_lock:
+        self.acquire()  # `emit` is called with the handler's lock too
+        try:
             return list(self._kept)
+        finally:
+            self.release()
 
 
 RECENT_LOG = RecentLog()

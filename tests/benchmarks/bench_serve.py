@@ -218,10 +218,9 @@ class Bench:
                         serving.dnsperf(process, self.port, self.questions[-1], seconds=3)
                     figures = serving.dnsperf(process, self.port, self.questions[number], seconds=self.seconds)
                     found[server.name].append(figures)
-        for server in servers:
+        for server in () if quiet else servers:
             figures = serving.figures_of(found[server.name])
-            if not quiet:
-                say(f"  {server.name:>22} {figures.qps:>10,.0f}/s {figures.cpu_us:>8.2f} µs each, {figures.lost} lost")
+            say(f"  {server.name:>22} {figures.qps:>10,.0f}/s {figures.cpu_us:>8.2f} µs each, {figures.lost} lost")
         return [found[server.name] for server in servers]
 
 

@@ -14,7 +14,7 @@ from tests.faults.checker import Checker, Panels, Server, is_at_head, servers_of
 from tests.faults.hosts import Host
 from tests.faults.member import Member
 from tests.faults.panel import Panel
-from tests.stack import ROOT, until
+from tests.stack import new_stack, until
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,7 @@ def run() -> Run:
 
 def durable_stack(name: str) -> Stack:
     """A stack without zones whose PostgreSQL waits for the disk: what it acknowledged is there after a kill."""
-    directory = ROOT / "var" / "test" / name
-    shutil.rmtree(directory, ignore_errors=True)
-    return Stack(directory, sample_zones=False, traffic=False, durable=True)
+    return new_stack(name, sample_zones=False, traffic=False, durable=True)
 
 
 @pytest.fixture(scope="session")

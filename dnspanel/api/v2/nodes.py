@@ -169,7 +169,7 @@ class NodePoints(V2View):
         access.require(actor_in(request), Permission.FLEET)
         node = enroll.node_by_name(_name(name))
         after, level = _after(request.query_params.get("after", "0")), _level(request.query_params.get("step", ""))
-        points = points_of(node.pk, level) if level else telemetry.points(node.pk, after=after)
+        points = points_of(node.pk, level, after=after)
         return answer({"now": timezone.now().timestamp(), "points": [point._asdict() for point in points]})
 
 
