@@ -29,6 +29,7 @@ from replication import names, rdata, rdtypes, stats
 from replication.applying import POSITION_ZONE
 from replication.codec import keys, values
 from replication.errors import NotServed
+from replication.plain_answer import is_plainly
 from replication.segment import ZoneMark
 from replication.store import Store
 
@@ -111,28 +112,41 @@ def position_expectation(position: object) -> Expectation:
 def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> Iterator[Expectation]:
     """What the store's rows say about the SOA of each marked zone, and about the row of each key."""
     asked: set[tuple[str, int]] = set()
+    zones: dict[int, str | None] = {}  # the zone of each id that PowerDNS finds by the zone's name
     for mark in marks:
         zone_id = store.zone_id(mark.name)
         if zone_id is None:
             yield Expectation(mark.name, rdtypes.SOA)
-        elif (body := store.rows(zone_id).get(keys.APEX, rdtypes.SOA)) is not None:
+            continue
+        zones[zone_id] = mark.name
+        if (body := store.rows(zone_id).get(keys.APEX, rdtypes.SOA)) is not None:
             asked.add((mark.name, rdtypes.SOA))
             yield _expected_row(mark.name, rdtypes.SOA, body)
     for key in record_keys:
-        expected = _expectation_of_key(store, key)
-        if expected is not None and (expected.name, expected.type) not in asked:
-            asked.add((expected.name, expected.type))
+        zone_id, rel, type = keys.decode_record_key(key)
+        if zone_id not in zones:
+            zones[zone_id] = _served_name(store, zone_id)
+        zone = zones[zone_id]
+        if zone is None or type in _NOT_COMPARABLE:
+            continue
+        name = keys.name_from_relative_key(rel, zone)
+        if (name, type) in asked:
+            continue
+        asked.add((name, type))
+        expected = _expectation_of_row(store, zone, zone_id, name, rel, type)
+        if expected is not None:
             yield expected
 
 
-def _expectation_of_key(store: Store, key: bytes) -> Expectation | None:
-    """What must be answered for one row, or for its absence; None where that cannot be told from rows."""
-    zone_id, rel, type = keys.decode_record_key(key)
+def _served_name(store: Store, zone_id: int) -> str | None:
+    """The name of the zone of this id, unless another one has the name."""
     zone = store.zone(zone_id)
-    if zone is None or type in _NOT_COMPARABLE:
-        return None
-    name = keys.name_from_relative_key(rel, zone.name)
-    if store.zone_id(zone.name) != zone_id or _in_other_zone(store, name, zone.name):
+    return zone.name if zone is not None and store.zone_id(zone.name) == zone_id else None
+
+
+def _expectation_of_row(store: Store, zone: str, zone_id: int, name: str, rel: bytes, type: int) -> Expectation | None:
+    """What must be answered for one row, or for its absence; None where that cannot be told from rows."""
+    if _in_other_zone(store, name, zone):
         return None
     rows = store.rows(zone_id)
     body = rows.get(rel, type)
@@ -241,6 +255,9 @@ def _take_answer(packet: bytes, waiting: dict[int, Expectation], address: str, p
     id_ = int.from_bytes(packet[:2], "big")
     expectation = waiting.get(id_)
     if expectation is None:
+        return
+    if is_plainly(packet, expectation.name, expectation.type, expectation.ttl, expectation.rdata):
+        del waiting[id_]
         return
     answer = _whole_message(packet, expectation.name, expectation.type, address, port, deadline)
     difference = expectation.difference(answer)

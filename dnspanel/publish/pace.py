@@ -1,20 +1,24 @@
 """How often the publisher seals: at once for a person's edit, and in batches while publications pour in.
 
-Every segment costs every node a synced commit, three purges and some questions, however little it holds. At 100
-publications a second one segment for each would take a good part of a node's core for nothing: twenty a second
-carry the same, and nobody waits longer than a twentieth of a second.
+Every segment costs every node a synced commit, three purges and some dozen questions, however little it holds. At 100
+publications a second one segment for each would take a good part of a node's cores for nothing: five a second carry
+the same, and nobody waits longer than a fifth of a second. Whoever publishes one thing after another and waits for
+each is no flood: twenty a second pass as they come.
 """
 
 import time
 from collections.abc import Callable
 
-SEALS_PER_SECOND = 20.0
+# Tokens a second. A seal takes one for each publication in it, up to MOST: then there is a flood, and fewer seals
+# that hold more serve it better.
+PER_SECOND = 20.0
+MOST = 4
 # So many may come one right after the other, as when somebody works quickly or a script does a few things.
 BURST = 20.0
 
 
 class Pace:
-    """A bucket of BURST seals that fills by SEALS_PER_SECOND."""
+    """A bucket of BURST tokens that fills by PER_SECOND."""
 
     def __init__(
         self, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
@@ -22,19 +26,22 @@ class Pace:
         self._clock, self._sleep = clock, sleep
         self._left = BURST
         self._at = clock()
+        self._sequence: int | None = None
 
     def wait(self) -> None:
         """Return when the next seal may be made: at once, unless many were made just now."""
         self._fill()
         if self._left < 1:
-            self._sleep((1 - self._left) / SEALS_PER_SECOND)
+            self._sleep((1 - self._left) / PER_SECOND)
             self._fill()
 
-    def count(self) -> None:
-        """One was made."""
-        self._left -= 1
+    def count(self, sequence: int) -> None:
+        """What was published up to this sequence is sealed, behind what was counted before."""
+        publications = 1 if self._sequence is None else sequence - self._sequence
+        self._sequence = sequence
+        self._left -= min(MOST, max(1, publications))
 
     def _fill(self) -> None:
         now = self._clock()
-        self._left = min(BURST, self._left + (now - self._at) * SEALS_PER_SECOND)
+        self._left = min(BURST, self._left + (now - self._at) * PER_SECOND)
         self._at = now

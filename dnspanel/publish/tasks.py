@@ -61,7 +61,7 @@ def _step() -> Position | None:
     with collection_paused():
         reached = encode_step(now=timezone.now())
     if reached:
-        _pace.count()
+        _pace.count(reached.sequence)
     return reached
 
 

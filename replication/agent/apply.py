@@ -15,7 +15,8 @@ from itertools import islice
 from typing import BinaryIO
 
 from replication import stats, verify
-from replication.agent.purge import MAX_NAMES, Purger
+from replication.agent.purge import MAX_ZONES, Purger
+from replication.agent.stale import ZoneChange, changes_in
 from replication.applying import record_keys
 from replication.codec.schema import Dbi
 from replication.errors import (
@@ -42,6 +43,8 @@ ATTEMPTS = 2
 PAUSE_SECONDS = 0.05
 # Of a segment that does not fit, so many zones are looked at before all others.
 MAX_SUSPECTS = 200
+# So many names are forgotten singly; beyond, zones are forgotten whole.
+MAX_STALE_NAMES = 1_000
 
 logger = logging.getLogger(__name__)
 
@@ -215,7 +218,7 @@ class Applier:
         except ReplicationError:
             if touched.zones:  # a part may have been committed; nobody acknowledges it, but it has to be seen
                 with contextlib.suppress(NotServed):
-                    self._purge(touched, None)
+                    self._purge(touched, None, by_names=False)
             raise
         if not first:
             raise BadSegment(reason="the push is empty")
@@ -232,13 +235,14 @@ class Applier:
 
     def _apply_one(self, segment: Segment, touched: "_Touched") -> float:
         """Write one segment; return the longest time the write lock was held, in ms."""
-        touched.add_marks(segment)
+        touched.add_marks(segment, changes_in(segment, self._store))
         try:
             applied = self._store.apply(segment, watch=touched.keys.extend)
         except Diverged:
             self.suspect(mark.zone_id for mark in islice(segment.marks(), MAX_SUSPECTS))
             raise
         if applied.already:
+            touched.changes.clear()  # how it was before is not known any more
             for run in segment.runs():
                 if run.dbi is Dbi.RECORDS:
                     touched.keys.extend(record_keys(run))
@@ -255,7 +259,7 @@ class Applier:
         assert position is not None  # something was applied just now, or earlier
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                self._purge(touched, position)
+                self._purge(touched, position, by_names=attempt == 1)
                 expected = list(verify.expectations(self._store, *touched.selection()))
                 verify.verify(expected, self._dns_address, self._dns_port, seconds=VERIFY_SECONDS)
             except NotServed:
@@ -267,11 +271,12 @@ class Applier:
         self._store.release_pages()
         return position
 
-    def _purge(self, touched: "_Touched", position: Position | None) -> None:
+    def _purge(self, touched: "_Touched", position: Position | None, *, by_names: bool) -> None:
         if touched.everything:
             self._purger.settle_all(position, appeared=bool(touched.appeared))
-        else:
-            self._purger.settle(touched.zones, position, appeared=touched.appeared)
+            return
+        zones, names = touched.stale(self._store) if by_names else (touched.zones, set[str]())
+        self._purger.settle(zones, position, names=names, appeared=touched.appeared)
 
     def _note_answered(self, position: Position) -> None:
         if self.health.unserved:
@@ -303,6 +308,7 @@ class _Touched:
     def __init__(self) -> None:
         self.zones: set[str] = set()
         self.appeared: set[str] = set()  # those that may be new to PowerDNS
+        self.changes: dict[str, ZoneChange] = {}  # of zones that need not be forgotten whole
         self.everything = False  # too many zones to name
         self.marks: verify.Sample[ZoneMark] = verify.Sample()
         self.keys: verify.Sample[bytes] = verify.Sample()
@@ -318,16 +324,37 @@ class _Touched:
                 touched.appeared.add(zone.name)
         return touched
 
-    def add_marks(self, segment: Segment) -> None:
-        """Of a segment with more zones than are purged by name, as many as could be asked for are looked at."""
-        self.everything |= segment.mark_count > MAX_NAMES
-        every = -(-segment.mark_count // verify.MAX_QUESTIONS) if segment.mark_count > MAX_NAMES else 1
+    def add_marks(self, segment: Segment, changes: Sequence[ZoneChange] = ()) -> None:
+        """Of a segment with more zones than are purged by name, as many as could be asked for are looked at.
+
+        `changes` are what it is going to change, as far as that can be told by names.
+        """
+        known, changed = set(self.zones), {change.name: change for change in changes}
+        self.everything |= segment.mark_count > MAX_ZONES
+        every = -(-segment.mark_count // verify.MAX_QUESTIONS) if segment.mark_count > MAX_ZONES else 1
         for mark in segment.marks(every):
-            if len(self.zones) <= MAX_NAMES:
+            if len(self.zones) <= MAX_ZONES:
                 self.zones.add(mark.name)
-            if segment.main_op_count and mark.serial is not None and len(self.appeared) <= MAX_NAMES:
+            if segment.main_op_count and mark.serial is not None and len(self.appeared) <= MAX_ZONES:
                 self.appeared.add(mark.name)
             self.marks.add(mark)
+            self._merge(mark.name, changed.get(mark.name), is_first=mark.name not in known)
+
+    def _merge(self, zone: str, change: ZoneChange | None, *, is_first: bool) -> None:
+        """A zone is told by names if every segment of the push that touches it can be."""
+        before = self.changes.pop(zone, None)
+        if change is not None and (before is not None or is_first):
+            self.changes[zone] = before.followed_by(change) if before else change
+
+    def stale(self, store: Store) -> tuple[set[str], set[str]]:
+        """The zones to forget whole, and the names to forget of the others."""
+        zones, names = set(self.zones), set[str]()
+        for zone, change in self.changes.items():
+            stale = change.stale_names(store)
+            if stale is not None and len(names) + len(stale) <= MAX_STALE_NAMES:
+                zones.discard(zone)
+                names.update(stale)
+        return zones, names
 
     def selection(self) -> tuple[list[ZoneMark], list[bytes]]:
         """The zones and rows to ask for.

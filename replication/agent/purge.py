@@ -23,8 +23,12 @@ the questions. The steps after a commit:
 4. Wait for all receivers. Those threads are done. Their answers may lie in the packet cache.
 5. Purge. No old answers are left, nobody holds any, and nothing remains of which one could be made.
 
+Which names a purge names is worked out before step 1 and is the same in all three (`stale`): single names, where no
+other question's answer can have changed, or else the zone and all below it.
+
 What this does not cover, and why it is bounded:
 
+- Beside the answer "no such name" the SOA may have the serial before the last one for `cache-ttl` (`stale`).
 - Questions over TCP are answered by a thread per connection, which no question of ours reaches. While TCP
   connections are open, step 3 comes `TCP_GRACE_SECONDS` later, and the purge is repeated a second later
   (`sweep`). An old answer would need a thread that was stopped for all that time in a few microseconds of code,
@@ -56,8 +60,8 @@ DRAIN_SECONDS = 1.5
 # A question that got lost in a full socket buffer is asked again after this.
 RETRY_SECONDS = 0.02
 TCP_GRACE_SECONDS = 0.01
-# With more zones than this, everything is purged at once.
-MAX_NAMES = 200
+# With more zones than this to forget whole, everything is purged at once.
+MAX_ZONES = 200
 
 # The chance that some receiver gets none of the questions.
 _MISS = 1e-9
@@ -185,14 +189,18 @@ class Purger:
         self._control, self._receivers, self._zone_cache = control, receivers, zone_cache
         self._again: deque[str] = deque()
 
-    def settle(self, zones: Collection[str], position: Position | None, *, appeared: Collection[str] = ()) -> None:
+    def settle(
+        self, zones: Collection[str], position: Position | None,
+        *, names: Collection[str] = (), appeared: Collection[str] = (),
+    ) -> None:  # fmt: skip
         """Make every later question be answered from the rows that are committed now.
 
-        `zones` are the names of zones that changed, `appeared` of those that may be new; more than MAX_NAMES stand for
-        all. Raises NotServed; then nothing may be acknowledged. Repeating is harmless.
+        `zones` are zones that changed and are forgotten with all below them, `names` single names that changed,
+        `appeared` zones that may be new; more than MAX_ZONES zones stand for all. Raises NotServed; then nothing may
+        be acknowledged. Repeating is harmless.
         """
         self._zone_cache.learn(appeared)
-        self._settle(purge_command(zones), position)
+        self._settle(purge_command(zones, names), position)
 
     def settle_all(self, position: Position | None, *, appeared: bool = True) -> None:
         """As `settle`, for every zone there is; any of them may be new unless told otherwise."""
@@ -227,9 +235,9 @@ class Purger:
             raise NotServed(question="purge on the control socket", expected="a number", found=reply[:80] or "nothing")
 
 
-def purge_command(zones: Iterable[str]) -> str:
-    """One command for all these zones and our own; `zone$` is the zone and everything below it."""
-    names = sorted(set(zones))
-    if len(names) > MAX_NAMES:
+def purge_command(zones: Iterable[str], names: Iterable[str] = ()) -> str:
+    """One command for all these zones, names, and our own; `zone$` is the zone and everything below it."""
+    whole = sorted(set(zones))
+    if len(whole) > MAX_ZONES:
         return "purge"
-    return " ".join(["purge", *(f"{name}$" for name in names), POSITION_ZONE])
+    return " ".join(["purge", *(f"{zone}$" for zone in whole), *sorted(set(names)), POSITION_ZONE])

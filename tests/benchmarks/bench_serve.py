@@ -17,7 +17,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ from tests.replication.panel import MAP_SIZE, Panel
 ROOT = Path(__file__).resolve().parent.parent.parent
 ZONES = 10_000
 CHANGES_PER_SECOND = 100
-SEGMENTS_PER_SECOND = 20  # the publisher seals no more often when publications come fast
+SEGMENTS_PER_SECOND = 5  # the publisher seals no more often when publications come fast (`publish.pace`)
+CHANGE_ROUNDS = 3  # times the rounds of everything else: the effect is small beside the machine's drift
 IMPORT_ZONES = 33_334  # of three records each
 IMPORT_PIECE = 1_300
 
@@ -74,6 +76,7 @@ class Bench:
 
     def __init__(self, *, zones: int, rounds: int, seconds: float) -> None:
         self.zones, self.rounds, self.seconds = zones, rounds, seconds
+        self._next_seed = rounds
 
     @contextlib.contextmanager
     def prepared(self) -> Iterator[None]:
@@ -152,29 +155,44 @@ class Bench:
 
     def changes(self) -> dict[str, Any]:
         """One real node: under changes, and while an import arrives, each beside a slice of the same length without."""
-        say("\nOne node with its agent: under changes and during an import, each against the idle node just before")
-        churn: list[float] = []
-        imports: list[float] = []
+        say(
+            "\nOne node with its agent: under changes and during an import, each against the idle node before and after"
+        )
+        rounds = CHANGE_ROUNDS * self.rounds
         with contextlib.ExitStack() as stack:
             node = stack.enter_context(BenchNode.running(self.zones))
             node.measure(self.questions[-1], 3)
-            for number in range(self.rounds):
-                # Names that nobody has are new in each slice: the caches know those of the last one.
-                fresh = iter([self._questions(len(self.questions) + 4 * number + slice) for slice in range(4)])
-                idle = node.measure(next(fresh), self.seconds).qps
-                with node.changing(self.seconds) as done:
-                    under = node.measure(next(fresh), self.seconds).qps
-                churn.append(under / idle)
-                say(f"  idle {idle:>9,.0f}/s   {done.words(self.seconds, 'changes')}: {under:>9,.0f}/s")
-                idle = node.measure(next(fresh), self.seconds).qps
-                with node.importing() as done:
-                    under = node.measure(next(fresh), self.seconds).qps
-                imports.append(under / idle)
-                say(f"  idle {idle:>9,.0f}/s   {done.words(self.seconds, 'imported records')}: {under:>9,.0f}/s")
+            churn = self._beside_idle(node, rounds, "changes", lambda: node.changing(self.seconds))
+            imports = self._beside_idle(node, self.rounds, "imported records", node.importing)
         return {
-            "churn_qps_ratio": round(statistics.median(churn), 3),
-            "import_qps_ratio": round(statistics.median(imports), 3),
+            "churn_qps_ratio": _middle(under.qps / idle_qps for under, idle_qps, _ in churn),
+            "churn_cpu_ratio": _middle(under.cpu_us / idle_us for under, _, idle_us in churn),
+            "import_qps_ratio": _middle(under.qps / idle_qps for under, idle_qps, _ in imports),
         }
+
+    def _beside_idle(
+        self, node: "BenchNode", rounds: int, noun: str, work: Callable[[], AbstractContextManager["Counted"]]
+    ) -> list[tuple[Figures, float, float]]:
+        """Each slice under work, with QPS and processor time per answer (µs) of the idle node: the means of the slices
+        just before and just after, since the machine's speed drifts."""
+        slices = []
+        idle = node.measure(self._fresh_questions(), self.seconds)
+        for _ in range(rounds):
+            with work() as done:
+                under = node.measure(self._fresh_questions(), self.seconds)
+            before, idle = idle, node.measure(self._fresh_questions(), self.seconds)
+            idle_qps, idle_us = (before.qps + idle.qps) / 2, (before.cpu_us + idle.cpu_us) / 2
+            slices.append((under, idle_qps, idle_us))
+            say(
+                f"  idle {idle_qps:>9,.0f}/s {idle_us:>6.2f} µs   {done.words(self.seconds, noun)}: "
+                f"{under.qps:>9,.0f}/s {under.cpu_us:>6.2f} µs, {under.qps / idle_qps:.2f}"
+            )
+        return slices
+
+    def _fresh_questions(self) -> Path:
+        """Names that nobody has are new in each slice: the caches know those of the last one."""
+        self._next_seed += 1
+        return self._questions(self._next_seed)
 
     # Servers
 
@@ -230,6 +248,10 @@ def _ratio(of: Sequence[Figures], to: Sequence[Figures], name: str) -> float:
     The machine's speed drifts by a third within minutes; what was measured side by side still compares.
     """
     return round(statistics.median(getattr(a, name) / getattr(b, name) for a, b in zip(of, to, strict=True)), 2)
+
+
+def _middle(ratios: Iterable[float]) -> float:
+    return round(statistics.median(ratios), 3)
 
 
 class Counted:

@@ -1,6 +1,7 @@
 """The publishing half of a panel, without Django: zones in memory, segments out of a real store."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -99,7 +100,7 @@ class Panel:
             zone_id, rrsets = self.zones[zone]
             wanted = {(c.name, c.type): c for c in changed if isinstance(c, RRset)}
             wanted |= {c: None for c in changed if not isinstance(c, RRset)}
-            wanted[zone, rdtypes.SOA] = self.soa(zone, self.serial(zone) + 1)
+            wanted.setdefault((zone, rdtypes.SOA), self.soa(zone, self.serial(zone) + 1))
             for (rel, type), body in compile_changes(zone, self.store.rows(zone_id), wanted).items():
                 kind = Kind.DELETE if body is None else Kind.PUT
                 ops.append(Op(kind, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body or b""))
@@ -148,4 +149,7 @@ class Panel:
         return int(self.zones[zone][1][zone, rdtypes.SOA].rdata[0].split()[2])
 
     def soa(self, zone: str, serial: int) -> RRset:
-        return records(zone, "@", "SOA", 3600, f"ns1 hostmaster {serial} 10800 3600 604800 300")
+        """The zone's SOA with another serial."""
+        old = self.zones[zone][1][zone, rdtypes.SOA]
+        mname, rname, _, rest = old.rdata[0].split(maxsplit=3)
+        return replace(old, rdata=(f"{mname} {rname} {serial} {rest}",))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.agent.purge import MAX_NAMES, ControlSocket, Purger, Receivers, purge_command, socket_count
+from replication.agent.purge import MAX_ZONES, ControlSocket, Purger, Receivers, purge_command, socket_count
 from replication.agent.zonecache import ZoneCache
 from replication.applying import POSITION_ZONE
 from replication.errors import NotServed
@@ -124,7 +124,7 @@ def test_anything_less_does_leave_one(plan: tuple[str, ...]) -> None:
 
 def test_a_command_names_each_zone_with_all_below_it() -> None:
     assert purge_command(["b.test.", "a.test.", "b.test."]) == f"purge a.test.$ b.test.$ {POSITION_ZONE}"
-    assert purge_command([f"{number}.test." for number in range(MAX_NAMES + 1)]) == "purge"
+    assert purge_command([f"{number}.test." for number in range(MAX_ZONES + 1)]) == "purge"
 
 
 @pytest.mark.parametrize(("receivers", "sockets"), [(0, 1), (1, 1), (2, 31), (4, 77), (128, 512)])

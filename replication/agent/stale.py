@@ -1,0 +1,115 @@
+"""Which names' answers a change of a zone's rows may alter: the names that PowerDNS has to forget, and no others.
+
+Forgetting `zone$`, a zone with all below it, is always enough, and dear: PowerDNS then walks every shard of both its
+caches, 2 ms of processor time for each zone whatever it holds, and forgets the settings of *all* zones. Forgetting
+a name costs microseconds. In a zone of moderate size nearly every change can be told by names:
+
+- What PowerDNS keeps, it keeps under the name asked. An answer to a name that exists in the zone is made of rows of
+  names in the zone (CNAMEs that it follows, addresses that it adds) and of the SOA: all names of the zone are
+  forgotten.
+- A name that does not exist is answered from the SOA alone, while no wildcard, DNAME or delegation stands above it.
+  The change gives it another answer only by making it exist; then it is among those that changed, or lies above one.
+
+So a zone is told by names unless
+
+- it has, had or gets a wildcard, a DNAME, a delegation, or rows of its own signing: these answer for names that no
+  row has;
+- its SOA changes in more than the serial. The serial itself is forgotten at the apex. It stands beside the answer
+  "no such name" too, and may be the one before there for `cache-ttl` (5 s in our `pdns.conf`): nobody transfers,
+  compares or caches by it, and all else in that answer is right;
+- the zone appears or goes, or its settings change: the segment then has operations on the main file;
+- it has more names than MAX_NAMES.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from replication import rdtypes
+from replication.codec import keys, values
+from replication.codec.schema import Dbi
+from replication.segment import Kind, Segment
+from replication.store import Store
+
+# Beyond this, forgetting every name costs what forgetting the zone costs.
+MAX_NAMES = 100
+# A segment with more operations on records is bulk work.
+MAX_OPERATIONS = 1_000
+
+_MAX_ROWS = 4 * MAX_NAMES
+_WILDCARD = b"*\0"
+_SIGNING = frozenset((46, 47, 50, 51))  # RRSIG, NSEC, NSEC3, NSEC3PARAM
+_CUTS = frozenset((rdtypes.NS, rdtypes.DS))
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneChange:
+    """What one push changes in one zone that stays: the rows, and the body of the SOA's row before the first change."""
+
+    zone_id: int
+    name: str
+    soa_before: bytes | None
+    rows: set[tuple[bytes, int]] = field(default_factory=set)  # relative key and type
+
+    def followed_by(self, later: "ZoneChange") -> "ZoneChange":
+        """Both changes as one."""
+        return ZoneChange(self.zone_id, self.name, self.soa_before, self.rows | later.rows)
+
+    def stale_names(self, store: Store) -> list[str] | None:
+        """The names to forget, now that the change is committed; None if the zone and all below it has to be."""
+        zone = store.rows(self.zone_id)
+        present = [(key[4:-3], int.from_bytes(key[-2:], "big")) for key, _ in islice(zone.raw(), _MAX_ROWS + 1)]
+        if len(present) > _MAX_ROWS or any(_answers_for_others(*row) for row in (*present, *self.rows)):
+            return None
+        if not _differ_in_serial_alone(self.soa_before, zone.get(keys.APEX, rdtypes.SOA)):
+            return None
+        names = {keys.APEX, *(rel for rel, _ in present)}
+        for rel, _ in self.rows:
+            names.update(_with_those_above(rel))
+        if len(names) > MAX_NAMES:
+            return None
+        return sorted(keys.name_from_relative_key(rel, self.name) for rel in names)
+
+
+def changes_in(segment: Segment, store: Store) -> list[ZoneChange]:
+    """What a segment that is about to be applied changes in its zones; empty where that cannot be told by names."""
+    if segment.main_op_count or segment.record_op_count > MAX_OPERATIONS:
+        return []
+    changes = {
+        keys.zone_prefix(mark.zone_id): ZoneChange(
+            mark.zone_id, mark.name, store.rows(mark.zone_id).get(keys.APEX, rdtypes.SOA)
+        )
+        for mark in segment.marks()
+    }
+    for op in segment.ops():
+        change = changes.get(op.key[:4])
+        if op.dbi is not Dbi.RECORDS or op.kind is Kind.DELETE_PREFIX or change is None:
+            return []
+        change.rows.add((op.key[4:-3], int.from_bytes(op.key[-2:], "big")))
+    return list(changes.values())
+
+
+def _answers_for_others(rel: bytes, type: int) -> bool:
+    """True if a row of this name and type makes answers to names that have no row."""
+    if rel.endswith(b"\0" + _WILDCARD) or rel == _WILDCARD or type == rdtypes.DNAME or type in _SIGNING:
+        return True
+    return type in _CUTS and rel != keys.APEX
+
+
+def _differ_in_serial_alone(before: bytes | None, after: bytes | None) -> bool:
+    """True if both are rows of an SOA, equal but for the serial, which stands 20 bytes before the rdata's end."""
+    if before is None or after is None:
+        return False
+    one, other = values.decode_records(before), values.decode_records(after)
+    return len(one) == len(other) == 1 and _without_serial(one[0]) == _without_serial(other[0])
+
+
+def _without_serial(soa: values.StoredRecord) -> tuple[bytes, bytes, int]:
+    return soa.content[:-20], soa.content[-16:], soa.ttl
+
+
+def _with_those_above(rel: bytes) -> Iterator[bytes]:
+    """The name, and every name between it and the apex: one that had no rows exists with it, and goes with it."""
+    while rel != keys.APEX:
+        yield rel
+        rel = keys.parent_key(rel)

@@ -1,0 +1,237 @@
+"""Which names are forgotten after a change: the decision on rows, and on a real PowerDNS that nothing old is left."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import dns.message
+import pytest
+
+from replication import rdtypes, verify
+from replication.agent.purge import ControlSocket
+from replication.agent.stale import MAX_NAMES, changes_in
+from replication.codec import keys
+from replication.codec.schema import Dbi
+from replication.rrset import RRset
+from replication.segment import Kind, Op, ZoneMark, open_segment
+from replication.store import Store
+from tests.replication.agent.conftest import RunningNode
+from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Key, Panel, records, small_zone
+
+ZONE = "example.test."
+ALWAYS = {ZONE, f"ns1.{ZONE}", f"www.{ZONE}"}
+
+
+# --- the decision
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A node's, at first empty."""
+    (tmp_path / "node").mkdir()
+    return Store.open(tmp_path / "node" / "pdns.lmdb", 4, MAP_SIZE, cluster=CLUSTER)
+
+
+def follow(store: Store, *sealed: bytes) -> None:
+    for segment in sealed:
+        store.apply(open_segment(segment, PUBLIC_KEYS))
+
+
+def stale_after(store: Store, sealed: bytes) -> list[set[str] | None]:
+    """Apply a segment; the names to forget of each zone it touches, None for a zone to forget whole."""
+    segment = open_segment(sealed, PUBLIC_KEYS)
+    changes = changes_in(segment, store)
+    store.apply(segment)
+    found = [change.stale_names(store) for change in changes]
+    return [None if names is None else set(names) for names in found]
+
+
+def published(panel: Panel, store: Store, *more: RRset) -> None:
+    follow(store, panel.create(small_zone(ZONE, *more)))
+
+
+def rr(name: str, type: str, *rdata: str) -> RRset:
+    return records(ZONE, name, type, 300, *rdata)
+
+
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [
+        ((rr("www", "A", "192.0.2.2"),), set()),
+        ((rr("new", "A", "192.0.2.2"),), {"new"}),
+        ((rr("a.b.c", "A", "192.0.2.2"),), {"a.b.c", "b.c", "c"}),
+        (((f"www.{ZONE}", rdtypes.A),), set()),
+        ((rr("www", "TXT", '"beside"'),), set()),
+        ((rr("@", "NS", "ns1", "ns3"),), set()),
+        ((rr("@", "MX", "10 www"),), set()),
+    ],
+)
+def test_all_names_of_the_zone_are_forgotten_and_those_that_came_or_went(
+    panel: Panel, store: Store, change: Sequence[RRset | Key], more: set[str]
+) -> None:
+    published(panel, store)
+    assert stale_after(store, panel.change(ZONE, *change)) == [ALWAYS | {f"{name}.{ZONE}" for name in more}]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        rr("*", "A", "192.0.2.2"),
+        rr("*.deep", "A", "192.0.2.2"),
+        rr("sub", "NS", "ns.elsewhere.test."),
+        rr("sub", "DS", "1 13 2 " + "ab" * 32),
+        rr("old", "DNAME", "elsewhere.test."),
+    ],
+)
+def test_a_row_that_answers_for_other_names_makes_the_zone_be_forgotten_whole(
+    panel: Panel, store: Store, row: RRset
+) -> None:
+    published(panel, store)
+    assert stale_after(store, panel.change(ZONE, row)) == [None], "when it appears"
+    assert stale_after(store, panel.change(ZONE, rr("www", "A", "192.0.2.9"))) == [None], "while it is there"
+    assert stale_after(store, panel.change(ZONE, (row.name, row.type))) == [None], "when it goes"
+    assert stale_after(store, panel.change(ZONE, rr("www", "A", "192.0.2.8"))) == [ALWAYS]
+
+
+def test_of_the_soa_only_another_serial_changes_no_other_answer(panel: Panel, store: Store) -> None:
+    published(panel, store)
+    minimum = records(ZONE, "@", "SOA", 3600, "ns1 hostmaster 9 10800 3600 604800 60")
+    assert stale_after(store, panel.change(ZONE, minimum)) == [None]
+    assert stale_after(store, panel.change(ZONE)) == [ALWAYS]
+    shorter = records(ZONE, "@", "SOA", 60, "ns1 hostmaster 11 10800 3600 604800 60")
+    assert stale_after(store, panel.change(ZONE, shorter)) == [None]
+
+
+def test_a_zone_with_many_names_is_forgotten_whole(panel: Panel, store: Store) -> None:
+    published(panel, store, *(rr(f"h{number}", "A", "192.0.2.2") for number in range(MAX_NAMES - len(ALWAYS))))
+    (names,) = stale_after(store, panel.change(ZONE, rr("www", "A", "192.0.2.2")))
+    assert names is not None
+    assert len(names) == MAX_NAMES
+    assert stale_after(store, panel.change(ZONE, rr("one-more", "A", "192.0.2.2"))) == [None]
+    many = [rr(f"g{number}", type, '"x"') for number in range(MAX_NAMES * 3) for type in ("TXT", "SPF")]
+    assert stale_after(store, panel.change(ZONE, *many)) == [None]
+
+
+def test_a_zone_that_appears_or_goes_is_not_told_by_names(panel: Panel, store: Store) -> None:
+    assert stale_after(store, panel.create(small_zone(ZONE))) == []
+    assert stale_after(store, panel.delete(ZONE)) == []
+
+
+def test_rows_that_go_by_prefix_are_not_told_by_names(panel: Panel, store: Store) -> None:
+    published(panel, store)
+    (zone_id, _), prefix = panel.zones[ZONE], keys.zone_prefix(panel.zones[ZONE][0])
+    below = Op(Kind.DELETE_PREFIX, Dbi.RECORDS, prefix + b"www\0", b"")
+    assert stale_after(store, panel.seal([below], [ZoneMark(zone_id, ZONE, 1)])) == []
+
+
+def test_a_zone_that_is_only_marked_has_all_its_names_forgotten(panel: Panel, store: Store) -> None:
+    """As where a CNAME of it leads to what changed."""
+    published(panel, store)
+    follow(store, panel.create(small_zone("other.test.")))
+    marks = [ZoneMark(panel.zones[ZONE][0], ZONE, 1), ZoneMark(panel.zones["other.test."][0], "other.test.", 1)]
+    key = keys.record_key(panel.zones["other.test."][0], b"www\0", rdtypes.A)
+    body = panel.store.rows(panel.zones[ZONE][0]).get(b"www\0", rdtypes.A)
+    assert body is not None
+    found = stale_after(store, panel.seal([Op(Kind.PUT, Dbi.RECORDS, key, body)], marks))
+    assert found == [ALWAYS, {name.replace(ZONE, "other.test.") for name in ALWAYS}]
+
+
+def test_two_changes_as_one_know_the_soa_before_both(panel: Panel, store: Store) -> None:
+    published(panel, store)
+    one = records(ZONE, "@", "SOA", 3600, "ns1 hostmaster 9 10800 3600 604800 60")
+    segments = [open_segment(sealed, PUBLIC_KEYS) for sealed in (panel.change(ZONE, one), panel.change(ZONE))]
+    changes = []
+    for segment in segments:
+        changes += changes_in(segment, store)
+        store.apply(segment)
+    first, second = changes
+    assert second.stale_names(store) is not None
+    assert first.followed_by(second).stale_names(store) is None
+
+
+# --- on a real PowerDNS
+
+TYPES = (rdtypes.A, rdtypes.TXT, rdtypes.MX, rdtypes.SRV, rdtypes.CNAME, rdtypes.NS, rdtypes.SOA, 255)
+HOSTS = ("www", "mail", "a.b", "b", "x.y.z")
+ASKED = ("@", *HOSTS, "y.z", "z", "alias", "nothing", "below.www", "deep.nothing", "sub", "host.sub", "ns1")
+
+
+def everything(node: RunningNode) -> dict[tuple[str, int], object]:
+    """Every answer PowerDNS gives now, but for the serial beside a negative one."""
+    found: dict[tuple[str, int], object] = {}
+    for label in ASKED:
+        name = ZONE if label == "@" else f"{label}.{ZONE}"
+        for type in TYPES:
+            message = verify.ask("127.0.0.1", node.pdns.port, name, type, 2)
+            found[label, type] = (message.rcode(), *(lines(message, section) for section in range(1, 4)))
+    return found
+
+
+def lines(message: dns.message.Message, section: int) -> list[str]:
+    found = []
+    for rrset in message.sections[section]:
+        for item in rrset:
+            words = item.to_text().split()
+            if rrset.rdtype == rdtypes.SOA and not message.answer:
+                words[2] = "serial"
+            found.append(f"{rrset.name} {rrset.ttl} {rrset.rdtype} {' '.join(words)}")
+    return sorted(found)
+
+
+def some_change(chance: random.Random, panel: Panel) -> list[RRset | Key]:
+    """An RRset that is put or deleted."""
+    label, target = chance.choice(HOSTS), chance.choice(HOSTS)
+    number = chance.randrange(1, 250)
+    wanted = chance.choice(
+        [
+            rr(label, "A", f"192.0.2.{number}"),
+            rr(label, "A", f"192.0.2.{number}", "192.0.2.251"),
+            rr(label, "TXT", f'"{number}"'),
+            rr("@", "MX", f"{number} {target}"),
+            rr(label, "SRV", f"{number} 0 443 {target}"),
+            rr("alias", "CNAME", target),
+            rr("@", "NS", "ns1", target),
+            rr("*", "TXT", f'"{number}"') if number % 3 == 0 else rr("nothing", "TXT", f'"{number}"'),
+            rr("sub", "NS", f"{target}") if number % 3 == 0 else rr("host.sub", "A", f"192.0.2.{number}"),
+        ]
+    )
+    here = panel.zones[ZONE][1]
+    deletable = [key for key in here if key[1] != rdtypes.SOA and key != (ZONE, rdtypes.NS)]
+    if chance.random() < 0.45 and len(deletable) > 1:
+        return [chance.choice(deletable)]
+    return [wanted]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_no_answer_is_older_than_the_ack_whatever_changes(node: RunningNode, panel: Panel, seed: int) -> None:
+    """All answers are in the caches; after each push they are those that empty caches give."""
+    chance = random.Random(seed)
+    sealed = panel.create(small_zone(ZONE))
+    node.client.push(sealed, len(sealed))
+    control = ControlSocket(str(node.pdns.control_socket))
+    for round_ in range(25):
+        everything(node)
+        segments = [panel.change(ZONE, *some_change(chance, panel)) for _ in range(chance.choice([1, 1, 1, 2]))]
+        push = b"".join(segments)
+        node.client.push(push, len(push))
+        after = everything(node)
+        control.send("purge")
+        assert after == everything(node), f"round {round_}"
+
+
+def test_the_serial_beside_a_negative_answer_is_all_that_may_be_older(node: RunningNode, panel: Panel) -> None:
+    """And it shows that single names are forgotten, not the zone."""
+    sealed = panel.create(small_zone(ZONE))
+    node.client.push(sealed, len(sealed))
+
+    def serial_beside(name: str) -> str:
+        message = verify.ask("127.0.0.1", node.pdns.port, name, rdtypes.A, 2)
+        assert message.rcode().name == "NXDOMAIN"
+        return str(message.authority[0][0].to_text().split()[2])
+
+    assert serial_beside(f"nothing.{ZONE}") == "1"
+    change = panel.change(ZONE, rr("www", "A", "192.0.2.2"))
+    node.client.push(change, len(change))
+    assert serial_beside(f"nothing.{ZONE}") == "1"
+    assert serial_beside(f"never-asked.{ZONE}") == "2"
+    assert node.answer(ZONE, rdtypes.SOA)[0].split()[2] == "2"
