@@ -72,7 +72,7 @@ def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Da
     main = os.path.realpath(path)
     try:
         for file, name in ((File.MAIN, main), (File.SHARD, main + "-0")):
-            env = lmdb.open(name, subdir=False, readonly=True, lock=False, max_dbs=MAX_DBS, readahead=False)
+            env = lmdb.open(name, subdir=False, readonly=True, lock=False, max_dbs=MAX_DBS)
             opened.append(Database(name, 0, env, None, [None] * len(Dbi)))
             for dbi in schema.all_dbis:
                 spec = schema.dbi(dbi)
