@@ -110,7 +110,10 @@ def _caches(settings: PdnsSettings) -> Iterator[Line]:
     )  # fmt: skip
     yield Line("consistent-backends", "yes", "one lookup per name instead of one per type; our rows are consistent")
     # Only the newest releases can leave CNAMEs into other zones to the resolver (see _data).
-    reach = "the agent purges what changes; this bounds what it may miss: a CNAME to another zone's wildcard"
+    reach = (
+        "the agent purges what changes; this bounds what it leaves: the serial beside an answer that there is no such "
+        "name, and before 5.0 a CNAME to another zone's wildcard"
+    )
     yield Line("cache-ttl", "20" if settings.schema >= 6 else "5", reach)
     yield Line("query-cache-ttl", "20", "rows, which a purge of their zone always reaches")
     yield Line("negquery-cache-ttl", "60", "as above")

@@ -15,8 +15,8 @@ So a zone is told by names unless
 - it has, had or gets a wildcard, a DNAME, a delegation, or rows of its own signing: these answer for names that no
   row has;
 - its SOA changes in more than the serial. The serial itself is forgotten at the apex. It stands beside the answer
-  "no such name" too, and may be the one before there for `cache-ttl` (5 s in our `pdns.conf`): nobody transfers,
-  compares or caches by it, and all else in that answer is right;
+  "no such name" too, and may be the one before there for `cache-ttl` (5 or 20 s in our `pdns.conf`): nobody
+  transfers, compares or caches by it, and all else in that answer is right;
 - the zone appears or goes, or its settings change: the segment then has operations on the main file;
 - it has more names than MAX_NAMES.
 """
