@@ -138,7 +138,8 @@ def test_a_damaged_segment_is_led_around(served: Serve, publisher_directory: Pat
     publish("b.test.")
     publish("c.test.")
     path = publisher_directory / "segments" / Segment.objects.get(first=2).object_name
-    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    stored = path.read_bytes()
+    path.write_bytes(stored[:-1] + bytes([stored[-1] ^ 1]))
     push_node(made.node.pk)
     assert Segment.objects.get(first=2).damaged
     assert node().refusal == ""
