@@ -348,6 +348,8 @@ class _Touched:
 
     def stale(self, store: Store) -> tuple[set[str], set[str]]:
         """The zones to forget whole, and the names to forget of the others."""
+        if len(self.zones) > MAX_ZONES:  # and some that were not noted: everything is purged
+            return self.zones, set()
         zones, names = set(self.zones), set[str]()
         for zone, change in self.changes.items():
             stale = change.stale_names(store)

@@ -8,7 +8,8 @@ import dns.message
 import pytest
 
 from replication import rdtypes, verify
-from replication.agent.purge import ControlSocket
+from replication.agent.apply import _Touched
+from replication.agent.purge import MAX_ZONES, ControlSocket, purge_command
 from replication.agent.stale import MAX_NAMES, changes_in
 from replication.codec import keys
 from replication.codec.schema import Dbi
@@ -147,6 +148,20 @@ def test_two_changes_as_one_know_the_soa_before_both(panel: Panel, store: Store)
     first, second = changes
     assert second.stale_names(store) is not None
     assert first.followed_by(second).stale_names(store) is None
+
+
+def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, store: Store) -> None:
+    """Each of its segments could be told by itself; the last zones are noted nowhere."""
+    zones = [f"z{number}.test." for number in range(MAX_ZONES + 50)]
+    follow(store, panel.create(*(small_zone(zone) for zone in zones)))
+    touched = _Touched()
+    for half in (zones[:150], zones[150:]):
+        owner = "www" if half[0] == zones[0] else "*"  # the first are told by names, the others are not
+        change = panel.change_all({zone: [records(zone, owner, "A", 300, "192.0.2.7")] for zone in half})
+        segment = open_segment(change, PUBLIC_KEYS)
+        touched.add_marks(segment, changes_in(segment, store))
+        store.apply(segment)
+    assert purge_command(*touched.stale(store)) == "purge"
 
 
 # --- on a real PowerDNS
