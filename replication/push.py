@@ -272,27 +272,47 @@ class NodeClient:
 
     def _connected(self) -> ssl.SSLSocket:
         if self._socket is None:
-            plain = socket.create_connection((self.host, self.port), timeout=CONNECT_SECONDS)
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.peer = str(plain.getpeername()[0])
+            connection = self._reached()
             try:
-                connection = self.ssl_context.wrap_socket(plain, server_hostname=self.host)
+                self.peer = str(connection.getpeername()[0])
+                connection.do_handshake()
+                self._refuse_another(connection)
             except BaseException as exc:
-                plain.close()
+                connection.close()
                 if isinstance(exc, ssl.SSLCertVerificationError) and exc.verify_code in (_EXPIRED, _NOT_YET_VALID):
                     raise Refused(error="WrongCertificate", message=self._why_not(exc)) from exc
                 raise
-            self._refuse_another(connection)
             self._socket = connection
         return self._socket
 
+    def _reached(self) -> ssl.SSLSocket:
+        """A connection to the first address of the host that takes one, before the handshake. Raises OSError.
+
+        The socket is wrapped before it connects, because Python 3.11 leaves open what `wrap_socket` made of a
+        connection that the other side has just reset.
+        """
+        failure = OSError(f"{self.host} has no address")
+        for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
+            connection = self.ssl_context.wrap_socket(
+                socket.socket(family, kind, protocol), server_hostname=self.host, do_handshake_on_connect=False
+            )
+            try:
+                connection.settimeout(CONNECT_SECONDS)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.connect(address)
+            except OSError as exc:
+                connection.close()
+                failure = exc
+            else:
+                return connection
+        raise failure
+
     def _refuse_another(self, connection: ssl.SSLSocket) -> None:
-        """Close the connection and raise Refused unless the agent showed the certificate that is expected."""
+        """Raise Refused unless the agent showed the certificate that is expected."""
         shown = hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
         self.shown_sha256 = shown
         accepted = self.certificate_sha256
         if accepted is not None and shown not in (accepted if isinstance(accepted, frozenset) else {accepted}):
-            connection.close()
             words = f"the agent at {self.host} port {self.port} shows a certificate of somebody else ({shown[:16]}…)"
             raise Refused(error="WrongCertificate", message=words)
 

@@ -4,6 +4,7 @@ import contextlib
 import io
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -230,6 +231,28 @@ def test_a_refused_connection_is_unreachable() -> None:
         port = probe.getsockname()[1]
     with pytest.raises(NodeUnreachable, match="refused"):
         NodeClient("127.0.0.1", port, ssl.create_default_context()).status()
+
+
+def test_a_connection_that_is_reset_at_once_leaves_nothing_open() -> None:
+    """What is left open is a ResourceWarning, which fails the test."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        acceptor = threading.Thread(target=reset_all, args=(listener,), daemon=True)
+        acceptor.start()
+        client = NodeClient("127.0.0.1", listener.getsockname()[1], ssl.create_default_context())
+        for _ in range(300):
+            with pytest.raises(NodeUnreachable):
+                client.status()
+        listener.shutdown(socket.SHUT_RDWR)
+        acceptor.join(5)
+
+
+def reset_all(listener: socket.socket) -> None:
+    """Answer every connection with a reset, until the listener is shut down."""
+    with contextlib.suppress(OSError):
+        while True:
+            accepted, _ = listener.accept()
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            accepted.close()
 
 
 def test_an_agent_of_another_authority_is_unreachable(agent: tuple[Agent, NodeClient]) -> None:
