@@ -1,11 +1,14 @@
-"""Whether an answer in wire form is exactly an RRset, for the plain cases and without a library.
+"""Whether an answer in wire form is exactly an RRset, for the plain cases and without reading all of it.
 
-A node asks for everything that a push touched. To read each answer with dnspython costs more than all else about
+A node asks for everything that a push touched. To read each answer whole with dnspython costs more than all else about
 the push. Here "yes" is certain, and "no" only means that somebody has to look closely.
 """
 
 import struct
 from collections.abc import Collection
+
+import dns.exception
+import dns.name
 
 from replication import names, rdtypes
 
@@ -42,38 +45,22 @@ def is_plainly(packet: bytes, name: str, type: int, ttl: int, rdata: Collection[
                 return False
             start, at = at + 12, at + 12 + record[3]
             found.add(_expanded(packet, start, at, type))
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, dns.exception.DNSException):
         return False
     return at <= len(packet) and found == set(rdata)
 
 
 def _expanded(packet: bytes, start: int, end: int, type: int) -> bytes:
-    """The rdata with its names whole. Raises IndexError if they do not fit in."""
+    """The rdata with its names whole. Raises IndexError or FormError if they do not fit in."""
     if type not in _NAMES:
         return packet[start:end]
     before, count = _NAMES[type]
     pieces = [packet[start : start + before]]
     at = start + before
     for _ in range(count):
-        name, at = _name_at(packet, at)
-        pieces.append(name)
+        name, length = dns.name.from_wire(packet, at)
+        pieces.append(name.to_wire() or b"")
+        at += length
     if at > end:
         raise IndexError
     return b"".join((*pieces, packet[at:end]))
-
-
-def _name_at(packet: bytes, at: int) -> tuple[bytes, int]:
-    """A name without compression, and where it ends. Raises IndexError for one that is none."""
-    labels = []
-    end, lowest = 0, at
-    while length := packet[at]:
-        if length < 64:
-            labels.append(packet[at : at + 1 + length])
-            at += 1 + length
-        else:
-            pointer = (length & 0x3F) << 8 | packet[at + 1]
-            if length < 0xC0 or pointer >= lowest:  # only ever backwards, so that it comes to an end
-                raise IndexError
-            end = end or at + 2
-            at = lowest = pointer
-    return b"".join(labels) + b"\0", end or at + 1

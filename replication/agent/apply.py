@@ -235,7 +235,7 @@ class Applier:
 
     def _apply_one(self, segment: Segment, touched: "_Touched") -> float:
         """Write one segment; return the longest time the write lock was held, in ms."""
-        touched.add_marks(segment, changes_in(segment, self._store))
+        touched.add_changes(segment, self._store)
         try:
             applied = self._store.apply(segment, watch=touched.keys.extend)
         except Diverged:
@@ -324,21 +324,31 @@ class _Touched:
                 touched.appeared.add(zone.name)
         return touched
 
-    def add_marks(self, segment: Segment, changes: Sequence[ZoneChange] = ()) -> None:
-        """Of a segment with more zones than are purged by name, as many as could be asked for are looked at.
+    def add_changes(self, segment: Segment, store: Store) -> None:
+        """As `add_marks`, of a segment that is about to be applied: its zones may be told by names."""
+        known = set(self.zones)
+        marks = self.add_marks(segment)
+        if self.everything:
+            return
+        changes = {change.name: change for change in changes_in(segment, marks, store)}
+        for mark in marks:
+            self._merge(mark.name, changes.get(mark.name), is_first=mark.name not in known)
 
-        `changes` are what it is going to change, as far as that can be told by names.
+    def add_marks(self, segment: Segment) -> list[ZoneMark]:
+        """Note its zones, and return their marks.
+
+        Of a segment with more zones than are purged by name, as many as could be asked for are looked at.
         """
-        known, changed = set(self.zones), {change.name: change for change in changes}
         self.everything |= segment.mark_count > MAX_ZONES
         every = -(-segment.mark_count // verify.MAX_QUESTIONS) if segment.mark_count > MAX_ZONES else 1
-        for mark in segment.marks(every):
+        marks = list(segment.marks(every))
+        for mark in marks:
             if len(self.zones) <= MAX_ZONES:
                 self.zones.add(mark.name)
             if segment.main_op_count and mark.serial is not None and len(self.appeared) <= MAX_ZONES:
                 self.appeared.add(mark.name)
             self.marks.add(mark)
-            self._merge(mark.name, changed.get(mark.name), is_first=mark.name not in known)
+        return marks
 
     def _merge(self, zone: str, change: ZoneChange | None, *, is_first: bool) -> None:
         """A zone is told by names if every segment of the push that touches it can be."""

@@ -21,14 +21,14 @@ So a zone is told by names unless
 - it has more names than MAX_NAMES.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
 from replication import rdtypes
 from replication.codec import keys, values
 from replication.codec.schema import Dbi
-from replication.segment import Kind, Segment
+from replication.segment import Kind, Segment, ZoneMark
 from replication.store import Store
 
 # Beyond this, forgetting every name costs what forgetting the zone costs.
@@ -58,10 +58,12 @@ class ZoneChange:
     def stale_names(self, store: Store) -> list[str] | None:
         """The names to forget, now that the change is committed; None if the zone and all below it has to be."""
         zone = store.rows(self.zone_id)
-        present = [(key[4:-3], int.from_bytes(key[-2:], "big")) for key, _ in islice(zone.raw(), _MAX_ROWS + 1)]
+        apex = dict(zone.at(keys.APEX))
+        below = islice(((rel, type) for rel, type, _ in zone.below(keys.APEX)), _MAX_ROWS + 1)
+        present = [*((keys.APEX, type) for type in apex), *below]
         if len(present) > _MAX_ROWS or any(_answers_for_others(*row) for row in (*present, *self.rows)):
             return None
-        if not _differ_in_serial_alone(self.soa_before, zone.get(keys.APEX, rdtypes.SOA)):
+        if not _differ_in_serial_alone(self.soa_before, apex.get(rdtypes.SOA)):
             return None
         names = {keys.APEX, *(rel for rel, _ in present)}
         for rel, _ in self.rows:
@@ -71,15 +73,18 @@ class ZoneChange:
         return sorted(keys.name_from_relative_key(rel, self.name) for rel in names)
 
 
-def changes_in(segment: Segment, store: Store) -> list[ZoneChange]:
-    """What a segment that is about to be applied changes in its zones; empty where that cannot be told by names."""
+def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> list[ZoneChange]:
+    """What a segment that is about to be applied changes in its zones; empty where that cannot be told by names.
+
+    `marks` are all of the segment's.
+    """
     if segment.main_op_count or segment.record_op_count > MAX_OPERATIONS:
         return []
     changes = {
         keys.zone_prefix(mark.zone_id): ZoneChange(
             mark.zone_id, mark.name, store.rows(mark.zone_id).get(keys.APEX, rdtypes.SOA)
         )
-        for mark in segment.marks()
+        for mark in marks
     }
     for op in segment.ops():
         change = changes.get(op.key[:4])

@@ -25,6 +25,7 @@ from typing import Any
 import psutil
 
 from dnspanel.demo.stack import Stack
+from dnspanel.publish.pace import MOST, PER_SECOND
 from replication.agent.pdnsconf import PdnsSettings, render
 from replication.push import NodeClient
 from replication.rdtypes import A
@@ -37,7 +38,7 @@ from tests.replication.panel import MAP_SIZE, Panel
 ROOT = Path(__file__).resolve().parent.parent.parent
 ZONES = 10_000
 CHANGES_PER_SECOND = 100
-SEGMENTS_PER_SECOND = 5  # the publisher seals no more often when publications come fast (`publish.pace`)
+SEGMENTS_PER_SECOND = round(PER_SECOND / MOST)  # the publisher seals no more often when publications come fast
 CHANGE_ROUNDS = 3  # times the rounds of everything else: the effect is small beside the machine's drift
 IMPORT_ZONES = 33_334  # of three records each
 IMPORT_PIECE = 1_300

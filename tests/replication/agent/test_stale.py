@@ -41,7 +41,7 @@ def follow(store: Store, *sealed: bytes) -> None:
 def stale_after(store: Store, sealed: bytes) -> list[set[str] | None]:
     """Apply a segment; the names to forget of each zone it touches, None for a zone to forget whole."""
     segment = open_segment(sealed, PUBLIC_KEYS)
-    changes = changes_in(segment, store)
+    changes = changes_in(segment, segment.marks(), store)
     store.apply(segment)
     found = [change.stale_names(store) for change in changes]
     return [None if names is None else set(names) for names in found]
@@ -143,7 +143,7 @@ def test_two_changes_as_one_know_the_soa_before_both(panel: Panel, store: Store)
     segments = [open_segment(sealed, PUBLIC_KEYS) for sealed in (panel.change(ZONE, one), panel.change(ZONE))]
     changes = []
     for segment in segments:
-        changes += changes_in(segment, store)
+        changes += changes_in(segment, segment.marks(), store)
         store.apply(segment)
     first, second = changes
     assert second.stale_names(store) is not None
@@ -159,7 +159,7 @@ def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, st
         owner = "www" if half[0] == zones[0] else "*"  # the first are told by names, the others are not
         change = panel.change_all({zone: [records(zone, owner, "A", 300, "192.0.2.7")] for zone in half})
         segment = open_segment(change, PUBLIC_KEYS)
-        touched.add_marks(segment, changes_in(segment, store))
+        touched.add_changes(segment, store)
         store.apply(segment)
     assert purge_command(*touched.stale(store)) == "purge"
 
