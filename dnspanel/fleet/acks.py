@@ -31,7 +31,7 @@ _RECORD_SNAPSHOT_ACK = """
 WITH moved AS (
     UPDATE fleet_node SET
         epoch = %(epoch)s, acked = %(sequence)s, acked_at = %(now)s, digest = %(digest)s, schema = %(schema)s,
-        contact_at = greatest(contact_at, %(now)s), refusal = '', refused_at = NULL
+        contact_at = greatest(contact_at, %(now)s), refusal = '', refused_at = NULL, refused_since = NULL
     WHERE id = %(node)s AND epoch IS NOT DISTINCT FROM %(from_epoch)s AND acked = %(from_sequence)s
     RETURNING id
 ), proved AS (

@@ -341,9 +341,14 @@ def _ask_position(server: Server, floor: int) -> Seen:
 
 
 def is_at_head(found: dict[str, Any], name: str) -> bool:
-    """Whether `acts.positions` shows the node at the head; at the very beginning there is nothing to be behind of."""
+    """Whether `acts.positions` shows the node at the head."""
+    return has_reached(found, name, found["head"])
+
+
+def has_reached(found: dict[str, Any], name: str, sequence: int) -> bool:
+    """Whether `acts.positions` shows the node with all of the log up to here; at the very beginning that is nothing."""
     node = found["nodes"].get(name)
-    return bool(node) and node[1] == found["head"] and (node[0] == found["epoch"] or found["head"] == 0)
+    return bool(node) and sequence <= node[1] <= found["head"] and (node[0] == found["epoch"] or found["head"] == 0)
 
 
 def answers_at_all(servers: Iterable[Server], *, seconds: float = 0.2) -> bool:

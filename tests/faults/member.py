@@ -33,7 +33,7 @@ from dnspanel.demo.stack import Stack
 from replication.agent import pdnsconf
 from replication.push import NodeClient
 from tests.faults import acts
-from tests.faults.checker import Server, answers_at_all, is_at_head
+from tests.faults.checker import Server, answers_at_all, has_reached
 from tests.faults.hosts import Host
 from tests.faults.panel import Panel
 from tests.stack import until
@@ -158,12 +158,16 @@ class Member:
         return dns.rcode.to_text(reply.rcode())
 
     def wait_until_in_sync(self, *, seconds: float = 60) -> None:
-        """The panel shows it at the head. Raises TimeoutError with what the panel shows instead."""
+        """The panel shows it at the head, or at what was the head when it was asked, where somebody goes on publishing.
+
+        Raises TimeoutError with what the panel shows instead.
+        """
         found: dict[str, Any] = {}
+        wanted = self.panel.do(acts.positions)["head"]
 
         def in_sync() -> bool:
             found.update(self.panel.do(acts.positions))
-            return is_at_head(found, self.name)
+            return has_reached(found, self.name, wanted)
 
         try:
             until(in_sync, seconds=seconds, what=f"{self.name} at the head")

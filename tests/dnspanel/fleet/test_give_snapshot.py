@@ -12,8 +12,10 @@ from django.utils import timezone
 from dnspanel.fleet import give_snapshot as module
 from dnspanel.fleet import tasks
 from dnspanel.fleet.bootstrap import ask_for_snapshot
+from dnspanel.fleet.health import Word
 from dnspanel.fleet.lease import LIFETIME
 from dnspanel.fleet.models import Ack, Bootstrap, Node, NodeEvent
+from dnspanel.fleet.queries import node_standings
 from dnspanel.fleet.tasks import bootstrap_node, late_nodes, push_node
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Snapshot
@@ -22,7 +24,7 @@ from dnspanel.publish.snapshots import make_snapshot
 from dnspanel.zones import edit
 from dnspanel.zones.models import Epoch, LogHead, Zone
 from replication import snapshot as wire
-from replication.errors import DiskFull
+from replication.errors import DiskFull, MapFull, ReplicationError
 from tests.dnspanel.fleet.agents import open_store
 from tests.dnspanel.fleet.conftest import Served
 
@@ -240,18 +242,29 @@ def test_a_node_under_bootstrap_is_left_alone_by_pushes(served: Serve) -> None:
     assert (made.agent.requests, late_nodes()) == (0, [])
 
 
-def test_what_the_agent_refuses_is_shown_and_tried_again(served: Serve) -> None:
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (DiskFull(path="state", reason="no space left"), "no space left"),
+        (MapFull(path="the records file", map_size=2 << 20), "its map size is 2 MiB"),
+    ],
+    ids=["disk full", "map full"],
+)
+def test_what_the_agent_refuses_is_shown_and_tried_again(served: Serve, refusal: ReplicationError, words: str) -> None:
     publish("a.test.")
     snapshot_and_prune()
     made = served()
     push_node(made.node.pk)
-    made.agent.refuse_snapshots_with = DiskFull(path="state", reason="no space left")
+    made.agent.refuse_snapshots_with = refusal
     bootstrap_node(made.node.pk)
-    assert "no space left" in Bootstrap.objects.get().error
+    assert words in Bootstrap.objects.get().error
+    [standing] = node_standings(now=timezone.now())
+    assert standing.health.word is Word.REJECTING
+    assert words in standing.health.sentence
     made.agent.refuse_snapshots_with = None
     Bootstrap.objects.update(beat_at=None)
     give(made)
-    assert node().acked == 1
+    assert (node().acked, node().refusal, node().refused_since) == (1, "", None)
     assert [event.sentence for event in NodeEvent.objects.filter(kind="snapshot")][-1].startswith("It has got")
 
 
