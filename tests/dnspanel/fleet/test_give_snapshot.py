@@ -27,6 +27,7 @@ from replication import snapshot as wire
 from replication.errors import DiskFull, MapFull, ReplicationError
 from tests.dnspanel.fleet.agents import open_store
 from tests.dnspanel.fleet.conftest import Served
+from tests.faults.disk import flip_bit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -140,8 +141,7 @@ def test_a_damaged_segment_is_led_around(served: Serve, publisher_directory: Pat
     publish("b.test.")
     publish("c.test.")
     path = publisher_directory / "segments" / Segment.objects.get(first=2).object_name
-    stored = path.read_bytes()
-    path.write_bytes(stored[:-1] + bytes([stored[-1] ^ 1]))
+    flip_bit(path, path.stat().st_size - 1)
     push_node(made.node.pk)
     assert Segment.objects.get(first=2).damaged
     assert node().refusal == ""
