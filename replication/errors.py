@@ -248,5 +248,10 @@ class Refused(Permanent):
         self.error, self.message = error, message
 
 
+# What no later attempt puts right by itself, or nobody knows when: shown until a person has looked. A full disk may
+# be emptied by whoever filled it, but an alarm cannot wait for that.
+NEEDS_A_PERSON = Permanent | DiskFull
+
+
 def _shortened(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "…"

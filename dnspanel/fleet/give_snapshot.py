@@ -21,15 +21,7 @@ from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.models import Snapshot
 from dnspanel.publish.snapshots import read_chunk, read_manifest
 from dnspanel.publish.tasks import ring_snapshot
-from replication.errors import (
-    DiskFull,
-    Diverged,
-    NeedsSnapshot,
-    NodeUnreachable,
-    Permanent,
-    Refused,
-    ReplicationError,
-)
+from replication.errors import NEEDS_A_PERSON, Diverged, NeedsSnapshot, NodeUnreachable, Refused, ReplicationError
 from replication.position import Position
 from replication.protocol import Ack
 from replication.push import NodeClient, send_snapshot
@@ -64,7 +56,7 @@ def give_snapshot(*, lease: Lease) -> bool:
         return False
     except ReplicationError as exc:
         lease.leave(error=str(exc), pause=_pause(asked) if isinstance(exc, NodeUnreachable) else PAUSE)
-        if isinstance(exc, Permanent | DiskFull):  # a person has to look: not a node that is catching up
+        if isinstance(exc, NEEDS_A_PERSON):  # not a node that is catching up
             acks.record_refusal(node_id=node.pk, message=str(exc), now=timezone.now())
         logger.warning("no snapshot for node=%s: %s", node.name, exc)
         return False

@@ -20,13 +20,12 @@ from replication.agent.stale import ZoneChange, changes_in
 from replication.applying import record_keys
 from replication.codec.schema import Dbi
 from replication.errors import (
+    NEEDS_A_PERSON,
     BadSegment,
     Busy,
     Damaged,
-    DiskFull,
     Diverged,
     NotServed,
-    Permanent,
     ReplicationError,
     Unfinished,
 )
@@ -294,7 +293,7 @@ class Applier:
         logger.warning("refused: %s: %s", type(error).__name__, error)
         if isinstance(error, Damaged):
             self.damaged(str(error))
-        if isinstance(error, Permanent | DiskFull):
+        if isinstance(error, NEEDS_A_PERSON):
             self._change_health(refusal=str(error), refused_at=self._clock())
 
     def _change_health(self, **changes: str | float | Position) -> None:
@@ -328,7 +327,7 @@ class _Touched:
         """As `add_marks`, of a segment that is about to be applied: its zones may be told by names."""
         known = set(self.zones)
         marks = self.add_marks(segment)
-        if self.everything:
+        if self._is_beyond_names:
             return
         changes = {change.name: change for change in changes_in(segment, marks, store)}
         for mark in marks:
@@ -356,9 +355,14 @@ class _Touched:
         if change is not None and (before is not None or is_first):
             self.changes[zone] = before.followed_by(change) if before else change
 
+    @property
+    def _is_beyond_names(self) -> bool:
+        """More zones than are noted were touched: everything is purged, whatever could be told by names."""
+        return self.everything or len(self.zones) > MAX_ZONES
+
     def stale(self, store: Store) -> tuple[set[str], set[str]]:
         """The zones to forget whole, and the names to forget of the others."""
-        if len(self.zones) > MAX_ZONES:  # and some that were not noted: everything is purged
+        if self._is_beyond_names:
             return self.zones, set()
         zones, names = set(self.zones), set[str]()
         for zone, change in self.changes.items():
