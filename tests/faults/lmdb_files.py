@@ -10,7 +10,7 @@ import lmdb
 from replication import rdtypes
 from replication.codec import keys
 from replication.codec.domains import decode_domain
-from replication.codec.schema import Dbi, schema_for
+from replication.codec.schema import Dbi, Schema, schema_for
 from replication.file_row import combined_position, decode_file_row
 from replication.opening import MAX_DBS, OWN_DBI
 from replication.position import Position
@@ -48,12 +48,24 @@ def sequence(main: Path) -> int:
 
 
 def zones_without_records(main: Path, schema: int) -> list[str]:
-    """Zones that PowerDNS would find in the main file, and for which it would find no SOA."""
+    """Zones that PowerDNS would find in the main file, and for which it would find no SOA.
+
+    The agent may be writing. It takes a zone out of the main file before its records, and puts it there after
+    them: only a zone that the main file has before and after they were looked for is without them.
+    """
     kind = schema_for(schema)
+    before = _zones(main, kind)
+    with _reading(records_of(main), kind.dbi(Dbi.RECORDS).name) as txn:
+        lacking = [id for id in before if txn.get(keys.record_key(id, keys.APEX, rdtypes.SOA)) is None]
+    after = _zones(main, kind)
+    return [before[id] for id in lacking if id in after]
+
+
+def _zones(main: Path, kind: Schema) -> dict[int, str]:
+    """The names in the main file by their IDs, which are never given twice."""
     with _reading(main, kind.dbi(Dbi.DOMAINS).name) as txn:
         zones = [decode_domain(kind.unwrap(value)) for _, value in txn.cursor()] if txn else []
-    with _reading(records_of(main), kind.dbi(Dbi.RECORDS).name) as txn:
-        return [zone.name for zone in zones if txn.get(keys.record_key(zone.id, keys.APEX, rdtypes.SOA)) is None]
+    return {zone.id: zone.name for zone in zones}
 
 
 def dead_readers(main: Path) -> list[int]:
