@@ -5,6 +5,11 @@ defaults, and while changes arrive.
 is a bottleneck beside the server, so the server's processor time per answer counts more than answers per second.
 Every comparison takes turns in the same run; ratios are medians of those of its rounds.
 
+Two configurations are compared where neither gets more of the machine than the other. Asked as fast as they answer
+on cores that they share with dnsperf, the one with more threads gets more of these cores, and a server that is asked
+faster spends less per answer, since it sleeps and wakes less often. So processor time is compared at one rate of
+questions, and answers per second with the server on a core of its own; the shared cores are measured too.
+
 --lines measures every line of our configuration that could matter: taken away, what does an answer cost?
 """
 
@@ -19,6 +24,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +48,7 @@ SEGMENTS_PER_SECOND = round(PER_SECOND / MOST)  # the publisher seals no more of
 CHANGE_ROUNDS = 3  # times the rounds of everything else: the effect is small beside the machine's drift
 IMPORT_ZONES = 33_334  # of three records each
 IMPORT_PIECE = 1_300
+RATE = 20_000  # a fourth of what a server answers here: none falls behind, and nothing is lost
 
 # What PowerDNS must be told to serve these files at all; nothing that makes it faster or slower.
 MUST = {
@@ -62,14 +69,33 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--lines", action="store_true", help="measure each line of our configuration, and nothing else")
+    parser.add_argument("--only", choices=("backends", "configurations", "changes"), help="one of the comparisons")
     args = parser.parse_args()
     bench = Bench(zones=args.zones, rounds=args.rounds, seconds=args.seconds)
     with bench.prepared():
         if args.lines:
             bench.lines()
             return
-        result: dict[str, Any] = {"bench": "serve", **bench.backends(), **bench.configurations(), **bench.changes()}
+        comparisons = {"backends": bench.backends, "configurations": bench.configurations, "changes": bench.changes}
+        result: dict[str, Any] = {"bench": "serve"}
+        for name, compare in comparisons.items():
+            if args.only in (None, name):
+                result |= compare()
     say(json.dumps(result))
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How servers are asked: so many questions per second, or as fast as they answer; on shared cores or apart."""
+
+    words: str
+    rate: int = 0
+    apart: bool = False  # the server has a core of its own, and so has dnsperf
+
+
+SHARED = Load("as fast as they answer, on cores shared with dnsperf")
+SAME_RATE = Load(f"{RATE:,} questions/s for each", rate=RATE)
+OWN_CORE = Load("as fast as they answer, on a core of their own", apart=True)
 
 
 class Bench:
@@ -121,31 +147,37 @@ class Bench:
         }
 
     def configurations(self) -> dict[str, Any]:
-        """Our pdns.conf against the defaults of PowerDNS, on the same files; the defaults run twice per round, and
-        what the second differs from the first says how far the figures can be trusted."""
-        say("\nOur pdns.conf against PowerDNS's defaults, on the same LMDB")
-        servers = [
-            self._server("ours", self._ours()),
-            self._server("defaults", self._defaults()),
-            self._server("defaults again", self._defaults()),
-        ]
-        ours, defaults, again = self._in_turns(servers, warm=True)
-        say("  the same from a fresh start, every cache empty")
-        ours_cold, defaults_cold, again_cold = self._in_turns(servers, warm=False)
-        warm, cold = _ratio(defaults, ours, "cpu_us"), _ratio(defaults_cold, ours_cold, "cpu_us")
+        """Our pdns.conf against the defaults of PowerDNS, on the same files, under each load."""
+        rate, own, shared = (self._configurations(load) for load in (SAME_RATE, OWN_CORE, SHARED))
         return {
-            "config_vs_default_cpu": min(warm, cold),
-            "config_vs_default_cpu_warm": warm,
-            "config_vs_default_cpu_cold": cold,
-            "config_vs_default_qps_warm": _ratio(ours, defaults, "qps"),
-            "config_vs_default_qps_cold": _ratio(ours_cold, defaults_cold, "qps"),
-            "default_vs_itself_cpu_warm": _ratio(again, defaults, "cpu_us"),
-            "default_vs_itself_cpu_cold": _ratio(again_cold, defaults_cold, "cpu_us"),
+            "config_vs_default_cpu": min(rate["cpu_warm"], rate["cpu_cold"]),
+            **{f"config_vs_default_{name}": value for name, value in rate.items() if name.startswith("cpu")},
+            **{f"config_vs_default_own_core_{name}": value for name, value in own.items()},
+            **{f"config_vs_default_shared_{name}": value for name, value in shared.items()},
         }
+
+    def _configurations(self, load: Load) -> dict[str, float]:
+        """Of the defaults' processor time per answer and of our QPS, what one is of the other's (above 1: ours is
+        better), warm and cold. The defaults run twice per round: what the second differs from the first is noise."""
+        cores = 1 if load.apart else psutil.cpu_count() or 1
+        servers = [
+            self._server("ours", self._ours(**{"receiver-threads": str(cores)}), load),
+            self._server("defaults", self._defaults(), load),
+            self._server("defaults again", self._defaults(), load),
+        ]
+        found = {}
+        for state in ("warm", "cold"):
+            say(f"\nOur pdns.conf against PowerDNS's defaults, on the same LMDB, caches {state}: {load.words}")
+            ours, defaults, again = self._in_turns(servers, warm=state == "warm", load=load)
+            found[f"cpu_{state}"] = _ratio(defaults, ours, "cpu_us")
+            found[f"qps_{state}"] = _ratio(ours, defaults, "qps")
+            found[f"cpu_{state}_noise"] = _ratio(again, defaults, "cpu_us")
+        return found
 
     def lines(self) -> None:
         """Each line that may matter, taken away: what an answer costs then, warm and cold, against all lines."""
         say("\nEach line of our pdns.conf taken away (100 % = with all lines; above: the line saves processor time)")
+        say(f"  {SAME_RATE.words}")
         ours = self._ours()
         everything = self._server("all lines", ours)
         for name in CANDIDATES:
@@ -153,12 +185,11 @@ class Bench:
                 continue
             without = {key: value for key, value in ours.items() if key != name}
             servers = [everything, self._server(f"without {name}", without)]
-            warm_all, warm = self._in_turns(servers, warm=True, quiet=True)
-            cold_all, cold = self._in_turns(servers, warm=False, quiet=True)
+            warm_all, warm = self._in_turns(servers, warm=True, load=SAME_RATE, quiet=True)
+            cold_all, cold = self._in_turns(servers, warm=False, load=SAME_RATE, quiet=True)
             say(
                 f"  {name:>30}={ours[name]:<9} warm {_ratio(warm, warm_all, 'cpu_us'):>6.0%}, "
-                f"cold {_ratio(cold, cold_all, 'cpu_us'):>6.0%} of the processor time; "
-                f"QPS {_ratio(warm, warm_all, 'qps'):>5.0%} and {_ratio(cold, cold_all, 'qps'):>5.0%}"
+                f"cold {_ratio(cold, cold_all, 'cpu_us'):>6.0%} of the processor time"
             )
 
     def changes(self) -> dict[str, Any]:
@@ -204,9 +235,10 @@ class Bench:
 
     # Servers
 
-    def _server(self, name: str, settings: Mapping[str, str]) -> Server:
+    def _server(self, name: str, settings: Mapping[str, str], load: Load = SHARED) -> Server:
         text = serving.conf_text({**settings, "local-port": str(self.port), "socket-dir": str(self.sockets)})
-        return Server(name, self.directory / name.replace(" ", "-").replace(",", ""), text, port=self.port)
+        directory = self.directory / name.replace(" ", "-").replace(",", "")
+        return Server(name, directory, text, port=self.port, core=serving.SERVER_CORE if load.apart else None)
 
     def _ours(self, **changes: str) -> dict[str, str]:
         text = render(
@@ -234,15 +266,20 @@ class Bench:
             "gpgsql-dbname": database, "gpgsql-user": user, "gpgsql-password": password,
         } | changes  # fmt: skip
 
-    def _in_turns(self, servers: Sequence[Server], *, warm: bool, quiet: bool = False) -> list[list[Figures]]:
+    def _in_turns(
+        self, servers: Sequence[Server], *, warm: bool, load: Load = SHARED, quiet: bool = False
+    ) -> list[list[Figures]]:
         """Each server once per round, alone on the machine; the figures of each, round by round."""
+        core = serving.CLIENT_CORE if load.apart else None
         found: dict[str, list[Figures]] = {server.name: [] for server in servers}
         for number in range(self.rounds):
             for server in servers if number % 2 == 0 else reversed(servers):
                 with server.running() as process:
                     if warm:
                         serving.dnsperf(process, self.port, self.questions[-1], seconds=3)
-                    figures = serving.dnsperf(process, self.port, self.questions[number], seconds=self.seconds)
+                    figures = serving.dnsperf(
+                        process, self.port, self.questions[number], seconds=self.seconds, rate=load.rate, core=core
+                    )
                     found[server.name].append(figures)
         for server in () if quiet else servers:
             figures = serving.figures_of(found[server.name])

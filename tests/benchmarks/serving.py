@@ -5,6 +5,7 @@ The zones are those of a published comparison of PowerDNS backends: `test<N>.org
 """
 
 import contextlib
+import os
 import random
 import re
 import subprocess
@@ -27,6 +28,8 @@ RANDOM_SHARE = 0.4
 QUESTIONS = 700_000
 # The kernel gives each client's socket to one receiver of the server: few of them leave one receiver half idle.
 CLIENTS = 64
+# What `Server.running` and `dnsperf` may be told to stay on: the server's own core, and the generator's.
+SERVER_CORE, CLIENT_CORE = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
 CACHES_OFF = {"cache-ttl": "0", "query-cache-ttl": "0", "negquery-cache-ttl": "0"}
 
 
@@ -91,10 +94,10 @@ def write_questions(path: Path, *, zones: int, seed: int, count: int = QUESTIONS
 
 
 class Server:
-    """One pdns_server with this configuration text; only one runs at a time."""
+    """One pdns_server with this configuration text, on this core if one is named; only one runs at a time."""
 
-    def __init__(self, name: str, directory: Path, conf: str, *, port: int) -> None:
-        self.name, self.directory, self.port = name, directory, port
+    def __init__(self, name: str, directory: Path, conf: str, *, port: int, core: int | None = None) -> None:
+        self.name, self.directory, self.port, self.core = name, directory, port, core
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "pdns.conf").write_text(conf)
 
@@ -102,7 +105,7 @@ class Server:
     def running(self) -> Iterator[psutil.Process]:
         with (self.directory / "log").open("wb") as log:
             process = subprocess.Popen(
-                ["pdns_server", f"--config-dir={self.directory}"], stdout=log, stderr=subprocess.STDOUT
+                [*_on(self.core), "pdns_server", f"--config-dir={self.directory}"], stdout=log, stderr=subprocess.STDOUT
             )
         try:
             deadline = time.monotonic() + START_SECONDS
@@ -125,12 +128,14 @@ def answers(port: int) -> bool:
     return "1.1.1.1" in done.stdout.split()
 
 
-def dnsperf(process: psutil.Process, port: int, questions: Path, *, seconds: float) -> Figures:
-    """Ask as fast as the server answers, for so long."""
+def dnsperf(
+    process: psutil.Process, port: int, questions: Path, *, seconds: float, rate: int = 0, core: int | None = None
+) -> Figures:
+    """Ask for so long: so many questions per second, or without a rate as fast as the server answers."""
     before = cpu_seconds(process)
     done = subprocess.run(
-        ["dnsperf", "-s", "127.0.0.1", "-p", str(port), "-d", str(questions), "-l", f"{seconds:g}",
-         "-c", str(CLIENTS), "-T", "1", "-q", "200", "-t", "2"],
+        [*_on(core), "dnsperf", "-s", "127.0.0.1", "-p", str(port), "-d", str(questions), "-l", f"{seconds:g}",
+         "-c", str(CLIENTS), "-T", "1", "-q", "200", "-t", "2", *(["-Q", str(rate)] if rate else [])],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     spent = cpu_seconds(process) - before
@@ -140,6 +145,11 @@ def dnsperf(process: psutil.Process, port: int, questions: Path, *, seconds: flo
         cpu_us=spent / completed * 1e6,
         lost=int(_figure(r"Queries lost:\s+(\d+)", done.stdout)),
     )
+
+
+def _on(core: int | None) -> list[str]:
+    """What to write before a command that has to stay on a core."""
+    return [] if core is None else ["taskset", "--cpu-list", str(core)]
 
 
 def figures_of(rounds: Sequence[Figures]) -> Figures:
