@@ -115,8 +115,18 @@ class Log:
 
 
 def _intersection(one: Ranges, other: Ranges) -> Ranges:
-    met = ((max(a, c), min(b, d)) for a, b in one for c, d in other)
-    return sorted((start, end) for start, end in met if start < end)
+    """What lies in both. Each is in order, and so is the result; a long history has thousands of ranges."""
+    found: Ranges = []
+    i = j = 0
+    while i < len(one) and j < len(other):
+        start, end = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
+        if start < end:
+            found.append((start, end))
+        if one[i][1] < other[j][1]:
+            i += 1
+        else:
+            j += 1
+    return found
 
 
 def lost_edits(log: Log, edits: Iterable[Edit]) -> Iterator[str]:
