@@ -12,11 +12,13 @@ a name costs microseconds. In a zone of moderate size nearly every change can be
 
 So a zone is told by names unless
 
-- it has, had or gets a wildcard, a DNAME, a delegation, or rows of its own signing: these answer for names that no
-  row has;
-- its SOA changes in more than the serial. The serial itself is forgotten at the apex. It stands beside the answer
-  "no such name" too, and may be the one before there for `cache-ttl` (5 or 20 s in our `pdns.conf`): nobody
-  transfers, compares or caches by it, and all else in that answer is right;
+- it has, had or gets a DNAME, a delegation, or rows of its own signing: these answer for names that no row has;
+- a wildcard comes, goes or changes. One that stays as it is answers as before while its rows name nobody else
+  (_SELF_CONTAINED) and the same names exist: a name that comes or goes takes those below it from a wildcard, or
+  gives them to it;
+- its SOA changes in more than the serial. The serial itself is forgotten at the apex. It stands beside negative
+  answers to names without rows too, and may be the one before there for `cache-ttl` (5 or 20 s in our `pdns.conf`):
+  nobody transfers, compares or caches by it, and all else in that answer is right;
 - the zone appears or goes, or its settings change: the segment then has operations on the main file;
 - it has more names than MAX_NAMES.
 """
@@ -40,6 +42,8 @@ _MAX_ROWS = 4 * MAX_NAMES
 _WILDCARD = b"*\0"
 _SIGNING = frozenset((46, 47, 50, 51))  # RRSIG, NSEC, NSEC3, NSEC3PARAM
 _CUTS = frozenset((rdtypes.NS, rdtypes.DS))
+# Of these PowerDNS makes an answer without looking at any other name.
+_SELF_CONTAINED = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.TXT, rdtypes.CAA))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +54,12 @@ class ZoneChange:
     name: str
     soa_before: bytes | None
     rows: set[tuple[bytes, int]] = field(default_factory=set)  # relative key and type
+    absent: set[bytes] = field(default_factory=set)  # of those keys, the ones that had no row before one of the changes
 
     def followed_by(self, later: "ZoneChange") -> "ZoneChange":
         """Both changes as one."""
-        return ZoneChange(self.zone_id, self.name, self.soa_before, self.rows | later.rows)
+        rows, absent = self.rows | later.rows, self.absent | later.absent
+        return ZoneChange(self.zone_id, self.name, self.soa_before, rows, absent)
 
     def stale_names(self, store: Store) -> list[str] | None:
         """The names to forget, now that the change is committed; None if the zone and all below it has to be."""
@@ -61,11 +67,14 @@ class ZoneChange:
         apex = dict(zone.at(keys.APEX))
         below = islice(((rel, type) for rel, type, _ in zone.below(keys.APEX)), _MAX_ROWS + 1)
         present = [*((keys.APEX, type) for type in apex), *below]
-        if len(present) > _MAX_ROWS or any(_answers_for_others(*row) for row in (*present, *self.rows)):
+        if len(present) > _MAX_ROWS or any(_answers_for_others(*row) for row in self.rows):
             return None
         if not _differ_in_serial_alone(self.soa_before, apex.get(rdtypes.SOA)):
             return None
         names = {keys.APEX, *(rel for rel, _ in present)}
+        same_names = not self.absent and all(rel in names for rel, _ in self.rows)
+        if any(_answers_for_others(*row) and not (same_names and _is_harmless(*row)) for row in present):
+            return None
         for rel, _ in self.rows:
             names.update(_with_those_above(rel))
         if len(names) > MAX_NAMES:
@@ -91,14 +100,26 @@ def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> lis
         if op.dbi is not Dbi.RECORDS or op.kind is Kind.DELETE_PREFIX or change is None:
             return []
         change.rows.add((op.key[4:-3], int.from_bytes(op.key[-2:], "big")))
+    for change in changes.values():
+        rows = store.rows(change.zone_id)
+        change.absent.update(rel for rel in {rel for rel, _ in change.rows} if not rows.has(rel))
     return list(changes.values())
 
 
 def _answers_for_others(rel: bytes, type: int) -> bool:
     """True if a row of this name and type makes answers to names that have no row."""
-    if rel.endswith(b"\0" + _WILDCARD) or rel == _WILDCARD or type == rdtypes.DNAME or type in _SIGNING:
+    if _is_wildcard(rel) or type == rdtypes.DNAME or type in _SIGNING:
         return True
     return type in _CUTS and rel != keys.APEX
+
+
+def _is_harmless(rel: bytes, type: int) -> bool:
+    """True if the answers that a row makes to other names stay as they are while it does, and the names that exist."""
+    return _is_wildcard(rel) and type in _SELF_CONTAINED
+
+
+def _is_wildcard(rel: bytes) -> bool:
+    return rel == _WILDCARD or rel.endswith(b"\0" + _WILDCARD)
 
 
 def _differ_in_serial_alone(before: bytes | None, after: bytes | None) -> bool:

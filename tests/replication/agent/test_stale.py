@@ -10,7 +10,7 @@ import pytest
 from replication import rdtypes, verify
 from replication.agent.apply import _Touched
 from replication.agent.purge import MAX_ZONES, ControlSocket, purge_command
-from replication.agent.stale import MAX_NAMES, changes_in
+from replication.agent.stale import MAX_NAMES, ZoneChange, changes_in
 from replication.codec import keys
 from replication.codec.schema import Dbi
 from replication.rrset import RRset
@@ -47,6 +47,15 @@ def stale_after(store: Store, sealed: bytes) -> list[set[str] | None]:
     return [None if names is None else set(names) for names in found]
 
 
+def both_changes(store: Store, *sealed: bytes) -> list[ZoneChange]:
+    """Apply segments; what each changes, by what it found."""
+    changes = []
+    for segment in (open_segment(content, PUBLIC_KEYS) for content in sealed):
+        changes += changes_in(segment, segment.marks(), store)
+        store.apply(segment)
+    return changes
+
+
 def published(panel: Panel, store: Store, *more: RRset) -> None:
     follow(store, panel.create(small_zone(ZONE, *more)))
 
@@ -77,8 +86,9 @@ def test_all_names_of_the_zone_are_forgotten_and_those_that_came_or_went(
 @pytest.mark.parametrize(
     "row",
     [
-        rr("*", "A", "192.0.2.2"),
-        rr("*.deep", "A", "192.0.2.2"),
+        rr("*", "CNAME", "www"),
+        rr("*", "MX", "10 www"),
+        rr("*.deep", "SRV", "1 0 443 www"),
         rr("sub", "NS", "ns.elsewhere.test."),
         rr("sub", "DS", "1 13 2 " + "ab" * 32),
         rr("old", "DNAME", "elsewhere.test."),
@@ -92,6 +102,37 @@ def test_a_row_that_answers_for_other_names_makes_the_zone_be_forgotten_whole(
     assert stale_after(store, panel.change(ZONE, rr("www", "A", "192.0.2.9"))) == [None], "while it is there"
     assert stale_after(store, panel.change(ZONE, (row.name, row.type))) == [None], "when it goes"
     assert stale_after(store, panel.change(ZONE, rr("www", "A", "192.0.2.8"))) == [ALWAYS]
+
+
+@pytest.mark.parametrize("owner", ["*", "*.deep"])
+def test_a_wildcard_that_stays_answers_as_before_while_the_same_names_exist(
+    panel: Panel, store: Store, owner: str
+) -> None:
+    published(panel, store, rr("a.b", "A", "192.0.2.3"))
+    wildcard = rr(owner, "A", "192.0.2.2")
+    below = {f"a.b.{ZONE}", f"b.{ZONE}"}
+    names = ALWAYS | below | {wildcard.name, wildcard.name.removeprefix("*.")}
+    assert stale_after(store, panel.change(ZONE, wildcard)) == [None], "when it appears"
+    assert stale_after(store, panel.change(ZONE, rr("www", "A", "192.0.2.9"))) == [names], "while it stays"
+    assert stale_after(store, panel.change(ZONE, rr("www", "TXT", '"beside"'))) == [names], "another type of a name"
+    assert stale_after(store, panel.change(ZONE, rr("b", "A", "192.0.2.9"))) == [names], "one that existed by others"
+    assert stale_after(store, panel.change(ZONE, rr("new", "A", "192.0.2.9"))) == [None], "a name comes"
+    assert stale_after(store, panel.change(ZONE, (f"new.{ZONE}", rdtypes.A))) == [None], "a name goes"
+    assert stale_after(store, panel.change(ZONE, rr(owner, "A", "192.0.2.4"))) == [None], "when it changes"
+    assert stale_after(store, panel.change(ZONE, rr(owner, "TXT", '"more"'))) == [None], "when it gets another type"
+    assert stale_after(store, panel.change(ZONE, (wildcard.name, rdtypes.A))) == [None], "when a part of it goes"
+    assert stale_after(store, panel.change(ZONE, (wildcard.name, rdtypes.TXT))) == [None], "when it goes"
+    assert stale_after(store, panel.change(ZONE, rr("new", "A", "192.0.2.9"))) == [ALWAYS | below | {f"new.{ZONE}"}]
+
+
+def test_a_name_that_came_and_went_in_one_push_makes_a_zone_with_a_wildcard_be_forgotten_whole(
+    panel: Panel, store: Store
+) -> None:
+    published(panel, store, rr("*", "A", "192.0.2.2"))
+    came, again = panel.change(ZONE, rr("new", "A", "192.0.2.9")), panel.change(ZONE, rr("new", "A", "192.0.2.8"))
+    first, second = both_changes(store, came, again)
+    assert second.stale_names(store) is not None
+    assert first.followed_by(second).stale_names(store) is None
 
 
 def test_of_the_soa_only_another_serial_changes_no_other_answer(panel: Panel, store: Store) -> None:
@@ -140,12 +181,7 @@ def test_a_zone_that_is_only_marked_has_all_its_names_forgotten(panel: Panel, st
 def test_two_changes_as_one_know_the_soa_before_both(panel: Panel, store: Store) -> None:
     published(panel, store)
     one = records(ZONE, "@", "SOA", 3600, "ns1 hostmaster 9 10800 3600 604800 60")
-    segments = [open_segment(sealed, PUBLIC_KEYS) for sealed in (panel.change(ZONE, one), panel.change(ZONE))]
-    changes = []
-    for segment in segments:
-        changes += changes_in(segment, segment.marks(), store)
-        store.apply(segment)
-    first, second = changes
+    first, second = both_changes(store, panel.change(ZONE, one), panel.change(ZONE))
     assert second.stale_names(store) is not None
     assert first.followed_by(second).stale_names(store) is None
 
@@ -168,7 +204,9 @@ def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, st
 
 TYPES = (rdtypes.A, rdtypes.TXT, rdtypes.MX, rdtypes.SRV, rdtypes.CNAME, rdtypes.NS, rdtypes.SOA, 255)
 HOSTS = ("www", "mail", "a.b", "b", "x.y.z")
-ASKED = ("@", *HOSTS, "y.z", "z", "alias", "nothing", "below.www", "deep.nothing", "sub", "host.sub", "ns1")
+ASKED = (
+    "@", *HOSTS, "y.z", "z", "alias", "nothing", "below.www", "deep.nothing", "sub", "host.sub", "ns1", "q.b", "q.a.b"
+)  # fmt: skip
 
 
 def everything(node: RunningNode) -> dict[tuple[str, int], object]:
@@ -207,6 +245,8 @@ def some_change(chance: random.Random, panel: Panel) -> list[RRset | Key]:
             rr("alias", "CNAME", target),
             rr("@", "NS", "ns1", target),
             rr("*", "TXT", f'"{number}"') if number % 3 == 0 else rr("nothing", "TXT", f'"{number}"'),
+            *([rr("*", "A", f"192.0.2.{number}"), rr("*.b", "TXT", f'"{number}"')] if number % 2 == 0 else []),
+            *([rr("*", "MX", f"{number} {target}")] if number % 8 == 0 else []),
             rr("sub", "NS", f"{target}") if number % 3 == 0 else rr("host.sub", "A", f"192.0.2.{number}"),
         ]
     )
