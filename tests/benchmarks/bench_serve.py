@@ -157,8 +157,8 @@ class Bench:
         }
 
     def _configurations(self, load: Load) -> dict[str, float]:
-        """Of the defaults' processor time per answer and of our QPS, what one is of the other's (above 1: ours is
-        better), warm and cold. The defaults run twice per round: what the second differs from the first is noise."""
+        """The defaults' processor time per answer divided by ours, and our QPS divided by theirs, warm and cold: above
+        1 ours is better. The defaults run twice per round: what the second differs from the first is noise."""
         cores = 1 if load.apart else psutil.cpu_count() or 1
         servers = [
             self._server("ours", self._ours(**{"receiver-threads": str(cores)}), load),
