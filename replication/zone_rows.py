@@ -21,12 +21,6 @@ class ZoneRows:
             value = txn.get(keys.record_key(self._zone_id, rel, type), db=self._table)
         return None if value is None else self._schema.unwrap(value)
 
-    def has(self, rel: bytes) -> bool:
-        """True if the name has any row."""
-        start = self._prefix + rel + b"\0"
-        with self._env.begin() as txn, txn.cursor(db=self._table) as cursor:
-            return bool(cursor.set_range(start) and cursor.key().startswith(start))
-
     def at(self, rel: bytes) -> list[tuple[int, bytes]]:
         """Types and bodies of all rows of one name, by type."""
         start = self._prefix + rel + b"\0"

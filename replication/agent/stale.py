@@ -102,7 +102,7 @@ def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> lis
         change.rows.add((op.key[4:-3], int.from_bytes(op.key[-2:], "big")))
     for change in changes.values():
         rows = store.rows(change.zone_id)
-        change.absent.update(rel for rel in {rel for rel, _ in change.rows} if not rows.has(rel))
+        change.absent.update(rel for rel in {rel for rel, _ in change.rows} if not rows.at(rel))
     return list(changes.values())
 
 

@@ -161,9 +161,9 @@ class Bench:
         1 ours is better. The defaults run twice per round: what the second differs from the first is noise."""
         cores = 1 if load.apart else psutil.cpu_count() or 1
         servers = [
-            self._server("ours", self._ours(**{"receiver-threads": str(cores)}), load),
-            self._server("defaults", self._defaults(), load),
-            self._server("defaults again", self._defaults(), load),
+            self._server("ours", self._ours(**{"receiver-threads": str(cores)})),
+            self._server("defaults", self._defaults()),
+            self._server("defaults again", self._defaults()),
         ]
         found = {}
         for state in ("warm", "cold"):
@@ -235,10 +235,9 @@ class Bench:
 
     # Servers
 
-    def _server(self, name: str, settings: Mapping[str, str], load: Load = SHARED) -> Server:
+    def _server(self, name: str, settings: Mapping[str, str]) -> Server:
         text = serving.conf_text({**settings, "local-port": str(self.port), "socket-dir": str(self.sockets)})
-        directory = self.directory / name.replace(" ", "-").replace(",", "")
-        return Server(name, directory, text, port=self.port, core=serving.SERVER_CORE if load.apart else None)
+        return Server(name, self.directory / name.replace(" ", "-").replace(",", ""), text, port=self.port)
 
     def _ours(self, **changes: str) -> dict[str, str]:
         text = render(
@@ -270,15 +269,20 @@ class Bench:
         self, servers: Sequence[Server], *, warm: bool, load: Load = SHARED, quiet: bool = False
     ) -> list[list[Figures]]:
         """Each server once per round, alone on the machine; the figures of each, round by round."""
-        core = serving.CLIENT_CORE if load.apart else None
+        server_core, client_core = (serving.SERVER_CORE, serving.CLIENT_CORE) if load.apart else (None, None)
         found: dict[str, list[Figures]] = {server.name: [] for server in servers}
         for number in range(self.rounds):
             for server in servers if number % 2 == 0 else reversed(servers):
-                with server.running() as process:
+                with server.running(core=server_core) as process:
                     if warm:
                         serving.dnsperf(process, self.port, self.questions[-1], seconds=3)
                     figures = serving.dnsperf(
-                        process, self.port, self.questions[number], seconds=self.seconds, rate=load.rate, core=core
+                        process,
+                        self.port,
+                        self.questions[number],
+                        seconds=self.seconds,
+                        rate=load.rate,
+                        core=client_core,
                     )
                     found[server.name].append(figures)
         for server in () if quiet else servers:

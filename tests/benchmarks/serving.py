@@ -94,18 +94,19 @@ def write_questions(path: Path, *, zones: int, seed: int, count: int = QUESTIONS
 
 
 class Server:
-    """One pdns_server with this configuration text, on this core if one is named; only one runs at a time."""
+    """One pdns_server with this configuration text; only one runs at a time."""
 
-    def __init__(self, name: str, directory: Path, conf: str, *, port: int, core: int | None = None) -> None:
-        self.name, self.directory, self.port, self.core = name, directory, port, core
+    def __init__(self, name: str, directory: Path, conf: str, *, port: int) -> None:
+        self.name, self.directory, self.port = name, directory, port
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "pdns.conf").write_text(conf)
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[psutil.Process]:
+    def running(self, *, core: int | None = None) -> Iterator[psutil.Process]:
+        """It answers; on this core alone, if one is named."""
         with (self.directory / "log").open("wb") as log:
             process = subprocess.Popen(
-                [*_on(self.core), "pdns_server", f"--config-dir={self.directory}"], stdout=log, stderr=subprocess.STDOUT
+                [*_on(core), "pdns_server", f"--config-dir={self.directory}"], stdout=log, stderr=subprocess.STDOUT
             )
         try:
             deadline = time.monotonic() + START_SECONDS

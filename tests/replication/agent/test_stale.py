@@ -40,14 +40,11 @@ def follow(store: Store, *sealed: bytes) -> None:
 
 def stale_after(store: Store, sealed: bytes) -> list[set[str] | None]:
     """Apply a segment; the names to forget of each zone it touches, None for a zone to forget whole."""
-    segment = open_segment(sealed, PUBLIC_KEYS)
-    changes = changes_in(segment, segment.marks(), store)
-    store.apply(segment)
-    found = [change.stale_names(store) for change in changes]
+    found = [change.stale_names(store) for change in changes_of(store, sealed)]
     return [None if names is None else set(names) for names in found]
 
 
-def both_changes(store: Store, *sealed: bytes) -> list[ZoneChange]:
+def changes_of(store: Store, *sealed: bytes) -> list[ZoneChange]:
     """Apply segments; what each changes, by what it found."""
     changes = []
     for segment in (open_segment(content, PUBLIC_KEYS) for content in sealed):
@@ -130,7 +127,7 @@ def test_a_name_that_came_and_went_in_one_push_makes_a_zone_with_a_wildcard_be_f
 ) -> None:
     published(panel, store, rr("*", "A", "192.0.2.2"))
     came, again = panel.change(ZONE, rr("new", "A", "192.0.2.9")), panel.change(ZONE, rr("new", "A", "192.0.2.8"))
-    first, second = both_changes(store, came, again)
+    first, second = changes_of(store, came, again)
     assert second.stale_names(store) is not None
     assert first.followed_by(second).stale_names(store) is None
 
@@ -181,7 +178,7 @@ def test_a_zone_that_is_only_marked_has_all_its_names_forgotten(panel: Panel, st
 def test_two_changes_as_one_know_the_soa_before_both(panel: Panel, store: Store) -> None:
     published(panel, store)
     one = records(ZONE, "@", "SOA", 3600, "ns1 hostmaster 9 10800 3600 604800 60")
-    first, second = both_changes(store, panel.change(ZONE, one), panel.change(ZONE))
+    first, second = changes_of(store, panel.change(ZONE, one), panel.change(ZONE))
     assert second.stale_names(store) is not None
     assert first.followed_by(second).stale_names(store) is None
 
