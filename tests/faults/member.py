@@ -157,15 +157,16 @@ class Member:
         reply = dns.query.udp(query, self.address, port=self.dns_port, timeout=5)
         return dns.rcode.to_text(reply.rcode())
 
-    def wait_until_in_sync(self, *, seconds: float = 60) -> None:
+    def wait_until_in_sync(self, *, seconds: float = 60, meanwhile: Callable[[], object] = lambda: None) -> None:
         """The panel shows it at the head, or at what was the head when it was asked, where somebody goes on publishing.
 
-        Raises TimeoutError with what the panel shows instead.
+        `meanwhile` is called before each look. Raises TimeoutError with what the panel shows instead.
         """
         found: dict[str, Any] = {}
         wanted = self.panel.do(acts.positions)["head"]
 
         def in_sync() -> bool:
+            meanwhile()
             found.update(self.panel.do(acts.positions))
             return has_reached(found, self.name, wanted)
 

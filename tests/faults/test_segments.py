@@ -12,7 +12,6 @@ from dnspanel.demo.stack import Stack
 from replication.errors import NodeUnreachable
 from replication.push import NodeClient
 from tests.faults import acts, forgery, lmdb_files
-from tests.faults.checker import has_reached
 from tests.faults.conftest import NewChecker, Run
 from tests.faults.disk import cut, flip_bit
 from tests.faults.member import Member
@@ -89,17 +88,8 @@ def lie_to(
 
 
 def cure(panel: Panel, node: Member) -> None:
-    """The panel finds the damage, makes a snapshot, as beat has it do every minute, and gives it to the node.
-
-    The node then stands at what was the head before, or beyond: the checker goes on publishing.
-    """
-    wanted = panel.do(acts.positions)["head"]
-
-    def in_sync() -> bool:
-        panel.do(acts.tend)
-        return has_reached(panel.do(acts.positions), node.name, wanted)
-
-    until(in_sync, seconds=CURED_SECONDS, what=f"{node.name} at the head without those segments")
+    """The panel finds the damage, makes a snapshot, as beat has it do every minute, and gives it to the node."""
+    node.wait_until_in_sync(seconds=CURED_SECONDS, meanwhile=lambda: panel.do(acts.tend))
 
 
 @pytest.mark.row(10)
