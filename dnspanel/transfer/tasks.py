@@ -11,7 +11,9 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
-from dnspanel.transfer import cutover_check, export, jobs, work
+from dnspanel.transfer.cutover import check
+from dnspanel.transfer.exports import jobs as export_jobs
+from dnspanel.transfer.imports import jobs, worker
 from dnspanel.transfer.models import CutoverCheck, ExportJob
 
 # A bell that waited longer is worth nothing: beat has rung since.
@@ -25,7 +27,7 @@ logger = logging.getLogger(__name__)
 @shared_task(ignore_result=True)
 def run_import(job_id: int) -> str:
     """Take a turn at an import, together with whoever else is at it."""
-    turn = _unless_postgresql_is_away(work.work_on_import, job_id)
+    turn = _unless_postgresql_is_away(worker.work_on_import, job_id)
     if turn is None:
         return "PostgreSQL is away"
     if turn.again:
@@ -36,20 +38,20 @@ def run_import(job_id: int) -> str:
 @shared_task(ignore_result=True)
 def run_export(job_id: int) -> str:
     """Write an export's file."""
-    return _unless_postgresql_is_away(export.run_export, job_id) or "PostgreSQL is away"
+    return _unless_postgresql_is_away(export_jobs.run_export, job_id) or "PostgreSQL is away"
 
 
 @shared_task(ignore_result=True)
 def run_cutover_check(check_id: int) -> str:
     """Compare an old server's answers with those of the nodes."""
-    return _unless_postgresql_is_away(cutover_check.run_check, check_id) or "PostgreSQL is away"
+    return _unless_postgresql_is_away(check.run_check, check_id) or "PostgreSQL is away"
 
 
 @shared_task(ignore_result=True)
 def drive_transfers() -> str:
     """Every import, export and comparison that has work has its workers; a lost bell costs two seconds."""
     close_old_connections()
-    imports, exports, checks = work.active_imports(), export.unfinished_exports(), cutover_check.unfinished_checks()
+    imports, exports, checks = worker.active_imports(), export_jobs.unfinished_exports(), check.unfinished_checks()
     for job_id in imports:
         _ring(run_import, job_id, times=settings.TRANSFER_PROCESSES)
     for job_id in exports:
@@ -64,7 +66,7 @@ def forget_old_files() -> str:
     """Files of imports and exports that nobody needs any more are gone."""
     close_old_connections()
     now = timezone.now()
-    return f"forgot exports={export.forget_old_exports(now=now)} imports={jobs.forget_old_files(now=now)}"
+    return f"forgot exports={export_jobs.forget_old_exports(now=now)} imports={jobs.forget_old_files(now=now)}"
 
 
 def ring_bulk(*, sender: Any, job_id: int, **_: Any) -> None:

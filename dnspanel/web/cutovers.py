@@ -17,10 +17,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
-from dnspanel.transfer import cutover_check, delegation, queries
-from dnspanel.transfer.delegation import Point
+from dnspanel.transfer.cutover import check as cutover_check
+from dnspanel.transfer.cutover import delegation
+from dnspanel.transfer.cutover.delegation import Point
 from dnspanel.transfer.errors import WrongState
-from dnspanel.transfer.export_csv import safe_comment
+from dnspanel.transfer.exports.csv_table import safe_comment
+from dnspanel.transfer.exports.selection import Selection
+from dnspanel.transfer.imports import queries
 from dnspanel.transfer.models import (
     EXPECTED_KINDS,
     UNFINISHED_STATES,
@@ -32,7 +35,6 @@ from dnspanel.transfer.models import (
     RunState,
     SourceKind,
 )
-from dnspanel.transfer.selection import Selection
 from dnspanel.web.exports import MOST_IN_MEMORY, TONES
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.frame import PanelRequest

@@ -16,11 +16,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
-from dnspanel.transfer import export, export_bind, export_file
 from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.exports import bind
+from dnspanel.transfer.exports import file as export_file
+from dnspanel.transfer.exports import jobs as export_jobs
+from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
+from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
-from dnspanel.transfer.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
-from dnspanel.transfer.selection import Selection
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.zone_head import is_fragment, render_zone
@@ -134,7 +136,7 @@ def zone_export_file(request: PanelRequest, zone_name: str, format: str) -> Http
         return redirect(f"{reverse('zone-exports')}?zone={zone.name}&format={format}")
     file = _zone_file(zone, format)
     size = file.seek(0, 2)
-    stem = export_bind.file_name(zone.name).removesuffix(".zone")
+    stem = bind.file_name(zone.name).removesuffix(".zone")
     name = f"{stem}.{'zone' if format == ExportFormat.BIND else export_file.suffix(format)}"
     return file_response(request, file, size=size, name=name, content_type=f"{_CONTENT_TYPES[format]}; charset=utf-8")
 
@@ -178,7 +180,7 @@ def _create(request: PanelRequest, form: ExportForm) -> ExportJob | None:
         form.refuse("q", "No zone matches.")
         return None
     try:
-        return export.create_export(
+        return export_jobs.create_export(
             selection=selection,
             format=form.cleaned_data["format"],
             author=request.user,
@@ -211,7 +213,7 @@ def _shown(job: ExportJob) -> ShownExport:
     tone, icon = TONES[RunState(job.state)]
     title = Selection.from_json(job.selection).title
     ended = job.ended_at or timezone.now()
-    has_file = job.state == RunState.DONE and job.forgotten_at is None and export.export_path(job).exists()
+    has_file = job.state == RunState.DONE and job.forgotten_at is None and export_jobs.export_path(job).exists()
     return ShownExport(
         job=job,
         title=title,
@@ -227,7 +229,7 @@ def _shown(job: ExportJob) -> ShownExport:
 
 def _download_name(job: ExportJob) -> str:
     selection = Selection.from_json(job.selection)
-    stem = export_bind.file_name(selection.names[0]).removesuffix(".zone") if len(selection.names) == 1 else "zones"
+    stem = bind.file_name(selection.names[0]).removesuffix(".zone") if len(selection.names) == 1 else "zones"
     what = "queries" if job.format == ExportFormat.QUERIES else "export"
     return f"{stem}-{what}-{job.created_at:%Y%m%d-%H%M%S}.{export_file.suffix(job.format)}.gz"
 
@@ -258,7 +260,7 @@ def export_cancel(request: PanelRequest, export_id: int) -> HttpResponse:
     """The export stops."""
     job = _job_for(request, export_id)
     try:
-        export.cancel_export(job=job, now=timezone.now())
+        export_jobs.cancel_export(job=job, now=timezone.now())
     except WrongState as exc:
         messages.error(request, str(exc))
     else:
@@ -273,7 +275,7 @@ def export_download(request: PanelRequest, export_id: int) -> HttpResponseBase:
     try:
         if job.state != RunState.DONE or job.forgotten_at is not None:
             raise FileNotFoundError
-        file = export.export_path(job).open("rb")
+        file = export_jobs.export_path(job).open("rb")
     except FileNotFoundError:
         raise access.Unknown(f"file of export {export_id}") from None
     return file_response(

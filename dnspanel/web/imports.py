@@ -11,8 +11,8 @@ from django.templatetags.static import static
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.transfer import jobs, queries
 from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ACTIVE_STATES, ENDED_STATES, ImportJob, SourceKind, State
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.import_steps import Badge, badge_of, step_of, steps_of

@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.transfer import jobs, queries
-from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ENDED_STATES, Action, ImportJob, ImportZone, State
+from dnspanel.transfer.sources.documents import Options
 from dnspanel.web.frame import PanelRequest, say
 from dnspanel.web.import_options import OptionsForm
 from dnspanel.web.import_steps import badge_of, steps_of

@@ -11,10 +11,12 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.transfer import csv, jobs, queries, upload
-from dnspanel.transfer.columns import FIELDS, CsvMapping
 from dnspanel.transfer.errors import SourceRefused, WrongState
+from dnspanel.transfer.files import upload
+from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
+from dnspanel.transfer.sources import csv_table
+from dnspanel.transfer.sources.columns import FIELDS, CsvMapping
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.import_forms import MOST_NAMED_ZONES, name_or_nothing, names_by_line
@@ -55,7 +57,7 @@ class ColumnsForm(PanelForm):
     )
     header = forms.BooleanField(label="The first row is a header", required=False)
 
-    def __init__(self, *args: Any, sample: csv.CsvSample, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, sample: csv_table.CsvSample, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.sample = sample
         width = max(map(len, [sample.header, *sample.rows]), default=0)
@@ -122,7 +124,7 @@ def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
             messages.error(request, f"A CSV import reads one file; {len(files)} were sent. Cancel it and send one.")
         return redirect("import-detail", job.pk)
     try:
-        sample = csv.sample(files[0].path)
+        sample = csv_table.sample(files[0].path)
     except SourceRefused as exc:
         messages.error(request, str(exc))
         return redirect("import-detail", job.pk)

@@ -10,8 +10,8 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.transfer import jobs, queries
 from dnspanel.transfer.errors import TransferError
+from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
 from dnspanel.web.forms import PublishingForm
 from dnspanel.web.frame import PanelRequest

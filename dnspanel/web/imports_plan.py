@@ -8,8 +8,8 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.transfer import jobs, queries
 from dnspanel.transfer.errors import TransferError, WrongState
+from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, ImportZone, State
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.import_options import TypedForm

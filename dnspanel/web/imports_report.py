@@ -14,8 +14,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.downloads import file_response
-from dnspanel.transfer import jobs, limits, queries
+from dnspanel.transfer import limits
 from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportFault, ImportJob, SourceKind, State
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.import_options import TypedForm

@@ -12,8 +12,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from dnspanel.accounts.roles import Permission
-from dnspanel.transfer import jobs, limits
+from dnspanel.transfer import limits
 from dnspanel.transfer.errors import TransferError
+from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ImportJob, SourceKind
 from dnspanel.web.frame import PanelRequest
 from dnspanel.web.import_forms import SOURCE_FORMS, PasteForm, SourceForm

@@ -9,8 +9,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dnspanel.transfer import jobs, limits, queries, upload
+from dnspanel.transfer import limits
 from dnspanel.transfer.errors import TransferError, WrongState
+from dnspanel.transfer.files import upload
+from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.web.frame import PanelRequest
 

@@ -15,7 +15,7 @@ from dnspanel.accounts.errors import TokenDead
 from dnspanel.fleet.health import WELL, Word
 from dnspanel.fleet.models import Ack, Node, NodeState
 from dnspanel.fleet.queries import Standing, head, node_standings
-from dnspanel.transfer import queries
+from dnspanel.transfer.imports import queries
 from dnspanel.transfer.models import ENDED_STATES, ImportJob
 from dnspanel.webhooks.access import listener
 from dnspanel.webhooks.models import Delivery, Event, EventKind, NodeWatch, Watch, Webhook

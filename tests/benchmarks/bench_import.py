@@ -134,7 +134,8 @@ def uploaded(archive: Path) -> Any:
     """A job whose upload is complete."""
     from django.utils import timezone
 
-    from dnspanel.transfer import jobs, upload
+    from dnspanel.transfer.files import upload
+    from dnspanel.transfer.imports import jobs
     from dnspanel.transfer.models import SourceKind
 
     with archive.open("rb") as stream, as_stack_user():
@@ -147,7 +148,7 @@ def run_import(stack: stacks.BenchStack, job: Any, *, zones: int, last: str) -> 
     """Scan, dry run, apply, and wait until every node answers. Raises if anything is not imported."""
     from django.utils import timezone
 
-    from dnspanel.transfer import jobs
+    from dnspanel.transfer.imports import jobs
     from dnspanel.transfer.models import ImportZone, State
     from dnspanel.zones.models import Zone
 

@@ -14,9 +14,9 @@ import dns.rdatatype
 import dns.zone
 import pytest
 
-from dnspanel.transfer.documents import Document, Options, ParsedZone
-from dnspanel.transfer.zonefile import read_zone
-from dnspanel.transfer.zonefile_fast import KINDS, FastReader
+from dnspanel.transfer.sources.documents import Document, Options, ParsedZone
+from dnspanel.transfer.zonefile.fast import KINDS, FastReader
+from dnspanel.transfer.zonefile.parse import read_zone
 from replication.rdata import from_wire as canonical
 from tests.oracle.zonefile_corpus import ZONE, corpus
 

@@ -12,8 +12,8 @@ from dnspanel.api.v1.changes import DEFAULT_TTL, said_once
 from dnspanel.api.v1.facts import Comment, CommentKey, comment_text
 from dnspanel.api.v1.frame import Refusal, canonical, list_in, shown, text_in
 from dnspanel.api.v1.rrsets import Said, number_in, refuse_odd_characters
-from dnspanel.transfer.documents import Document, Fault, Options, Severity
-from dnspanel.transfer.zonefile import read_zone
+from dnspanel.transfer.sources.documents import Document, Fault, Options, Severity
+from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
 from replication import rdtypes
 from replication.rrset import RRset, Serial

@@ -20,10 +20,11 @@ from dnspanel.api.v2.pages import cut, page_answer, page_asked
 from dnspanel.api.v2.problems import Problem
 from dnspanel.api.v2.view import JSONOnly, V2View, actor_in, answer, done
 from dnspanel.downloads import file_response
-from dnspanel.transfer import export, export_file
+from dnspanel.transfer.exports import file as export_file
+from dnspanel.transfer.exports import jobs
+from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
+from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import ExportFormat, ExportJob, RunState
-from dnspanel.transfer.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
-from dnspanel.transfer.selection import Selection
 from dnspanel.zones import access
 
 MOST_ZONES = 10_000
@@ -107,7 +108,7 @@ class Exports(V2View):
         if not selection.among(access.zones_visible_to(actor)).exists():
             raise serializers.ValidationError({"zones" if values["zones"] else "search": ["No zone matches."]})
         options = QueryOptions(**values["queries"]) if "queries" in values else None
-        job = export.create_export(
+        job = jobs.create_export(
             selection=selection, format=values["format"], author=actor, now=timezone.now(), options=options
         )
         return _answer(job, 202, Location=f"{request.path}/{job.pk}")
@@ -127,7 +128,7 @@ class OneExport(V2View):
         actor = actor_in(request)
         job = _job_for(actor, export_id)
         with held(request, f"export/{export_id}", lambda: _stable(_job_for(actor, export_id))):
-            export.cancel_export(job=job, now=timezone.now())
+            jobs.cancel_export(job=job, now=timezone.now())
         return done()
 
 
@@ -143,7 +144,7 @@ class ExportFile(V2View):
         try:
             if job.state != RunState.DONE or job.forgotten_at is not None:
                 raise FileNotFoundError
-            file = export.export_path(job).open("rb")
+            file = jobs.export_path(job).open("rb")
         except FileNotFoundError:
             raise Problem("not-found", "There is no file: the export is not done, or older than a day.") from None
         name = f"export-{job.pk}.{export_file.suffix(job.format)}.gz"

@@ -12,7 +12,8 @@ from rest_framework.request import Request
 from dnspanel.api.v2.imports import job_of
 from dnspanel.api.v2.problems import Problem, bad_parameter
 from dnspanel.api.v2.view import V2View, answer, done
-from dnspanel.transfer import limits, upload
+from dnspanel.transfer import limits
+from dnspanel.transfer.files import upload
 from dnspanel.transfer.models import State
 
 _LONGEST_NUMBER = 15

@@ -27,7 +27,7 @@ from dnspanel.api.v2.held import held
 from dnspanel.api.v2.imports import job_of, stable
 from dnspanel.api.v2.pages import cut, page_answer, page_asked
 from dnspanel.api.v2.view import JSONOnly, V2View, answer
-from dnspanel.transfer import jobs, queries
+from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
 
 SEVERITIES = ("error", "warning", "note")

@@ -19,9 +19,10 @@ from dnspanel.api.v2.held import held
 from dnspanel.api.v2.pages import cut, page_answer, page_asked
 from dnspanel.api.v2.problems import Problem
 from dnspanel.api.v2.view import V2View, actor_in, answer, done, form_id_of
-from dnspanel.transfer import jobs, queries, upload
-from dnspanel.transfer.documents import Options
+from dnspanel.transfer.files import upload
+from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
+from dnspanel.transfer.sources.documents import Options
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.guard import refuse_mass_deletion

@@ -22,9 +22,10 @@ from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.presets import ci_terms
 from dnspanel.accounts.vault import encrypt_secret
-from dnspanel.transfer import export, jobs
+from dnspanel.transfer.exports import jobs as export_jobs
+from dnspanel.transfer.exports.selection import EVERYTHING
+from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ExportJob, RunState, SourceKind
-from dnspanel.transfer.selection import EVERYTHING
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
 from dnspanel.zones import draft, revision
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
@@ -71,11 +72,11 @@ def things(
     key = tokens.create_tsig_key(owner=alice, name="key.test.", terms=terms, by=alice, now=NOW).token
     job = jobs.create_job(source=SourceKind.FILES, title="zones", author=alice, now=NOW)
     whole = tokens.actor_by_secret(secret=api().secret, address="192.0.2.10", now=timezone.now())
-    exported = export.create_export(selection=EVERYTHING, format="bind", author=whole, now=NOW)
-    written = export.create_export(selection=EVERYTHING, format="bind", author=whole, now=NOW)
+    exported = export_jobs.create_export(selection=EVERYTHING, format="bind", author=whole, now=NOW)
+    written = export_jobs.create_export(selection=EVERYTHING, format="bind", author=whole, now=NOW)
     ExportJob.objects.filter(pk=written.pk).update(state=RunState.DONE, size=4)
-    export.exports_directory().mkdir()
-    export.export_path(written).write_bytes(b"gzip")
+    export_jobs.exports_directory().mkdir()
+    export_jobs.export_path(written).write_bytes(b"gzip")
     hook = Webhook.objects.create(
         owner=alice, url="https://hooks.example.test/", events=["publication.saved"], created_at=NOW,
         secret=encrypt_secret(b"whsec_x"),

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import jobs, rights, work
-from dnspanel.transfer.documents import Document, Options
+from dnspanel.transfer import rights
+from dnspanel.transfer.imports import jobs, worker
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
+from dnspanel.transfer.sources.documents import Document, Options
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from tests.people import NOW
@@ -37,7 +38,7 @@ def work_through(job: ImportJob, *, most: int = 500) -> ImportJob:
     for _ in range(most):
         if job.state not in ACTIVE_STATES or job.paused:
             return job
-        work.work_on_import(job.pk)
+        worker.work_on_import(job.pk)
         job.refresh_from_db()
     raise AssertionError(f"still {job.state} after {most} turns")
 

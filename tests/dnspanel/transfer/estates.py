@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from dnspanel.transfer.export_rows import ExportedZone
+from dnspanel.transfer.exports.rows import ExportedZone
 from replication import names, rdata, rdtypes
 from replication.codec.keys import relative_key
 from replication.rrset import RRset, make

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
-from dnspanel.transfer.documents import Document, Fault, Item, Kept, Options
 from dnspanel.transfer.models import KeptKind
-from dnspanel.transfer.zonefile import read_zone
+from dnspanel.transfer.sources.documents import Document, Fault, Item, Kept, Options
+from dnspanel.transfer.zonefile.parse import read_zone
 from replication.rrset import RRset
 from tests.dnspanel.transfer.running import PowerDNS
 from tests.oracle.corpus import rrsets_of, zone_texts

@@ -6,10 +6,12 @@ from dnspanel.accounts.actors import Actor, actor_of_token
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
-from dnspanel.transfer import export, jobs, queries, rights
-from dnspanel.transfer.documents import Document
+from dnspanel.transfer import rights
+from dnspanel.transfer.exports import jobs as export_jobs
+from dnspanel.transfer.exports.selection import EVERYTHING
+from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import Action, ExportFormat, ImportJob, ImportZone, SourceKind, State
-from dnspanel.transfer.selection import EVERYTHING
+from dnspanel.transfer.sources.documents import Document
 from dnspanel.zones.errors import Forbidden, RightMissing, Unknown
 from dnspanel.zones.models import Publication, RRset, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, work_through, zone_text
@@ -159,8 +161,8 @@ def test_nobody_takes_back_zones_that_they_may_not_delete(mia: User, alice: User
 
 def test_an_export_holds_what_its_author_sees(mia: User, alice: User, estate: dict[str, Zone]) -> None:
     def zones(author: User | Actor) -> set[str]:
-        job = export.create_export(selection=EVERYTHING, format=ExportFormat.BIND, author=author, now=NOW)
-        return {zone.name for zone in export.zones_of(job)}
+        job = export_jobs.create_export(selection=EVERYTHING, format=ExportFormat.BIND, author=author, now=NOW)
+        return {zone.name for zone in export_jobs.zones_of(job)}
 
     assert zones(alice) == set(estate)
     assert zones(give(mia, estate["a.test."])) == {"a.test."}

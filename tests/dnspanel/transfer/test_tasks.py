@@ -6,7 +6,8 @@ import pytest
 from django.db import OperationalError
 from kombu.exceptions import OperationalError as BrokerError
 
-from dnspanel.transfer import tasks, work
+from dnspanel.transfer import tasks
+from dnspanel.transfer.imports import worker
 from dnspanel.transfer.models import ImportJob, State
 from tests.dnspanel.transfer.conftest import MakeImport, zone_text
 
@@ -43,8 +44,8 @@ def test_a_dead_broker_does_not_stop_an_import(make_import: MakeImport, monkeypa
 
 
 def test_postgresql_away_is_no_failure_of_the_import(make_import: MakeImport, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(job_id: int) -> work.Turn:
+    def away(job_id: int) -> worker.Turn:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(work, "work_on_import", away)
+    monkeypatch.setattr(worker, "work_on_import", away)
     assert tasks.run_import(1) == "PostgreSQL is away"

@@ -23,7 +23,7 @@ from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.alerts.models import Route
 from dnspanel.fleet.models import Node, NodeGroup
-from dnspanel.transfer import jobs
+from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ImportZone, SourceKind
 from dnspanel.webhooks.models import Delivery, Event, Webhook
 from dnspanel.zones.models import Publication, Zone

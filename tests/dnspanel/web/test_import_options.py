@@ -3,7 +3,7 @@
 import pytest
 from django.http import QueryDict
 
-from dnspanel.transfer.documents import Options
+from dnspanel.transfer.sources.documents import Options
 from dnspanel.web.import_options import OptionsForm, TypedForm
 
 

@@ -6,7 +6,7 @@ import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import jobs, work
+from dnspanel.transfer.imports import jobs, worker
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.zones.models import Zone
 from tests.dnspanel.transfer.conftest import MakeImport, directories, import_all, make_import, work_through, zone_text
@@ -106,7 +106,7 @@ def test_pause_resume_and_cancel(browser: Browser, bob: User, job: ImportJob) ->
     assert "pauses" in client.post(f"{page_of(job)}pause/", follow=True).content.decode()
     job.refresh_from_db()
     assert job.paused
-    work.work_on_import(job.pk)
+    worker.work_on_import(job.pk)
     assert job.pieces.filter(state="scanned").count() == 0
     page = client.post(f"{page_of(job)}resume/", follow=True).content.decode()
     assert "Pause" in page

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import jobs, queries, upload
+from dnspanel.transfer.files import upload
+from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, ImportZone, SourceKind, State
 from tests.dnspanel.transfer.conftest import directories, work_through
 from tests.dnspanel.web.conftest import Browser

@@ -3,9 +3,9 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import jobs
-from dnspanel.transfer.documents import Options
+from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import Action, ImportJob, ImportZone, State
+from dnspanel.transfer.sources.documents import Options
 from dnspanel.web.imports_plan import fingerprint
 from dnspanel.zones import direct
 from dnspanel.zones.models import Channel, Zone
@@ -154,7 +154,7 @@ def test_nothing_to_do_is_said_instead_of_a_button(
 
 
 def test_the_fingerprint_changes_with_the_effect(job: ImportJob) -> None:
-    from dnspanel.transfer import queries
+    from dnspanel.transfer.imports import queries
 
     before = fingerprint(queries.plan_summary(job))
     planned(job)

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import upload
+from dnspanel.transfer.files import upload
 from dnspanel.transfer.models import ImportJob, ImportZone, State
 from dnspanel.web.import_forms import SOURCE_FORMS
 from dnspanel.web.imports_source import SOURCES

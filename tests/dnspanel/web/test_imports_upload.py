@@ -7,7 +7,9 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import jobs, limits, upload
+from dnspanel.transfer import limits
+from dnspanel.transfer.files import upload
+from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from tests.dnspanel.transfer.conftest import directories, work_through, zone_text
 from tests.dnspanel.web.conftest import Browser

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnspanel.transfer.documents import Document, Options
-from dnspanel.transfer.zonefile import read_zone
+from dnspanel.transfer.sources.documents import Document, Options
+from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.web.fields import Unreadable
 from dnspanel.web.quickadd import Doubled, Entry, Means, read_line, read_lines, read_owner, read_rdata, read_ttl
 from replication import names, rdata, rdtypes

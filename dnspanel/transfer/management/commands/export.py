@@ -11,12 +11,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from tqdm import tqdm
 
-from dnspanel.transfer import export_file
-from dnspanel.transfer.export_file import Tally
-from dnspanel.transfer.export_rows import snapshot
+from dnspanel.transfer.exports import file as export_file
+from dnspanel.transfer.exports.file import Tally
+from dnspanel.transfer.exports.query_file import QueryOptions
+from dnspanel.transfer.exports.rows import snapshot
+from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import ExportFormat
-from dnspanel.transfer.query_file import QueryOptions
-from dnspanel.transfer.selection import Selection
 from dnspanel.zones.models import Zone
 from replication import names
 from replication.errors import BadName

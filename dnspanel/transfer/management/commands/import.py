@@ -12,10 +12,11 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import jobs, queries, upload, work
-from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import TransferError
+from dnspanel.transfer.files import upload
+from dnspanel.transfer.imports import jobs, queries, worker
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
+from dnspanel.transfer.sources.documents import Options
 
 _POLL_SECONDS = 0.1
 _WORDS = {
@@ -136,7 +137,7 @@ class Command(BaseCommand):
         with tqdm(desc=_WORDS[State(phase)], unit=" zones", file=sys.stderr, dynamic_ncols=True) as bar:
             while job.state == phase:
                 if self._here:
-                    work.work_on_import(job.pk)
+                    worker.work_on_import(job.pk)
                 progress = queries.progress(job, now=timezone.now())
                 bar.unit = f" {progress.unit}"
                 bar.total = progress.total or None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.transfer import export
+from dnspanel.transfer.exports import jobs
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.zones.conftest import MakeZone
 
@@ -34,7 +34,7 @@ def test_a_worker_writes_it_and_the_file_holds_the_zone(api: MakeApi, make_zone:
     make_zone("www 300 A 192.0.2.1")
     make_zone("www 300 A 192.0.2.2", name="other.test.")
     url = api().post(EXPORTS, {"format": "json", "zones": ["example.test"]}).headers["Location"]
-    export.run_export(int(url.rpartition("/")[2]))
+    jobs.run_export(int(url.rpartition("/")[2]))
     done = api().get(url).json()
     assert (done["state"], done["zones_done"]) == ("done", 1)
     file = api().get(done["file"])

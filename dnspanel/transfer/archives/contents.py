@@ -1,0 +1,216 @@
+"""The files of an upload, whatever they are packed in: path and content of each, one at a time, in a fixed order."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from dnspanel.transfer.archives.decompress import Damaged, Entry, Kind, Meter, compression_of, unpacked_chunks
+from dnspanel.transfer.archives.paths import clean_path, printable
+from dnspanel.transfer.archives.tar_reader import BLOCK, is_tar, tar_entries
+from dnspanel.transfer.archives.zip_reader import is_zip, zip_entries
+from dnspanel.transfer.errors import UploadRefused
+from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, MOST_ENTRIES, TITLES
+from dnspanel.transfer.sources.documents import Fault, Severity
+
+Content = tuple[str, bytes]
+
+# Archives that are recognised only to say that they are not read.
+_OTHER_ARCHIVES = (
+    (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
+    (b"Rar!\x1a\x07", "RAR"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard"),
+    (b"\x04\x22\x4d\x18", "LZ4"),
+    (b"!<arch>\n", "ar"),
+)
+_PACKED_SUFFIXES = (".gz", ".bz2", ".xz")
+_SYNONYMS = {"link": "a link", "device": "a device", "sparse file": "a sparse file"}
+
+
+class Contents:
+    """All files of one upload. Every walk over them yields the same in the same order."""
+
+    def __init__(self, paths: Sequence[Path], names: Sequence[str]) -> None:
+        self._uploads = list(zip(map(Path, paths), map(clean_path, names), strict=True))
+        # The content of one lone archive keeps its paths; that of several is told apart by the archives' names.
+        self._is_alone = len(self._uploads) == 1
+        self._own_names = {own for _, name in self._uploads for own in (name, _unpacked_name(name))}
+        self.size = sum(_size_below(path) for path, _ in self._uploads)
+
+    def is_upload_itself(self, path: str) -> bool:
+        """True if the path is that of the only file that was uploaded, not of something in an archive."""
+        return self._is_alone and path in self._own_names
+
+    def walk(self, meter: Meter) -> Iterator[Content | Fault]:
+        """Yield (path, content) of every file, and a Fault for what cannot be opened.
+
+        Raises UploadRefused when a limit is broken, and when an archive breaks
+        off: what it lacks nobody knows.
+        """
+        count = 0
+        for path, name in self._uploads:
+            for entry in self._of_folder(path, name, meter) if path.is_dir() else self._of_file(path, name, meter):
+                count += 1
+                if count > MOST_ENTRIES:
+                    raise _too_many()
+                yield entry
+
+    def chunks(self, meter: Meter) -> Iterator[bytes]:
+        """Yield all that the files hold, and the headers between them: for a look that needs no borders.
+
+        Ends early where an archive is damaged; raises UploadRefused for a bomb.
+        """
+        for path, _ in self._uploads:
+            for file in _files_below(path) if path.is_dir() else (path,):
+                with suppress(Damaged):
+                    yield from _chunks_of(file, meter)
+
+    def _of_folder(self, root: Path, name: str, meter: Meter) -> Iterator[Content | Fault]:
+        prefix = "" if self._is_alone else name + "/"
+        for path in _files_below(root):
+            shown = prefix + printable(path.relative_to(root).as_posix())
+            if path.is_symlink() or not path.is_file():
+                yield _not_a_file(shown, "link" if path.is_symlink() else "device")
+            else:
+                yield from self._of_file(path, shown, meter, prefix=shown + "/")
+
+    def _of_file(self, path: Path, name: str, meter: Meter, prefix: str | None = None) -> Iterator[Content | Fault]:
+        if prefix is None:
+            prefix = "" if self._is_alone else name + "/"
+        with path.open("rb", buffering=0) as file:
+            first = file.read(BLOCK)
+            file.seek(0)
+            if is_zip(first):
+                yield from _opened(zip_entries(file, meter, MOST_DOCUMENT_BYTES), name, prefix)
+            elif other := _other_archive(first):
+                yield _fault(name, "depth", f"{other} archives are not read: pack it as .tar.gz or .zip")
+            else:
+                yield from _stream(file, first, name, prefix, meter)
+
+
+def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) -> Iterator[Content | Fault]:
+    """A tar archive or one file, either of them perhaps compressed."""
+    compression = compression_of(first)
+    chunks = unpacked_chunks(file, compression, meter)
+    try:
+        begun = _at_least(chunks, BLOCK)
+    except Damaged as exc:
+        raise UploadRefused(f"{name} is damaged: {exc}. Please upload it again.") from exc
+    if is_tar(begun[:BLOCK]):
+        yield from _opened(tar_entries(_chained(begun, chunks), MOST_DOCUMENT_BYTES), name, prefix)
+        return
+    name = _unpacked_name(name) if compression else name
+    if compression and (compression_of(begun) or is_zip(begun)):
+        yield _fault(name, "depth", TITLES["depth"])
+        return
+    try:
+        content = _whole(begun, chunks)
+    except Damaged as exc:
+        raise UploadRefused(f"{name} is damaged: {exc}. Please upload it again.") from exc
+    yield (name, content) if content is not None else _fault(name, "document", f"too large: {TITLES['document']}")
+
+
+def _unpacked_name(name: str) -> str:
+    return name.rpartition(".")[0] if name.lower().endswith(_PACKED_SUFFIXES) else name
+
+
+def _opened(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Content | Fault]:
+    """What an archive holds, its paths made plain."""
+    last = 0
+    path = ""
+    try:
+        for last, (raw, kind, content) in enumerate(entries, 1):
+            if last > MOST_ENTRIES:
+                raise _too_many()
+            try:
+                path = prefix + clean_path(raw.decode("utf-8", "surrogateescape"))
+            except UploadRefused as exc:
+                if kind is not Kind.FOLDER:
+                    yield _fault(archive, "path", f"{exc} (entry {last:,})")
+                continue
+            if kind is Kind.FILE:
+                yield path, content
+            elif kind is not Kind.FOLDER:
+                yield _unreadable(path, kind)
+    except Damaged as exc:
+        read = f" {last:,} entries could be read, the last is {path}." if path else ""
+        raise UploadRefused(f"{archive} is damaged: {exc}.{read} Please upload it again.") from exc
+
+
+def _unreadable(path: str, kind: Kind) -> Fault:
+    if kind.value in _SYNONYMS:
+        return _not_a_file(path, kind.value)
+    if kind is Kind.TOO_LARGE:
+        return _fault(path, "document", f"too large: {TITLES['document']}")
+    reasons = {
+        Kind.ENCRYPTED: "is encrypted; archives with a password are not read",
+        Kind.METHOD: "is compressed in a way that is not read; pack the archive with “deflate”",
+        Kind.DAMAGED: "is damaged: its size, its checksum or its header is not what the archive's directory says",
+        Kind.UNKNOWN: "is no plain file",
+    }
+    return _fault(path, kind.name.lower(), reasons[kind])
+
+
+def _not_a_file(path: str, kind: str) -> Fault:
+    return _fault(path, "link" if kind == "link" else "device", f"{_SYNONYMS[kind]}, which an import never follows")
+
+
+def _fault(path: str, code: str, reason: str) -> Fault:
+    return Fault(path, 0, 0, "", reason, code, severity=Severity.ERROR)
+
+
+def _too_many() -> UploadRefused:
+    return UploadRefused(f"The upload has too many entries: {TITLES['entries']}.", limit="entries")
+
+
+def _other_archive(first: bytes) -> str:
+    return next((name for magic, name in _OTHER_ARCHIVES if first.startswith(magic)), "")
+
+
+def _at_least(chunks: Iterator[bytes], size: int) -> bytes:
+    begun = b""
+    while len(begun) < size and (chunk := next(chunks, b"")):
+        begun += chunk
+    return begun
+
+
+def _chained(begun: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    yield begun
+    yield from chunks
+
+
+def _whole(begun: bytes, chunks: Iterator[bytes]) -> bytes | None:
+    """Everything, or None if that is too much for one document."""
+    parts, size = [begun], len(begun)
+    while size <= MOST_DOCUMENT_BYTES:
+        chunk = next(chunks, b"")
+        if not chunk:
+            return b"".join(parts)
+        parts.append(chunk)
+        size += len(chunk)
+    return None
+
+
+def _chunks_of(path: Path, meter: Meter) -> Iterator[bytes]:
+    if path.is_symlink() or not path.is_file():
+        return
+    with path.open("rb", buffering=0) as file:
+        first = file.read(BLOCK)
+        file.seek(0)
+        if is_zip(first):
+            yield from (entry.content for entry in zip_entries(file, meter, MOST_DOCUMENT_BYTES))
+        else:
+            yield from unpacked_chunks(file, compression_of(first), meter)
+
+
+def _files_below(root: Path) -> Iterator[Path]:
+    """Everything in a folder that is no folder, in a fixed order; links to folders are not followed."""
+    for folder, folders, files in os.walk(root):
+        folders.sort()
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        yield from (Path(folder, file) for file in sorted([*files, *links]))
+
+
+def _size_below(path: Path) -> int:
+    return sum(file.lstat().st_size for file in _files_below(path)) if path.is_dir() else path.stat().st_size

@@ -1,0 +1,109 @@
+"""A text file of an upload, perhaps compressed, line by line: UTF-8, and where it is not, it says at which byte."""
+
+import codecs
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+from dnspanel.transfer.archives.decompress import Damaged, Meter, compression_of, unpacked_chunks
+from dnspanel.transfer.archives.zip_reader import is_zip
+from dnspanel.transfer.errors import SourceRefused
+
+# More lines than this in another encoding are no slips: the file is in that encoding.
+_MOST_BAD_LINES = 100
+_BOM = b"\xef\xbb\xbf"
+
+
+class TextFile:
+    """`bad` leads from numbers of lines that are not UTF-8 to the offset of their first wrong byte."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.size = path.stat().st_size
+        self._meter = Meter(self.size)
+        self.bad: dict[int, int] = {}
+
+    @property
+    def read(self) -> int:
+        return min(self.size, self._meter.read)
+
+    def lines(self, most_bytes: int) -> Iterator[str]:
+        """Yield each line with its end; bytes that are not UTF-8 are half characters.
+
+        Raises SourceRefused for what is no text in UTF-8, or has a line of
+        more than `most_bytes`, and UploadRefused for a bomb.
+        """
+        self._meter = Meter(self.size)
+        self.bad = {}
+        offset = 0
+        for number, line in enumerate(self._byte_lines(most_bytes), 1):
+            try:
+                yield line.decode()
+            except UnicodeDecodeError as exc:
+                self._note_bad(number, offset + exc.start, line[exc.start])
+                yield line.decode("utf-8", "surrogateescape")
+            offset += len(line)
+
+    def pieces(self) -> Iterator[str]:
+        """Yield the text in pieces of any length. Raises SourceRefused with the offset of what is not UTF-8."""
+        self._meter = Meter(self.size)
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        offset = 0
+        for chunk in itertools.chain(self._chunks(), (b"",)):
+            kept = len(decoder.getstate()[0])
+            try:
+                text = decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as exc:
+                at = offset - kept + exc.start
+                raise SourceRefused(f"The file is not UTF-8: there is a wrong byte at offset {at:,}.") from exc
+            offset += len(chunk)
+            if text:
+                yield text
+
+    def _note_bad(self, number: int, offset: int, byte: int) -> None:
+        self.bad[number] = offset
+        if len(self.bad) > _MOST_BAD_LINES:
+            line, first = next(iter(self.bad.items()))
+            raise SourceRefused(
+                f"The file is not UTF-8: the first of many wrong bytes is at offset {first:,} (line {line:,}), "
+                f"the last found is 0x{byte:02x} at offset {offset:,}. Please save it as UTF-8."
+            )
+
+    def _byte_lines(self, most_bytes: int) -> Iterator[bytes]:
+        rest = b""
+        for chunk in self._chunks():
+            lines = (rest + chunk).splitlines(keepends=True) if b"\r" not in chunk else _lines_of(rest + chunk)
+            rest = lines.pop() if not lines[-1].endswith(b"\n") else b""
+            if len(rest) > most_bytes:
+                raise SourceRefused(f"The file is no text of lines: one has more than {most_bytes >> 20} MiB.")
+            yield from lines
+        if rest:
+            yield rest
+
+    def _chunks(self) -> Iterator[bytes]:
+        with self._path.open("rb", buffering=0) as file:
+            first = file.read(512)
+            file.seek(0)
+            if is_zip(first):
+                raise SourceRefused("The file is a zip archive; please unpack it, or compress it with gzip.")
+            try:
+                chunks = unpacked_chunks(file, compression_of(first), self._meter)
+                begun = next(chunks, b"")
+                yield from itertools.chain((_checked_beginning(begun),) if begun else (), chunks)
+            except Damaged as exc:
+                raise SourceRefused(f"The file is damaged: {exc}. Please upload it again.") from exc
+
+
+def _checked_beginning(chunk: bytes) -> bytes:
+    if chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise SourceRefused("The file is UTF-16 (found at offset 0). Please save it as UTF-8.")
+    if (at := chunk.find(b"\0")) >= 0:
+        raise SourceRefused(f"The file is no text: there is a zero byte at offset {at:,}.")
+    return chunk.removeprefix(_BOM)
+
+
+def _lines_of(text: bytes) -> list[bytes]:
+    """Lines end with a line feed only: a lone carriage return may stand within a quoted cell."""
+    lines = text.split(b"\n")
+    last = lines.pop()
+    return [line + b"\n" for line in lines] + ([last] if last else [])

@@ -1,0 +1,259 @@
+"""Zip archives: entries in the order of the central directory, each compared with its own header.
+
+    central directory entry              local header                 end of the directory
+    offset  size                         offset  size                 offset  size
+    0       4     "PK\\1\\2"               0       4     "PK\\3\\4"       0       4     "PK\\5\\6"
+    5       1     system                 6       2     flags          10      2     entries
+    8       2     flags                  8       2     method         12      4     bytes of the directory
+    10      2     method                 26      2     bytes of path  16      4     offset of the directory
+    16      12    CRC, packed, unpacked  28      2     of extra       20      2     bytes of comment
+    28      6     of path, extra, note
+    38      8     attributes, offset
+
+All numbers are little-endian; zip64 moves those that do not fit into extra
+fields. `zipfile` holds every entry in memory and lets entries share bytes,
+which is how a small file becomes petabytes; here entries may not overlap.
+"""
+
+import bz2
+import os
+import stat
+import struct
+import zlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from dnspanel.transfer.archives.decompress import CHUNK_BYTES, Damaged, Entry, Kind, Meter
+from dnspanel.transfer.errors import UploadRefused
+from dnspanel.transfer.limits import MOST_ENTRIES, TITLES
+
+_CENTRAL = struct.Struct("<4sxB2xHH4xLLLHHH2x2xLL")
+_LOCAL = struct.Struct("<4s2xHH16xHH")
+_END = struct.Struct("<4sHHHHLLH")
+_LOCATOR = struct.Struct("<4sLQL")
+_END64 = struct.Struct("<4sQ2x2xLLQQQQ")
+_UNIX = 3
+_STORED, _DEFLATED, _BZIP2 = 0, 8, 12
+_ENCRYPTED = 0x0001 | 0x0040 | 0x2000
+_UTF8 = 0x0800
+_NOT_HERE = 0xFFFFFFFF
+
+
+class _Central(NamedTuple):
+    """An entry of the central directory."""
+
+    path: bytes
+    system: int
+    flags: int
+    method: int
+    crc: int
+    packed: int
+    unpacked: int
+    attributes: int
+    offset: int
+
+
+def is_zip(first: bytes) -> bool:
+    return first.startswith((b"PK\3\4", b"PK\5\6"))
+
+
+def zip_entries(file: BinaryIO, meter: Meter, most_content: int) -> Iterator[Entry]:
+    """Yield every entry; those that cannot be read carry their kind instead of content.
+
+    Raises Damaged when the directory cannot be trusted, UploadRefused for too
+    many entries and for bombs.
+    """
+    yield from _ZipReader(file, meter, most_content).entries()
+
+
+class _ZipReader:
+    def __init__(self, file: BinaryIO, meter: Meter, most_content: int) -> None:
+        self._descriptor = file.fileno()
+        self._size = os.fstat(self._descriptor).st_size
+        self._meter = meter
+        self._most_content = most_content
+        self._count, self._start, self._end = self._directory()
+        self._offsets = self._checked_offsets()
+
+    def entries(self) -> Iterator[Entry]:
+        for central in self._central_entries():
+            self._meter.read += central.packed
+            path = central.path if central.flags & _UTF8 else _utf8(central.path)
+            kind = self._kind(central)
+            if kind is not Kind.FILE:
+                yield Entry(path, kind)
+                continue
+            content = self._content(central)
+            yield Entry(path, Kind.DAMAGED) if content is None else Entry(path, Kind.FILE, content)
+
+    def _directory(self) -> tuple[int, int, int]:
+        """How many entries there are, where their directory starts and where it ends."""
+        tail_at = max(0, self._size - (1 << 16) - _END.size)
+        tail = os.pread(self._descriptor, self._size - tail_at, tail_at)
+        found = tail.rfind(b"PK\5\6")
+        if found < 0 or found + _END.size > len(tail):
+            raise Damaged("its directory is missing: it ends too early")
+        at = tail_at + found
+        _, disk, first_disk, here, count, size, start, comment = _END.unpack_from(tail, found)
+        if at + _END.size + comment > self._size:
+            raise Damaged("it is cut off")
+        locator = os.pread(self._descriptor, _LOCATOR.size, at - _LOCATOR.size) if at >= _LOCATOR.size else b""
+        if locator.startswith(b"PK\6\7"):
+            at = _LOCATOR.unpack(locator)[2]
+            end = os.pread(self._descriptor, _END64.size, at)
+            if len(end) < _END64.size or not end.startswith(b"PK\6\6"):
+                raise Damaged("its zip64 directory is missing")
+            _, _, disk, first_disk, here, count, size, start = _END64.unpack(end)
+        if disk or first_disk or here != count:
+            raise Damaged("it is one part of several")
+        if start + size > at:
+            raise Damaged("its directory does not lie where it says")
+        if count > MOST_ENTRIES:
+            raise UploadRefused(f"The upload has {count:,} entries: {TITLES['entries']}.", limit="entries")
+        return count, start, start + size
+
+    def _checked_offsets(self) -> "array[int]":
+        """Where the entries start, in order; raises Damaged if any two share bytes."""
+        starts, sizes = array("Q"), array("Q")
+        for central in self._central_entries():
+            starts.append(central.offset)
+            sizes.append(_LOCAL.size + len(central.path) + central.packed)
+        in_order = range(len(starts))
+        if any(starts[i] > starts[i + 1] for i in range(len(starts) - 1)):
+            in_order = sorted(in_order, key=starts.__getitem__)  # type: ignore[assignment]
+        offsets = array("Q", (starts[i] for i in in_order))
+        offsets.append(self._start)
+        for place, i in enumerate(in_order):
+            if starts[i] + sizes[i] > offsets[place + 1]:
+                raise Damaged("two of its entries share bytes, which is how zip bombs are made")
+        return offsets
+
+    def _central_entries(self) -> Iterator[_Central]:
+        buffer, buffer_at, at = b"", self._start, 0
+        for number in range(1, self._count + 1):
+            if len(buffer) - at < 1 << 18 and buffer_at + len(buffer) < self._end:
+                buffer_at, at = buffer_at + at, 0
+                buffer = os.pread(self._descriptor, min(CHUNK_BYTES, self._end - buffer_at), buffer_at)
+            if at + _CENTRAL.size > len(buffer):
+                raise Damaged(f"its directory ends at entry {number:,} of {self._count:,}")
+            fields = _CENTRAL.unpack_from(buffer, at)
+            magic, system, flags, method, crc, packed, unpacked, path_size, extra_size, note, attributes, offset = (
+                fields
+            )
+            path_at = at + _CENTRAL.size
+            extra_at = path_at + path_size
+            at = extra_at + extra_size + note
+            if magic != b"PK\1\2" or at > len(buffer):
+                raise Damaged(f"entry {number:,} of its directory cannot be read")
+            if _NOT_HERE in (packed, unpacked, offset):
+                extra = buffer[extra_at : extra_at + extra_size]
+                unpacked, packed, offset = _zip64(extra, unpacked, packed, offset, number)
+            path = buffer[path_at:extra_at]
+            yield _Central(path, system, flags, method, crc, packed, unpacked, attributes, offset)
+
+    def _kind(self, central: _Central) -> Kind:
+        mode = central.attributes >> 16 if central.system == _UNIX else 0
+        if stat.S_ISLNK(mode):
+            return Kind.LINK
+        if central.path.endswith(b"/") or stat.S_ISDIR(mode):
+            return Kind.FOLDER
+        if stat.S_IFMT(mode) and not stat.S_ISREG(mode):
+            return Kind.DEVICE
+        if central.flags & _ENCRYPTED:
+            return Kind.ENCRYPTED
+        if central.method not in (_STORED, _DEFLATED, _BZIP2):
+            return Kind.METHOD
+        return Kind.TOO_LARGE if central.unpacked > self._most_content else Kind.FILE
+
+    def _content(self, central: _Central) -> bytes | None:
+        """What the entry holds, with the size and the checksum that the directory says; else None."""
+        header = os.pread(self._descriptor, _LOCAL.size + len(central.path), central.offset)
+        if len(header) < _LOCAL.size:
+            return None
+        magic, flags, method, path_size, extra_size = _LOCAL.unpack_from(header)
+        if magic != b"PK\3\4" or method != central.method or flags & _ENCRYPTED:
+            return None
+        if path_size != len(central.path) or header[_LOCAL.size :] != central.path:
+            return None
+        start = central.offset + _LOCAL.size + path_size + extra_size
+        if start + central.packed > self._offsets[bisect_right(self._offsets, central.offset)]:
+            return None
+        content = self._unpacked(central, start)
+        if content is None or len(content) != central.unpacked or zlib.crc32(content) != central.crc:
+            return None
+        return content
+
+    def _unpacked(self, central: _Central, start: int) -> bytes | None:
+        """Never more than one byte beyond what the directory says."""
+        if central.method == _STORED:
+            if central.packed != central.unpacked:
+                return None
+            self._meter.count(central.packed)
+            return os.pread(self._descriptor, central.packed, start)
+        packed = self._chunks(start, start + central.packed)
+        stream = _inflated(packed) if central.method == _DEFLATED else _bunzipped(packed)
+        parts, size = [], 0
+        try:
+            for part in stream:
+                self._meter.count(len(part))
+                parts.append(part)
+                size += len(part)
+                if size > central.unpacked:
+                    return None
+        except (zlib.error, OSError):
+            return None
+        return b"".join(parts)
+
+    def _chunks(self, start: int, end: int) -> Iterator[bytes]:
+        while start < end and (chunk := os.pread(self._descriptor, min(CHUNK_BYTES, end - start), start)):
+            start += len(chunk)
+            yield chunk
+
+
+def _inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
+    stream = zlib.decompressobj(-15)
+    left = next(packed, b"")
+    while not stream.eof:
+        part = stream.decompress(left, CHUNK_BYTES)
+        left = stream.unconsumed_tail or next(packed, b"")
+        # Without input there may still be output; without either it is cut off.
+        if not part and not left:
+            return
+        yield part
+
+
+def _bunzipped(packed: Iterator[bytes]) -> Iterator[bytes]:
+    stream = bz2.BZ2Decompressor()
+    while not stream.eof:
+        chunk = next(packed, b"") if stream.needs_input else b""
+        if stream.needs_input and not chunk:
+            return
+        yield stream.decompress(chunk, CHUNK_BYTES)
+
+
+def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -> tuple[int, int, int]:
+    """The three numbers, those that did not fit taken from the zip64 extra field."""
+    at = 0
+    while at + 4 <= len(extra):
+        kind, size = struct.unpack_from("<HH", extra, at)
+        if kind == 1:
+            field = extra[at + 4 : at + 4 + size]
+            wide = iter(struct.unpack(f"<{len(field) // 8}Q", field[: len(field) // 8 * 8]))
+            try:
+                numbers = tuple(next(wide) if value == _NOT_HERE else value for value in (unpacked, packed, offset))
+            except (StopIteration, RuntimeError):
+                break
+            return numbers[0], numbers[1], numbers[2]
+        at += 4 + size
+    raise Damaged(f"entry {number:,} of its directory cannot be read")
+
+
+def _utf8(path: bytes) -> bytes:
+    """Paths are meant as UTF-8 if they can be, else as the code page of the first PCs."""
+    try:
+        path.decode()
+    except UnicodeDecodeError:
+        return path.decode("cp437").encode()
+    return path

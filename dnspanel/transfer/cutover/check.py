@@ -1,0 +1,276 @@
+"""What becomes of a comparison of an old server with our nodes. A verb module.
+
+Zones are read, asked about and recorded some at a time; nothing is asked
+while a transaction is open. A worker that dies leaves a comparison that the
+next one goes on with, after the last zone that was recorded.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import DatabaseError, connection, transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from dnspanel.accounts.actors import Actor, token_of, user_of
+from dnspanel.accounts.models import User
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.transfer import rights
+from dnspanel.transfer.cutover import compare, delegation, dns_probe
+from dnspanel.transfer.cutover.compare import Difference
+from dnspanel.transfer.cutover.dns_probe import Answer, Question, Server
+from dnspanel.transfer.cutover.parent_zone import Resolver
+from dnspanel.transfer.errors import SourceAway, TransferError, WrongState
+from dnspanel.transfer.exports.rows import Row, read_zones
+from dnspanel.transfer.exports.selection import EVERYTHING, Selection
+from dnspanel.transfer.locks import Lock, locked
+from dnspanel.transfer.models import (
+    EXPECTED_KINDS,
+    UNFINISHED_STATES,
+    Action,
+    CutoverCheck,
+    CutoverDifference,
+    CutoverZone,
+    DifferenceKind,
+    ImportJob,
+    ImportZone,
+    RunState,
+)
+from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones.access import zones_visible_to
+from dnspanel.zones.errors import Forbidden
+from dnspanel.zones.models import Zone
+from replication import rdtypes
+
+MOST_UNFINISHED = 2  # of one person
+MOST_KEPT = 100_000  # differences of one comparison; the rest is only counted
+# Zones are asked about together until they have so many RRsets; a zone beyond the second limit is left out.
+_RRSETS_AT_ONCE = 2_000
+MOST_RRSETS = 200_000
+_ZONES_AT_ONCE = 200
+_PARENTS_AT_ONCE = 16
+
+logger = logging.getLogger(__name__)
+
+
+class _Stopped(Exception):
+    """Somebody cancelled the comparison."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """Whom a comparison asks."""
+
+    old: Server
+    nodes: Sequence[Server]
+    resolver: Resolver
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """One zone, read for its comparison."""
+
+    name: str
+    rows: Sequence[Row]
+    questions: Sequence[Question]
+
+
+def create_check(
+    *,
+    server: str,
+    port: int,
+    author: User | Actor,
+    now: datetime,
+    job: ImportJob | None = None,
+    selection: Selection = EVERYTHING,
+    resolver: str = "",
+    resolver_port: int = 53,
+) -> CutoverCheck:
+    """A comparison that waits for a worker: of an import's zones, or of a selection.
+
+    Raises WrongState when the person has several unfinished ones, or when no node is active.
+    """
+    if not Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).exists():
+        raise WrongState("There is no active node to compare the old server with.")
+    with transaction.atomic(durable=True):
+        unfinished = CutoverCheck.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
+        if unfinished.count() >= MOST_UNFINISHED:
+            raise WrongState(f"{MOST_UNFINISHED} of your comparisons are not finished yet.")
+        check = CutoverCheck.objects.create(
+            author=user_of(author),
+            token=token_of(author),
+            created_at=now,
+            job=job,
+            selection=selection.to_json(),
+            server=server,
+            port=port,
+            resolver=resolver,
+            resolver_port=resolver_port,
+        )
+        transaction.on_commit(lambda: work_to_do.send(sender=CutoverCheck, job_id=check.pk), robust=True)
+    return check
+
+
+def cancel_check(*, check: CutoverCheck, now: datetime) -> None:
+    """The comparison goes no further; what it found stays. Raises WrongState for one that has ended."""
+    if not _unfinished(check.pk).update(state=RunState.CANCELLED, ended_at=now):
+        raise WrongState("This comparison has ended already.")
+
+
+def unfinished_checks() -> list[int]:
+    """The comparisons that somebody should be working on."""
+    return list(CutoverCheck.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
+
+
+def run_check(check_id: int, *, parent_port: int = 53) -> str:
+    """Every zone of the comparison is compared, unless it has ended or another worker is at it."""
+    with locked(Lock.COMPARISON, check_id) as is_mine:
+        check = _unfinished(check_id).select_related("author", "token").first()
+        if check is None or not is_mine:
+            return f"comparison={check_id}: {'nothing to do' if check is None else 'another worker is at it'}"
+        started = time.monotonic()
+        try:
+            _compare(check, Resolver(check.resolver, check.resolver_port, parent_port=parent_port))
+        except _Stopped:
+            return f"comparison={check_id} cancelled"
+        except DatabaseError:
+            raise  # PostgreSQL is away: the comparison is found again
+        except Exception as exc:
+            sentence = str(exc) if isinstance(exc, TransferError | Forbidden) else f"A fault of the panel: {exc!r}"
+            _unfinished(check_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=sentence)
+            if not isinstance(exc, TransferError | Forbidden):
+                raise
+            return f"comparison={check_id} failed: {exc}"
+        _unfinished(check_id).update(state=RunState.DONE, ended_at=timezone.now())
+        logger.info("compared comparison=%s seconds=%.1f", check_id, time.monotonic() - started)
+        return f"comparison={check_id} done"
+
+
+def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
+    """The zones that are compared: those its author may see."""
+    author = rights.actor_of_job(check)
+    zones = Zone.objects.none() if author is None else zones_visible_to(author)
+    if check.job_id is None:
+        return Selection.from_json(check.selection).among(zones)
+    imported = ImportZone.objects.filter(
+        job=check.job_id, action__in=(Action.CREATE, Action.MERGE, Action.REPLACE, Action.NOTHING)
+    )
+    return zones.filter(name__in=imported.values("name"))
+
+
+def _compare(check: CutoverCheck, resolver: Resolver) -> None:
+    zones = zones_of(check)
+    nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
+    sides = _Sides(
+        Server(f"{check.server} port {check.port}", check.server, check.port),
+        [Server(node.name, node.dns_address, node.dns_port) for node in nodes],
+        resolver,
+    )
+    last = CutoverZone.objects.filter(check_run=check).order_by("name").values_list("name", flat=True).last()
+    total = zones.count()
+    if not _unfinished(check.pk).update(
+        state=RunState.RUNNING, zones_total=total, started_at=check.started_at or timezone.now()
+    ):
+        raise _Stopped
+    for batch in _batches(zones.filter(name__gt=last or "")):
+        _compare_batch(check, sides, batch)
+
+
+def _batches(zones: "QuerySet[Zone]") -> Iterator[list[_Read]]:
+    """Zones by name, some at a time."""
+    after = ""
+    while True:
+        found = list(zones.filter(name__gt=after).order_by("name").values_list("name", "rrset_count")[:_ZONES_AT_ONCE])
+        if not found:
+            return
+        chosen: list[str] = []
+        rrsets = 0
+        for name, count in found:
+            if chosen and rrsets + count > _RRSETS_AT_ONCE:
+                break
+            rrsets += count
+            chosen.append(name)
+        after = chosen[-1]
+        yield _read(zones.filter(name__in=chosen, rrset_count__lte=MOST_RRSETS))
+
+
+def _read(zones: "QuerySet[Zone]") -> list[_Read]:
+    with transaction.atomic():
+        connection.ensure_connection()
+        found = []
+        for zone in read_zones(connection.connection, zones):
+            rows = list(zone.rows)
+            found.append(_Read(zone.name, rows, compare.questions_of(zone.name, rows)))
+        return found
+
+
+def _compare_batch(check: CutoverCheck, sides: _Sides, batch: Sequence[_Read]) -> None:
+    """Ask about these zones, then record what came of it."""
+    asked = [(zone.name, zone.questions) for zone in batch]
+    differences = list(compare.compare_zones(asked, sides.old, sides.nodes))
+    [soas] = dns_probe.ask([sides.old], [(zone.name, rdtypes.SOA) for zone in batch])
+    if batch and all(answer.rcode is None for answer in soas):
+        raise SourceAway(f"{sides.old.name} does not answer: {soas[0].failure}.")
+    now = timezone.now()
+    counts = Counter((each.zone, each.kind in EXPECTED_KINDS) for each in differences)
+    with ThreadPoolExecutor(_PARENTS_AT_ONCE) as pool:
+        rows = list(pool.map(lambda zone, soa: _zone_row(check, sides, zone, soa, counts, now), batch, soas))
+    with transaction.atomic(durable=True):
+        _record(check, batch, rows, differences)
+
+
+def _zone_row(
+    check: CutoverCheck, sides: _Sides, zone: _Read, soa: Answer, counts: Counter[tuple[str, bool]], now: datetime
+) -> CutoverZone:
+    facts = delegation.Sides(zone.name, zone.rows, soa, counts[zone.name, False])
+    points = delegation.checklist(facts, sides.nodes, sides.resolver, now)
+    return CutoverZone(
+        check_run=check,
+        name=zone.name,
+        questions=len(zone.questions),
+        differences=counts[zone.name, False],
+        expected=counts[zone.name, True],
+        checklist=[point.to_json() for point in points],
+        open_points=sum(point.verdict == delegation.Verdict.TO_DO for point in points),
+    )
+
+
+def _record(
+    check: CutoverCheck, batch: Sequence[_Read], rows: Sequence[CutoverZone], differences: Sequence[Difference]
+) -> None:
+    expected = sum(each.kind in EXPECTED_KINDS for each in differences)
+    moved = _unfinished(check.pk).update(
+        zones=F("zones") + len(rows),
+        questions=F("questions") + sum(len(zone.questions) for zone in batch),
+        differences=F("differences") + len(differences) - expected,
+        expected=F("expected") + expected,
+    )
+    if not moved:
+        raise _Stopped
+    CutoverZone.objects.bulk_create(rows)
+    room = MOST_KEPT - CutoverDifference.objects.filter(check_run=check).count()
+    CutoverDifference.objects.bulk_create(
+        [_difference_row(check, each) for each in differences[: max(0, room)]], batch_size=2000
+    )
+
+
+def _difference_row(check: CutoverCheck, each: Difference) -> CutoverDifference:
+    return CutoverDifference(
+        check_run=check,
+        zone=each.zone,
+        name=each.name,
+        type=each.type,
+        kind=DifferenceKind(each.kind),
+        node=each.node,
+        old=each.old,
+        new=each.new,
+    )
+
+
+def _unfinished(check_id: int) -> "QuerySet[CutoverCheck]":
+    return CutoverCheck.objects.filter(pk=check_id, state__in=UNFINISHED_STATES)

@@ -1,0 +1,198 @@
+"""What to do before and after a zone's delegation moves to our nodes: a checklist made of facts.
+
+The facts come from the zone, the old server, and the parent's own servers,
+which a resolver leads to. What could not be asked is said so, not guessed.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from dnspanel.transfer.cutover.dns_probe import Answer, Server
+from dnspanel.transfer.cutover.parent_zone import Delegation, Resolver
+from dnspanel.transfer.exports.rows import Row
+from replication import names, rdata, rdtypes
+from replication.rrset import Serial
+
+LONG_TTL = 3600
+_MOST_LISTED = 20
+
+
+class Verdict(StrEnum):
+    """Whether a point of the checklist is fine, or something is left to do."""
+
+    FINE = "fine"
+    TO_DO = "to do"
+    NOT_ASKED = "not asked"
+
+
+_MARKS = {Verdict.FINE: "[x]", Verdict.TO_DO: "[ ]", Verdict.NOT_ASKED: "[?]"}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point: a sentence, and what it is about line by line."""
+
+    code: str
+    verdict: Verdict
+    sentence: str
+    lines: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"code": self.code, "verdict": self.verdict, "sentence": self.sentence, "lines": list(self.lines)}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Point":
+        return cls(stored["code"], Verdict(stored["verdict"]), stored["sentence"], tuple(stored["lines"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A zone between its old server and us: our rows, the old server's SOA, and how many answers differ."""
+
+    zone: str
+    rows: Sequence[Row]
+    old_soa: Answer
+    differences: int
+
+
+def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: datetime) -> list[Point]:
+    """The points in the order in which people work through them."""
+    servers = _texts(sides.rows, sides.zone, rdtypes.NS)
+    delegation = resolver.delegation(sides.zone)
+    return [
+        _answers(sides),
+        _serial(sides),
+        _long_ttls(sides, now),
+        _addresses(servers, nodes, resolver),
+        _delegation(servers, delegation),
+        _glue(sides, servers, delegation),
+        _ds(sides, delegation),
+    ]
+
+
+def text_of(zone: str, points: Iterable[Point]) -> str:
+    """The checklist as text to send around."""
+    lines = [f"Delegation checklist of {zone}"]
+    for point in points:
+        lines.append(f"{_MARKS[point.verdict]} {point.sentence}")
+        lines.extend(f"    {line}" for line in point.lines)
+    return "\n".join(lines) + "\n"
+
+
+def _answers(sides: Sides) -> Point:
+    if sides.differences:
+        how_many = "1 answer" if sides.differences == 1 else f"{sides.differences:,} answers"
+        verb = "differs" if sides.differences == 1 else "differ"
+        return Point("answers", Verdict.TO_DO, f"{how_many} of our nodes {verb} from the old server’s.")
+    return Point("answers", Verdict.FINE, "Our nodes answer everything as the old server does.")
+
+
+def _serial(sides: Sides) -> Point:
+    theirs = _serial_of(sides.old_soa, sides.zone)
+    [ours] = [int(text.split(" ")[2]) for text in _texts(sides.rows, sides.zone, rdtypes.SOA)] or [0]
+    if theirs is None:
+        return Point("serial", Verdict.NOT_ASKED, "The old server said no serial; secondaries want ours to be higher.")
+    if Serial(ours) < Serial(theirs):
+        sentence = (
+            f"Raise the serial: ours, {ours}, is lower than {theirs} of the old server, so secondaries stay there."
+        )
+        return Point("serial", Verdict.TO_DO, sentence)
+    return Point("serial", Verdict.FINE, f"Our serial {ours} is not lower than {theirs} of the old server.")
+
+
+def _serial_of(answer: Answer, zone: str) -> int | None:
+    soa = answer.at(zone, rdtypes.SOA)
+    if soa is None or len(soa.rdata) != 1:
+        return None
+    return int(rdata.from_wire(rdtypes.SOA, next(iter(soa.rdata))).split(" ")[2])
+
+
+def _long_ttls(sides: Sides, now: datetime) -> Point:
+    """Caches hold what the old server said for this long; whoever wants to be able to go back lowers it first."""
+    long = [row for row in sides.rows if row[2] > LONG_TTL]
+    if not long:
+        return Point("ttl", Verdict.FINE, "No TTL is longer than an hour.")
+    lines = [
+        f"{names.relative_text(name, sides.zone)} {rdata.type_to_text(type_)}: {ttl} s, "
+        f"in caches until {now + timedelta(seconds=ttl):%Y-%m-%d %H:%M} UTC if it is lowered now"
+        for name, type_, ttl, *_ in sorted(long, key=lambda row: -row[2])[:_MOST_LISTED]
+    ]
+    if len(long) > _MOST_LISTED:
+        lines.append(f"and {len(long) - _MOST_LISTED:,} more, with shorter ones")
+    sentence = (
+        f"Lower TTLs longer than an hour at the old server first: {len(long):,} RRset{'s' if len(long) > 1 else ''}."
+    )
+    return Point("ttl", Verdict.TO_DO, sentence, tuple(lines))
+
+
+def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolver) -> Point:
+    """Whether the names of our NS records lead to our nodes, as the world resolves them today."""
+    ours = {node.address for node in nodes}
+    found = {server: resolver.addresses(server) for server in servers}
+    if any(addresses is None for addresses in found.values()):
+        return Point("nameservers", Verdict.NOT_ASKED, "Where the names of the name servers lead was not asked.")
+    astray = [
+        f"{server} leads to {', '.join(sorted(addresses or ())) or 'no address'}"
+        for server, addresses in found.items()
+        if not addresses or not addresses <= ours
+    ]
+    if astray:
+        sentence = f"Make every name server of the zone lead to our nodes ({', '.join(sorted(ours))})."
+        return Point("nameservers", Verdict.TO_DO, sentence, tuple(astray))
+    return Point("nameservers", Verdict.FINE, "Every name server of the zone leads to our nodes.")
+
+
+def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
+    if delegation is None:
+        return Point("parent", Verdict.NOT_ASKED, "The parent’s servers were not asked for the delegation.")
+    there, ours = delegation.nameservers, frozenset(servers)
+    if not there:
+        sentence = f"{delegation.parent} does not delegate the zone."
+        return Point("parent", Verdict.TO_DO, sentence, tuple(f"add {server}" for server in sorted(ours)))
+    if there == ours:
+        return Point("parent", Verdict.FINE, f"{delegation.parent} delegates to the zone’s own name servers.")
+    lines = [f"remove {server}" for server in sorted(there - ours)] + [
+        f"add {server}" for server in sorted(ours - there)
+    ]
+    lines.append(f"resolvers follow within {delegation.ttl} s, the TTL there")
+    return Point("parent", Verdict.TO_DO, f"Change the name servers at {delegation.parent}", tuple(lines))
+
+
+def _glue(sides: Sides, servers: Sequence[str], delegation: Delegation | None) -> Point:
+    """Name servers below the zone itself can only be found if the parent has their addresses."""
+    inside = [server for server in servers if names.is_within(server, sides.zone)]
+    if not inside:
+        return Point("glue", Verdict.FINE, "No glue is needed: no name server lies within the zone.")
+    wanted = {
+        server: {*_texts(sides.rows, server, rdtypes.A), *_texts(sides.rows, server, rdtypes.AAAA)} for server in inside
+    }
+    lines = [
+        f"{server} {', '.join(sorted(addresses)) or 'has no address here'}" for server, addresses in wanted.items()
+    ]
+    if delegation is None:
+        return Point("glue", Verdict.NOT_ASKED, "The parent needs glue; whether it has it was not asked.", tuple(lines))
+    if all(addresses and delegation.glue.get(server) == addresses for server, addresses in wanted.items()):
+        return Point("glue", Verdict.FINE, f"{delegation.parent} has the right glue.")
+    return Point("glue", Verdict.TO_DO, f"Give this glue to {delegation.parent}", tuple(lines))
+
+
+def _ds(sides: Sides, delegation: Delegation | None) -> Point:
+    if delegation is None or delegation.ds is None:
+        return Point("ds", Verdict.NOT_ASKED, "Whether the parent has a DS record was not asked.")
+    if not delegation.ds:
+        return Point("ds", Verdict.FINE, "The parent has no DS record: the zone need not be signed.")
+    keys = _texts(sides.rows, sides.zone, rdtypes.DNSKEY)
+    sentence = (
+        "The zone is signed, and the parent has DS records: move the keys here, or remove the DS records and wait "
+        f"{delegation.ds_ttl} s before the move; otherwise resolvers that validate answer nothing."
+    )
+    lines = [*(f"DS {text}" for text in delegation.ds), *(f"DNSKEY {text}" for text in keys)]
+    return Point("ds", Verdict.TO_DO, sentence, tuple(lines))
+
+
+def _texts(rows: Iterable[Row], name: str, type: int) -> list[str]:
+    """The served rdata of one RRset."""
+    return [text for row in rows if row[0] == name and row[1] == type for text in row[3] if text not in row[4]]

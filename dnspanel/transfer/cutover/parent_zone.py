@@ -1,0 +1,154 @@
+"""What a zone's parent says about it, asked of the parent's own servers, to which a resolver leads."""
+
+from dataclasses import dataclass, field
+from threading import Lock
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.name
+import dns.query
+import dns.rcode
+import dns.rdatatype
+import dns.resolver
+
+from dnspanel.transfer.cutover import dns_probe
+from dnspanel.transfer.cutover.dns_probe import Answer
+from replication import names, rdata, rdtypes
+
+SECONDS = 2.0
+# A resolver that said nothing so many times in a row is not asked any more.
+_PATIENCE = 3
+_MOST_SERVERS = 3
+_SAID = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    """The parent's side of a delegation; no name servers mean that there is none. `ds` None was not asked."""
+
+    parent: str
+    nameservers: frozenset[str] = frozenset()
+    ttl: int = 0
+    glue: dict[str, set[str]] = field(default_factory=dict)
+    ds: tuple[str, ...] | None = None
+    ds_ttl: int = 0
+
+
+class Resolver:
+    """A resolver, and through it the servers of parents. Everything it answers is None once nobody answers.
+
+    `address` is empty for the system's own resolvers. Parents' servers are
+    asked on `parent_port`. Safe to use from several threads.
+    """
+
+    def __init__(self, address: str = "", port: int = 53, *, parent_port: int = 53) -> None:
+        self._servers = [(address, port)] if address else _system_resolvers()
+        self._parent_port = parent_port
+        self._silences = 0
+        self._lock = Lock()
+        self._parents: dict[str, tuple[str, list[str]] | None] = {}
+        self._addresses: dict[str, frozenset[str] | None] = {}
+
+    def addresses(self, name: str) -> frozenset[str] | None:
+        """The addresses of a host; None if nobody could be asked."""
+        if name not in self._addresses:
+            answers = [self._ask(name, type_) for type_ in (rdtypes.A, rdtypes.AAAA)]
+            found = [
+                rdata.from_wire(each.type, wire)
+                for answer in answers
+                for each in (answer.found if answer else ())
+                if each.type in (rdtypes.A, rdtypes.AAAA)
+                for wire in each.rdata
+            ]
+            self._addresses[name] = None if None in answers else frozenset(found)
+        return self._addresses[name]
+
+    def delegation(self, zone: str) -> Delegation | None:
+        """What the parent's servers say about the zone; None if none could be asked."""
+        parent = names.parent(zone)
+        if parent is None:
+            return None
+        above = self._zone_at_or_above(parent)
+        if above is None:
+            return None
+        apex, addresses = above
+        for address in addresses[:_MOST_SERVERS]:
+            answer = _exchange(address, self._parent_port, zone, rdtypes.NS, is_recursive=False)
+            if answer is not None and answer.rcode in _SAID:
+                return _delegation(zone, apex, answer, _exchange(address, self._parent_port, zone, rdtypes.DS))
+        return None
+
+    def _zone_at_or_above(self, name: str) -> tuple[str, list[str]] | None:
+        """The zone that holds a name, and the addresses of its servers."""
+        with self._lock:
+            if name in self._parents:
+                return self._parents[name]
+        answer = self._ask(name, rdtypes.NS)
+        nameservers = answer.at(name, rdtypes.NS) if answer is not None else None
+        above = names.parent(name)
+        found: tuple[str, list[str]] | None = None
+        if nameservers is not None:
+            hosts = sorted(rdata.from_wire(rdtypes.NS, wire) for wire in nameservers.rdata)
+            found = name, [address for host in hosts for address in sorted(self.addresses(host) or ())]
+        elif answer is not None and above is not None:
+            found = self._zone_at_or_above(above)
+        with self._lock:
+            self._parents[name] = found
+        return found
+
+    def _ask(self, name: str, type: int) -> Answer | None:
+        """What the resolver says; None if it does not."""
+        if self._silences >= _PATIENCE:
+            return None
+        for address, port in self._servers:
+            answer = _exchange(address, port, name, type, is_recursive=True)
+            if answer is not None:
+                self._silences = 0
+                return answer if answer.rcode in _SAID else None  # SERVFAIL is about this name only
+        self._silences += 1
+        return None
+
+
+def _system_resolvers() -> list[tuple[str, int]]:
+    try:
+        return [(str(address), 53) for address in dns.resolver.Resolver().nameservers]
+    except dns.exception.DNSException:
+        return []
+
+
+def _exchange(address: str, port: int, name: str, type: int, *, is_recursive: bool = False) -> Answer | None:
+    owner, _ = dns.name.from_wire(names.to_wire(name), 0)
+    query = dns.message.make_query(owner, dns.rdatatype.RdataType.make(type), use_edns=0, payload=1232)
+    if not is_recursive:
+        query.flags &= ~dns.flags.RD
+    try:
+        message, _ = dns.query.udp_with_fallback(query, address, timeout=SECONDS, port=port, ignore_trailing=True)
+    except (dns.exception.DNSException, OSError, EOFError):
+        return None
+    return dns_probe.answer_of(message)
+
+
+def _delegation(zone: str, parent: str, answer: Answer, ds: Answer | None) -> Delegation:
+    referral = next(
+        (each for each in (*answer.found, *answer.authority) if each.type == rdtypes.NS and each.name == zone), None
+    )
+    glue: dict[str, set[str]] = {}
+    for each in answer.additional:
+        if each.type in (rdtypes.A, rdtypes.AAAA):
+            glue.setdefault(each.name, set()).update(rdata.from_wire(each.type, wire) for wire in each.rdata)
+    known = ds.at(zone, rdtypes.DS) if ds is not None else None
+    return Delegation(
+        parent=parent,
+        nameservers=frozenset(rdata.from_wire(rdtypes.NS, wire) for wire in referral.rdata)
+        if referral
+        else frozenset(),
+        ttl=referral.ttl if referral else 0,
+        glue=glue,
+        ds=None if ds is None or ds.rcode not in _SAID else _texts_of_ds(known.rdata if known else frozenset()),
+        ds_ttl=known.ttl if known else 0,
+    )
+
+
+def _texts_of_ds(wires: frozenset[bytes]) -> tuple[str, ...]:
+    return tuple(sorted(rdata.from_wire(rdtypes.DS, wire) for wire in wires))

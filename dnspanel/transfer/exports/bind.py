@@ -1,0 +1,179 @@
+"""Zones as BIND zone files, alone or as a tar with the lists that BIND, NSD and Knot DNS load them by.
+
+Everything is one record per line with its TTL, so that a zone file can be
+searched and compared line by line. Nothing is lost: a disabled record is the
+comment `;!disabled name ttl IN TYPE rdata`, and an RRset's comment ends its
+first line. Types that only PowerDNS knows are written as RFC 3597 says, with
+a whole-line comment above that shows them as people write them.
+"""
+
+import hashlib
+import re
+import tarfile
+from collections.abc import Iterable, Iterator
+from functools import cache
+from tempfile import SpooledTemporaryFile
+from typing import IO, cast
+
+from dnspanel.transfer.exports.rows import ExportedZone, Out, Row
+from replication import names, rdata, rdtypes
+
+LISTS_HELP = "File paths are relative to the directory of this list."
+DIRECTORY = "zones"
+
+_GENERIC = frozenset((rdtypes.ALIAS, rdtypes.LUA))
+# A path of the ustar format has room for 100 bytes.
+_MOST_FILE_NAME = 90
+_KEPT_OF_LONG = 64
+_UNSAFE = re.compile(r"[^a-z0-9._-]")
+_UNFIT_FOR_COMMENTS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029]+")
+_TEXT_IN_MEMORY = 8 << 20
+_BLOCK = tarfile.BLOCKSIZE
+
+
+def zone_lines(zone: ExportedZone) -> Iterator[str]:
+    """The zone's file: `$ORIGIN`, then each RRset as one string of whole lines."""
+    yield f"$ORIGIN {zone.name}\n"
+    cut = -1 if zone.name == names.ROOT else -1 - len(zone.name)
+    for row in zone.rows:
+        name, type_, ttl, texts, disabled, comment = row
+        owner = "@" if name == zone.name else name[:cut]
+        head = f"{owner} {ttl} IN {_mnemonic(type_)} "
+        if disabled or comment or type_ in _GENERIC:
+            yield from _special_lines(row, owner, head)
+        else:
+            yield head + ("\n" + head).join(texts) + "\n"
+
+
+def _special_lines(row: Row, owner: str, head: str) -> Iterator[str]:
+    """An RRset with disabled records, a comment, or a type that only PowerDNS knows."""
+    _, type_, ttl, texts, disabled, comment = row
+    is_generic = type_ in _GENERIC
+    if is_generic:
+        yield from (f"; {head}{text}\n" for text in texts)
+        head = f"{owner} {ttl} IN TYPE{type_} "
+    tail = f" ; {_one_line(comment)}" if comment else ""
+    for text in texts:
+        mark = ";!disabled " if text in disabled else ""
+        yield f"{mark}{head}{generic_text(type_, text) if is_generic else text}{tail}\n"
+        tail = ""
+
+
+def generic_text(type: int, text: str) -> str:
+    """An rdata in the form of RFC 3597, which every server reads whatever the type."""
+    wire = rdata.to_wire(type, text)
+    return f"\\# {len(wire)} {wire.hex()}"
+
+
+def _one_line(comment: str) -> str:
+    """A comment without what would end its line."""
+    return _UNFIT_FOR_COMMENTS.sub(" ", comment).strip()
+
+
+@cache
+def _mnemonic(type: int) -> str:
+    return rdata.type_to_text(type)
+
+
+def file_name(zone: str) -> str:
+    """A file name for the zone, one for each, that is legal everywhere.
+
+    Characters but letters, digits, `.`, `_` and `-` become `=HH`; of a very
+    long name only the beginning is kept, and a digest of the whole.
+    """
+    stem = "=2E" if zone == names.ROOT else _UNSAFE.sub(lambda found: f"={ord(found[0]):02X}", zone[:-1])
+    if len(stem) > _MOST_FILE_NAME - len(".zone"):
+        stem = f"{stem[:_KEPT_OF_LONG]}~{hashlib.sha256(zone.encode()).hexdigest()[:16]}"
+    return stem + ".zone"
+
+
+def _path(zone: str) -> str:
+    return f"{DIRECTORY}/{file_name(zone)}"
+
+
+def _quoted_name(zone: str) -> str:
+    """The name as it stands between quotes: no quote of its own, which a backslash would not hide from everybody."""
+    return zone.replace('\\"', "\\034")
+
+
+def named_conf(zones: Iterable[str]) -> Iterator[str]:
+    """Statements for BIND's named.conf. Names that BIND would not have in a host's record are only warned of."""
+    yield f"// Zones for BIND 9: include this file in named.conf. {LISTS_HELP}\n"
+    for zone in zones:
+        yield f'zone "{_quoted_name(zone)}" {{ type primary; file "{_path(zone)}"; check-names warn; }};\n'
+
+
+def nsd_conf(zones: Iterable[str]) -> Iterator[str]:
+    """Clauses for NSD's nsd.conf."""
+    yield f"# Zones for NSD: include this file in nsd.conf, with zonesdir set. {LISTS_HELP}\n"
+    for zone in zones:
+        yield f'zone:\n    name: "{_quoted_name(zone)}"\n    zonefile: "{_path(zone)}"\n'
+
+
+def knot_conf(zones: Iterable[str]) -> Iterator[str]:
+    """The zone section for Knot DNS's knot.conf."""
+    yield f"# Zones for Knot DNS: include this file in knot.conf, with storage set. {LISTS_HELP}\nzone:\n"
+    for zone in zones:
+        yield f'  - domain: "{_quoted_name(zone)}"\n    file: "{_path(zone)}"\n'
+
+
+LISTS = {"named.conf": named_conf, "nsd.conf": nsd_conf, "knot.conf": knot_conf}
+
+
+class ZoneArchive:
+    """A tar of zone files while it is written; memory holds one zone at most, and of a large one only the beginning."""
+
+    def __init__(self, out: Out, mtime: int) -> None:
+        self._out = out
+        self._mtime = mtime
+        self._text = cast(IO[bytes], SpooledTemporaryFile(_TEXT_IN_MEMORY))  # noqa: SIM115
+
+    def add_zone(self, zone: ExportedZone) -> None:
+        """The archive has the zone's file."""
+        self.add_file(_path(zone.name), zone_lines(zone))
+
+    def add_file(self, path: str, lines: Iterable[str]) -> None:
+        """The archive has this file of text."""
+        text = self._text
+        text.seek(0)
+        text.truncate()
+        for chunk in _joined(lines):
+            text.write(chunk)
+        size = text.tell()
+        text.seek(0)
+        self._out.write(_header(path, size, self._mtime))
+        while block := text.read(1 << 20):
+            self._out.write(block)
+        self._out.write(bytes(-size % _BLOCK))
+
+    def close(self) -> None:
+        """The archive is complete."""
+        self._out.write(bytes(2 * _BLOCK))
+        self._text.close()
+
+
+def _joined(lines: Iterable[str], most: int = 1000) -> Iterator[bytes]:
+    """Lines in larger pieces, as bytes."""
+    iterator = iter(lines)
+    held: list[str] = []
+    for line in iterator:
+        held.append(line)
+        if len(held) >= most:
+            yield "".join(held).encode()
+            held.clear()
+    yield "".join(held).encode()
+
+
+def _header(path: str, size: int, mtime: int) -> bytes:
+    """A tar header (ustar): what `tarfile` makes, without its search for what might not fit."""
+    fields = (
+        path.encode().ljust(100, b"\0"), b"0000644\0", b"0000000\0", b"0000000\0",
+        _octal(size), _octal(mtime), b"        ", b"0", bytes(100), b"ustar\00000", bytes(247),
+    )  # fmt: skip
+    header = b"".join(fields)
+    return b"%b%06o\0 %b" % (header[:148], sum(header), header[156:])
+
+
+def _octal(number: int) -> bytes:
+    """Twelve bytes: octal digits, or GNU's binary form of what these cannot hold."""
+    return b"%011o\0" % number if number < 8**11 else b"\x80" + number.to_bytes(11, "big")

@@ -1,0 +1,144 @@
+"""An export as a file: zones, a format, and where the bytes go."""
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from django.db.models import QuerySet
+
+from dnspanel.transfer.exports import bind, csv_table, json_zones, query_file
+from dnspanel.transfer.exports.query_file import QueryOptions
+from dnspanel.transfer.exports.rows import ExportedZone, Out, Row, read_zones, zone_names
+from dnspanel.transfer.models import ExportFormat
+from dnspanel.zones.models import Zone
+
+# Export files are text that repeats itself: levels above this cost much and save little.
+GZIP_LEVEL = 4
+
+_SUFFIXES = {
+    ExportFormat.BIND: "tar",
+    ExportFormat.JSON: "jsonl",
+    ExportFormat.CSV: "csv",
+    ExportFormat.QUERIES: "txt",
+}
+
+
+def suffix(format: str) -> str:
+    """The suffix of such a file that is not compressed."""
+    return _SUFFIXES[ExportFormat(format)]
+
+
+@dataclass(slots=True)
+class Tally:
+    """How far an export has come; `records` are lines in a query file."""
+
+    zones: int = 0
+    records: int = 0
+
+
+def write_export(
+    conn: "psycopg.Connection[Any]",
+    zones: "QuerySet[Zone]",
+    out: Out,
+    *,
+    format: str,
+    mtime: int,
+    options: QueryOptions | None = None,
+    watch: Callable[[Tally], None] = lambda _: None,
+) -> Tally:
+    """The zones stand in `out`, in memory that does not depend on how many they are.
+
+    The connection is in a transaction (or `export_rows.snapshot`). `watch`
+    hears after each zone how far it is, and may raise to stop it.
+    """
+    tally = Tally()
+    found = _watched(read_zones(conn, zones), tally, watch)
+    if format == ExportFormat.BIND:
+        _write_archive(conn, zones, _counted(found, tally), out, mtime)
+    elif format == ExportFormat.QUERIES:
+        for lines in _batched(query_file.query_lines(found, options or QueryOptions())):
+            out.write("".join(lines).encode())
+            tally.records += len(lines)
+    else:
+        _write_text(_counted(found, tally), out, format)
+    return tally
+
+
+def write_zone_file(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", out: Out) -> None:
+    """The one zone of `zones` stands in `out` as a BIND zone file."""
+    for zone in read_zones(conn, zones):
+        for lines in _batched(bind.zone_lines(zone)):
+            out.write("".join(lines).encode())
+
+
+def _write_archive(
+    conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", found: Iterable[ExportedZone], out: Out, mtime: int
+) -> None:
+    archive = bind.ZoneArchive(out, mtime)
+    # First, so that readers know what follows without having seen the end of the archive.
+    for name, lines_of in bind.LISTS.items():
+        archive.add_file(name, lines_of(zone_names(conn, zones)))
+    for zone in found:
+        archive.add_zone(zone)
+    archive.close()
+
+
+def _write_text(zones: Iterable[ExportedZone], out: Out, format: str) -> None:
+    if format == ExportFormat.CSV:
+        out.write(csv_table.header().encode())
+    text_of = csv_table.zone_lines if format == ExportFormat.CSV else json_zones.zone_line
+    for pieces in _batched(piece for zone in zones for piece in text_of(zone)):
+        out.write("".join(pieces).encode())
+
+
+def _batched(texts: Iterable[str], most: int = 500) -> Iterator[list[str]]:
+    held: list[str] = []
+    for text in texts:
+        held.append(text)
+        if len(held) == most:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def _watched(zones: Iterable[ExportedZone], tally: Tally, watch: Callable[[Tally], None]) -> Iterator[ExportedZone]:
+    for zone in zones:
+        yield zone
+        tally.zones += 1
+        watch(tally)
+
+
+def _counted(zones: Iterable[ExportedZone], tally: Tally) -> Iterator[ExportedZone]:
+    """The same zones; what is read of them counts."""
+    for zone in zones:
+        yield zone._replace(rows=_counted_rows(zone.rows, tally))
+
+
+def _counted_rows(rows: Iterable[Row], tally: Tally) -> Iterator[Row]:
+    for row in rows:
+        tally.records += len(row[3])
+        yield row
+
+
+class Gzip:
+    """A stream that compresses into another one; `close` completes it and leaves the other open."""
+
+    def __init__(self, out: Out, mtime: int, level: int = GZIP_LEVEL) -> None:
+        self._out = out
+        self._compress = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
+        self._checksum = 0
+        self._size = 0
+        out.write(b"\x1f\x8b\x08\x00" + mtime.to_bytes(4, "little") + b"\x00\xff")
+
+    def write(self, data: bytes, /) -> None:
+        self._checksum = zlib.crc32(data, self._checksum)
+        self._size += len(data)
+        if compressed := self._compress.compress(data):
+            self._out.write(compressed)
+
+    def close(self) -> None:
+        self._out.write(self._compress.flush())
+        self._out.write(self._checksum.to_bytes(4, "little") + (self._size & 0xFFFFFFFF).to_bytes(4, "little"))

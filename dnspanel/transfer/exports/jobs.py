@@ -1,0 +1,219 @@
+"""What becomes of an export: asked for, written by a worker, kept for a day, forgotten. A verb module.
+
+The job holds what is wanted and how far it is; the file appears under its
+name when it is whole. A worker that dies leaves a job that the next one
+writes from the beginning.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.transfer import rights
+from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.exports import file as export_file
+from dnspanel.transfer.exports.file import Tally
+from dnspanel.transfer.exports.query_file import QueryOptions
+from dnspanel.transfer.exports.rows import snapshot
+from dnspanel.transfer.exports.selection import Selection
+from dnspanel.transfer.locks import Lock
+from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
+from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones.access import zones_visible_to
+from dnspanel.zones.errors import Forbidden
+from dnspanel.zones.models import Zone
+
+KEPT = timedelta(hours=24)
+MOST_UNFINISHED = 3  # of one person: exports share the bulk workers with imports
+_TOLD_SECONDS = 0.5
+
+logger = logging.getLogger(__name__)
+
+
+class _Stopped(Exception):
+    """Somebody cancelled the export."""
+
+
+def exports_directory() -> Path:
+    """Where finished exports lie."""
+    return Path(settings.TRANSFER_DIR) / "exports"
+
+
+def export_path(job: ExportJob) -> Path:
+    """Where the file of an export lies once it is done."""
+    return exports_directory() / f"{job.pk}.{export_file.suffix(job.format)}.gz"
+
+
+def create_export(
+    *,
+    selection: Selection,
+    format: str,
+    author: Author,
+    now: datetime,
+    options: QueryOptions | None = None,
+) -> ExportJob:
+    """An export that waits for a worker; without an author it is the system's, of all zones there are.
+
+    Raises WrongState to a person who has several unfinished ones already, and
+    Forbidden to a token that sees only parts of zones.
+    """
+    rights.refuse_partial_sight(author)
+    unfinished = ExportJob.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
+    with transaction.atomic(durable=True):
+        if author is not None and unfinished.count() >= MOST_UNFINISHED:
+            raise WrongState(f"{MOST_UNFINISHED} of your exports are not finished yet: wait for one, or cancel it.")
+        job = ExportJob.objects.create(
+            author=user_of(author),
+            token=token_of(author),
+            created_at=now,
+            format=ExportFormat(format),
+            selection=selection.to_json(),
+            options=(options or QueryOptions()).to_json() if format == ExportFormat.QUERIES else {},
+        )
+        transaction.on_commit(lambda: work_to_do.send(sender=ExportJob, job_id=job.pk), robust=True)
+    return job
+
+
+def cancel_export(*, job: ExportJob, now: datetime) -> None:
+    """The export is not written any further, and leaves no file. Raises WrongState for one that has ended."""
+    if not _unfinished(job.pk).update(state=RunState.CANCELLED, ended_at=now):
+        raise WrongState("This export has ended already.")
+
+
+def unfinished_exports() -> list[int]:
+    """The exports that somebody should be writing."""
+    return list(ExportJob.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
+
+
+def run_export(job_id: int) -> str:
+    """The export is written, unless it has ended or another worker is at it; returns what came of it."""
+    job = _unfinished(job_id).select_related("author", "token").first()
+    if job is None:
+        return f"export={job_id}: nothing to do"
+    try:
+        with snapshot() as conn:
+            if not _is_mine(conn, job_id):
+                return f"export={job_id}: another worker is at it"
+            return _write(conn, job)
+    except _Stopped:
+        return f"export={job_id} cancelled"
+    except (DatabaseError, psycopg.OperationalError):
+        raise  # PostgreSQL is away: the job is found again
+    except Exception as exc:
+        _unfinished(job_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=_sentence(exc))
+        if not isinstance(exc, OSError | Forbidden):
+            raise
+        return f"export={job_id} failed: {exc}"
+
+
+def forget_old_exports(*, now: datetime) -> int:
+    """Files of exports that ended a day ago are gone, and files that belong to no export; returns how many."""
+    ExportJob.objects.filter(ended_at__lt=now - KEPT, forgotten_at=None).update(forgotten_at=now)
+    if not exports_directory().is_dir():
+        return 0
+    kept = ExportJob.objects.filter(state__in=(*UNFINISHED_STATES, RunState.DONE), forgotten_at=None)
+    kept_ids = {str(pk) for pk in kept.values_list("pk", flat=True)}
+    gone = [path for path in exports_directory().iterdir() if path.name.partition(".")[0] not in kept_ids]
+    for path in gone:
+        path.unlink(missing_ok=True)
+    return len(gone)
+
+
+def _unfinished(job_id: int) -> "QuerySet[ExportJob]":
+    return ExportJob.objects.filter(pk=job_id, state__in=UNFINISHED_STATES)
+
+
+def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
+    """True if nobody else writes this export; holds until the connection's transaction ends, or its process."""
+    row = conn.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (Lock.EXPORT, job_id)).fetchone()
+    return bool(row and row[0])
+
+
+def zones_of(job: ExportJob) -> "QuerySet[Zone]":
+    """The zones that the export is about and that its author may see."""
+    author = rights.actor_of_job(job)
+    zones = Zone.objects.filter(deleted_at=None) if author is None else zones_visible_to(author)
+    return Selection.from_json(job.selection).among(zones)
+
+
+def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
+    now = timezone.now()
+    zones = zones_of(job)
+    begun = _unfinished(job.pk).update(
+        state=RunState.RUNNING, started_at=now, zones_total=zones.count(), zones=0, records=0
+    )
+    if not begun:
+        raise _Stopped
+    with _file(export_path(job)) as file:
+        out = export_file.Gzip(file, int(now.timestamp()))
+        tally = export_file.write_export(
+            conn,
+            zones,
+            out,
+            format=job.format,
+            mtime=int(now.timestamp()),
+            options=QueryOptions.from_json(job.options),
+            watch=_teller(job.pk),
+        )
+        out.close()
+        size = file.tell()
+    ended = timezone.now()
+    done = _unfinished(job.pk).update(
+        state=RunState.DONE, ended_at=ended, zones=tally.zones, records=tally.records, size=size
+    )
+    if not done:
+        export_path(job).unlink(missing_ok=True)
+        raise _Stopped
+    seconds = (ended - now).total_seconds()
+    logger.info("exported export=%s zones=%s records=%s seconds=%.1f", job.pk, tally.zones, tally.records, seconds)
+    return f"export={job.pk} zones={tally.zones} records={tally.records}"
+
+
+def _teller(job_id: int) -> Any:
+    """A function that records twice a second how far it is, and raises once the export is cancelled."""
+    told_at = time.monotonic()
+
+    def tell(tally: Tally) -> None:
+        nonlocal told_at
+        if time.monotonic() - told_at < _TOLD_SECONDS:
+            return
+        told_at = time.monotonic()
+        if not _unfinished(job_id).update(zones=tally.zones, records=tally.records):
+            raise _Stopped
+
+    return tell
+
+
+@contextmanager
+def _file(path: Path) -> Iterator[Any]:
+    """A new file that appears under its name, whole and on disk, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".part")
+    try:
+        with partial.open("wb", buffering=1 << 20) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _sentence(exc: Exception) -> str:
+    if isinstance(exc, OSError) and exc.strerror:
+        return f"The file could not be written: {exc.strerror}."
+    if isinstance(exc, Forbidden):
+        return str(exc)
+    return f"The export stopped at a fault of the panel: {exc.__class__.__name__}: {exc}"

@@ -1,0 +1,39 @@
+"""Zones as JSON: one object per line and zone, RRsets as PowerDNS's API has them.
+
+    {"zone": name, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled"}],
+                               "comments": [{"content"}]}]}
+
+Names are absolute, contents canonical presentation text, types mnemonics.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+
+from dnspanel.transfer.exports.rows import ExportedZone
+from replication import rdata
+
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def zone_line(zone: ExportedZone) -> Iterator[str]:
+    """The zone's line, in pieces."""
+    opening = f'{{"zone":{_quoted(zone.name)},"rrsets":['
+    for name, type_, ttl, texts, disabled, comment in zone.rows:
+        records = ",".join([_record(text, text in disabled) for text in texts])
+        comments = f'{{"content":{_quoted(comment)}}}' if comment else ""
+        yield (
+            f'{opening}{{"name":{_quoted(name)},"type":{_type(type_)},"ttl":{ttl},'
+            f'"records":[{records}],"comments":[{comments}]}}'
+        )
+        opening = ","
+    yield "]}\n"
+
+
+def _record(text: str, is_disabled: bool) -> str:
+    return f'{{"content":{_quoted(text)},"disabled":{"true" if is_disabled else "false"}}}'
+
+
+@cache
+def _type(type: int) -> str:
+    return _quoted(rdata.type_to_text(type))

@@ -1,0 +1,119 @@
+"""Query files for dnsperf and queryperf, made from zones: `name TYPE` per line.
+
+Only what nodes serve is asked for: no disabled records; A and AAAA where an
+ALIAS or LUA record computes them; a made-up label where the zone has a
+wildcard. Everything random comes from the seed: the same zones and options
+make the same file.
+"""
+
+import heapq
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import Any
+
+from dnspanel.transfer.exports.rows import ExportedZone, Row
+from replication import names, rdata, rdtypes
+
+MOST_SAMPLED = 5_000_000
+MOST_RANDOM_PERCENT = 95
+# Wildcards never answer for labels of this form by accident, and no zone has them.
+_MADE_UP = "x-{:08x}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """What a query file holds.
+
+    `sample` is how many of the zones' names and types (0: all, in order);
+    `each_zone_alike` gives every zone the same chance of being sampled,
+    instead of every name and type. Of all lines, `random_percent` are made-up
+    names below the same zones, which do not exist.
+    """
+
+    sample: int = 0
+    each_zone_alike: bool = False
+    random_percent: int = 0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.sample <= MOST_SAMPLED:
+            raise ValueError(f"a sample has at most {MOST_SAMPLED:,} names")
+        if not 0 <= self.random_percent <= MOST_RANDOM_PERCENT:
+            raise ValueError(f"at most {MOST_RANDOM_PERCENT} % can be random names")
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "QueryOptions":
+        return cls(**{name: value for name, value in stored.items() if name in cls.__slots__})
+
+
+def query_lines(zones: Iterable[ExportedZone], options: QueryOptions) -> Iterator[str]:
+    """Yield the lines of the file."""
+    chance = Random(options.seed)
+    served = ((zone.name, zone.rrset_count, line) for zone in zones for line in _zone_queries(zone, chance))
+    chosen = _sampled(served, options, chance) if options.sample else ((zone, line) for zone, _, line in served)
+    # With r % random lines, each served one is followed by r / (100 - r) of them on average.
+    odds = options.random_percent / (100 - options.random_percent)
+    owed = 0.0
+    for zone, line in chosen:
+        yield line
+        owed += odds
+        while owed >= 1 or (owed > 0 and chance.random() < owed):
+            owed -= 1
+            yield _query(_below(_MADE_UP.format(chance.getrandbits(32)), zone), rdtypes.A)
+
+
+def _sampled(
+    served: Iterable[tuple[str, int, str]], options: QueryOptions, chance: Random
+) -> Sequence[tuple[str, str]]:
+    """That many of them in random order (Efraimidis and Spirakis: the largest u^(1/weight) are a weighted sample)."""
+    heap: list[tuple[float, str, str]] = []
+    for zone, rrset_count, line in served:
+        # The logarithm of u^(1/weight), where weight is 1 or 1/rrset_count.
+        key = math.log(1.0 - chance.random()) * (rrset_count if options.each_zone_alike else 1)
+        if len(heap) < options.sample:
+            heapq.heappush(heap, (key, zone, line))
+        elif key > heap[0][0]:
+            heapq.heapreplace(heap, (key, zone, line))
+    chance.shuffle(heap)
+    return [(zone, line) for _, zone, line in heap]
+
+
+def _zone_queries(zone: ExportedZone, chance: Random) -> Iterator[str]:
+    """Every name and type of the zone that has a served record."""
+    for row in zone.rows:
+        name, _, _, texts, disabled, _ = row
+        if len(disabled) == len(texts):
+            continue
+        if name.startswith("*."):
+            name = f"{_MADE_UP.format(chance.getrandbits(32))}{name[1:]}"
+        for type_ in asked_types(row):
+            yield _query(name, type_)
+
+
+def asked_types(row: Row) -> tuple[int, ...]:
+    """The types of questions that this RRset answers."""
+    type_, texts = row[1], row[3]
+    if type_ == rdtypes.ALIAS:
+        return rdtypes.A, rdtypes.AAAA
+    if type_ == rdtypes.LUA:
+        return tuple({rdata.type_from_text(text.split(" ", 1)[0]): None for text in texts})
+    return (type_,)
+
+
+def _below(label: str, zone: str) -> str:
+    return f"{label}." if zone == names.ROOT else f"{label}.{zone}"
+
+
+def _query(name: str, type: int) -> str:
+    return f"{name} {_mnemonic(type)}\n"
+
+
+@cache
+def _mnemonic(type: int) -> str:
+    return rdata.type_to_text(type)

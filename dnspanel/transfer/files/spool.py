@@ -1,0 +1,133 @@
+"""Documents on their way from a source to the parser: files that hold some thousand each.
+
+    offset  size  entry
+    0       4     bytes of the path
+    4       4     bytes of the zone's name; 0 if the source does not know it
+    8       4     bytes of the text
+    12      4     number of line numbers; 0 where lines are those of the file
+    16            path, name, text, line numbers (4 bytes each)
+
+All numbers are big-endian. A file appears whole and synced, or not at all.
+"""
+
+import os
+import shutil
+import struct
+import sys
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from django.conf import settings
+
+from dnspanel.transfer.errors import TransferError
+from dnspanel.transfer.sources.documents import Document
+
+_HEAD = struct.Struct(">IIII")
+
+
+def import_directory(job_id: int) -> Path:
+    """Where the files of an import lie: `upload/`, `spool-N` and `stage-N`."""
+    return Path(settings.TRANSFER_DIR) / "imports" / str(job_id)
+
+
+def spool_path(job_id: int, piece: int) -> Path:
+    return import_directory(job_id) / f"spool-{piece:06d}"
+
+
+def remove_files(job_id: int) -> None:
+    """The import has no files any more."""
+    shutil.rmtree(import_directory(job_id), ignore_errors=True)
+
+
+class SpoolWriter:
+    """One spool file while it is written."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._unfinished = path.with_suffix(".part")
+        self._file = self._unfinished.open("wb", buffering=1 << 20)
+        self.documents = 0
+        self.size = 0
+
+    def add(self, document: Document) -> None:
+        path, zone, lines = document.path.encode(), document.zone.encode(), _packed(document.lines)
+        entry = (
+            _HEAD.pack(len(path), len(zone), len(document.text), len(lines) // 4),
+            path, zone, document.text, lines,
+        )  # fmt: skip
+        self._file.writelines(entry)
+        self.size += sum(map(len, entry))
+        self.documents += 1
+
+    def finish(self) -> None:
+        """The file is there under its name."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._unfinished.rename(self._path)
+
+    def abandon(self) -> None:
+        self._file.close()
+        self._unfinished.unlink(missing_ok=True)
+
+
+def read_documents(path: Path) -> Iterator[tuple[int, Document]]:
+    """Yield (offset, document) for each entry. Raises TransferError when the file is missing or damaged."""
+    with _opened(path) as file:
+        offset = 0
+        while head := file.read(_HEAD.size):
+            document, size = _document(file, head, path)
+            yield offset, document
+            offset += size
+
+
+def read_document(path: Path, offset: int) -> Document:
+    """The one document at an offset. Raises TransferError."""
+    with _opened(path) as file:
+        file.seek(offset)
+        return _document(file, file.read(_HEAD.size), path)[0]
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb", buffering=1 << 20)
+    except OSError as exc:
+        raise TransferError(f"A file of this import is gone from the panel's disk ({path.name}).") from exc
+
+
+def _document(file: BinaryIO, head: bytes, path: Path) -> tuple[Document, int]:
+    try:
+        path_size, zone_size, text_size, count = _HEAD.unpack(head)
+    except struct.error as exc:
+        raise TransferError(f"A file of this import is damaged ({path.name}).") from exc
+    size = path_size + zone_size + text_size + 4 * count
+    body = file.read(size)
+    if len(body) != size:
+        raise TransferError(f"A file of this import is damaged ({path.name}).")
+    zone_at, text_at = path_size, path_size + zone_size
+    document = Document(
+        path=body[:zone_at].decode(),
+        zone=body[zone_at:text_at].decode(),
+        text=body[text_at : text_at + text_size],
+        lines=_unpacked(body[text_at + text_size :]) if count else None,
+    )
+    return document, _HEAD.size + size
+
+
+def _packed(lines: object) -> bytes:
+    if not lines:
+        return b""
+    numbers = array("I", lines)  # type: ignore[call-overload]
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    return bytes(numbers.tobytes())
+
+
+def _unpacked(packed: bytes) -> "array[int]":
+    numbers = array("I", packed)
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    return numbers

@@ -1,0 +1,215 @@
+"""The files of an import as they arrive: in chunks, over hours if need be, safe from crashes. A verb module.
+
+    <import>/upload/manifest    SQLite: number, name and size of each file
+    <import>/upload/0001 …      their bytes
+
+A file on disk is never called what its uploader calls it. Its size is that of
+the manifest: what a chunk that broke off has left behind it is cut away by
+the next.
+"""
+
+import fcntl
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from dnspanel.transfer.archives.paths import clean_path
+from dnspanel.transfer.errors import UploadRefused, WrongState
+from dnspanel.transfer.files.spool import import_directory
+from dnspanel.transfer.limits import MOST_ENTRIES, MOST_UPLOAD_BYTES, TITLES
+from dnspanel.transfer.models import ImportJob, State
+
+# The database and the log live on this disk too, and an import needs room beside its upload.
+FREE_BYTES = 512 << 20
+_READ_BYTES = 1 << 20
+_BUSY_SECONDS = 30.0
+_TABLE = """
+CREATE TABLE IF NOT EXISTS file (number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE NOT NULL,
+    size INTEGER NOT NULL DEFAULT 0)
+"""
+
+
+class Stream(Protocol):
+    """What chunks are read from: a request, a file."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Uploaded(NamedTuple):
+    """A file of an upload; `name` is the uploader's, with folders, and made plain."""
+
+    name: str
+    size: int
+    path: Path
+
+
+class WrongOffset(UploadRefused):
+    """A chunk does not begin where the file ends; `offset` is where to go on."""
+
+    def __init__(self, name: str, offset: int) -> None:
+        super().__init__(f"{name} has {offset:,} bytes so far: the upload goes on from there.")
+        self.offset = offset
+
+
+class ChunkUnderWay(UploadRefused):
+    """Another chunk of the same file is being received."""
+
+
+def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, size: int | None = None) -> int:
+    """The file has grown by this chunk, durably; returns its size then.
+
+    The chunk is `size` bytes of the stream, or all of it. An interrupted chunk
+    leaves the file as it was. Raises WrongState, WrongOffset, ChunkUnderWay
+    and UploadRefused (limits `path`, `entries`, `upload`; or no disk space).
+    """
+    _check_open(job)
+    name = clean_path(name)
+    with closing(_manifest(job, make=True)) as manifest:
+        number = _number(manifest, name)
+        with _locked(_path(job, number), name) as file:
+            known = _size(manifest, number)
+            if offset != known:
+                raise WrongOffset(name, known)
+            os.ftruncate(file, known)
+            os.lseek(file, known, os.SEEK_SET)
+            room = _room(job, manifest)
+            if size is not None and size > room.bytes:
+                raise room.refusal
+            try:
+                end = known + _append(file, stream, size, room)
+                os.fsync(file)
+            except BaseException:
+                os.ftruncate(file, known)
+                raise
+            with manifest:
+                manifest.execute("UPDATE file SET size = ? WHERE number = ?", (end, number))
+    return end
+
+
+def receive_file(*, job: ImportJob, name: str, stream: Stream) -> int:
+    """The file is what the stream holds, in place of what it may have been before; returns its size."""
+    remove_file(job=job, name=name)
+    return receive_chunk(job=job, name=name, offset=0, stream=stream)
+
+
+def remove_file(*, job: ImportJob, name: str) -> None:
+    """The upload has no such file any more; it may never have had."""
+    _check_open(job)
+    if not _directory(job).exists():
+        return
+    with closing(_manifest(job)) as manifest, manifest:
+        row = manifest.execute("SELECT number FROM file WHERE name = ?", (clean_path(name),)).fetchone()
+        if row is not None:
+            manifest.execute("DELETE FROM file WHERE number = ?", row)
+            _path(job, row[0]).unlink(missing_ok=True)
+
+
+def uploaded_files(job: ImportJob) -> list[Uploaded]:
+    """What has arrived so far, in the order in which it began to arrive."""
+    if not _directory(job).exists():
+        return []
+    with closing(_manifest(job)) as manifest:
+        rows = manifest.execute("SELECT number, name, size FROM file ORDER BY number").fetchall()
+    return [Uploaded(name, size, _path(job, number)) for number, name, size in rows]
+
+
+def offset_of(job: ImportJob, name: str) -> int:
+    """Where the next chunk of a file begins; 0 if there is none yet."""
+    name = clean_path(name)
+    return next((file.size for file in uploaded_files(job) if file.name == name), 0)
+
+
+class _Room(NamedTuple):
+    """How many bytes may still come, and what is said to more."""
+
+    bytes: int
+    refusal: UploadRefused
+
+
+def _append(file: int, stream: Stream, size: int | None, room: _Room) -> int:
+    """Raises UploadRefused when the stream holds less than `size`, or more than there is room for."""
+    written = 0
+    while size is None or written < size:
+        block = stream.read(_READ_BYTES if size is None else min(_READ_BYTES, size - written))
+        if not block:
+            break
+        if written + len(block) > room.bytes:
+            raise room.refusal
+        view = memoryview(block)
+        while view:
+            view = view[os.write(file, view) :]
+        written += len(block)
+    if size is not None and written < size:
+        raise UploadRefused(f"The chunk broke off after {written:,} of {size:,} bytes. Please send it again.")
+    return written
+
+
+def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
+    free = shutil.disk_usage(_directory(job)).free - FREE_BYTES
+    allowed = MOST_UPLOAD_BYTES - manifest.execute("SELECT coalesce(sum(size), 0) FROM file").fetchone()[0]
+    if allowed <= free:
+        return _Room(allowed, UploadRefused(f"The upload is too large: {TITLES['upload']}.", limit="upload"))
+    sentence = (
+        f"The panel's disk has room for another {max(0, free) >> 20:,} MiB only. "
+        "Old imports and exports can be deleted, then the upload goes on where it stopped."
+    )
+    return _Room(max(0, free), UploadRefused(sentence))
+
+
+def _number(manifest: sqlite3.Connection, name: str) -> int:
+    """The file's number, which it has from its first chunk on. Raises UploadRefused for one file too many."""
+    wanted = "SELECT number FROM file WHERE name = ?"
+    with manifest:
+        if manifest.execute(wanted, (name,)).fetchone() is None:
+            if manifest.execute("SELECT count(*) FROM file").fetchone()[0] >= MOST_ENTRIES:
+                raise UploadRefused(f"The upload has too many files: {TITLES['entries']}.", limit="entries")
+            # Another chunk of the same file may have begun it just now.
+            manifest.execute("INSERT OR IGNORE INTO file (name) VALUES (?)", (name,))
+        return int(manifest.execute(wanted, (name,)).fetchone()[0])
+
+
+def _size(manifest: sqlite3.Connection, number: int) -> int:
+    row = manifest.execute("SELECT size FROM file WHERE number = ?", (number,)).fetchone()
+    if row is None:
+        raise UploadRefused("The file was removed while it was being uploaded.")
+    return int(row[0])
+
+
+@contextmanager
+def _locked(path: Path, name: str) -> Iterator[int]:
+    """The file, open and nobody else's until the end; the lock dies with the process."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            raise ChunkUnderWay(f"Another chunk of {name} is just being received.") from exc
+        yield file
+    finally:
+        os.close(file)
+
+
+def _manifest(job: ImportJob, *, make: bool = False) -> sqlite3.Connection:
+    if make:
+        _directory(job).mkdir(parents=True, exist_ok=True)
+    manifest = sqlite3.connect(_directory(job) / "manifest", timeout=_BUSY_SECONDS)
+    manifest.execute("PRAGMA synchronous = FULL")
+    manifest.execute(_TABLE)
+    return manifest
+
+
+def _check_open(job: ImportJob) -> None:
+    if job.state != State.UPLOADING:
+        raise WrongState("This import does not wait for files any more.")
+
+
+def _directory(job: ImportJob) -> Path:
+    return import_directory(job.pk) / "upload"
+
+
+def _path(job: ImportJob, number: int) -> Path:
+    return _directory(job) / f"{number:04d}"

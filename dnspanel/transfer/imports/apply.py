@@ -1,0 +1,169 @@
+"""Apply a piece: publish what the dry run showed, and record in the same transactions that it was. A verb module.
+
+New zones and changed zones are two publications. A piece that was published
+by half goes on with the other half; what was published knows its sequence.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import transaction
+
+from dnspanel.publish.errors import StorageUnreachable
+from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
+from dnspanel.transfer import rights
+from dnspanel.transfer.imports import plan, scan, stage
+from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.zones.bulk import BulkZone, ZoneChange, change_zones, create_ready_zones, existing_zones
+from dnspanel.zones.errors import NamesTaken
+from dnspanel.zones.models import Channel, Publication, Revision
+
+logger = logging.getLogger(__name__)
+
+
+def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
+    """What the piece's zones are to become is published; False if its stage had to be made again first.
+
+    Zones that somebody else created or changed since the dry run are left
+    alone and marked as waiting.
+    """
+    if piece.created_in is None and not _create_all(job, piece, now):
+        with transaction.atomic(durable=True):
+            scan.forget_scan(piece=piece)
+        return False
+    if piece.changed_in is None:
+        _change(job, piece, now)
+    _end(job, piece)
+    return True
+
+
+def finish_apply(*, job: ImportJob, seconds: float, now: datetime) -> None:
+    """Every piece is applied; zones that wait are what is left."""
+    ImportJob.objects.filter(pk=job.pk, state=State.APPLYING).update(
+        state=State.DONE, apply_seconds=seconds, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
+    )
+
+
+def last_sequence(job_id: int) -> int:
+    """The newest sequence that the import published; 0 if it published nothing."""
+    found = ImportPiece.objects.filter(job_id=job_id).values_list(
+        "created_in", "changed_in", "created_undone_in", "changed_undone_in"
+    )
+    return max((sequence or 0 for piece in found for sequence in piece), default=0)
+
+
+def reason_of(job: ImportJob) -> str:
+    """What the histories of the zones say."""
+    return f"import {job.pk}: {job.title}"
+
+
+class _Staged(NamedTuple):
+    """A zone that is to be created, and where it lies in the stage; a tuple, because an import has many."""
+
+    pk: int
+    zone_id: int
+    name: str
+    serial: int
+    rrsets: int
+    rows_offset: int
+    rows_size: int
+    ops_offset: int
+    ops_size: int
+    op_count: int
+    digest: bytes
+
+
+def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
+    """Create the piece's new zones but those whose names are taken by now; False if their stage is gone."""
+    creating = ImportZone.objects.filter(job=job, piece=piece.number, action=Action.CREATE).order_by("zone_id")
+    zones = list(map(_Staged._make, creating.values_list(*_Staged._fields)))
+    if zones and not rights.rights_of(job).may_create:  # not any more, that is: the dry run said yes
+        _wait(job, piece, [zone.pk for zone in zones])
+        return True
+    content = stage.read_stage(stage.stage_path(job.pk, piece.number), piece.stage_size, piece.stage_checksum)
+    if zones and content is None:
+        return False
+    while zones and content is not None:
+        try:
+            _create(job, piece, zones, content, now)
+            break
+        except NamesTaken as taken:
+            names = set(taken.names)
+            _wait(job, piece, [zone.pk for zone in zones if zone.name in names])
+            zones = [zone for zone in zones if zone.name not in names]
+    return True
+
+
+def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], content: memoryview, now: datetime) -> None:
+    prepared = _prepare(zones, content)
+    create_ready_zones(
+        zones=[BulkZone(zone.zone_id, zone.name, zone.serial, zone.rrsets) for zone in zones],
+        rows=(bytes(content[zone.rows_offset : zone.rows_offset + zone.rows_size]) for zone in zones),
+        author=rights.actor_of_job(job), channel=Channel.IMPORT, now=now, reason=reason_of(job),
+        team=rights.rights_of(job).team,
+        beside=lambda publication: _created(piece, publication, prepared),
+    )  # fmt: skip
+
+
+def _prepare(zones: Sequence[_Staged], content: memoryview) -> Prepared | None:
+    """Store the rows for the publisher; None while the storage is away: then it makes them itself."""
+    try:
+        return put_prepared(
+            puts=(bytes(content[zone.ops_offset : zone.ops_offset + zone.ops_size]) for zone in zones),
+            rows=sum(zone.op_count for zone in zones),
+            digest=sum(int.from_bytes(zone.digest, "big") for zone in zones),
+        )
+    except StorageUnreachable as exc:
+        logger.warning("rows are not prepared: %s", exc)
+        return None
+
+
+def _created(piece: ImportPiece, publication: Publication, prepared: Prepared | None) -> None:
+    if prepared is not None:
+        record_prepared(sequence=publication.sequence, prepared=prepared)
+    ImportPiece.objects.filter(pk=piece.pk).update(created_in=publication.sequence)
+
+
+def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
+    """Change the piece's existing zones but those that are not as the dry run saw them."""
+    zones = list(ImportZone.objects.filter(job=job, piece=piece.number, action__in=(Action.MERGE, Action.REPLACE)))
+    if not zones:
+        return
+    there = existing_zones([zone.name for zone in zones])
+    as_seen = [
+        zone for zone in zones
+        if zone.name in there and (there[zone.name].id, there[zone.name].revision) == (zone.zone_id, zone.base_revision)
+    ]  # fmt: skip
+    changes = [
+        ZoneChange(zone.zone_id, zone.base_revision, effect.changes)
+        for zone, effect in plan.effects(job, as_seen, there)
+        if effect.changes and not effect.faults
+    ]
+    change_zones(
+        changes=changes, author=rights.actor_of_job(job), channel=Channel.IMPORT, now=now, reason=reason_of(job),
+        beside=lambda publication: _note_changed(piece, publication),
+    )  # fmt: skip
+
+
+def _note_changed(piece: ImportPiece, publication: Publication) -> None:
+    ImportPiece.objects.filter(pk=piece.pk).update(changed_in=publication.sequence)
+
+
+def _end(job: ImportJob, piece: ImportPiece) -> None:
+    """The piece is applied, and those of its zones that were to be changed but were not are waiting."""
+    with transaction.atomic(durable=True):
+        piece.refresh_from_db(fields=["changed_in"])
+        changed = Revision.objects.filter(publication=piece.changed_in).values("zone_id")
+        ImportZone.objects.filter(job=job, piece=piece.number, action__in=(Action.MERGE, Action.REPLACE)).exclude(
+            zone_id__in=changed
+        ).update(action=Action.WAITING)
+        scan.count_pieces(job.pk, [piece.number])
+        ImportPiece.objects.filter(pk=piece.pk).update(state=PieceState.APPLIED)
+
+
+def _wait(job: ImportJob, piece: ImportPiece, pks: Sequence[int]) -> None:
+    with transaction.atomic(durable=True):
+        ImportZone.objects.filter(pk__in=pks).update(action=Action.WAITING)
+        scan.count_pieces(job.pk, [piece.number])

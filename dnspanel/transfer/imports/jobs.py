@@ -1,0 +1,284 @@
+"""What a person does to an import: make it, choose, start, pause, cancel, undo, try again. A verb module.
+
+Each verb moves the job from the states it names to the next by one
+conditional UPDATE; raises WrongState when the job has moved on meanwhile.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.transfer import rights
+from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.files import spool
+from dnspanel.transfer.imports import read, scan
+from dnspanel.transfer.models import (
+    ACTIVE_STATES,
+    ENDED_STATES,
+    Action,
+    ImportJob,
+    ImportPiece,
+    ImportZone,
+    PieceState,
+    SourceKind,
+    State,
+)
+from dnspanel.transfer.signals import work_to_do
+from dnspanel.transfer.sources.documents import Document, Options
+
+# How long an ended import keeps its upload, for corrections.
+KEPT_DAYS = 30
+CHOICES = ("", "create", "merge", "replace", "skip")
+# Options that change what is read; the others only say what becomes of it.
+_READING_OPTIONS = ("ttl", "ttl_least", "ttl_most", "comments", "nameservers", "soa")
+_UPLOADED = (SourceKind.FILES, SourceKind.CSV, SourceKind.JSON, SourceKind.POWERDNS_DUMP, SourceKind.POWERDNS_LMDB)
+# Most of them have no apex records, and a zone needs some.
+_PARTIAL = (SourceKind.CSV, SourceKind.JSON)
+
+
+def create_job(
+    *,
+    source: str,
+    title: str,
+    author: Author,
+    now: datetime,
+    parameters: Mapping[str, Any] | None = None,
+    secret: Mapping[str, str] | None = None,
+    options: Options | None = None,
+    form_id: UUID | None = None,
+) -> ImportJob:
+    """A new import: it waits for its files, or reads its server at once. A form sent twice makes one."""
+    if first := _job_of_form(form_id):
+        return first
+    if options is None:
+        options = Options(nameservers="missing", soa="missing") if source in _PARTIAL else Options()
+    job = ImportJob.objects.create(
+        title=title, author=user_of(author), token=token_of(author), created_at=now, phase_at=now,
+        source=source, parameters=dict(parameters or {}),
+        secret=encrypt_secret(json.dumps(dict(secret)).encode()) if secret else None, options=options.to_json(),
+        state=State.UPLOADING, form_id=form_id,
+    )  # fmt: skip
+    if source not in _UPLOADED:
+        start_scan(job=job, now=now)
+    return job
+
+
+def create_paste(
+    *, title: str, text: bytes, zone: str, author: Author, now: datetime, options: Options | None = None,
+    form_id: UUID | None = None,
+) -> ImportJob:  # fmt: skip
+    """An import of one pasted zone file; `zone` is its canonical name, or "" if the text says it."""
+    if first := _job_of_form(form_id):
+        return first
+    documents = [Document(path="pasted text", text=text, zone=zone)]
+    return create_of_documents(
+        documents=documents, source=SourceKind.PASTE, title=title, author=author, now=now, options=options,
+        form_id=form_id,
+    )  # fmt: skip
+
+
+def retry_failed(
+    *, job: ImportJob, texts: Mapping[int, str], author: Author, now: datetime, form_id: UUID | None = None
+) -> ImportJob:
+    """A new import of corrected zones: {id of an ImportZone of `job`: its text as it should be}."""
+    if first := _job_of_form(form_id):
+        return first
+    rows = {row.pk: row for row in ImportZone.objects.filter(job=job, pk__in=texts, action=Action.FAILED)}
+    if not rows:
+        raise WrongState("None of these zones waits to be corrected.")
+    documents = []
+    for pk, row in sorted(rows.items()):
+        original = spool.read_document(spool.spool_path(job.pk, row.piece), row.document_offset)
+        documents.append(Document(path=row.path, text=texts[pk].encode(), zone=original.zone or row.name))
+    title = f"{job.title}: {len(documents)} corrected"
+    return create_of_documents(
+        documents=documents, source=SourceKind.RETRY, title=title, author=author, now=now,
+        options=Options.from_json(job.options), retry_of=job, form_id=form_id,
+    )  # fmt: skip
+
+
+def set_parameters(*, job: ImportJob, parameters: Mapping[str, Any], now: datetime) -> None:
+    """The job reads its files in this way, e.g. with these CSV columns."""
+    _move(job, (State.UPLOADING,), State.UPLOADING, now, parameters=dict(parameters))
+    job.parameters = dict(parameters)
+
+
+def _job_of_form(form_id: UUID | None) -> ImportJob | None:
+    return ImportJob.objects.filter(form_id=form_id).first() if form_id else None
+
+
+def create_of_documents(
+    *,
+    documents: Sequence[Document],
+    source: str,
+    title: str,
+    author: Author,
+    now: datetime,
+    options: Options | None = None,
+    retry_of: ImportJob | None = None,
+    form_id: UUID | None = None,
+) -> ImportJob:
+    """An import of these documents, which is scanned at once."""
+    options = options or Options()
+    job = ImportJob.objects.create(
+        title=title, author=user_of(author), token=token_of(author), created_at=now, phase_at=now,
+        source=source, options=options.to_json(),
+        retry_of=retry_of, state=State.UPLOADING, form_id=form_id, parameters=retry_of.parameters if retry_of else {},
+    )  # fmt: skip
+    read.spool_documents(job=job, documents=documents)
+    start_scan(job=job, now=now)
+    return job
+
+
+def start_scan(*, job: ImportJob, now: datetime) -> None:
+    """The source is complete, and the panel reads it."""
+    _move(job, (State.UPLOADING,), State.SCANNING, now)
+
+
+def set_options(*, job: ImportJob, options: Options, now: datetime) -> None:
+    """The job has these options; if they change how zones are read, it scans its spool anew."""
+    old = Options.from_json(job.options)
+    reads_anew = any(getattr(old, name) != getattr(options, name) for name in _READING_OPTIONS)
+    with transaction.atomic(durable=True):
+        next_state = State.SCANNING if reads_anew else State.CHOOSING
+        _move(job, (State.CHOOSING, State.PLANNED), next_state, now, options=options.to_json())
+        if reads_anew:
+            for piece in ImportPiece.objects.filter(job=job).exclude(state=PieceState.SPOOLED):
+                scan.forget_scan(piece=piece)
+        else:
+            _decide_anew(job, ImportZone.objects.filter(job=job, choice=""))
+
+
+def choose(
+    *, job: ImportJob, choice: str, now: datetime, ids: Collection[int] | None = None, search: str = "",
+    faulty: bool = False, existing: bool | None = None,
+) -> int:  # fmt: skip
+    """These zones, or all that match, get this choice ("": as the options say); returns how many."""
+    if choice not in CHOICES:
+        raise ValueError(choice)
+    with transaction.atomic(durable=True):
+        _move(job, (State.CHOOSING, State.PLANNED), State.CHOOSING, now)
+        zones = ImportZone.objects.filter(job=job)
+        zones = (
+            zones.filter(pk__in=ids) if ids is not None else matching(zones, search, faulty=faulty, existing=existing)
+        )
+        zones = zones.exclude(action__in=(Action.FAILED, Action.DUPLICATE))
+        count = zones.exclude(choice=choice).count()
+        if count:
+            pks = list(zones.exclude(choice=choice).values_list("pk", flat=True))
+            ImportZone.objects.filter(pk__in=pks).update(choice=choice)
+            _decide_anew(job, ImportZone.objects.filter(pk__in=pks))
+    return count
+
+
+def matching(
+    zones: "QuerySet[ImportZone]", search: str, *, faulty: bool = False, existing: bool | None = None
+) -> "QuerySet[ImportZone]":
+    """Those whose name or file contains the text; `existing` None means both those that exist and those that do not."""
+    if faulty:
+        zones = zones.filter(Q(errors__gt=0) | Q(warnings__gt=0))
+    if existing is not None:
+        zones = zones.filter(ops_size=0, zone_id__gt=0) if existing else zones.filter(ops_size__gt=0)
+    return zones.filter(Q(name__icontains=search) | Q(path__icontains=search)) if search else zones
+
+
+def _decide_anew(job: ImportJob, zones: "QuerySet[ImportZone]") -> None:
+    """What becomes of these zones is open again, and their pieces wait for a dry run."""
+    decided = zones.exclude(action__in=(Action.FAILED, Action.DUPLICATE))
+    pieces = list(decided.values_list("piece", flat=True).distinct())
+    decided.update(action="", added=0, changed=0, removed=0)
+    ImportPiece.objects.filter(job=job, state=PieceState.PLANNED).update(state=PieceState.SCANNED)
+    scan.count_pieces(job.pk, pieces)
+
+
+def start_plan(*, job: ImportJob, now: datetime) -> None:
+    """The dry run begins: what would publishing do?"""
+    _move(job, (State.CHOOSING,), State.PLANNING, now)
+
+
+def start_apply(*, job: ImportJob, author: Author, now: datetime) -> None:
+    """What the dry run showed is being published, in the name of `author`."""
+    _move(job, (State.PLANNED,), State.APPLYING, now, author=user_of(author), token=token_of(author))
+
+
+def replan_waiting(*, job: ImportJob, now: datetime) -> None:
+    """The zones that changed since the dry run get another one."""
+    with transaction.atomic(durable=True):
+        _move(job, (State.DONE,), State.PLANNING, now, ended_at=None)
+        pieces = list(
+            ImportZone.objects.filter(job=job, action=Action.WAITING).values_list("piece", flat=True).distinct()
+        )
+        if not pieces:
+            raise WrongState("No zone of this import waits.")
+        ImportZone.objects.filter(job=job, action=Action.WAITING).update(action="")
+        ImportPiece.objects.filter(job=job, number__in=pieces).update(state=PieceState.SCANNED)
+        scan.count_pieces(job.pk, pieces)
+
+
+def pause(*, job: ImportJob, now: datetime) -> None:
+    """Work stops after the piece at hand."""
+    if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=True):
+        raise WrongState("This import is not working on anything.")
+
+
+def resume(*, job: ImportJob, now: datetime) -> None:
+    """Work goes on, after a pause or after what had stopped it."""
+    if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=False, failure=""):
+        raise WrongState("This import is not paused.")
+    work_to_do.send(sender=ImportJob, job_id=job.pk)
+
+
+def cancel(*, job: ImportJob, now: datetime) -> None:
+    """Work stops after the piece at hand; what was published stays, and can be undone."""
+    states = [state for state in State if state not in ENDED_STATES and state != State.UNDOING]
+    _move(job, states, State.CANCELLED, now, ended_at=now, secret=None)
+
+
+def start_undo(*, job: ImportJob, author: Author, now: datetime) -> None:
+    """Everything that this import published is being taken back, where nobody changed it since.
+
+    Raises RightMissing for who may not take back all of its zones.
+    """
+    rights.refuse_undo(job, author)
+    people = {"author": user_of(author), "token": token_of(author)}
+    _move(job, (State.DONE, State.CANCELLED), State.UNDOING, now, ended_at=None, **people)
+
+
+def delete_job(*, job: ImportJob) -> None:
+    """The import and its files are forgotten; what it published stays."""
+    if not ImportJob.objects.filter(pk=job.pk).exclude(state__in=ACTIVE_STATES).delete()[0]:
+        raise WrongState("This import is at work: cancel it first.")
+    spool.remove_files(job.pk)
+
+
+def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, **fields: Any) -> None:
+    moved = ImportJob.objects.filter(pk=job.pk, state__in=expected).update(
+        state=state, phase_at=now, phase_begun=False, paused=False, failure="", **fields
+    )
+    if not moved:
+        job.refresh_from_db()
+        raise WrongState(f"This import has moved on: it is {job.get_state_display()}.")
+    job.state, job.phase_at, job.paused = state, now, False
+    if state in ACTIVE_STATES:
+        transaction.on_commit(lambda: work_to_do.send(sender=ImportJob, job_id=job.pk), robust=True)
+
+
+def forget_old_files(*, now: datetime) -> int:
+    """Imports that ended KEPT_DAYS ago, and those that are forgotten, have no files any more; returns how many had.
+
+    Their reports stay, and so does undo, which needs none of them.
+    """
+    recent = Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=KEPT_DAYS))
+    directories = [path for path in spool.import_directory(0).parent.glob("*") if path.name.isdigit()]
+    there = {int(path.name) for path in directories}
+    old = there - set(ImportJob.objects.filter(recent, pk__in=there).values_list("pk", flat=True))
+    for job_id in old:
+        spool.remove_files(job_id)
+    return len(old)

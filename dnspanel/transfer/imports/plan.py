@@ -1,0 +1,169 @@
+"""The dry run: what publishing would do to each zone, decided and counted. A verb module.
+
+New zones are decided by the scan; only that their names are still free has
+to be looked at. Zones that exist are compared RRset by RRset.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from dnspanel.transfer import rights
+from dnspanel.transfer.files import spool
+from dnspanel.transfer.imports import compare, scan
+from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.transfer.sources.documents import Fault, Options, ParsedZone
+from dnspanel.zones import rules
+from dnspanel.zones.bulk import ExistingZone, existing_zones, rrsets_of_zones
+from replication.rrset import RRset
+
+_ZONES_AT_ONCE = 200
+_DECIDED = ("action", "zone_id", "base_revision", "added", "changed", "removed", "errors")
+
+# Names that were free when they were scanned, and are not any more.
+_TAKEN = """
+UPDATE transfer_importzone i SET action = '', added = 0 FROM zones_zone z
+WHERE i.job_id = %(job)s AND i.action = 'create' AND z.name = i.name AND z.deleted_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM transfer_importpiece p
+                    WHERE p.job_id = i.job_id AND p.number = i.piece AND p.created_in IS NOT NULL)
+RETURNING i.piece"""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an import would do to one existing zone: its RRsets now, and those that change."""
+
+    current: Mapping[compare.Key, RRset]
+    changes: compare.Changes
+    faults: list[Fault]
+
+
+def begin_plan(*, job: ImportJob) -> None:
+    """Pieces in which nothing has to be compared are planned already. Safe to repeat."""
+    options = Options.from_json(job.options)
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
+        cursor.execute(_TAKEN, {"job": job.pk})
+        taken = {piece for (piece,) in cursor.fetchall()}
+        if options.new == "skip" or not rights.rights_of(job).may_create:
+            creating = ImportZone.objects.filter(job=job, action=Action.CREATE, choice="")
+            taken.update(creating.values_list("piece", flat=True).distinct())
+            creating.update(action="", added=0)
+        scan.count_pieces(job.pk, taken)
+        ImportPiece.objects.filter(job=job, state=PieceState.SCANNED, undecided=0).update(state=PieceState.PLANNED)
+        ImportJob.objects.filter(pk=job.pk, state=State.PLANNING).update(phase_begun=True)
+
+
+def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
+    """Every zone of the piece has an action; False if another process was faster.
+
+    A zone that is to be created, but existed when it was scanned, is not
+    staged: then the piece is scanned anew, and this returns False too.
+    """
+    options = Options.from_json(job.options)
+    undecided = list(ImportZone.objects.filter(job=job, piece=piece.number, action="").order_by("id"))
+    there = existing_zones([zone.name for zone in undecided])
+    for zone in undecided:
+        zone.action = _action(zone, options, zone.name in there)
+    if any(zone.action == Action.CREATE and not zone.ops_size for zone in undecided):
+        with transaction.atomic(durable=True):
+            scan.forget_scan(piece=piece)
+        return False
+    faults = list(_compare(job, piece, undecided, there))
+    with transaction.atomic(durable=True):
+        if not ImportPiece.objects.filter(pk=piece.pk, state=PieceState.SCANNED).update(state=PieceState.PLANNED):
+            return False
+        ImportZone.objects.bulk_update(undecided, _DECIDED, batch_size=500)
+        scan.keep_faults(job.pk, piece.number, faults)
+        scan.count_pieces(job.pk, [piece.number])
+    return True
+
+
+def finish_plan(*, job: ImportJob, seconds: float) -> None:
+    """Every piece is planned: a person can say yes."""
+    ImportJob.objects.filter(pk=job.pk, state=State.PLANNING).update(
+        state=State.PLANNED, plan_seconds=seconds, failure=""
+    )
+
+
+def effects(
+    job: ImportJob, zones: Sequence[ImportZone], there: Mapping[str, ExistingZone]
+) -> Iterator[tuple[ImportZone, Effect]]:
+    """What importing each of these zones, which exist and have an action, would change now.
+
+    A zone that the job's author may not see has one fault and no content. Their
+    documents are parsed again: what an existing zone is compared with is never
+    older than the options.
+    """
+    parse, allowed = scan.parser_for(job), rights.rights_of(job)
+    ordered = sorted(zones, key=lambda zone: (zone.piece, zone.document_offset))
+    for number, of_piece in groupby(ordered, key=lambda zone: zone.piece):
+        path = spool.spool_path(job.pk, number)
+        for batch in _chunks(list(of_piece), _ZONES_AT_ONCE):
+            ids = [there[zone.name].id for zone in batch]
+            current, in_reach = rrsets_of_zones(ids), allowed.zones_in_reach(ids)
+            for zone, id in zip(batch, ids, strict=True):
+                if in_reach is not None and id not in in_reach:
+                    yield zone, Effect({}, {}, [rights.not_yours(zone.name)])
+                    continue
+                effect = _effect(zone.action, parse(spool.read_document(path, zone.document_offset)), current[id])
+                refusal = allowed.refusal(in_reach[id], effect.changes, effect.current) if in_reach else None
+                yield zone, replace(effect, faults=[refusal]) if refusal else effect
+
+
+def _effect(action: str, parsed: ParsedZone, current: Mapping[compare.Key, RRset]) -> Effect:
+    changes = compare.changes_of(action=action, parsed=parsed, current=current)
+    faults = list(_broken_rules(parsed, changes, current)) if action == Action.MERGE and changes else []
+    return Effect(current, changes, faults)
+
+
+def _broken_rules(
+    parsed: ParsedZone, changes: compare.Changes, current: Mapping[compare.Key, RRset]
+) -> Iterator[Fault]:
+    """What a merge would break: each side is sound by itself, both together need not be."""
+    after = {**current, **{key: rrset for key, rrset in changes.items() if rrset is not None}}
+    changed = [key for key, rrset in changes.items() if rrset is not None]
+    below = rules.names_below(parsed.name, after.values())
+    for violation in rules.check_zone(parsed.name, after, changed, below=below, allow_lua=settings.ALLOW_LUA_RECORDS):
+        if violation.severity is rules.Severity.ERROR:
+            reason = f"Merged with what the zone has: {violation.message}"
+            yield Fault("", 0, 0, "", reason, violation.code, zone=parsed.name)
+
+
+def _action(zone: ImportZone, options: Options, exists: bool) -> str:
+    choice = zone.choice or (options.existing if exists else options.new)
+    if choice == "skip":
+        return Action.SKIP
+    if not exists:
+        return Action.CREATE
+    return Action.REPLACE if choice == "replace" else Action.MERGE
+
+
+def _compare(
+    job: ImportJob, piece: ImportPiece, undecided: Sequence[ImportZone], there: Mapping[str, ExistingZone]
+) -> Iterator[Fault]:
+    """Give each of these zones its counts; yield what stands against it."""
+    may_create = rights.rights_of(job).may_create
+    for zone in undecided:
+        if zone.action == Action.CREATE and may_create:
+            zone.added = zone.rrsets
+        elif zone.action == Action.CREATE:
+            zone.action, zone.errors = Action.FAILED, 1
+            yield rights.may_not_create(zone.name)
+    existing = [zone for zone in undecided if zone.action in (Action.MERGE, Action.REPLACE)]
+    for zone, effect in effects(job, existing, there):
+        zone.zone_id, zone.base_revision = there[zone.name].id, there[zone.name].revision
+        if effect.faults:
+            zone.action, zone.errors = Action.FAILED, len(effect.faults)
+            yield from effect.faults
+        elif not effect.changes:
+            zone.action = Action.NOTHING
+        else:
+            zone.added, zone.changed, zone.removed = compare.tally(effect.changes, effect.current)
+
+
+def _chunks(zones: Sequence[ImportZone], size: int) -> Iterator[Sequence[ImportZone]]:
+    for at in range(0, len(zones), size):
+        yield zones[at : at + size]

@@ -1,0 +1,372 @@
+"""What pages, API and command line read of imports. Lists page by key; nothing counts a large table."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import Count, F, Min, Q, QuerySet, Sum
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.transfer import rights
+from dnspanel.transfer.files import spool
+from dnspanel.transfer.imports import compare, jobs, plan, scan
+from dnspanel.transfer.models import (
+    ACTIVE_STATES,
+    Action,
+    ImportFault,
+    ImportJob,
+    ImportPiece,
+    ImportZone,
+    KeptItem,
+    PieceState,
+    State,
+)
+from dnspanel.transfer.sources.documents import Document
+from dnspanel.zones import access, history
+from dnspanel.zones.bulk import existing_zones
+from dnspanel.zones.errors import Unknown
+from dnspanel.zones.history import RRsetDiff
+
+_PUBLISHED = {
+    "created": Sum("creates", filter=Q(created_in__isnull=False), default=0),
+    "altered": Sum("changes", filter=Q(changed_in__isnull=False), default=0),
+}
+# A zone's text that is larger is not shown in a page.
+MOST_TEXT_BYTES = 200_000
+MOST_DIFFS = 1_000
+
+
+def job_for(user: access.Person, pk: int) -> ImportJob:
+    """The import, for who may edit zones and see this one. Raises Forbidden or Unknown."""
+    access.require(user, Permission.EDIT)
+    job = rights.jobs_visible_to(user).select_related("retry_of").filter(pk=pk).first()
+    if job is None:
+        raise Unknown(f"import {pk}")
+    return job
+
+
+class JobRow(NamedTuple):
+    """An import in the list of imports, with what it has found and published up to now."""
+
+    job: ImportJob
+    zones: int = 0
+    records: int = 0
+    errors: int = 0
+    published: int = 0
+
+
+def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50) -> list[JobRow]:
+    """The newest imports with ids below `before`, by two queries. Raises Forbidden."""
+    access.require(user, Permission.EDIT)
+    found = rights.jobs_visible_to(user).order_by("-pk")
+    page = list((found if before is None else found.filter(pk__lt=before))[:limit])
+    totals = {
+        job: (zones, records, errors, created + altered)
+        for job, zones, records, errors, created, altered in ImportPiece.objects.filter(job__in=page)
+        .values("job")
+        .annotate(Sum("zones"), Sum("records"), Sum("errors"), **_PUBLISHED)
+        .values_list("job", "zones__sum", "records__sum", "errors__sum", "created", "altered")
+    }
+    return [JobRow(job, *totals.get(job.pk, ())) for job in page]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an import's phase is; `done` of `total` in `unit`, and what was found or done up to now."""
+
+    state: str
+    paused: bool
+    failure: str
+    done: int
+    total: int
+    unit: str  # "bytes" or "zones"
+    documents: int
+    zones: int
+    records: int
+    errors: int
+    generated: int
+    applied: int  # zones that were published
+    per_second: float  # zones
+    seconds: float  # since the phase began
+    seconds_left: float | None
+    is_active: bool
+
+    @property
+    def percent(self) -> int:
+        return min(100, self.done * 100 // self.total) if self.total else 0
+
+
+_DONE_STATES = {
+    State.SCANNING: (PieceState.SCANNED, PieceState.PLANNED, PieceState.APPLIED),
+    State.PLANNING: (PieceState.PLANNED, PieceState.APPLIED),
+    State.APPLYING: (PieceState.APPLIED,),
+    State.UNDOING: (PieceState.UNDONE,),
+}
+
+
+def progress(job: ImportJob, *, now: datetime) -> Progress:
+    """From the pieces alone: some hundred rows, however large the import is."""
+    state = State(job.state)
+    through = Q(state__in=_DONE_STATES.get(state, tuple(PieceState)))
+    counts = ImportPiece.objects.filter(job=job).aggregate(
+        all_documents=Sum("documents", default=0),
+        through=Sum("documents", filter=through, default=0),
+        zones=Sum("zones", default=0),
+        records=Sum("records", default=0),
+        errors=Sum("errors", default=0),
+        generated=Sum("generated", default=0),
+        **_PUBLISHED,
+    )
+    done, total, unit = counts["through"], counts["all_documents"], "zones"
+    if state == State.SCANNING and not job.read_ended:
+        done, total, unit = job.read_done, job.read_total, job.read_unit
+    seconds = max(0.0, (now - job.phase_at).total_seconds()) if state in ACTIVE_STATES else 0.0
+    per_second = counts["through"] / seconds if seconds > 0.5 else 0.0
+    share = done / total if total else 0.0
+    return Progress(
+        state=state, paused=job.paused, failure=job.failure, done=done, total=total, unit=unit,
+        documents=counts["all_documents"], zones=counts["zones"], records=counts["records"],
+        errors=counts["errors"], generated=counts["generated"],
+        applied=counts["created"] + counts["altered"], per_second=per_second,
+        seconds=seconds, seconds_left=seconds * (1 - share) / share if share > 0.01 and not job.paused else None,
+        is_active=state in ACTIVE_STATES,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKind:
+    """Faults of one kind: how many, and what the first of them says."""
+
+    code: str
+    severity: str
+    count: int
+    sample: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSummary:
+    """What the scan found; `zones` counts documents that say which zone they are."""
+
+    documents: int
+    zones: int
+    records: int
+    generated: int
+    new: int
+    existing: int
+    failed: int
+    duplicates: int
+    faults: tuple[FaultKind, ...]
+    kept: tuple[tuple[str, int], ...]  # (kind, count) of what was kept aside
+
+
+def scan_summary(job: ImportJob) -> ScanSummary:
+    counts = ImportPiece.objects.filter(job=job).aggregate(
+        documents=Sum("documents", default=0), zones=Sum("zones", default=0), records=Sum("records", default=0),
+        generated=Sum("generated", default=0), errors=Sum("errors", default=0),
+    )  # fmt: skip
+    zones = ImportZone.objects.filter(job=job)
+    duplicates = zones.filter(action=Action.DUPLICATE).count()
+    existing = zones.filter(zone_id__gt=0, ops_size=0).exclude(action__in=(Action.FAILED, Action.DUPLICATE)).count()
+    return ScanSummary(
+        documents=counts["documents"], zones=counts["zones"], records=counts["records"],
+        generated=counts["generated"], failed=counts["errors"], duplicates=duplicates, existing=existing,
+        new=counts["zones"] - counts["errors"] - duplicates - existing,
+        faults=tuple(fault_kinds(job)), kept=tuple(kept_counts(job)),
+    )  # fmt: skip
+
+
+def fault_kinds(job: ImportJob) -> Iterator[FaultKind]:
+    """The faults by kind, errors first, the most frequent first."""
+    rows = ImportFault.objects.filter(job=job).values("code", "severity").annotate(count=Count("pk"), first=Min("pk"))
+    samples = dict(ImportFault.objects.filter(pk__in=[row["first"] for row in rows]).values_list("pk", "reason"))
+    order = {"error": 0, "warning": 1, "note": 2}
+    for row in sorted(rows, key=lambda row: (order.get(row["severity"], 3), -row["count"])):
+        yield FaultKind(row["code"], row["severity"], row["count"], samples.get(row["first"], ""))
+
+
+def kept_counts(job: ImportJob) -> list[tuple[str, int]]:
+    found = KeptItem.objects.filter(job=job).values("kind").annotate(count=Count("pk")).order_by("kind")
+    return [(KeptItem(kind=row["kind"]).get_kind_display(), row["count"]) for row in found]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """What publishing would do: zones by action, and RRsets."""
+
+    creates: int
+    merges: int
+    replaces: int
+    unchanged: int
+    skipped: int
+    failed: int
+    duplicates: int
+    waiting: int
+    undecided: int
+    guarded: int  # zones that would lose much: over MOST_REMOVED RRsets, or over 30 % of ten or more
+    added: int
+    changed: int
+    removed: int
+
+    @property
+    def to_publish(self) -> int:
+        return self.creates + self.merges + self.replaces
+
+
+# UX 6.5's guard against mass changes.
+MOST_REMOVED = 100
+
+
+def guarded_zones(job: ImportJob) -> "QuerySet[ImportZone]":
+    """Zones that would lose much, so that somebody should look twice."""
+    losing = ImportZone.objects.filter(job=job, action__in=(Action.MERGE, Action.REPLACE), removed__gt=0)
+    many = Q(removed__gt=MOST_REMOVED)
+    share = Q(removed__gte=3, removed__gt=(F("rrsets") + F("removed") - F("added")) * 0.3)
+    return losing.filter(many | share)
+
+
+def plan_summary(job: ImportJob) -> PlanSummary:
+    by_action = {
+        row["action"]: row["count"]
+        for row in ImportZone.objects.filter(job=job).values("action").annotate(count=Count("pk"))
+    }
+    effect = ImportPiece.objects.filter(job=job).aggregate(
+        added=Sum("added", default=0), changed=Sum("changed", default=0), removed=Sum("removed", default=0)
+    )
+    return PlanSummary(
+        creates=by_action.get(Action.CREATE, 0), merges=by_action.get(Action.MERGE, 0),
+        replaces=by_action.get(Action.REPLACE, 0), unchanged=by_action.get(Action.NOTHING, 0),
+        skipped=by_action.get(Action.SKIP, 0), failed=by_action.get(Action.FAILED, 0),
+        duplicates=by_action.get(Action.DUPLICATE, 0), waiting=by_action.get(Action.WAITING, 0),
+        undecided=by_action.get("", 0), guarded=guarded_zones(job).count(), **effect,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of zones; `after` leads to the next one, "" if this is the last."""
+
+    zones: Sequence[ImportZone]
+    after: str
+
+
+def zones_page(
+    job: ImportJob, *, action: str | None = None, search: str = "", faulty: bool = False, existing: bool | None = None,
+    after: str = "", limit: int = 100,
+) -> Page:  # fmt: skip
+    """Zones of the import by name; `action` None means all, "" undecided ones. `after` is a page's own."""
+    zones = jobs.matching(ImportZone.objects.filter(job=job), search, faulty=faulty, existing=existing)
+    if action is not None:
+        zones = zones.filter(action=action)
+    if after:
+        name, _, pk = after.rpartition("|")
+        number = int(pk) if pk.isdigit() else 0
+        zones = zones.filter(Q(name__gt=name) | Q(name=name, pk__gt=number))
+    found = list(zones.order_by("name", "pk")[: limit + 1])
+    more = len(found) > limit
+    return Page(found[:limit], f"{found[limit - 1].name}|{found[limit - 1].pk}" if more else "")
+
+
+def faults_page(
+    job: ImportJob, *, severity: str = "", code: str = "", zone: str = "", after: int = 0, limit: int = 100
+) -> list[ImportFault]:
+    """Faults with ids above `after`, in the order in which they were found."""
+    return list(_faults(job, severity, code, zone).filter(pk__gt=after).order_by("pk")[:limit])
+
+
+def _faults(job: ImportJob, severity: str, code: str, zone: str) -> "QuerySet[ImportFault]":
+    wanted = {"severity": severity, "code": code, "zone": zone}
+    return ImportFault.objects.filter(job=job, **{key: value for key, value in wanted.items() if value})
+
+
+CSV_HEADER = ("severity", "zone", "file", "line", "column", "source", "reason", "fix", "code")
+
+
+def faults_csv(job: ImportJob, *, severity: str = "", code: str = "") -> Iterator[str]:
+    """The faults as lines of CSV, a header first."""
+    yield _csv_line(CSV_HEADER)
+    for fault in _faults(job, severity, code, "").order_by("pk").iterator():
+        yield _csv_line(
+            (
+                fault.severity, fault.zone, fault.path, fault.line, fault.column, fault.source, fault.reason,
+                fault.fix, fault.code,
+            )
+        )  # fmt: skip
+
+
+def _csv_line(values: Sequence[object]) -> str:
+    line = io.StringIO()
+    csv.writer(line).writerow([_not_a_formula(value) for value in values])
+    return line.getvalue()
+
+
+def _not_a_formula(value: object) -> object:
+    """Spreadsheets run cells that begin so; the text comes from somebody's zone file."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in {"=", "+", "-", "@", "\t"} else value
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneDiff:
+    """What the import does to one zone: the first RRsets, and how many more there are."""
+
+    diffs: tuple[RRsetDiff, ...]
+    more: int
+
+
+def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
+    """As the dry run decided, compared with the zone as it is now."""
+    if zone.action == Action.CREATE:
+        parsed = scan.parser_for(job)(_document(job, zone))
+        after = [compare.rrset_of(ready) for ready in parsed.rrsets]
+        diffs = tuple(history.diff(None, rrset) for rrset in after[:MOST_DIFFS])
+        return ZoneDiff(diffs, len(after) - len(diffs))
+    there = existing_zones([zone.name])
+    if zone.action not in (Action.MERGE, Action.REPLACE) or zone.name not in there:
+        return ZoneDiff((), 0)
+    _, effect = next(plan.effects(job, [zone], there))
+    changes = list(effect.changes.items())
+    diffs = tuple(history.diff(effect.current.get(key), after) for key, after in changes[:MOST_DIFFS])
+    return ZoneDiff(diffs, len(changes) - len(diffs))
+
+
+def zone_text(job: ImportJob, zone: ImportZone) -> str | None:
+    """The document that the zone came from; None if it is too large for a page."""
+    text = _document(job, zone).text
+    return text.decode("utf-8", "replace") if len(text) <= MOST_TEXT_BYTES else None
+
+
+def _document(job: ImportJob, zone: ImportZone) -> Document:
+    return spool.read_document(spool.spool_path(job.pk, zone.piece), zone.document_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of an import."""
+
+    plan: PlanSummary
+    published: int
+    undone: int
+    kept_in_undo: int
+    zones_per_second: float
+    nodes_there: int  # nodes that proved everything the import published
+    nodes: int
+    kept: tuple[tuple[str, int], ...]
+
+
+def report(job: ImportJob) -> Report:
+    published = ImportPiece.objects.filter(job=job).aggregate(**_PUBLISHED)
+    total = published["created"] + published["altered"]
+    undone = {
+        row["undone"]: row["count"]
+        for row in ImportZone.objects.filter(job=job).exclude(undone="").values("undone").annotate(count=Count("pk"))
+    }
+    nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False)
+    return Report(
+        plan=plan_summary(job), published=total, undone=undone.get("undone", 0), kept_in_undo=undone.get("kept", 0),
+        zones_per_second=total / job.apply_seconds if job.apply_seconds else 0.0,
+        nodes_there=nodes.filter(acked__gte=job.last_sequence).count(), nodes=nodes.count(),
+        kept=tuple(kept_counts(job)),
+    )  # fmt: skip

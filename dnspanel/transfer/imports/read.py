@@ -1,0 +1,108 @@
+"""Read a source to its end: cut what it yields into pieces, and spool them. A verb module.
+
+A piece counts once its row is committed. A reader that died goes on behind
+the last one: sources are deterministic, and `items` says how many to skip.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.transfer import limits
+from dnspanel.transfer.files import spool
+from dnspanel.transfer.imports.scan import keep_faults
+from dnspanel.transfer.models import ImportJob, ImportPiece, KeptItem, KeptKind
+from dnspanel.transfer.sources.documents import Document, Fault, Kept, Source
+
+# About as much as one publication should hold: the nodes apply it in a fraction of a second.
+PIECE_BYTES = 700_000
+PIECE_DOCUMENTS = 2_000
+# A piece is committed at least this often, so that slow servers show progress.
+PIECE_SECONDS = 5.0
+
+
+class _Piece:
+    """The items of one piece while they are collected."""
+
+    def __init__(self, job: ImportJob, number: int, items: int) -> None:
+        self.job, self.number, self.items = job, number, items
+        self.faults: list[Fault] = []
+        self.kept: list[Kept] = []
+        self.began = timezone.now()
+        self._writer = spool.SpoolWriter(spool.spool_path(job.pk, number))
+
+    def add(self, item: Document | Fault | Kept) -> None:
+        self.items += 1
+        if isinstance(item, Document):
+            self._writer.add(item)
+        elif isinstance(item, Fault):
+            self.faults.append(item)
+        else:
+            self.kept.append(item)
+
+    @property
+    def is_full(self) -> bool:
+        return (
+            self._writer.size >= PIECE_BYTES
+            or self._writer.documents >= PIECE_DOCUMENTS
+            or len(self.faults) + len(self.kept) >= PIECE_DOCUMENTS
+            or (timezone.now() - self.began).total_seconds() >= PIECE_SECONDS
+        )
+
+    def commit(self, **progress: Any) -> None:
+        """The piece is on disk and in PostgreSQL, and the job knows how far it has read."""
+        self._writer.finish()
+        with transaction.atomic(durable=True):
+            ImportPiece.objects.create(
+                job=self.job, number=self.number, items=self.items, documents=self._writer.documents
+            )
+            keep_faults(self.job.pk, self.number, self.faults, by_source=True)
+            KeptItem.objects.bulk_create(map(self._kept_row, self.kept), batch_size=2_000)
+            ImportJob.objects.filter(pk=self.job.pk).update(items=self.items, **progress)
+
+    def abandon(self) -> None:
+        self._writer.abandon()
+
+    def _kept_row(self, kept: Kept) -> KeptItem:
+        is_secret = kept.kind in (KeptKind.KEY, KeptKind.TSIG)
+        value = encrypt_secret(kept.value) if is_secret else kept.value
+        return KeptItem(job=self.job, zone=kept.zone, kind=kept.kind, name=kept.name, value=value)
+
+
+def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) -> bool:
+    """Spool all that the source yields; True once it has been read to its end.
+
+    `goes_on` is asked after each piece. Raises TransferError when the source
+    cannot be read; the pieces up to there stay, and reading can go on later.
+    """
+    last = ImportPiece.objects.filter(job=job).order_by("-number").first()
+    number, items = (last.number, last.items) if last else (0, 0)
+    piece = _Piece(job, number + 1, items)
+    try:
+        for item in source.items(skip=items):
+            piece.add(item)
+            if piece.is_full:
+                piece.commit(read_total=source.total, read_done=source.done, read_unit=source.unit)
+                if not goes_on():
+                    return False
+                piece = _Piece(job, piece.number + 1, piece.items)
+    except BaseException:
+        piece.abandon()
+        raise
+    total = source.total or source.done
+    piece.commit(read_total=total, read_done=total, read_unit=source.unit, read_ended=True, secret=None)
+    return True
+
+
+def spool_documents(*, job: ImportJob, documents: Iterable[Document]) -> None:
+    """These documents are all that the job's source has."""
+    piece = _Piece(job, 1, 0)
+    for document in documents:
+        if len(document.text) > limits.MOST_DOCUMENT_BYTES:
+            raise ValueError(limits.TITLES["document"])
+        piece.add(document)
+    size = sum(len(document.text) for document in documents)
+    piece.commit(read_total=size, read_done=size, read_ended=True)

@@ -1,0 +1,257 @@
+"""Scan a piece: parse every document, say what is wrong with it, and stage what can be created. A verb module.
+
+Everything that was found is committed at once, so a scan that dies is
+repeated and leaves nothing behind but a file that the next one replaces.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from dnspanel.transfer import limits
+from dnspanel.transfer.files import spool
+from dnspanel.transfer.imports import stage
+from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.transfer.sources.documents import Document, Fault, Options, ParsedZone, Severity
+from dnspanel.transfer.sources.registry import include_for
+from dnspanel.transfer.zonefile.parse import read_zone
+from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
+from dnspanel.zones.garbage import collection_paused
+from dnspanel.zones.store_rrsets import copy_text
+
+# Parsed RRsets of this much text are in memory at a time.
+_BATCH_BYTES = 256 << 10
+_NO_STAGE = stage.Staged(0, 0, 0, 0, 0, b"")
+
+_COPY_ZONES = """
+COPY transfer_importzone (job_id, piece, name, path, zone_id, base_revision, serial, records, rrsets, errors, warnings,
+    choice, action, added, changed, removed, document_offset, rows_offset, rows_size, ops_offset, ops_size, op_count,
+    digest, undone) FROM STDIN"""
+
+_MARK_DUPLICATES = """
+WITH again AS (
+    SELECT id, first_path FROM (
+        SELECT id, row_number() OVER same AS place, first_value(path) OVER same AS first_path
+        FROM transfer_importzone WHERE job_id = %(job)s AND name <> ''
+        WINDOW same AS (PARTITION BY name ORDER BY piece, id)
+    ) AS placed WHERE place > 1
+), marked AS (
+    UPDATE transfer_importzone z SET action = 'duplicate' FROM again WHERE z.id = again.id AND z.action <> 'failed'
+    RETURNING z.piece, z.name, z.path, again.first_path
+), said AS (
+    INSERT INTO transfer_importfault
+        (job_id, piece, zone, path, line, "column", source, reason, fix, severity, code, by_source)
+    SELECT %(job)s, piece, name, path, 0, 0, '',
+        'The zone ' || name || ' was already read from ' || first_path || '; this second one is left out.', '',
+        'warning', 'zone-twice', false FROM marked
+)
+SELECT DISTINCT piece FROM marked"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """What is kept of one document: everything but its RRsets."""
+
+    name: str
+    path: str
+    offset: int
+    serial: int
+    records: int
+    rrsets: int
+    generated: int
+    faults: list[Fault]
+    is_sound: bool
+    existing: ExistingZone | None
+    zone_id: int
+    staged: stage.Staged
+    choice: str
+
+    @property
+    def action(self) -> str:
+        """What will become of it if nobody chooses otherwise; "" where the dry run has to tell."""
+        if not self.is_sound:
+            return Action.FAILED
+        return "" if self.existing or self.choice else Action.CREATE
+
+
+def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
+    """The piece is scanned; False if another process was faster.
+
+    Its stage file holds the zones that do not exist yet; its rows of
+    ImportZone and ImportFault say the rest.
+    """
+    writer = stage.StageWriter(stage.stage_path(job.pk, piece.number))
+    try:
+        with collection_paused():
+            scanned = _scan(job, piece, writer)
+        size, checksum = writer.finish()
+    except BaseException:
+        writer.abandon()
+        raise
+    with transaction.atomic(durable=True):
+        claimed = ImportPiece.objects.filter(pk=piece.pk, state=PieceState.SPOOLED).update(
+            state=PieceState.SCANNED, stage_size=size, stage_checksum=checksum, **_counts(scanned)
+        )
+        if claimed:
+            _keep_zones(job.pk, piece.number, scanned)
+            keep_faults(job.pk, piece.number, (fault for found in scanned for fault in found.faults))
+    return bool(claimed)
+
+
+def forget_scan(*, piece: ImportPiece) -> None:
+    """The piece waits to be scanned again; of the last scan only people's choices are left. Within a transaction."""
+    zones = ImportZone.objects.filter(job_id=piece.job_id, piece=piece.number)
+    choices = dict(zones.exclude(choice="").values_list("name", "choice"))
+    zones.delete()
+    ImportFault.objects.filter(job_id=piece.job_id, piece=piece.number, by_source=False).delete()
+    ImportPiece.objects.filter(pk=piece.pk).update(state=PieceState.SPOOLED, choices=choices, **_counts([]), waiting=0)
+
+
+def finish_scan(*, job: ImportJob, seconds: float) -> None:
+    """Every piece is scanned: zones that occur twice are marked, and a person can choose."""
+    with transaction.atomic(durable=True):
+        with connection.cursor() as cursor:
+            cursor.execute(_MARK_DUPLICATES, {"job": job.pk})
+            count_pieces(job.pk, [piece for (piece,) in cursor.fetchall()])
+            # Else PostgreSQL takes the zones of a piece for as many as those of the import, and reads all of them.
+            cursor.execute("ANALYZE transfer_importzone")
+        ImportJob.objects.filter(pk=job.pk, state=State.SCANNING).update(
+            state=State.CHOOSING, scan_seconds=seconds, failure=""
+        )
+
+
+def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
+    """A function that reads a document as this job's options say."""
+    options, include = Options.from_json(job.options), include_for(job)
+
+    def parse(document: Document) -> ParsedZone:
+        return read_zone(
+            document,
+            options=options,
+            include=lambda wanted: include(document.path, wanted),
+            allow_lua=settings.ALLOW_LUA_RECORDS,
+        )
+
+    return parse
+
+
+def count_pieces(job_id: int, pieces: Iterable[int]) -> None:
+    """The counts of these pieces are those of their zones."""
+    numbers = list(pieces)
+    if numbers:
+        with connection.cursor() as cursor:
+            cursor.execute(_COUNT, {"job": job_id, "pieces": numbers})
+
+
+_COUNT = """
+UPDATE transfer_importpiece p SET
+    creates = z.creates, undecided = z.undecided, changes = z.changes, waiting = z.waiting, errors = z.failed,
+    added = z.added, changed = z.changed, removed = z.removed
+FROM (
+    SELECT piece, count(*) FILTER (WHERE action = 'create') AS creates,
+        count(*) FILTER (WHERE action = '') AS undecided,
+        count(*) FILTER (WHERE action IN ('merge', 'replace')) AS changes,
+        count(*) FILTER (WHERE action = 'waiting') AS waiting,
+        count(*) FILTER (WHERE action = 'failed') AS failed,
+        coalesce(sum(added) FILTER (WHERE action IN ('create', 'merge', 'replace')), 0) AS added,
+        coalesce(sum(changed) FILTER (WHERE action IN ('merge', 'replace')), 0) AS changed,
+        coalesce(sum(removed) FILTER (WHERE action IN ('merge', 'replace')), 0) AS removed
+    FROM transfer_importzone WHERE job_id = %(job)s AND piece = ANY(%(pieces)s) GROUP BY piece
+) z WHERE p.job_id = %(job)s AND p.number = z.piece"""
+
+
+def keep_faults(job_id: int, piece: int, faults: Iterable[Fault], *, by_source: bool = False) -> None:
+    """The faults are kept, as long as the import has fewer than limits.MOST_FAULTS. Within a transaction."""
+    rows = [
+        ImportFault(
+            job_id=job_id, piece=piece, zone=fault.zone, path=_storable(fault.path), line=fault.line,
+            column=fault.column, source=_storable(fault.source[:200]), reason=_storable(fault.reason),
+            fix=_storable(fault.fix), severity=fault.severity, code=fault.code, by_source=by_source,
+        )
+        for fault in faults
+    ]  # fmt: skip
+    if not rows:
+        return
+    kept = ImportFault.objects.filter(job_id=job_id).count()
+    ImportFault.objects.bulk_create(rows[: max(0, limits.MOST_FAULTS - kept)], batch_size=2_000)
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL's text holds no NUL."""
+    return text.replace("\0", "␀")
+
+
+def _scan(job: ImportJob, piece: ImportPiece, writer: stage.StageWriter) -> list[_Scanned]:
+    parse = parser_for(job)
+    scanned: list[_Scanned] = []
+    ids: Iterator[int] | None = None
+    for batch in _batches(spool.read_documents(spool.spool_path(job.pk, piece.number))):
+        parsed = [(offset, document.path, parse(document)) for offset, document in batch]
+        there = existing_zones([zone.name for _, _, zone in parsed if zone.name])
+        if ids is None and any(zone.is_sound and zone.name not in there for _, _, zone in parsed):
+            # For all that may still come: the ids of a piece are in a row.
+            ids = iter(allocate_zone_ids(piece.documents - len(scanned)))
+        for offset, path, zone in parsed:
+            existing = there.get(zone.name)
+            zone_id, staged = existing.id if existing else 0, _NO_STAGE
+            if existing is None and zone.is_sound and ids is not None:
+                zone_id = next(ids)
+                staged = writer.add(zone_id, zone.name, zone.rrsets)
+            scanned.append(
+                _Scanned(
+                    zone.name, path, offset, zone.serial, zone.records, len(zone.rrsets), zone.generated,
+                    zone.faults, zone.is_sound, existing, zone_id, staged, piece.choices.get(zone.name, ""),
+                )
+            )  # fmt: skip
+    return scanned
+
+
+def _batches(documents: Iterable[tuple[int, Document]]) -> Iterator[list[tuple[int, Document]]]:
+    batch: list[tuple[int, Document]] = []
+    size = 0
+    for offset, document in documents:
+        batch.append((offset, document))
+        size += len(document.text)
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _counts(scanned: list[_Scanned]) -> dict[str, int]:
+    creates = [one for one in scanned if one.action == Action.CREATE]
+    return {
+        "zones": len(scanned),
+        "records": sum(one.records for one in scanned),
+        "rrsets": sum(one.rrsets for one in scanned),
+        "generated": sum(one.generated for one in scanned),
+        "errors": sum(one.action == Action.FAILED for one in scanned),
+        "creates": len(creates),
+        "undecided": sum(one.action == "" for one in scanned),
+        "changes": 0,
+        "added": sum(one.rrsets for one in creates),
+        "changed": 0,
+        "removed": 0,
+    }
+
+
+def _keep_zones(job_id: int, piece: int, scanned: list[_Scanned]) -> None:
+    lines = [_zone_line(job_id, piece, one) for one in scanned]
+    with connection.cursor() as cursor, cursor.copy(_COPY_ZONES) as copy:
+        copy.write("".join(lines).encode())
+
+
+def _zone_line(job_id: int, piece: int, one: _Scanned) -> str:
+    """A row as COPY reads it. By hand, because psycopg takes five times as long for two dozen values."""
+    errors = sum(fault.severity is Severity.ERROR for fault in one.faults) if one.faults else 0
+    warnings = sum(fault.severity is Severity.WARNING for fault in one.faults) if one.faults else 0
+    name, path, at, action = copy_text(one.name), copy_text(_storable(one.path)), one.staged, one.action
+    added = one.rrsets if action == Action.CREATE else 0
+    return (
+        f"{job_id}\t{piece}\t{name}\t{path}\t{one.zone_id}\t0\t{one.serial}\t{one.records}\t{one.rrsets}\t"
+        f"{errors}\t{warnings}\t{one.choice}\t{action}\t{added}\t0\t0\t{one.offset}\t{at.rows_offset}\t"
+        f"{at.rows_size}\t{at.ops_offset}\t{at.ops_size}\t{at.op_count}\t\\\\x{at.digest.hex()}\t\n"
+    )

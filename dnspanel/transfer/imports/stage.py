@@ -1,0 +1,91 @@
+"""Zones ready to be created: what PostgreSQL and the LMDB files get is written out before anybody says yes.
+
+A stage file holds, for each zone of a piece that does not exist yet, its rows
+for `COPY zones_rrset` and its operations for a segment, both with the id that
+the zone will have. Applying then moves bytes. The zone's row of
+`ImportZone` knows where they lie; the piece knows size and CRC-32 of the file.
+"""
+
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dnspanel.transfer.files.spool import import_directory
+from dnspanel.transfer.sources.documents import ReadyRRset
+from dnspanel.zones.bulk import copy_rows
+from replication.compile import compile_wires
+from replication.operations import digest_bytes, record_puts
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Where one zone's rows and operations lie, and the sum of its rows' digests."""
+
+    rows_offset: int
+    rows_size: int
+    ops_offset: int
+    ops_size: int
+    op_count: int
+    digest: bytes
+
+
+def stage_path(job_id: int, piece: int) -> Path:
+    return import_directory(job_id) / f"stage-{piece:06d}"
+
+
+class StageWriter:
+    """One stage file while it is written; `finish` gives its size and checksum."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._unfinished = path.with_name(f"{path.name}.part-{os.getpid()}")
+        self._file = self._unfinished.open("wb", buffering=1 << 20)
+        self._size = 0
+        self._checksum = 0
+
+    def add(self, zone_id: int, zone_name: str, rrsets: Sequence[ReadyRRset]) -> Staged:
+        """The zone's rows and operations are in the file."""
+        rows = copy_rows(zone_id, rrsets)
+        compiled = compile_wires(zone_name, map(_served, rrsets))
+        ops, digest = record_puts(zone_id, compiled)
+        staged = Staged(
+            self._size, len(rows), self._size + len(rows), len(ops), len(compiled), digest_bytes(digest)
+        )  # fmt: skip
+        for part in (rows, ops):
+            self._file.write(part)
+            self._checksum = zlib.crc32(part, self._checksum)
+            self._size += len(part)
+        return staged
+
+    def finish(self) -> tuple[int, int]:
+        """The file is there under its name, synced; returns (size, CRC-32)."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._unfinished.rename(self._path)
+        return self._size, self._checksum
+
+    def abandon(self) -> None:
+        self._file.close()
+        self._unfinished.unlink(missing_ok=True)
+
+
+def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
+    """The whole file; None if it is not what `StageWriter.finish` said: a crash of the machine may have taken it."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    return memoryview(content) if len(content) == size and zlib.crc32(content) == checksum else None
+
+
+def _served(rrset: ReadyRRset) -> tuple[bytes, int, int, Sequence[bytes]]:
+    """What the nodes get of an RRset: its records without those that are disabled."""
+    if not rrset.disabled:
+        return rrset.key, rrset.type, rrset.ttl, rrset.wires
+    off = set(rrset.disabled)
+    wires = tuple(wire for text, wire in zip(rrset.texts, rrset.wires, strict=True) if text not in off)
+    return rrset.key, rrset.type, rrset.ttl, wires

@@ -1,0 +1,92 @@
+"""Undo an import as one unit: take back what it published, where nobody changed it since. A verb module."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import transaction
+
+from dnspanel.transfer import rights
+from dnspanel.transfer.imports.apply import last_sequence, reason_of
+from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.zones.bulk import delete_zones, undo_zone_changes
+from dnspanel.zones.models import Channel, Publication, Revision
+
+UNDONE = "undone"
+KEPT = "kept"
+_CREATED = (Action.CREATE,)
+_CHANGED = (Action.MERGE, Action.REPLACE)
+
+
+def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
+    """What the piece published is taken back; done once, however often it is called.
+
+    A zone that it created goes to the trash, unless somebody changed it since:
+    then it is kept. Of a zone that it changed, each RRset goes back to what it
+    was, unless somebody changed that RRset since. Both are said per zone.
+    """
+    clashes: Collection[str] = ()
+    if piece.created_in is not None and piece.created_undone_in is None:
+        _delete_created(job, piece, now)
+    if piece.changed_in is not None and piece.changed_undone_in is None:
+        clashes = _restore_changed(job, piece, now)
+    with transaction.atomic(durable=True):
+        piece.refresh_from_db(fields=["created_undone_in", "changed_undone_in"])
+        _mark(job, piece, _CREATED, undone_in=piece.created_undone_in, clashes=())
+        _mark(job, piece, _CHANGED, undone_in=piece.changed_undone_in, clashes=clashes)
+        ImportPiece.objects.filter(pk=piece.pk).update(state=PieceState.UNDONE)
+
+
+def finish_undo(*, job: ImportJob, now: datetime) -> None:
+    """Nothing is left to take back."""
+    ImportJob.objects.filter(pk=job.pk, state=State.UNDOING).update(
+        state=State.UNDONE, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
+    )
+
+
+def _delete_created(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
+    def note(publication: Publication) -> None:
+        ImportPiece.objects.filter(pk=piece.pk).update(created_undone_in=publication.sequence)
+
+    zones = Revision.objects.filter(publication=piece.created_in).values_list("zone_id", "number")
+    delete_zones(
+        zones=list(zones),
+        author=rights.actor_of_job(job),
+        channel=Channel.IMPORT,
+        now=now,
+        reason=_reason(job),
+        beside=note,
+        confirmed=True,  # for all pieces at once, when the undo began
+    )
+
+
+def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[str]:
+    """Returns the names of the zones in which something was kept."""
+
+    def note(publication: Publication) -> None:
+        ImportPiece.objects.filter(pk=piece.pk).update(changed_undone_in=publication.sequence)
+
+    assert piece.changed_in is not None
+    _, clashes = undo_zone_changes(
+        sequence=piece.changed_in,
+        author=rights.actor_of_job(job),
+        channel=Channel.IMPORT,
+        now=now,
+        reason=_reason(job),
+        beside=note,
+    )
+    return {zone_name for zone_name, _, _ in clashes}
+
+
+def _mark(
+    job: ImportJob, piece: ImportPiece, actions: Collection[str], *, undone_in: int | None, clashes: Collection[str]
+) -> None:
+    """Say of each zone that was published whether it was taken back as a whole."""
+    zones = ImportZone.objects.filter(job=job, piece=piece.number, action__in=actions)
+    zones.update(undone=KEPT)
+    if undone_in is not None:
+        taken_back = Revision.objects.filter(publication=undone_in).values("zone_id")
+        zones.filter(zone_id__in=taken_back).exclude(name__in=clashes).update(undone=UNDONE)
+
+
+def _reason(job: ImportJob) -> str:
+    return f"undo of {reason_of(job)}"

@@ -1,0 +1,202 @@
+"""The bulk worker's loop: find a unit of work of an import that nobody else has, do it, look again.
+
+Any number of processes work on one import. What one of them has in hand it
+holds by a PostgreSQL advisory lock, which ends with the process: there are no
+leases to wait for, and a killed worker's unit is the next one's. Every unit
+ends with one commit, so nothing is done twice.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+from django.utils import timezone
+
+from dnspanel.transfer.errors import TransferError
+from dnspanel.transfer.imports import apply, pace, plan, read, scan, undo
+from dnspanel.transfer.locks import Lock, locked
+from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, ImportPiece, PieceState, State
+from dnspanel.transfer.sources.registry import open_source
+from dnspanel.zones.errors import Forbidden, PublishingHeld
+from dnspanel.zones.hold import standing_hold
+
+# A worker lets other jobs have their turn after this long.
+TURN_SECONDS = 20.0
+_IDLE_SECONDS = 0.05
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What came of a worker's turn; `again` if there is more to do."""
+
+    said: str
+    again: bool = False
+
+
+def work_on_import(job_id: int) -> Turn:
+    """Do units of this import until there is none left, or the turn is over."""
+    with _worker_place(job_id) as has_place:
+        if not has_place:
+            return Turn("enough workers")
+        until = time.monotonic() + TURN_SECONDS
+        units = 0
+        while time.monotonic() < until:
+            job = ImportJob.objects.select_related("author", "token").filter(pk=job_id, state__in=ACTIVE_STATES).first()
+            if job is None or job.paused:
+                return Turn(f"import={job_id} units={units}: nothing to do")
+            if standing_hold():
+                return Turn(f"import={job_id} units={units}: waits while publishing is held")
+            try:
+                done = _do_unit(job)
+            except PublishingHeld:
+                continue  # it began this moment; the piece is as it was
+            except (OperationalError, InterfaceError):
+                raise  # PostgreSQL is away: the same unit is tried again
+            except Exception as exc:
+                _stop(job, exc)
+                if not isinstance(exc, TransferError | Forbidden | OSError):
+                    raise
+                return Turn(f"import={job_id} stopped: {exc}")
+            units += done
+            if not done:
+                time.sleep(_IDLE_SECONDS)
+        return Turn(f"import={job_id} units={units}", again=True)
+
+
+def active_imports() -> list[int]:
+    """The jobs that have work; none while publishing is held: ids of zones must not be handed out either."""
+    if standing_hold():
+        return []
+    return list(ImportJob.objects.filter(state__in=ACTIVE_STATES, paused=False).values_list("pk", flat=True))
+
+
+def _stop(job: ImportJob, exc: Exception) -> None:
+    """The job pauses and says why; a person resumes it."""
+    logger.warning("import=%s stopped in state=%s: %s", job.pk, job.state, exc)
+    message = str(exc) or type(exc).__name__
+    ImportJob.objects.filter(pk=job.pk, state=job.state).update(paused=True, failure=message)
+
+
+def _do_unit(job: ImportJob) -> bool:
+    """Do one unit of work of the job's phase; False if others have all there is."""
+    if job.state == State.SCANNING and not job.read_ended and _read(job):
+        return True
+    if job.state == State.PLANNING and not job.phase_begun:
+        return _begin_plan(job)
+    steps = _STEPS[State(job.state)]
+    for state, step in steps:
+        with _claimed_piece(job, state) as piece:
+            if piece is not None:
+                step(job, piece)
+                return True
+    return _end_phase(job, steps)
+
+
+def _read(job: ImportJob) -> bool:
+    """Read the source; False if another worker does."""
+    with locked(Lock.READER, job.pk) as mine:
+        if not mine or not ImportJob.objects.filter(pk=job.pk, state=State.SCANNING, read_ended=False).exists():
+            return False
+        read.read_source(job=job, source=open_source(job), goes_on=lambda: _goes_on(job))
+        return True
+
+
+def _begin_plan(job: ImportJob) -> bool:
+    """Decide what needs no comparison; False if another worker does."""
+    with locked(Lock.PHASE, job.pk) as mine:
+        if mine and _goes_on(job):  # whoever had the lock may have ended the phase
+            plan.begin_plan(job=job)
+        return mine
+
+
+def _goes_on(job: ImportJob) -> bool:
+    return ImportJob.objects.filter(pk=job.pk, state=job.state, paused=False).exists()
+
+
+def _scan(job: ImportJob, piece: ImportPiece) -> None:
+    scan.scan_piece(job=job, piece=piece)
+
+
+def _plan(job: ImportJob, piece: ImportPiece) -> None:
+    plan.plan_piece(job=job, piece=piece)
+
+
+def _apply(job: ImportJob, piece: ImportPiece) -> None:
+    pace.wait_for_room(lambda: _goes_on(job))
+    if _goes_on(job):
+        apply.apply_piece(job=job, piece=piece, now=timezone.now())
+
+
+def _undo(job: ImportJob, piece: ImportPiece) -> None:
+    pace.wait_for_room(lambda: _goes_on(job))
+    if _goes_on(job):
+        undo.undo_piece(job=job, piece=piece, now=timezone.now())
+
+
+Step = Callable[[ImportJob, ImportPiece], None]
+
+# In each phase, the pieces in these states have something to be done. A piece whose stage was lost goes all the way.
+_STEPS: dict[State, list[tuple[PieceState, Step]]] = {
+    State.SCANNING: [(PieceState.SPOOLED, _scan)],
+    State.PLANNING: [(PieceState.SPOOLED, _scan), (PieceState.SCANNED, _plan)],
+    State.APPLYING: [(PieceState.SPOOLED, _scan), (PieceState.SCANNED, _plan), (PieceState.PLANNED, _apply)],
+    State.UNDOING: [(PieceState.APPLIED, _undo), (PieceState.PLANNED, _undo)],
+}
+
+
+def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
+    """Enter the next state if every piece is through; False while one is not."""
+    phase = job.state
+    with locked(Lock.PHASE, job.pk) as mine:
+        if not mine:
+            return False
+        job.refresh_from_db()
+        if job.state != phase:  # another worker ended it, and `steps` are not those of the next one
+            return False
+        if not job.read_ended and job.state == State.SCANNING:
+            return False
+        if ImportPiece.objects.filter(job=job, state__in=[state for state, _ in steps]).exists():
+            return False
+        now = timezone.now()
+        seconds = (now - job.phase_at).total_seconds()
+        if job.state == State.SCANNING:
+            scan.finish_scan(job=job, seconds=seconds)
+        elif job.state == State.PLANNING:
+            plan.finish_plan(job=job, seconds=job.plan_seconds + seconds)
+        elif job.state == State.APPLYING:
+            apply.finish_apply(job=job, seconds=job.apply_seconds + seconds, now=now)
+        elif job.state == State.UNDOING:
+            undo.finish_undo(job=job, now=now)
+        return True
+
+
+@contextmanager
+def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | None]:
+    """A piece in this state that no other worker has; None if there is none."""
+    waiting = ImportPiece.objects.filter(job=job, state=state).order_by("number")
+    for piece in waiting[: 4 * settings.TRANSFER_PROCESSES]:
+        with locked(Lock.PIECE, piece.pk) as mine:
+            if not mine:
+                continue
+            piece.refresh_from_db()  # as it is now that nobody else can have it
+            if piece.state == state:
+                yield piece
+                return
+    yield None
+
+
+@contextmanager
+def _worker_place(job_id: int) -> Iterator[bool]:
+    """One of the places for workers on this job, if one is free."""
+    for place in range(settings.TRANSFER_PROCESSES):
+        with locked(Lock.WORKER, job_id * 64 + place) as mine:
+            if mine:
+                yield True
+                return
+    yield False

@@ -1,0 +1,351 @@
+"""Zones from a running server by zone transfer (AXFR, RFC 5936), from a list or a catalog zone, with TSIG.
+
+A zone that the server does not give is a fault and stops no other; a server
+that cannot be reached at all is SourceAway. Messages are read one at a time
+and end up as text, so a zone takes little more memory than its zone file.
+"""
+
+import base64
+import binascii
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count, islice
+from typing import TypeVar
+
+import dns.exception
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rdata
+import dns.rdataclass
+import dns.rdatatype
+import dns.tsig
+
+from dnspanel.transfer import limits
+from dnspanel.transfer.errors import SourceAway, SourceRefused
+from dnspanel.transfer.sources import catalog, powerdns
+from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
+from dnspanel.transfer.sources.documents import Fault, Item
+from dnspanel.transfer.sources.prefetch import in_order
+from dnspanel.transfer.zonefile.writer import ZoneText, wire_text
+from replication import names, rdtypes
+from replication.errors import BadName
+from replication.rdtypes import type_to_text
+
+TIMEOUT_SECONDS = 30.0
+WORKERS = 4
+_MOST_UNSIGNED = 100  # messages in a row, by RFC 8945
+
+_T = TypeVar("_T")
+
+_ALGORITHMS = {
+    name.to_text(omit_final_dot=True).lower(): name
+    for name in (
+        dns.tsig.HMAC_MD5, dns.tsig.HMAC_SHA1, dns.tsig.HMAC_SHA224, dns.tsig.HMAC_SHA256, dns.tsig.HMAC_SHA256_128,
+        dns.tsig.HMAC_SHA384, dns.tsig.HMAC_SHA384_192, dns.tsig.HMAC_SHA512, dns.tsig.HMAC_SHA512_256,
+    )
+}  # fmt: skip
+_ALGORITHMS["hmac-md5"] = dns.tsig.HMAC_MD5
+ALGORITHMS = tuple(_ALGORITHMS)
+
+
+@dataclass(frozen=True, slots=True)
+class TsigKey:
+    """A key to sign transfers with; `secret` is Base64 text, and never shown."""
+
+    name: str
+    algorithm: str
+    secret: str = field(repr=False)
+
+
+class _Refused(Exception):
+    """The server does not give a zone, or not all of it; the text is a sentence and `code` names the kind."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class _Broken(Exception):
+    """The connection broke during a transfer, which may go better the next time."""
+
+
+class AxfrSource:
+    """Zones of one server: those of a list, or all members of a catalog zone. `total` counts zones."""
+
+    unit = "zones"
+
+    def __init__(
+        self,
+        server: str,
+        port: int = 53,
+        zones: Iterable[str] = (),
+        *,
+        catalog: str = "",
+        tsig: TsigKey | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+        workers: int = WORKERS,
+    ) -> None:
+        """`timeout` is how long the server may be silent. Raises SourceRefused for names or a key that are none."""
+        self._server = _Server(server, port, _key(tsig), timeout)
+        self._zones = sorted({_name(zone) for zone in zones})
+        self._catalog = _name(catalog) if catalog else ""
+        self._workers = workers
+        self.total = len(self._zones)
+        self.done = 0
+
+    def items(self, skip: int = 0) -> Iterator[Item]:
+        """Per zone, by name: the groups that a catalog puts it into, then its document or why there is none."""
+        members = self._members()
+        self.total, self.done = len(members), 0
+        before = 0
+        for at, member in enumerate(members):
+            if before + len(member.groups) + 1 > skip:
+                break
+            before += len(member.groups) + 1
+            self.done = at + 1
+        return islice(self._items(members[self.done :]), skip - before, None)
+
+    def _items(self, members: list[catalog.Member]) -> Iterator[Item]:
+        transfers = in_order(self._server.zone, (member.zone for member in members), self._workers)
+        for member, found in zip(members, transfers, strict=True):
+            for group in member.groups:
+                yield powerdns.kept_metadata(member.zone, "group", group)
+            self.done += 1
+            yield found
+
+    def _members(self) -> list[catalog.Member]:
+        listed = [catalog.Member(zone) for zone in self._zones]
+        if not self._catalog:
+            return listed
+        try:
+            found = catalog.members(self._catalog, self._server.records(self._catalog))
+        except _Refused as exc:
+            raise SourceRefused(f"the catalog zone {self._catalog} cannot be read: {exc}") from exc
+        except _Broken as exc:
+            raise SourceAway(f"the catalog zone {self._catalog} cannot be read: {exc}") from exc
+        except catalog.BadCatalog as exc:
+            raise SourceRefused(str(exc)) from exc
+        known = {member.zone for member in found}
+        return sorted([*found, *(one for one in listed if one.zone not in known)], key=lambda member: member.zone)
+
+
+def _name(text: str) -> str:
+    try:
+        return names.parse(text)
+    except BadName as exc:
+        raise SourceRefused(str(exc)) from exc
+
+
+def _key(key: TsigKey | None) -> dns.tsig.Key | None:
+    if key is None:
+        return None
+    algorithm = _ALGORITHMS.get(key.algorithm.strip().lower().rstrip("."))
+    if algorithm is None:
+        raise SourceRefused(f"“{key.algorithm}” is not a TSIG algorithm; known are {', '.join(ALGORITHMS)}")
+    try:
+        secret = base64.b64decode("".join(key.secret.split()), validate=True)
+        return dns.tsig.Key(dns.name.from_text(_name(key.name)), secret, algorithm)
+    except binascii.Error:
+        raise SourceRefused(f"the secret of the TSIG key {key.name} is not Base64") from None
+
+
+@dataclass(frozen=True)
+class _Server:
+    """Where zones come from. Each transfer has a connection of its own."""
+
+    host: str
+    port: int
+    key: dns.tsig.Key | None
+    timeout: float
+
+    def zone(self, zone: str) -> Item:
+        """The zone's document, or why there is none; raises SourceAway."""
+        try:
+            return self._twice(lambda: self._text(zone)).document(zone)
+        except _Refused as exc:
+            return Fault(zone, 0, 0, "", str(exc), exc.code, zone=zone)
+        except _Broken as exc:
+            return Fault(zone, 0, 0, "", str(exc), "transfer-broken", zone=zone)
+
+    def records(self, zone: str) -> list[catalog.Record]:
+        """All records of a zone; raises SourceAway, _Refused or _Broken."""
+        found = self._twice(lambda: list(self._records(zone)))
+        return [catalog.Record(one.name, one.type, wire_text(one.type, one.rdata)) for one in found]
+
+    def _twice(self, transfer: Callable[[], _T]) -> _T:
+        """What a transfer gives; begun anew once when the connection breaks."""
+        try:
+            return transfer()
+        except _Broken:
+            return transfer()
+
+    def _text(self, zone: str) -> ZoneText:
+        text = ZoneText(zone)
+        for name, type, ttl, wire in self._records(zone):
+            text.add(name, ttl, type_to_text(type), _shown(type, wire))
+            if text.is_too_large:
+                raise _Refused("too-large", f"the zone is too large: {limits.TITLES['document']}")
+        return text
+
+    def _records(self, zone: str) -> Iterator[Record]:
+        """The zone's records, the SOA once; raises unless the zone came whole."""
+        first: Record | None = None
+        for message in self._messages(zone):
+            records = message.answers()
+            if first is None:
+                first = next(records, None)
+                if first is None or first.type != rdtypes.SOA or first.name != zone:
+                    raise _Refused("transfer-incomplete", "the server's answer does not begin with the zone's SOA")
+                yield first
+            for record in records:
+                if record.type != rdtypes.SOA or record.name != zone:
+                    yield record
+                elif record.rdata != first.rdata:
+                    raise _Broken("the zone changed while it was transferred")
+                elif next(records, None) is not None:
+                    raise _Refused("transfer-incomplete", "records follow the end of the zone")
+                elif self.key is not None and message.signature is None:
+                    raise _Refused("tsig", "the server did not sign the end of the zone")
+                else:
+                    return
+
+    def _messages(self, zone: str) -> Iterator[Message]:
+        """The server's messages without end, each checked to be part of the answer and to be signed rightly."""
+        query = dns.message.make_query(zone, dns.rdatatype.AXFR, flags=0)
+        if self.key is not None:
+            query.use_tsig(self.key)
+        wire = query.to_wire()
+        signatures = _Signatures(self.key, query.mac or b"")
+        with self._connected() as connection:
+            with _speaking():
+                connection.sendall(struct.pack("!H", len(wire)) + wire)
+            for number in count():
+                try:
+                    message = Message(self._received(connection))
+                except BadMessage as exc:
+                    raise _Refused("transfer-incomplete", f"the server sent no DNS message: {exc}") from exc
+                if message.id != query.id or not message.is_response:
+                    raise _Refused("transfer-incomplete", "the server sent something that is no answer")
+                if message.question not in (None, (zone, dns.rdatatype.AXFR)):
+                    raise _Refused("transfer-incomplete", "the server answered another question")
+                signatures.check(message)
+                if message.rcode != dns.rcode.NOERROR:
+                    raise _refusal(message.rcode)
+                if number == 0 and self.key is not None and message.signature is None:
+                    raise _Refused("tsig", "the server did not sign its answer")
+                yield message
+
+    def _connected(self) -> socket.socket:
+        """A connection to the first address that takes one; raises SourceAway."""
+        where = f"{self.host} port {self.port}"
+        try:
+            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as exc:
+            raise SourceAway(f"{self.host} has no address: {exc.args[-1]}") from exc
+        reason = ""
+        for family, kind, protocol, _, address in found:
+            connection = socket.socket(family, kind, protocol)
+            connection.settimeout(self.timeout)
+            try:
+                connection.connect(address)
+                return connection
+            except OSError as exc:
+                connection.close()
+                reason = "it does not answer" if isinstance(exc, TimeoutError) else str(exc.strerror)
+        raise SourceAway(f"no connection to {where}: {reason}")
+
+    def _received(self, connection: socket.socket) -> bytes:
+        """One message. The server may be silent for `timeout` seconds, but not slower than a message in that time."""
+        deadline = time.monotonic() + self.timeout
+        (size,) = struct.unpack("!H", self._bytes(connection, 2, deadline))
+        return self._bytes(connection, size, deadline)
+
+    def _bytes(self, connection: socket.socket, size: int, deadline: float) -> bytes:
+        out = bytearray()
+        while len(out) < size:
+            connection.settimeout(max(0.001, deadline - time.monotonic()))
+            with _speaking():
+                part = connection.recv(size - len(out))
+            if not part:
+                raise _Broken("the server closed the connection before the end of the zone")
+            out += part
+        return bytes(out)
+
+
+@contextmanager
+def _speaking() -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError as exc:
+        raise _Refused("transfer-timeout", "the server did not answer in time") from exc
+    except OSError as exc:
+        raise _Broken(f"the connection broke: {exc.strerror}") from exc
+
+
+class _Signatures:
+    """Checks the messages of one transfer: a signature covers all messages since the last one (RFC 8945 5.3.1)."""
+
+    def __init__(self, key: dns.tsig.Key | None, request_mac: bytes) -> None:
+        self._key, self._mac = key, request_mac
+        self._context: dns.tsig.HMACTSig | dns.tsig.GSSTSig | None = None
+        self._unsigned = 0
+
+    def check(self, message: Message) -> None:
+        """Raises _Refused unless the signature is right, or the message may be without."""
+        place = message.signature
+        if self._key is None:
+            return
+        if place is None:
+            self._unsigned += 1
+            if self._unsigned >= _MOST_UNSIGNED:
+                raise _Refused("tsig", "the server does not sign often enough")
+            if self._context is not None:
+                self._context.update(message.wire)  # type: ignore[no-untyped-call]
+            return
+        self._unsigned = 0
+        try:
+            rdata = dns.rdata.from_wire(
+                dns.rdataclass.ANY, dns.rdatatype.TSIG, message.wire, place.rdata, place.end - place.rdata
+            )
+            owner = dns.name.from_text(message.owner(place))
+            self._context = dns.tsig.validate(  # type: ignore[no-untyped-call]
+                message.wire, self._key, owner, rdata, int(time.time()), self._mac, place.start, self._context, True
+            )
+        except (dns.exception.DNSException, BadMessage) as exc:
+            raise _Refused("tsig", _TSIG_WORDS.get(type(exc), f"the server's signature is not right: {exc}")) from exc
+
+
+_TSIG_WORDS: dict[type[Exception], str] = {
+    dns.tsig.PeerBadKey: "the server does not know the TSIG key, or not under this name and algorithm (BADKEY)",
+    dns.tsig.PeerBadSignature: "the server finds the signature wrong: the TSIG secret differs (BADSIG)",
+    dns.tsig.PeerBadTime: "the server's clock differs too much from ours (BADTIME)",
+    dns.tsig.BadTime: "the server's clock differs too much from ours (BADTIME)",
+    dns.tsig.PeerBadTruncation: "the server does not take signatures as short as this algorithm's (BADTRUNC)",
+    dns.tsig.BadSignature: "the signature of the server's answer is wrong: the TSIG secret differs",
+}
+
+_RCODE_WORDS: dict[int, str] = {
+    dns.rcode.REFUSED: "the server refuses the transfer (REFUSED): it has to allow it to our address or TSIG key",
+    dns.rcode.NOTAUTH: "the server is not authoritative for the zone, or does not let us transfer it (NOTAUTH)",
+    dns.rcode.NXDOMAIN: "the server does not know the zone (NXDOMAIN)",
+    dns.rcode.SERVFAIL: "the server failed (SERVFAIL): the zone may be expired or not loaded there",
+    dns.rcode.NOTIMP: "the server does not do zone transfers (NOTIMP)",
+}
+
+
+def _refusal(rcode: int) -> _Refused:
+    text = dns.rcode.to_text(dns.rcode.Rcode.make(rcode))
+    return _Refused(f"transfer-{text.lower()}", _RCODE_WORDS.get(rcode, f"the server answers {text}"))
+
+
+# Of DNSSEC's own making: never imported, so that nothing but their type matters.
+_SYNTHESISED = frozenset({46, 47, 50, 51})
+
+
+def _shown(type: int, wire: bytes) -> str:
+    return f"\\# {len(wire)} {wire.hex()}" if type in _SYNTHESISED else wire_text(type, wire)

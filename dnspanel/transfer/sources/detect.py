@@ -1,0 +1,108 @@
+"""Whether a file is meant to be imported as a zone, judged by its path and a look at its content.
+
+The content decides as far as it can: `example.md` may be a zone of Moldova.
+"""
+
+import re
+from enum import Enum
+
+from dnspanel.transfer.archives.decompress import compression_of
+from dnspanel.transfer.archives.zip_reader import is_zip
+
+_LITTER = re.compile(
+    r"(?:^|/)(?:\._[^/]*|__MACOSX/.*|\.(?:git|svn|hg|bzr|AppleDouble)/.*|\.DS_Store|Thumbs\.db|desktop\.ini|"
+    r"\.[^/]+\.sw[a-p]|#[^/]*#|lost\+found/.*)$"
+)
+_BACKUP = re.compile(
+    r"(?:~|\.(?:bak|bck|backup|orig|old|save|rpmsave|rpmnew|rej|tmp|(?:dpkg|ucf)-\w+))$", re.IGNORECASE
+)
+_PROSE = re.compile(r"(?:^|/)(?:readme|licen[cs]e|copying|changelog|changes|authors|install|news)(?:\.\w+)?$", re.I)
+_DNSSEC_KEY = re.compile(r"(?:^|/)(?:K[^/]+\+\d{3}\+\d{5}\.(?:key|private|state)|(?:ds|key)set-[^/]+)$")
+_ZONE_NAME = re.compile(r"(?:\.(?:zone|db|dns|hosts|rev|signed)|(?:^|/)(?:db|zone|pri|named)\.[^/]+)$", re.IGNORECASE)
+# A line that begins like a record, or a directive that only zone files have.
+_RECORD = re.compile(
+    rb"""^(?:\$(?:ORIGIN|TTL|INCLUDE|GENERATE)[ \t]
+          |[^\s;"]*[ \t]+(?:\d[\dA-Z]*[ \t]+)?(?:(?:IN|CH|HS)[ \t]+)?(?:\d[\dA-Z]*[ \t]+)?
+           (?:A[ \t]+\d+\.
+             |AAAA[ \t]+[\dA-F]*:
+             |(?:ALIAS|CAA|CNAME|DNAME|HTTPS|MX|NAPTR|NS|PTR|SPF|SRV|SSHFP|SVCB|TLSA|TXT)[ \t]+\S))""",
+    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
+)
+# Nothing but a zone is called so, unless a computer made it for itself.
+_COMMON_ENDINGS = (".zone", ".db", ".dns", ".arpa")
+_SOA = re.compile(rb"(?i)soa")
+_JOURNAL = b";BIND LOG V9"
+# A BIND file in binary form: format 2 or 3 (raw, map), version 0 or 1.
+_RAW_ZONE = re.compile(rb"\0\0\0[\2\3]\0\0\0[\0\1]")
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Look(Enum):
+    """What a file looks like."""
+
+    ZONE = "zone"
+    NOTHING = "nothing of interest"
+    EMPTY = "empty"
+    BACKUP = "a backup copy"
+    KEY = "a DNSSEC key"
+    ARCHIVE = "an archive"
+    RAW = "a zone in BIND's binary form"
+    UTF16 = "text in UTF-16"
+    BINARY = "binary"
+    NO_RECORDS = "text without records"
+
+
+def look_at(path: str, text: bytes) -> Look:
+    """What the file looks like; cheap for zone files, which nearly all are."""
+    if path.endswith(_COMMON_ENDINGS) and not _is_hidden(path) and b"\0" not in text and has_soa(text):
+        return Look.ZONE
+    if _LITTER.search(path):
+        return Look.NOTHING
+    if b"\0" in text or text.startswith(_UTF16):
+        return _look_at_binary(text)
+    if has_soa(text):
+        return Look.NOTHING if _PROSE.search(path) else Look.BACKUP if _BACKUP.search(path) else Look.ZONE
+    if not text.strip():
+        return Look.EMPTY
+    if _DNSSEC_KEY.search(path):
+        return Look.KEY
+    if compression_of(text) or is_zip(text):
+        return Look.ARCHIVE
+    if text.startswith(_JOURNAL) or _PROSE.search(path):
+        return Look.NOTHING
+    if _RECORD.search(text):
+        return Look.BACKUP if _BACKUP.search(path) else Look.ZONE
+    return Look.NO_RECORDS
+
+
+def _is_hidden(path: str) -> bool:
+    return path.startswith((".", "__MACOSX/")) or "/." in path or "/__MACOSX/" in path or "lost+found/" in path
+
+
+def is_named_like_a_zone(path: str) -> bool:
+    return _ZONE_NAME.search(path) is not None
+
+
+def has_soa(text: bytes) -> bool:
+    """True if the word SOA stands in the text outside of comments."""
+    return _has_word(text, b"SOA") or (_SOA.search(text) is not None and _has_word(text.upper(), b"SOA"))
+
+
+def _has_word(text: bytes, word: bytes) -> bool:
+    at = text.find(word)
+    while at >= 0:
+        before = text[text.rfind(b"\n", 0, at) + 1 : at]
+        if b";" not in before and before[-1:] in b" \t" and text[at + len(word) : at + len(word) + 1] in b" \t(\r\n;":
+            return True
+        at = text.find(word, at + 1)
+    return False
+
+
+def _look_at_binary(text: bytes) -> Look:
+    if text.startswith(_JOURNAL):
+        return Look.NOTHING
+    if compression_of(text) or is_zip(text):
+        return Look.ARCHIVE
+    if text.startswith(_UTF16):
+        return Look.UTF16
+    return Look.RAW if _RAW_ZONE.match(text) else Look.BINARY

@@ -1,0 +1,222 @@
+"""Zone files as people have them: single, in folders, in archives, with or without a server's configuration.
+
+An upload is read more than once, so that it is known from the first document
+on which file is which zone and which is part of another. A look at the bytes
+tells whether there may be a configuration or `$INCLUDE` lines at all. Only
+then a survey finds them (their content tells, not their names). The last walk
+yields the documents. Nothing is ever written to disk by a path out of an
+archive.
+
+What becomes a document:
+- with a configuration: the files of the primary zones that it lists;
+- without: every text with an SOA record, and every other text that has
+  records or zone-file directives, since a zone may get its SOA by `$INCLUDE`
+  or by the import's options. A file that another one includes is only part
+  of it, whatever it holds.
+"""
+
+import itertools
+import re
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dnspanel.transfer.archives.contents import Contents
+from dnspanel.transfer.archives.decompress import Meter
+from dnspanel.transfer.archives.paths import PathIndex
+from dnspanel.transfer.limits import TITLES
+from dnspanel.transfer.sources.detect import Look, is_named_like_a_zone, look_at
+from dnspanel.transfer.sources.documents import Document, Fault, Item, Severity
+from dnspanel.transfer.sources.listing import Listing, configurations_of, is_configuration, listing_of
+
+_INCLUDE = re.compile(rb"^\$INCLUDE[ \t]+(?:\"([^\"\n]+)\"|([^\s;]+))", re.MULTILINE | re.IGNORECASE)
+
+_INCLUDE_WORD = re.compile(rb"(?i)\$include")
+# Keyword, name and class of a block stand before its brace; a name has at most 1,000 characters.
+_BLOCK_HEAD = re.compile(rb"\bzone\b[^{}]*\Z", re.IGNORECASE)
+_LONGEST_HEAD = 1100
+
+# What is said of files that are not imported; of the others nothing is said.
+_REASONS = {
+    Look.EMPTY: ("empty", "an empty file"),
+    Look.BACKUP: ("backup", "left out, because its name is that of a backup copy"),
+    Look.KEY: ("dnssec-key", "left out: a DNSSEC key; zones are signed anew here"),
+    Look.ARCHIVE: ("depth", f"left out: {TITLES['depth']}"),
+    Look.RAW: ("raw", "a zone in BIND's binary form; “named-compilezone -f raw -F text” makes text of it"),
+    Look.UTF16: ("encoding", "text in UTF-16; zone files are ASCII or UTF-8 (found at offset 0)"),
+    Look.BINARY: ("binary", "no text: it has a zero byte"),
+    Look.NO_RECORDS: ("no-records", "left out, because it has no records"),
+}
+_ERRORS = frozenset({Look.ARCHIVE, Look.RAW, Look.UTF16})
+_ALWAYS_SAID = _ERRORS | {Look.BACKUP, Look.KEY}
+
+
+@dataclass(slots=True)
+class _Survey:
+    """What had to be known before the first document."""
+
+    listing: Listing | None = None
+    configurations: frozenset[str] = frozenset()
+    included_by: dict[str, str] = field(default_factory=dict)
+    index: PathIndex | None = None
+
+
+class FileSource:
+    """Documents of the files of an upload; `names` are what the uploader called them. See documents.Source."""
+
+    unit = "bytes"
+
+    def __init__(self, paths: Sequence[Path], names: Sequence[str]) -> None:
+        self._contents = Contents(paths, names)
+        self._meters = (Meter(self._contents.size), Meter(self._contents.size))
+        self.total = self._contents.size
+
+    @property
+    def done(self) -> int:
+        """The look and the walk count half each."""
+        return min(self.total, sum(meter.read for meter in self._meters) // 2)
+
+    def items(self, skip: int = 0) -> Iterator[Item]:
+        """Raises UploadRefused for an upload that breaks a limit or breaks off."""
+        self._meters = (Meter(self._contents.size), Meter(self._contents.size))
+        return itertools.islice(self._items(), skip, None)
+
+    def _items(self) -> Iterator[Item]:
+        survey = _survey(self._contents, self._meters[0])
+        if survey.listing:
+            yield from survey.listing.faults
+        self._meters[0].read = self.total
+        for found in self._contents.walk(self._meters[1]):
+            if isinstance(found, Fault):
+                yield found
+            else:
+                yield from _items_of(found[0], found[1], survey, is_alone=self._contents.is_upload_itself(found[0]))
+
+
+class Members:
+    """The files of an upload that others include, kept for many questions."""
+
+    def __init__(self, paths: Sequence[Path], names: Sequence[str]) -> None:
+        self._contents = Contents(paths, names)
+        self._survey: _Survey | None = None
+        self._places: dict[str, tuple[int, int]] = {}
+        self._kept = tempfile.TemporaryFile()  # noqa: SIM115, lives as long as this does
+        weakref.finalize(self, self._kept.close)
+
+    def document(self, from_path: str, wanted: str) -> Document | None:
+        """The file that `$INCLUDE wanted` in `from_path` means, as BIND would find it within the upload; or None."""
+        survey = self._survey = self._survey or self._read()
+        path = _included_path(survey, from_path, wanted)
+        if path is None or path not in self._places:
+            return None
+        offset, size = self._places[path]
+        self._kept.seek(offset)
+        return Document(path, self._kept.read(size))
+
+    def _read(self) -> _Survey:
+        survey = _survey(self._contents, Meter(self._contents.size))
+        for found in self._contents.walk(Meter(self._contents.size)):
+            if not isinstance(found, Fault) and found[0] in survey.included_by:
+                self._places[found[0]] = (self._kept.tell(), len(found[1]))
+                self._kept.write(found[1])
+        return survey
+
+
+def _survey(contents: Contents, meter: Meter) -> _Survey:
+    survey = _Survey()
+    if not _may_refer(contents, meter):
+        return survey
+    paths, texts, includes = _collected(contents)
+    survey.configurations = frozenset(texts)
+    survey.index = PathIndex(paths)
+    if texts:
+        listing = listing_of(configurations_of(texts), survey.index)
+        # A configuration without zones, such as one of keys only, lists nothing: the files speak for themselves.
+        survey.listing = listing if listing.zones or listing.faults else None
+    for path, wanted in includes:
+        target = _included_path(survey, path, wanted)
+        if target is not None and target != path:
+            survey.included_by.setdefault(target, path)
+    return survey
+
+
+def _collected(contents: Contents) -> tuple[list[str], dict[str, bytes], list[tuple[str, str]]]:
+    """All paths, the configurations, and the `$INCLUDE` lines as (path, what it includes)."""
+    paths: list[str] = []
+    texts: dict[str, bytes] = {}
+    includes: list[tuple[str, str]] = []
+    for found in contents.walk(Meter(contents.size)):
+        if isinstance(found, Fault):
+            continue
+        path, text = found
+        paths.append(path)
+        if is_configuration(text):
+            texts[path] = text
+        elif _INCLUDE_WORD.search(text):
+            includes += ((path, (match[1] or match[2]).decode(errors="replace")) for match in _INCLUDE.finditer(text))
+    return paths, texts, includes
+
+
+def _may_refer(contents: Contents, meter: Meter) -> bool:
+    """False if there is surely no configuration that lists zones and no file that includes another."""
+    tail = b""
+    for chunk in contents.chunks(meter):
+        text = tail + chunk
+        if b"zone:" in text or _INCLUDE_WORD.search(text) or _has_block(text):
+            return True
+        tail = chunk[-_LONGEST_HEAD:]
+    return False
+
+
+def _has_block(text: bytes) -> bool:
+    """True if a brace opens what may be a block of a named.conf; zone files have few braces."""
+    at = text.find(b"{")
+    while at >= 0:
+        if _BLOCK_HEAD.search(text, max(0, at - _LONGEST_HEAD), at):
+            return True
+        at = text.find(b"{", at + 1)
+    return False
+
+
+def _included_path(survey: _Survey, from_path: str, wanted: str) -> str | None:
+    if survey.index is None:
+        return None
+    directory = survey.listing.directory if survey.listing else ""
+    found = survey.index.found(wanted, from_path.rpartition("/")[0], directory)
+    return found[0] if len(found) == 1 else None
+
+
+def _items_of(path: str, text: bytes, survey: _Survey, *, is_alone: bool) -> Iterator[Item]:
+    if path in survey.configurations:
+        return
+    zones = survey.listing.zones.get(path) if survey.listing else None
+    look = look_at(path, text)
+    if zones is not None:
+        if look in _ERRORS or look is Look.BINARY:
+            yield _left_out(path, look, Severity.ERROR)
+        else:
+            yield from (Document(path, text, zone=zone) for zone in zones)
+    elif path in survey.included_by:
+        yield _note(path, "included", f"part of other files, such as {survey.included_by[path]}")
+    elif survey.listing and path in survey.listing.passed_over:
+        return
+    elif is_alone and look not in _REASONS:
+        # Whoever uploads one file wants to hear what is wrong with it.
+        yield Document(path, text)
+    elif look is Look.ZONE:
+        yield _note(path, "unlisted", "no configuration lists it") if survey.listing else Document(path, text)
+    elif look in _ALWAYS_SAID:
+        yield _left_out(path, look, Severity.ERROR if look in _ERRORS else Severity.NOTE)
+    elif look in _REASONS and (is_alone or is_named_like_a_zone(path)):
+        yield _left_out(path, look, Severity.ERROR if is_alone else Severity.WARNING)
+
+
+def _left_out(path: str, look: Look, severity: Severity) -> Fault:
+    code, reason = _REASONS[look]
+    return Fault(path, 0, 0, "", reason, code, severity=severity)
+
+
+def _note(path: str, code: str, reason: str) -> Fault:
+    return Fault(path, 0, 0, "", reason, code, severity=Severity.NOTE)

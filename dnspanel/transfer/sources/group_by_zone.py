@@ -1,0 +1,139 @@
+"""Records that come in any order, brought together by zone: on disk, because there may be millions.
+
+One row holds what one zone had in an unbroken run of the file. Most files
+are in order of their zones, so most zones are one row.
+"""
+
+import re
+import sqlite3
+import tempfile
+from array import array
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, TITLES
+from dnspanel.transfer.sources.documents import Document, Fault
+from replication import names
+
+DEFAULT_TTL = "3600"
+_TABLE = """
+CREATE TABLE run (zone INTEGER, run INTEGER, text BLOB, lines BLOB, PRIMARY KEY (zone, run)) WITHOUT ROWID
+"""
+_MOST_RUN_BYTES = 1 << 20
+_TYPE = re.compile(r"[A-Z][A-Z0-9-]{0,20}|TYPE\d{1,5}")
+_TTL = re.compile(r"\d{1,10}|(?:\d{1,8}[smhdwSMHDW])+")
+_DANGEROUS = frozenset(';()"\n\r')
+_WHOLE = re.compile(r'(?:"(?:[^"\\\n\r]|\\[^\n\r])*"|\\[^\n\r]|[^;()"\\\n\r])+')
+_NO_TTL = frozenset({"", "auto", "automatic", "default", "-"})
+
+
+def record_line(name: str, ttl: str, type: str, value: str, *, disabled: bool = False, comment: str = "") -> str:
+    """The record as a line of a zone file. `name` is canonical, the names in `value` are absolute.
+
+    Raises ValueError, with the reason, for what would not be one record on one line.
+    """
+    if not _TYPE.fullmatch(type):
+        raise ValueError(f"“{type}” is no record type")
+    if ttl.lower() in _NO_TTL:
+        ttl = DEFAULT_TTL
+    elif not _TTL.fullmatch(ttl):
+        raise ValueError(f"“{ttl}” is no TTL")
+    if not value:
+        raise ValueError("the value is empty")
+    if not _DANGEROUS.isdisjoint(value) and not _WHOLE.fullmatch(value):
+        raise ValueError("the value has a line break, or a “;”, a bracket or a quote that does not stand in quotes")
+    note = f" ; {' '.join(comment.split())}" if comment and not comment.isspace() else ""
+    return f"{';!disabled ' if disabled else ''}{name} {ttl} IN {type} {value}{note}\n"
+
+
+class ScatteredZones:
+    """Collects lines of zones; gives them back zone by zone, in the order in which the zones first came."""
+
+    def __init__(self, folder: Path) -> None:
+        self._numbers: dict[str, int] = {}
+        self._zone = ""
+        self._parts: list[str] = []
+        self._lines = array("I")
+        self._size = 0
+        self._runs = 0
+        self._rows = _private_database(folder)
+
+    def add(self, zone: str, text: str, line: int) -> None:
+        """A line of a zone's text, which comes from this line of the file."""
+        if zone != self._zone or self._size > _MOST_RUN_BYTES:
+            self._flush()
+            self._zone = zone
+        self._parts.append(text)
+        self._lines.append(line)
+        self._size += len(text)
+
+    def documents(self, path: str) -> Iterator[Document | Fault]:
+        """All that was collected, ever again the same."""
+        self._flush()
+        for zone, number in self._numbers.items():
+            where = "FROM run WHERE zone = ? ORDER BY run"
+            size, first = self._rows.execute(
+                "SELECT sum(length(text)), min(run) FROM run WHERE zone = ?", (number,)
+            ).fetchone()
+            if size > MOST_DOCUMENT_BYTES:
+                lines = array("I", self._rows.execute(f"SELECT lines {where}", (number,)).fetchone()[0])
+                reason = f"the zone is too large: {TITLES['document']}"
+                yield Fault(path, lines[0], 1, "", reason, "document", zone=zone)
+                continue
+            assert first is not None
+            rows = self._rows.execute(f"SELECT text, lines {where}", (number,)).fetchall()
+            lines = array("I", b"".join(row[1] for row in rows))
+            yield Document(path, b"".join(row[0] for row in rows), zone, lines)
+
+    def _flush(self) -> None:
+        if self._parts:
+            number = self._numbers.setdefault(self._zone, len(self._numbers))
+            # Half characters become bytes that are not UTF-8, for the parser to name their line.
+            text = "".join(self._parts).encode("utf-8", "surrogatepass")
+            self._rows.execute("INSERT INTO run VALUES (?, ?, ?, ?)", (number, self._runs, text, self._lines.tobytes()))
+            self._runs += 1
+        self._parts, self._lines, self._size = [], array("I"), 0
+
+
+def text_of_txt(value: str) -> str:
+    """A TXT value as quoted strings of at most 255 bytes; one that is quoted already stays as it is."""
+    if value.startswith('"') and value.endswith('"') and len(value) > 1 and _WHOLE.fullmatch(value):
+        return value
+    raw = value.encode("utf-8", "surrogateescape")
+    return " ".join(f'"{_escaped(raw[at : at + 255])}"' for at in range(0, len(raw) or 1, 255))
+
+
+def absolute_name(text: str, zone: str) -> str:
+    """The name that a table means, in text form: relative only if it has no dot, for tables seldom write the last."""
+    if text == "@":
+        return zone
+    if text.endswith(".") and not text.endswith("\\."):
+        return text
+    return f"{text}." if "." in text or zone == names.ROOT else f"{text}.{zone}"
+
+
+def _escaped(raw: bytes) -> str:
+    plain = raw.decode("latin-1")
+    if plain.isascii() and plain.isprintable() and '"' not in plain and "\\" not in plain:
+        return plain
+    return "".join(
+        f"\\{chr(byte)}" if byte in b'"\\' else chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03d}" for byte in raw
+    )
+
+
+def _private_database(folder: Path) -> sqlite3.Connection:
+    """A database without a name, in this folder: it goes when it is closed, even by a crash."""
+    with tempfile.NamedTemporaryFile(dir=folder, suffix=".rows", delete=False) as file:
+        path = Path(file.name)
+    try:
+        rows = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        # The connection has the file from here on; nothing of it has to survive.
+        for setting in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE", "cache_size = -32768"):
+            rows.execute(f"PRAGMA {setting}")
+        rows.execute(_TABLE)
+        rows.execute("BEGIN")
+    finally:
+        with suppress(OSError):
+            path.unlink()
+    return rows

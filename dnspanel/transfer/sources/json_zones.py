@@ -1,0 +1,239 @@
+"""Zones as JSON: our own export, zones as the PowerDNS API has them, RRsets as deSEC has them.
+
+    {"zone": NAME, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled"}], "comments": [{"content"}]}]}
+    {"name": NAME, "rrsets": …}                                          PowerDNS
+    {"domain": ZONE, "subname", "type", "ttl", "records": [TEXT, …]}     deSEC
+
+One such object, a list of them, or one per line. Names are absolute, with or
+without their last dot. Zones are read one at a time; RRsets of one zone may
+stand anywhere in the file.
+"""
+
+import itertools
+import json
+import re
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dnspanel.transfer.archives.textfile import TextFile
+from dnspanel.transfer.errors import SourceRefused
+from dnspanel.transfer.sources.documents import Document, Fault, Item
+from dnspanel.transfer.sources.group_by_zone import ScatteredZones, record_line
+from replication import names
+from replication.errors import BadName
+
+_FIRST_READ = 1 << 20
+# Characters of one zone's object; decoded it takes several times as much memory.
+_MOST_VALUE = 128 << 20
+_MOST_SHOWN = 200
+_SPACE = re.compile(r"[ \t\r\n]*")
+_NEXT_OBJECT = re.compile(r"\n(?=\{)")
+# As long as the longest word of JSON, -Infinity: an error this near to the end may only mean that the text goes on.
+_NEAR_END = 10
+
+
+class JsonSource:
+    """The zones of a JSON file; see documents.Source. `name` is what faults call the file."""
+
+    unit = "bytes"
+
+    def __init__(self, path: Path, *, name: str = "") -> None:
+        self._path, self._name = path, name or path.name
+        self._file = TextFile(path)
+        self.total = self._file.size
+
+    @property
+    def done(self) -> int:
+        return self._file.read
+
+    def items(self, skip: int = 0) -> Iterator[Item]:
+        """Zones in the order of the file, then those whose RRsets stood alone. Raises SourceRefused, UploadRefused."""
+        return itertools.islice(self._items(), skip, None)
+
+    def _items(self) -> Iterator[Item]:
+        scattered: ScatteredZones | None = None
+        for line, value in _Values(self._file.pieces(), self._name).values():
+            if isinstance(value, Fault):
+                yield value
+            elif isinstance(value, dict) and "domain" in value and "rrsets" not in value:
+                scattered = scattered or ScatteredZones(self._path.parent)
+                yield from self._add_rrset(value, line, scattered)
+            else:
+                yield from self._zone(value, line)
+        if scattered:
+            yield from scattered.documents(self._name)
+
+    def _zone(self, value: Any, line: int) -> Iterator[Item]:
+        try:
+            zone, rrsets = _zone_and_rrsets(value)
+        except (ValueError, BadName) as exc:
+            yield self._fault(line, str(exc), value)
+            return
+        text: list[str] = []
+        for rrset in rrsets:
+            try:
+                text += _lines(_member(rrset, "name", str), rrset)
+            except (ValueError, BadName) as exc:
+                yield self._fault(line, str(exc), rrset, zone)
+        encoded = "".join(text).encode("utf-8", "surrogatepass")
+        yield Document(self._name, encoded, zone, array("I", [line]) * encoded.count(b"\n"))
+
+    def _add_rrset(self, rrset: dict[str, Any], line: int, scattered: ScatteredZones) -> Iterator[Fault]:
+        try:
+            zone = names.parse(_member(rrset, "domain", str))
+            owner = names.parse(rrset.get("subname") or "@", zone)
+            for text in _lines(owner, rrset):
+                scattered.add(zone, text, line)
+        except (ValueError, BadName) as exc:
+            yield self._fault(line, str(exc), rrset)
+
+    def _fault(self, line: int, reason: str, value: Any, zone: str = "") -> Fault:
+        return Fault(self._name, line, 1, json.dumps(value)[:_MOST_SHOWN], reason, "json", zone=zone)
+
+
+def _zone_and_rrsets(value: Any) -> tuple[str, list[dict[str, Any]]]:
+    if not isinstance(value, dict):
+        raise ValueError("this is no object with a zone or an RRset")
+    rrsets = value.get("rrsets")
+    if not isinstance(rrsets, list):
+        raise ValueError("the zone has no list “rrsets”")
+    name = value.get("zone") or value.get("name")
+    if not isinstance(name, str):
+        raise ValueError("the object says neither “zone” nor “name”")
+    return names.parse(name), rrsets
+
+
+def _lines(name: str, rrset: dict[str, Any]) -> Iterator[str]:
+    """The lines of one RRset. Raises ValueError or BadName, with the reason."""
+    owner, type = names.parse(name), _member(rrset, "type", str).upper()
+    ttl = rrset.get("ttl", "")
+    comment = "; ".join(_comments(rrset))
+    for record in _member(rrset, "records", list):
+        is_object = isinstance(record, dict)
+        content = _member(record, "content", str) if is_object else record
+        if not isinstance(content, str):
+            raise ValueError("a record is neither text nor an object with “content”")
+        disabled = is_object and record.get("disabled") is True
+        yield record_line(owner, str(ttl), type, content, disabled=disabled, comment=comment)
+        comment = ""
+
+
+def _comments(rrset: dict[str, Any]) -> Iterator[str]:
+    for comment in rrset.get("comments") or ():
+        text = comment.get("content") if isinstance(comment, dict) else comment
+        if isinstance(text, str) and text.strip():
+            yield text.strip()
+
+
+def _member(value: Any, name: str, kind: type) -> Any:
+    """The member of an object, if it has it in the right type. Raises ValueError."""
+    if not isinstance(value, dict):
+        raise ValueError("an RRset is no object")
+    found = value.get(name)
+    if not isinstance(found, kind):
+        raise ValueError(f"“{name}” is missing or not {'a list' if kind is list else 'text'}")
+    return found
+
+
+class _Values:
+    """The values of a text: one, several behind each other, or the elements of a list."""
+
+    def __init__(self, pieces: Iterator[str], path: str) -> None:
+        self._pieces = pieces
+        self._path = path
+        self._json = json.JSONDecoder()
+        self._text = ""
+        self._at = 0
+        self._line = 1  # of the place reached
+        self._begun = 0  # characters of the line at the text's beginning that are no longer held
+
+    def values(self) -> Iterator[tuple[int, Any]]:
+        """Each value with the line on which it begins; a Fault where the text is not JSON.
+
+        Behind a fault it goes on with the next line that begins with an
+        object, so a bad line of many costs only itself.
+        """
+        is_list = self._peek() == "["
+        if is_list:
+            self._step(1)
+        while char := self._peek():
+            if is_list and char in ",]":
+                self._step(1)
+                is_list = char == ","
+                continue
+            line = self._line
+            try:
+                yield line, self._value()
+            except json.JSONDecodeError as exc:
+                fault = self._fault(exc)
+                yield fault.line, fault
+                if not self._skip_to_object():
+                    return
+        if is_list:
+            yield self._line, Fault(self._path, self._line, 1, "", "the text ends inside a list", "json-syntax")
+
+    def _value(self) -> Any:
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as exc:
+                is_cut = exc.msg.startswith("Unterminated string") or exc.pos > len(self._text) - _NEAR_END
+                if not is_cut or not self._grow(max(_FIRST_READ, len(self._text) - self._at)):
+                    raise
+            except RecursionError as exc:
+                raise SourceRefused(f"The file is nested too deeply, in line {self._line:,}.") from exc
+            else:
+                self._step(end - self._at)
+                return value
+
+    def _peek(self) -> str:
+        """The next character that is no space; "" at the end."""
+        while True:
+            space = _SPACE.match(self._text, self._at)
+            assert space is not None
+            self._step(space.end() - self._at)
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._grow(_FIRST_READ):
+                return ""
+
+    def _skip_to_object(self) -> bool:
+        while (found := _NEXT_OBJECT.search(self._text, self._at)) is None:
+            self._step(max(0, len(self._text) - self._at - 1))  # a line feed at the end may be followed by an object
+            if not self._grow(_FIRST_READ):
+                return False
+        self._step(found.end() - self._at)
+        return True
+
+    def _step(self, count: int) -> None:
+        self._line += self._text.count("\n", self._at, self._at + count)
+        self._at += count
+
+    def _grow(self, size: int) -> bool:
+        """There is more text; False at its end."""
+        if self._at:
+            line_start = self._text.rfind("\n", 0, self._at) + 1
+            self._begun = self._at - line_start + (self._begun if line_start == 0 else 0)
+            self._text, self._at = self._text[self._at :], 0
+        if len(self._text) > _MOST_VALUE:
+            raise SourceRefused(
+                f"The zone in line {self._line:,} has more than {_MOST_VALUE >> 20} MiB as one JSON value: "
+                "a zone file takes larger ones."
+            )
+        pieces = [self._text]
+        while size > 0 and (piece := next(self._pieces, "")):
+            pieces.append(piece)
+            size -= len(piece)
+        self._text = "".join(pieces)
+        return len(pieces) > 1
+
+    def _fault(self, exc: json.JSONDecodeError) -> Fault:
+        line_start = self._text.rfind("\n", 0, exc.pos) + 1
+        column = exc.pos - line_start + 1 + (self._begun if line_start == 0 else 0)
+        line = self._line + self._text.count("\n", self._at, exc.pos)
+        end = self._text.find("\n", line_start)
+        shown_from = max(line_start, exc.pos - _MOST_SHOWN // 2)
+        source = self._text[shown_from : end if end >= 0 else None][:_MOST_SHOWN]
+        return Fault(self._path, line, column, source, f"this is not JSON: {exc.msg}", "json-syntax")

@@ -1,0 +1,93 @@
+"""What NSD's and Knot's configurations say about zones.
+
+Both are lines `key: value` under a section; Knot's are YAML, whose entries
+begin with `- `. Only what leads to zone files is looked at: names, files,
+the folders they lie in, NSD's patterns and Knot's templates, and includes.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dnspanel.transfer.sources.namedconf import Configuration, Included, Lines, ListedZone
+
+_LOOKS_LIKE = re.compile(rb"^[ \t]*zone[ \t]*:[ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
+_LINE = re.compile(
+    r"""^(?P<indent>[ \t]*)(?P<dash>-[ \t]+)?(?P<key>[a-z][a-z0-9-]*)[ \t]*:
+        (?:[ \t]+|$)(?P<value>"[^"\n]*"|[^\#\n]*?)[ \t]*(?:\#[^\n]*)?\r?$""",
+    re.MULTILINE | re.VERBOSE,
+)
+_SECTIONS = frozenset({"zone", "pattern", "template", "server", "include"})
+_NAMES = {"zone": ("name", "domain"), "pattern": ("name",), "template": ("id",)}
+# Only a secondary says from whom it takes its zone.
+_FROM_PRIMARY = frozenset({"request-xfr", "master", "primary"})
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One zone, or one pattern that zones refer to."""
+
+    section: str
+    offset: int
+    said: dict[str, str] = field(default_factory=dict)
+
+
+def is_indented_conf(text: bytes) -> bool:
+    """True if a line consists of `zone:`; zone files say that in comments only."""
+    return b"zone" in text and _LOOKS_LIKE.search(text) is not None
+
+
+def parse_indented_conf(path: str, text: bytes) -> Configuration:
+    """What the file says about zones. Lines that are not understood say nothing about them."""
+    decoded = text.decode("utf-8", "backslashreplace")
+    conf = Configuration(path, Lines(path, decoded))
+    entries = list(_entries(decoded))
+    patterns = {_name(entry): entry for entry in entries if entry.section in ("pattern", "template")}
+    for entry in entries:
+        if entry.section == "include":
+            conf.listed.append(Included(entry.said["include"], entry.offset))
+        elif entry.section == "server":
+            conf.directory = conf.directory or entry.said.get("zonesdir", "")
+        elif entry.section == "zone" and (name := _name(entry)):
+            conf.listed.append(_listed(entry, name, patterns))
+    return conf
+
+
+def _entries(text: str) -> Iterator[_Entry]:
+    entry = _Entry("", 0)
+    for match in _LINE.finditer(text):
+        key, value, offset = match["key"], match["value"].strip('"'), match.start("key")
+        begins = match["dash"] is not None and entry.section in ("zone", "template")
+        if key == "include" and value:
+            yield _Entry("include", offset, {"include": value})
+            continue
+        if not value and not match["dash"] and (key in _SECTIONS or not match["indent"]):
+            yield entry
+            entry = _Entry(key, offset)
+            continue
+        if begins:
+            yield entry
+            entry = _Entry(entry.section, offset)
+        entry.said.setdefault(key, value)
+    yield entry
+
+
+def _name(entry: _Entry) -> str:
+    for key in _NAMES.get(entry.section, ()):
+        if key in entry.said:
+            return entry.said[key]
+    return ""
+
+
+def _listed(entry: _Entry, name: str, patterns: dict[str, _Entry]) -> ListedZone:
+    said = entry.said
+    pattern = patterns.get(said.get("include-pattern") or said.get("template") or "default")
+    if pattern is not None:
+        said = {**pattern.said, **said}
+    file = said.get("zonefile") or said.get("file") or ("%s.zone" if "domain" in said else "")
+    if "%s" in file:
+        file = file.replace("%s", name.rstrip(".").lower())
+    if file and not file.startswith("/") and "storage" in said:
+        file = f"{said['storage']}/{file}"
+    kind = "primary" if _FROM_PRIMARY.isdisjoint(said) else "secondary"
+    return ListedZone(name, kind, file, entry.offset)

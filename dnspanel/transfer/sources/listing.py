@@ -1,0 +1,170 @@
+"""Which files of an upload are which zones, as the configurations in it say."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dnspanel.transfer.archives.paths import PathIndex
+from dnspanel.transfer.sources.documents import Fault, Severity
+from dnspanel.transfer.sources.knot_nsd_conf import is_indented_conf, parse_indented_conf
+from dnspanel.transfer.sources.namedconf import (
+    PRIMARY_TYPES,
+    Configuration,
+    Included,
+    ListedZone,
+    is_named_conf,
+    parse_named_conf,
+)
+from replication import names
+from replication.errors import BadName
+
+_MOST_DEPTH = 20
+_SEVERAL_SHOWN = 3
+
+
+@dataclass(slots=True)
+class Listing:
+    """`zones` are canonical names by the path of the file they lie in; `passed_over` are files of zones left out."""
+
+    zones: dict[str, list[str]] = field(default_factory=dict)
+    passed_over: set[str] = field(default_factory=set)
+    directory: str = ""
+    faults: list[Fault] = field(default_factory=list)
+
+
+def is_configuration(text: bytes) -> bool:
+    """True for what BIND, NSD or Knot would take for a configuration, and nobody for a zone."""
+    return is_named_conf(text) or is_indented_conf(text)
+
+
+def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
+    """What configurations say, by their paths.
+
+    Those of NSD and Knot count only where BIND's list no zone: who serves the
+    same zones with several servers has several lists of them.
+    """
+    found = {path: parse_named_conf(path, text) for path, text in texts.items() if is_named_conf(text)}
+    if any(isinstance(statement, ListedZone) for conf in found.values() for statement in conf.listed):
+        return found
+    return found | {path: parse_indented_conf(path, text) for path, text in texts.items() if path not in found}
+
+
+def listing_of(configurations: dict[str, Configuration], index: PathIndex) -> Listing:
+    """Bring together what all configurations of an upload list. Zones are in the order in which they are listed."""
+    return _Lister(configurations, index).listing()
+
+
+class _Lister:
+    def __init__(self, configurations: dict[str, Configuration], index: PathIndex) -> None:
+        self._configurations = configurations
+        self._index = index
+        self._listing = Listing()
+        self._views: dict[str, str] = {}  # of the first listing of each zone
+        self._seen: set[tuple[str, str]] = set()
+
+    def listing(self) -> Listing:
+        for configuration in self._configurations.values():
+            self._listing.faults += configuration.faults
+        for root in self._roots():
+            listed = list(self._flat(root, "", ()))
+            directory = next((conf.directory for conf, _, _ in listed if conf.directory), "")
+            self._listing.directory = self._listing.directory or directory
+            for conf, zone, view in listed:
+                if zone is not None:
+                    self._add(conf, zone, zone.view or view, directory)
+        return self._listing
+
+    def _roots(self) -> list[Configuration]:
+        """Those that no other includes; all of them, if they include each other in a ring."""
+        included = {
+            path
+            for conf in self._configurations.values()
+            for statement in conf.listed
+            if isinstance(statement, Included)
+            for path in self._files(conf, statement)
+            if path != conf.path
+        }
+        roots = [conf for path, conf in self._configurations.items() if path not in included]
+        return roots or list(self._configurations.values())
+
+    def _files(self, conf: Configuration, statement: Included) -> list[str]:
+        if "*" in statement.wanted:
+            return self._index.fitting(statement.wanted)
+        return self._index.found(statement.wanted, conf.path.rpartition("/")[0])
+
+    def _flat(
+        self, conf: Configuration, view: str, above: tuple[str, ...]
+    ) -> Iterator[tuple[Configuration, ListedZone | None, str]]:
+        """The zones of a configuration and of all it includes, with the view around them, in order.
+
+        Once for each file there is none, so that files without zones count too.
+        """
+        yield conf, None, view
+        for statement in conf.listed:
+            if isinstance(statement, ListedZone):
+                yield conf, statement, view
+                continue
+            files = self._files(conf, statement)
+            if len(files) != 1 and "*" not in statement.wanted:
+                reason = "is not in the upload" if not files else "could be any of " + _some(files)
+                self._say(conf, statement, f"the included “{statement.wanted}” {reason}", "include", Severity.WARNING)
+                continue
+            for path in files:
+                inner = self._configurations.get(path)
+                if inner and path not in above and path != conf.path and len(above) < _MOST_DEPTH:
+                    yield from self._flat(inner, statement.view or view, (*above, conf.path))
+
+    def _add(self, conf: Configuration, zone: ListedZone, view: str, directory: str) -> None:
+        files = self._index.found(zone.file, conf.path.rpartition("/")[0], directory) if zone.file else []
+        reason = _why_left_out(zone)
+        if reason:
+            self._listing.passed_over.update(files)
+            self._say(conf, zone, reason, "zone-type", Severity.NOTE)
+            return
+        try:
+            name = names.parse(zone.name)
+        except BadName as exc:
+            self._say(conf, zone, str(exc), "zone-name")
+            return
+        if not zone.file:
+            self._say(conf, zone, f"the zone {name} has no file", "zone-file", zone=name)
+        elif not files:
+            self._say(conf, zone, f"the file “{zone.file}” is not in the upload", "zone-file", zone=name)
+        elif len(files) > 1:
+            self._say(conf, zone, f"the file “{zone.file}” could be any of {_some(files)}", "zone-file", zone=name)
+        elif (name, files[0]) not in self._seen:
+            self._seen.add((name, files[0]))
+            self._listing.zones.setdefault(files[0], []).append(name)
+            self._say_view(conf, zone, view, name)
+
+    def _say_view(self, conf: Configuration, zone: ListedZone, view: str, name: str) -> None:
+        first = self._views.setdefault(name, view)
+        if first != view:
+            reason = f"the zone {name} is in the view “{view}” and before that in “{first}”; views are one here"
+            self._say(conf, zone, reason, "view", Severity.WARNING, zone=name)
+
+    def _say(
+        self,
+        conf: Configuration,
+        about: ListedZone | Included,
+        reason: str,
+        code: str,
+        severity: Severity = Severity.ERROR,
+        *,
+        zone: str = "",
+    ) -> None:
+        place = conf.lines.place(about.offset)
+        fault = Fault(place.path, place.line, place.column, place.source, reason, code, severity=severity, zone=zone)
+        self._listing.faults.append(fault)
+
+
+def _why_left_out(zone: ListedZone) -> str:
+    if zone.rdclass != "in":
+        return f"{zone.name} is of class {zone.rdclass.upper()}; only IN is imported"
+    if zone.type and zone.type not in PRIMARY_TYPES:
+        return f"{zone.name} is of type {zone.type}; only primary zones are imported"
+    return ""
+
+
+def _some(paths: list[str]) -> str:
+    more = f" and {len(paths) - _SEVERAL_SHOWN:,} others" if len(paths) > _SEVERAL_SHOWN else ""
+    return ", ".join(paths[:_SEVERAL_SHOWN]) + more

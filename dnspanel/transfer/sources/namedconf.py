@@ -1,0 +1,200 @@
+"""What a name server's configuration says about zones: BIND's named.conf, in the grammar it is written in.
+
+Only `zone`, `view`, `include`, `options { directory … }` and what a zone
+says about its type and file matter here; everything else is stepped over,
+but its quotes, comments and braces have to balance.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dnspanel.transfer.sources.documents import Fault
+
+# A zone as nearly all are written is one token: the others take ten times as long.
+_TOKEN = re.compile(
+    r"""[\s]+ | //[^\n]* | \#[^\n]* | /\*.*?\*/           # nothing
+      | (?P<zone>zone[ ]"(?P<name>[^"\\]+)"(?:[ ]IN)?\s*\{
+            \s*type[ ](?P<type>\w+);\s*file[ ]"(?P<file>[^"\\]+)";\s*\}\s*;)
+      | "(?P<quoted>(?:[^"\\]|\\.)*)"
+      | (?P<mark>[{};])
+      | (?P<word>(?:[^\s{};"/]|/(?![/*]))+)
+      | (?P<bad>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_LOOKS_LIKE = re.compile(
+    rb"""^[ \t]*(?:zone[ \t]+(?:"[^"\n]*"|[^\s"{};]+)(?:[ \t]+\w+)?\s*\{
+                 |(?:options|view[ \t]+"?[^\s"{};]+"?(?:[ \t]+\w+)?)\s*\{
+                 |include[ ]"[^"\n]+"\s*;)""",
+    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+PRIMARY_TYPES = frozenset({"master", "primary"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in a configuration file; line and column count from 1."""
+
+    path: str
+    line: int
+    column: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListedZone:
+    """A `zone` statement: its name as it is written there, "" for what it does not say; `offset` in the text."""
+
+    name: str
+    type: str
+    file: str
+    offset: int
+    view: str = ""
+    rdclass: str = "in"
+
+
+@dataclass(frozen=True, slots=True)
+class Included:
+    """An `include` statement, and the view that its content belongs to."""
+
+    wanted: str
+    offset: int
+    view: str = ""
+
+
+class Lines:
+    """Leads from offsets in a text to lines and columns."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self._path, self._text = path, text
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def place(self, offset: int) -> Place:
+        line = bisect_right(self._starts, offset)
+        start = self._starts[line - 1]
+        end = self._text.find("\n", start)
+        source = self._text[start : end if end >= 0 else None].strip()
+        return Place(self._path, line, offset - start + 1, source[:200])
+
+
+@dataclass(slots=True)
+class Configuration:
+    """One file of a configuration. `listed` is in the order of the file; `lines` leads to places in it."""
+
+    path: str
+    lines: Lines
+    directory: str = ""
+    listed: list[ListedZone | Included] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+
+def is_named_conf(text: bytes) -> bool:
+    """True if it has a statement at a line's beginning that only a configuration has."""
+    return (b"{" in text or b'include "' in text) and _LOOKS_LIKE.search(text) is not None
+
+
+def parse_named_conf(path: str, text: bytes) -> Configuration:
+    """What the file says about zones. What cannot be read is a fault; the rest of the file still counts."""
+    return _Reader(path, text.decode("utf-8", "backslashreplace")).configuration()
+
+
+@dataclass(slots=True)
+class _Block:
+    """A statement whose braces are open."""
+
+    keyword: str
+    words: list[str]
+    offset: int
+    said: dict[str, str] = field(default_factory=dict)
+
+
+def _unquoted(token: str) -> str:
+    # As BIND reads it: a backslash hides a quote; any other belongs to the text, such as a name's \DDD.
+    return _ESCAPE.sub(lambda pair: '"' if pair[1] == '"' else pair[0], token[1:-1])
+
+
+class _Reader:
+    def __init__(self, path: str, text: str) -> None:
+        self._text = text
+        self._conf = Configuration(path, Lines(path, text))
+        self._open: list[_Block] = []
+
+    def configuration(self) -> Configuration:
+        words: list[str] = []
+        begun = 0
+        for kind, match in self._tokens():
+            token = match[0]
+            if kind == "zone":
+                self._add_zone(match["name"], match["type"], match["file"], match.start())
+                words = []
+            elif kind == "word" or kind == "quoted":
+                begun = begun if words else match.start()
+                words.append(token if kind == "word" else _unquoted(token))
+            elif token == "{":
+                keyword = words[0].lower() if words else ""
+                self._open.append(_Block(keyword, words, begun if words else match.start()))
+                words = []
+            elif token == "}":
+                self._close(match.start())
+                words = []
+            else:
+                # A `;` behind a closed block ends that block's statement and says nothing.
+                if words:
+                    self._statement(words, begun)
+                words = []
+        for block in self._open:
+            self._fault(block.offset, "a “{” that is never closed")
+        return self._conf
+
+    def _tokens(self) -> Iterator[tuple[str, re.Match[str]]]:
+        for match in _TOKEN.finditer(self._text):
+            kind = match.lastgroup
+            if kind == "bad":
+                opened = "quote" if match[0] == '"' else "comment"
+                self._fault(match.start(), f"a {opened} that is never closed")
+                # What follows would be read inside out.
+                return
+            if kind is not None:
+                yield kind, match
+
+    def _statement(self, words: list[str], offset: int) -> None:
+        keyword = words[0].lower()
+        value = words[1] if len(words) > 1 else ""
+        if keyword == "include" and value:
+            self._conf.listed.append(Included(value, offset, self._view()))
+        elif self._open and self._open[-1].keyword == "zone":
+            self._open[-1].said.setdefault(keyword, value)
+        elif keyword == "directory" and self._open and self._open[-1].keyword == "options":
+            self._conf.directory = self._conf.directory or value
+
+    def _close(self, offset: int) -> None:
+        if not self._open:
+            self._fault(offset, "a “}” that closes nothing")
+            return
+        block = self._open.pop()
+        if block.keyword != "zone":
+            return
+        if len(block.words) < 2:
+            self._fault(block.offset, "a zone without a name")
+            return
+        self._add_zone(
+            name=block.words[1],
+            type=block.said.get("type", "in-view" if "in-view" in block.said else ""),
+            file=block.said.get("file", ""),
+            offset=block.offset,
+            rdclass=block.words[2].lower() if len(block.words) > 2 else "in",
+        )
+
+    def _add_zone(self, name: str, type: str, file: str, offset: int, rdclass: str = "in") -> None:
+        # Blocks called “zone” also occur within others than views, such as response policies.
+        if all(outer.keyword == "view" for outer in self._open):
+            self._conf.listed.append(ListedZone(name, type.lower(), file, offset, self._view(), rdclass))
+
+    def _view(self) -> str:
+        return next((block.words[1] for block in self._open if block.keyword == "view" and len(block.words) > 1), "")
+
+    def _fault(self, offset: int, reason: str) -> None:
+        place = self._conf.lines.place(offset)
+        self._conf.faults.append(Fault(place.path, place.line, place.column, place.source, reason, "configuration"))

@@ -1,0 +1,204 @@
+"""What every way of reading a PowerDNS shares: its content as zone-file text, and what is kept aside.
+
+PowerDNS stores and shows names without escaping the characters that a zone
+file gives a meaning, its SQL databases leave out the final dot of every name
+and the priority of MX and SRV, and a SOA may lack its last fields. `owner`
+and `rdata` write all that as a zone file wants it, on one line.
+"""
+
+import re
+from collections.abc import Callable
+
+from dnspanel.transfer.models import KeptKind
+from dnspanel.transfer.sources.documents import Fault, Kept
+from dnspanel.zones.rules import Severity
+
+DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`, for records without one
+
+# Kinds of zones whose content PowerDNS has from elsewhere, in the words of all its releases.
+_SECONDARY_KINDS = {"SLAVE": "secondary", "SECONDARY": "secondary", "CONSUMER": "catalog consumer"}
+
+
+def owner(name: str) -> str:
+    """An owner name, or a name of rdata, absolute and with everything escaped that a zone file would take amiss."""
+    if _PLAIN_NAME(name):
+        return name if name.endswith(".") else name + "."
+    if name in ("", "."):
+        return "."
+    text = _NAME_PARTS.sub(_escaped_part, name)
+    dots = text.endswith(".") and (len(text) - len(text[:-1].rstrip("\\"))) % 2 == 1
+    return text if dots else text + "."
+
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_*/-]+(?:\.[A-Za-z0-9_*/-]+)*\.?", re.ASCII).fullmatch
+_NAME_PARTS = re.compile(r'\\\d{3}|\\.|["();@$]|[\x00-\x20\x7f]', re.DOTALL)
+
+
+def _escaped_part(match: re.Match[str]) -> str:
+    part = match[0]
+    if part[0] == "\\":
+        return part
+    return f"\\{part}" if part > " " and part != "\x7f" else f"\\{ord(part):03}"
+
+
+def rdata(type: str, content: str, zone: str, prio: int | str | None = None) -> str:
+    """The zone-file text of a record's content; `prio` is the column of that name, where there is one."""
+    writer = _WRITERS.get(type)
+    return writer(content, zone, prio) if writer is not None else _on_one_line(content)
+
+
+_Writer = Callable[[str, str, int | str | None], str]
+_SPECIAL = re.compile(r"[;()\x00-\x1f]")
+_QUOTED_OR_SPECIAL = re.compile(r'"(?:[^"\\]|\\.)*"|\\.|[;()\x00-\x1f]', re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\udc80-\udcff]")
+
+
+def _on_one_line(content: str) -> str:
+    """Content whose semicolons, parentheses and line breaks mean nothing to PowerDNS, so that they mean nothing."""
+    return _QUOTED_OR_SPECIAL.sub(_literal, content) if _SPECIAL.search(content) else content
+
+
+def _literal(match: re.Match[str]) -> str:
+    part = match[0]
+    if part[0] in '"\\':
+        return _as_bytes(part)
+    return f"\\{part}" if part in ";()" else " "
+
+
+def _as_bytes(text: str) -> str:
+    """Inside quotes: what is not text as `\\DDD`, also bytes of a database that are not UTF-8."""
+    return _CONTROL.sub(lambda match: f"\\{ord(match[0]) & 0xFF:03}", text)
+
+
+def _text(content: str, zone: str, prio: object) -> str:
+    """TXT. Text without quotes is one string, as `pdnsutil check-zone` takes it."""
+    if not content.lstrip().startswith('"'):
+        content = '"' + content.replace('"', '\\"') + '"'
+    return _as_bytes(content)
+
+
+def _names_at(*places: int) -> _Writer:
+    """A writer for types with names at these words of their content."""
+
+    def write(content: str, zone: str, prio: object) -> str:
+        words = content.split(None, places[-1] + 1)
+        for place in places:
+            if place < len(words):
+                words[place] = owner(words[place])
+        return " ".join([*words[: places[-1] + 1], *map(_on_one_line, words[places[-1] + 1 :])])
+
+    return write
+
+
+def _prioritised(count: int) -> _Writer:
+    """MX and SRV: the priority is in its column, or in the content when that has `count` words already."""
+
+    def write(content: str, zone: str, prio: int | str | None) -> str:
+        words = content.split()
+        if len(words) < count:
+            words.insert(0, "0" if prio in (None, "") else str(prio))
+        if words:
+            words[-1] = owner(words[-1])
+        return " ".join(words)
+
+    return write
+
+
+def _naptr(content: str, zone: str, prio: object) -> str:
+    head, _, replacement = content.rstrip().rpartition(" ")
+    return f"{_on_one_line(head)} {owner(replacement)}"
+
+
+def _ipseckey(content: str, zone: str, prio: object) -> str:
+    """PowerDNS leaves out the gateway where there is none; RFC 4025 writes a dot."""
+    words = content.split()
+    if words[1:2] == ["0"] and words[3:4] != ["."]:
+        words.insert(3, ".")
+    elif words[1:2] == ["3"] and len(words) > 3:
+        words[3] = owner(words[3])
+    return " ".join(words)
+
+
+# What PowerDNS put in place of the fields that a SOA lacks.
+_SOA_DEFAULTS = ("0", "10800", "3600", "604800", "3600")
+
+
+def _soa(content: str, zone: str, prio: object) -> str:
+    words = content.split()
+    if not words:
+        return content
+    if len(words) == 1:
+        words.append("hostmaster." + zone)
+    words += _SOA_DEFAULTS[len(words) - 2 :]
+    words[0], words[1] = owner(words[0]), owner(_mailbox(words[1]))
+    return " ".join(words)
+
+
+def _mailbox(text: str) -> str:
+    """`first.last@example.test` as the name that it is in a SOA."""
+    local, at, domain = text.rpartition("@")
+    if not at or local.endswith("\\"):
+        return text
+    return local.replace(".", "\\.") + "." + domain
+
+
+_WRITERS: dict[str, _Writer] = {
+    **dict.fromkeys(("NS", "CNAME", "PTR", "DNAME", "ALIAS", "MB", "MG", "MR", "MD", "MF"), _names_at(0)),
+    **dict.fromkeys(("AFSDB", "KX", "LP", "RT", "SVCB", "HTTPS"), _names_at(1)),
+    **dict.fromkeys(("RP", "MINFO", "TALINK"), _names_at(0, 1)),
+    **dict.fromkeys(("TXT", "SPF"), _text),
+    "PX": _names_at(1, 2),
+    "MX": _prioritised(2),
+    "SRV": _prioritised(4),
+    "NAPTR": _naptr,
+    "IPSECKEY": _ipseckey,
+    "SOA": _soa,
+}
+
+
+def secondary_note(zone: str, kind: str) -> Fault | None:
+    """A note on a zone that PowerDNS only copies from elsewhere: here it becomes one to edit."""
+    title = _SECONDARY_KINDS.get(kind.upper())
+    if title is None:
+        return None
+    reason = f"PowerDNS has it as a {title} zone, copied from another server; it is imported as it is now"
+    return Fault(zone, 0, 0, "", reason, "secondary-zone", severity=Severity.NOTE, zone=zone)
+
+
+def empty_zone(zone: str) -> Fault:
+    """The fault of a zone that PowerDNS knows but has nothing of."""
+    return Fault(zone, 0, 0, "", "PowerDNS has the zone without any record", "no-records", zone=zone)
+
+
+def unusable_name(path: str, name: str, reason: str) -> Fault:
+    """The fault of a zone whose name is none."""
+    return Fault(path, 0, 0, name[:200], reason, "bad-zone-name")
+
+
+def variant_zone(name: str, variant: str) -> Fault:
+    """The fault of a zone that PowerDNS 5 serves to one view of its clients only."""
+    reason = f"this is the variant “{variant}” of the zone, for one view; views cannot be imported"
+    return Fault(f"{name}.{variant}", 0, 0, "", reason, "view-variant", severity=Severity.WARNING)
+
+
+def kept_metadata(zone: str, kind: str, value: str) -> Kept:
+    """One value of a zone's metadata. Names in lower case are fields of the zone itself, such as `account`."""
+    return Kept(zone, KeptKind.METADATA, kind, value.encode("utf-8", "surrogateescape"))
+
+
+def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bool) -> Kept:
+    """A DNSSEC key: named `257 ECDSAP256SHA256`, with `inactive` or `unpublished`; the value is BIND's private key."""
+    algorithm = re.search(r"^Algorithm:\s*(\d+)(?:\s*\(([^)]*)\))?", content, re.MULTILINE | re.IGNORECASE)
+    words = [str(flags), (algorithm[2] or algorithm[1]) if algorithm else "?"]
+    words += ["inactive"] * (not active) + ["unpublished"] * (not published)
+    return Kept(zone, KeptKind.KEY, " ".join(words), content.encode("utf-8", "surrogateescape"))
+
+
+def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
+    """A TSIG key, of no zone; the value is `algorithm secret`, the secret in Base64."""
+    return Kept("", KeptKind.TSIG, owner(name), f"{algorithm.rstrip('.')} {secret}".encode())
+
+
+def kept_comment(zone: str, name: str, type: str, text: str) -> Kept:
+    """A comment on an RRset that is not there."""
+    return Kept(zone, KeptKind.COMMENT, f"{owner(name)} {type}", text.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,354 @@
+"""Zones from a running PowerDNS through its HTTP API, releases 4.7 to 5.1.
+
+Per zone three requests: its RRsets (streamed), its metadata, its DNSSEC keys;
+and one per key, as only that shows the private part.
+"""
+
+import http.client
+import ssl
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from dnspanel.transfer.errors import SourceAway, SourceRefused
+from dnspanel.transfer.sources import powerdns
+from dnspanel.transfer.sources.documents import Fault, Item, Kept
+from dnspanel.transfer.sources.json_stream import BadJson, members
+from dnspanel.transfer.sources.prefetch import in_order
+from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
+from dnspanel.zones.rules import Severity
+from replication import names
+from replication.errors import BadName
+
+TIMEOUT_SECONDS = 60.0
+WORKERS = 4
+
+_REFUSES_KEY = "the PowerDNS server refuses the API key"
+_NOT_POWERDNS = "what answers there is not the HTTP API of a PowerDNS authoritative server"
+
+
+class _Missing(Exception):
+    """The server has no such thing (404)."""
+
+
+class _Failed(Exception):
+    """The server could not answer; the text is a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Zone:
+    """One zone of the list; `fields` are those that zones here do not have."""
+
+    name: str
+    id: str
+    kind: str
+    fields: tuple[tuple[str, str], ...]
+
+
+class PowerdnsApiSource:
+    """All zones of a server, or those of a list. `total` counts zones."""
+
+    unit = "zones"
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        server_id: str = "localhost",
+        zones: Iterable[str] | None = None,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        workers: int = WORKERS,
+    ) -> None:
+        """`url` is where the server listens, `https://host:8081`. Raises SourceRefused for one that is none."""
+        self._api = _Api.at(url, key, server_id, timeout)
+        self._wanted = None if zones is None else {_name(zone) for zone in zones}
+        self._workers = workers
+        self.total = 0
+        self.done = 0
+
+    def items(self, skip: int = 0) -> Iterator[Item]:
+        """Per zone, by name: notes, its document, and what is kept aside. TSIG keys come first of all."""
+        return islice(self._items(), skip, None)
+
+    def _items(self) -> Iterator[Item]:
+        self.done = 0
+        self._api.check()
+        yield from self._api.tsig_keys()
+        zones, faults = self._zones()
+        self.total = len(zones)
+        yield from faults
+        for items in in_order(self._api.items_of, zones, self._workers):
+            self.done += 1
+            yield from items
+
+    def _zones(self) -> tuple[list[_Zone], list[Fault]]:
+        zones: dict[str, _Zone] = {}
+        faults: list[Fault] = []
+        for entry in self._api.zone_list():
+            shown = str(entry.get("name", ""))
+            base, _, variant = shown.partition("..")
+            try:
+                name = names.parse(powerdns.owner(base if variant else shown))
+            except BadName as exc:
+                faults.append(powerdns.unusable_name("zones", shown, str(exc)))
+                continue
+            if self._wanted is not None and name not in self._wanted:
+                continue
+            if variant:
+                faults.append(powerdns.variant_zone(name, variant.rstrip(".")))
+            else:
+                zones[name] = _Zone(name, str(entry.get("id", shown)), str(entry.get("kind", "")), _fields(entry))
+        for name in sorted((self._wanted or set()) - zones.keys()):
+            faults.append(Fault(name, 0, 0, "", "the server does not have this zone", "unknown-zone", zone=name))
+        return [zone for _, zone in sorted(zones.items())], faults
+
+
+def _name(text: str) -> str:
+    try:
+        return names.parse(text)
+    except BadName as exc:
+        raise SourceRefused(str(exc)) from exc
+
+
+def _fields(entry: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    fields = {
+        "account": entry.get("account") or "",
+        "primaries": " ".join(map(str, entry.get("masters") or ())),
+        "catalog": entry.get("catalog") or "",
+    }
+    return tuple((name, str(value)) for name, value in fields.items() if value)
+
+
+@dataclass(frozen=True)
+class _Api:
+    """One server's API. Every request has a connection of its own, as PowerDNS closes it after each answer."""
+
+    scheme: str
+    host: str
+    port: int | None
+    base: str
+    key: str = field(repr=False)
+    timeout: float
+
+    @classmethod
+    def at(cls, url: str, key: str, server_id: str, timeout: float) -> "_Api":
+        try:
+            parts = urlsplit(url.strip())
+            port = parts.port
+        except ValueError:
+            raise SourceRefused("the address of the PowerDNS server is not a URL") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise SourceRefused("the address of the PowerDNS server must look like https://host:8081")
+        if not key or not key.isascii() or not key.isprintable():
+            raise SourceRefused("the API key must not be empty, and has only printable ASCII characters")
+        # What people copy may have the path of the API at its end.
+        base = parts.path.partition("/api/v1")[0].rstrip("/")
+        return cls(
+            parts.scheme, parts.hostname, port, f"{base}/api/v1/servers/{quote(server_id, safe='')}", key, timeout
+        )
+
+    def check(self) -> None:
+        """Raises SourceRefused unless this is a PowerDNS that lets us in."""
+        try:
+            server = self._object("")
+        except _Missing:
+            raise SourceRefused(f"{_NOT_POWERDNS}, or it has no server of this id") from None
+        except _Failed as exc:
+            raise SourceAway(str(exc)) from exc
+        if server.get("daemon_type") != "authoritative":
+            raise SourceRefused(_NOT_POWERDNS)
+
+    def zone_list(self) -> Iterator[dict[str, Any]]:
+        try:
+            yield from self._array("/zones?dnssec=false")
+        except (_Missing, _Failed) as exc:
+            raise SourceAway(f"the list of zones cannot be read: {exc}") from exc
+
+    def tsig_keys(self) -> Iterator[Kept]:
+        """All TSIG keys, as far as the server has them and shows them."""
+        try:
+            listed = sorted(str(entry.get("id", "")) for entry in self._array("/tsigkeys"))
+        except (_Missing, _Failed):
+            return
+        for key_id in listed:
+            try:
+                key = self._object(f"/tsigkeys/{_quoted(key_id)}")
+            except (_Missing, _Failed):  # releases before 4.7.4 list deleted keys
+                continue
+            yield powerdns.kept_tsig(str(key.get("name")), str(key.get("algorithm")), str(key.get("key")))
+
+    def items_of(self, zone: _Zone) -> list[Item]:
+        """Everything of one zone."""
+        note = powerdns.secondary_note(zone.name, zone.kind)
+        items: list[Item] = [note] if note is not None else []
+        left: dict[tuple[str, str], str] = {}
+        try:
+            text = self._text(zone, left)
+            items.append(text.document(zone.name) if text.records else powerdns.empty_zone(zone.name))
+        except _Missing:
+            items.append(_fault(zone, "the zone is gone since the list was made", "unknown-zone"))
+        except _Failed as exc:
+            items.append(_fault(zone, str(exc), "api-failed"))
+        else:
+            items += (powerdns.kept_metadata(zone.name, *pair) for pair in zone.fields)
+            for what, kept in (("metadata", self._metadata), ("DNSSEC keys", self._keys)):
+                items += self._aside(zone, what, kept)
+            items += (powerdns.kept_comment(zone.name, *place, said) for place, said in sorted(left.items()))
+        return items
+
+    def _aside(self, zone: _Zone, what: str, kept: Callable[[_Zone], Iterator[Kept]]) -> list[Item]:
+        """What is kept aside, or a warning: not every backend of PowerDNS has it."""
+        try:
+            return list(kept(zone))
+        except (_Missing, _Failed) as exc:
+            reason = f"its {what} cannot be read: {exc}" if str(exc) else f"the server does not show its {what}"
+            return [_fault(zone, reason, "not-kept", Severity.WARNING)]
+
+    def _text(self, zone: _Zone, left: dict[tuple[str, str], str]) -> ZoneText:
+        """The zone's records; comments on RRsets without records go into `left`."""
+        text = ZoneText(zone.name)
+        with self._members(f"/zones/{_quoted(zone.id)}", ("rrsets",)) as found:
+            for key, rrset in found:
+                if key != "rrsets":
+                    continue
+                _add(text, rrset, zone.name, left)
+                if text.is_too_large:
+                    break
+        return text
+
+    def _metadata(self, zone: _Zone) -> Iterator[Kept]:
+        for entry in self._array(f"/zones/{_quoted(zone.id)}/metadata"):
+            for value in entry.get("metadata") or ():
+                yield powerdns.kept_metadata(zone.name, str(entry.get("kind")), str(value))
+
+    def _keys(self, zone: _Zone) -> Iterator[Kept]:
+        path = f"/zones/{_quoted(zone.id)}/cryptokeys"
+        for number in sorted(int(entry["id"]) for entry in self._array(path)):
+            key = self._object(f"{path}/{number}")
+            if key.get("privatekey"):
+                yield powerdns.kept_key(
+                    zone.name,
+                    int(key.get("flags") or 0),
+                    str(key["privatekey"]),
+                    active=bool(key.get("active")),
+                    published=bool(key.get("published", True)),
+                )
+
+    def _object(self, path: str) -> dict[str, Any]:
+        with self._members(path) as found:
+            return dict(found)
+
+    def _array(self, path: str) -> Iterator[dict[str, Any]]:
+        with self._members(path) as found:
+            for _, entry in found:
+                if not isinstance(entry, dict):
+                    raise SourceRefused(_NOT_POWERDNS)
+                yield entry
+
+    @contextmanager
+    def _members(self, path: str, split: tuple[str, ...] = ()) -> Iterator[Iterator[tuple[str, Any]]]:
+        """The members of an answer. Raises _Missing, _Failed, SourceAway or SourceRefused."""
+        connection = self._connection()
+        try:
+            response = self._answer(connection, path)
+            try:
+                yield members(response.read, split)
+            except BadJson as exc:
+                raise _Failed(f"the answer of the PowerDNS server cannot be read: {exc}") from exc
+            except (OSError, http.client.HTTPException) as exc:
+                raise _Failed(f"the answer of the PowerDNS server broke off: {_said(exc)}") from exc
+        finally:
+            connection.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self.scheme == "http":
+            return http.client.HTTPConnection(self.host, self.port, timeout=self.timeout)
+        context = ssl.create_default_context()
+        return http.client.HTTPSConnection(self.host, self.port, timeout=self.timeout, context=context)
+
+    def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
+        """A good answer. A connection that breaks before there is one is tried once more."""
+        try:
+            try:
+                response = self._asked(connection, path)
+            except (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected):
+                connection.close()
+                response = self._asked(connection, path)
+        except ssl.SSLCertVerificationError as exc:
+            reason = f"the certificate of {self.host} is not trusted: {exc.verify_message}"
+            raise SourceRefused(reason) from exc
+        except ssl.SSLError as exc:
+            raise SourceRefused(f"{self.host} does not speak TLS there: {exc.reason}") from exc
+        except http.client.HTTPException as exc:
+            raise SourceRefused(_NOT_POWERDNS) from exc
+        except OSError as exc:
+            raise SourceAway(f"no connection to the PowerDNS server at {self.host}: {_said(exc)}") from exc
+        _check_answer(response)
+        return response
+
+    def _asked(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
+        headers = {"X-API-Key": self.key, "Accept": "application/json", "Connection": "close"}
+        connection.request("GET", self.base + path, headers=headers)
+        return connection.getresponse()
+
+
+def _check_answer(response: http.client.HTTPResponse) -> None:
+    """Raises unless the answer is JSON and good. What an error says is read only as far as it is shown."""
+    status = response.status
+    if status in (401, 403):
+        raise SourceRefused(_REFUSES_KEY)
+    if 300 <= status < 400:
+        raise SourceRefused("the server there only leads to another address; give that one")
+    if status == 404:
+        raise _Missing
+    is_json = "json" in (response.getheader("Content-Type") or "")
+    if status == 200 and is_json:
+        return
+    if status == 200:
+        raise SourceRefused(_NOT_POWERDNS)
+    try:
+        said = dict(members(response.read)).get("error") if is_json else None
+    except (BadJson, OSError, http.client.HTTPException):
+        said = None
+    raise _Failed(f"the PowerDNS server answers with an error: {str(said or f'HTTP status {status}')[:300]}")
+
+
+def _add(text: ZoneText, rrset: Any, zone: str, left: dict[tuple[str, str], str]) -> None:
+    """Add the records of one RRset of the API, with its comments at the first."""
+    if not isinstance(rrset, dict):
+        raise BadJson("an RRset is not an object")
+    name, type = str(rrset.get("name", "")), str(rrset.get("type", "")).upper()
+    several = sorted(rrset.get("comments") or (), key=lambda one: (one.get("modified_at") or 0, str(one)))
+    said = comment_text([str(one.get("content", "")) for one in several])
+    ttl = rrset.get("ttl")
+    for record in rrset.get("records") or ():
+        text.add(
+            powerdns.owner(name),
+            powerdns.DEFAULT_TTL if ttl is None else str(ttl),
+            type,
+            powerdns.rdata(type, str(record.get("content", "")), zone),
+            disabled=bool(record.get("disabled")),
+            comment=said,
+        )
+        said = ""
+    if said:
+        left[name, type] = said
+
+
+def _fault(zone: _Zone, reason: str, code: str, severity: Severity = Severity.ERROR) -> Fault:
+    return Fault(zone.name, 0, 0, "", reason, code, severity=severity, zone=zone.name)
+
+
+def _quoted(part: str) -> str:
+    """A zone or key id in a path; PowerDNS has written odd bytes as `=2F` already."""
+    return quote(part, safe="=")
+
+
+def _said(exc: BaseException) -> str:
+    if isinstance(exc, TimeoutError):
+        return "it did not answer in time"
+    return str(getattr(exc, "strerror", None) or exc or type(exc).__name__)

@@ -1,0 +1,297 @@
+"""Zones from a PowerDNS LMDB of schema 4, 5 or 6 (releases 4.7 to 5.1), with any number of shards.
+
+The main file knows the zones, `<main>-0`, `<main>-1` … hold the records of those whose id leaves that remainder.
+Objects count only if their index leads to them: releases before 4.7.4 left deleted metadata and keys behind.
+"""
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from dnspanel.transfer.errors import SourceRefused
+from dnspanel.transfer.sources import powerdns
+from dnspanel.transfer.sources.documents import Fault, Item, Kept
+from dnspanel.transfer.sources.lmdb_pages import LmdbFile, Table
+from dnspanel.transfer.zonefile.writer import ZoneText, comment_text, wire_text
+from replication.codec import comments, dnssec, domains, header, keys, values
+from replication.codec.domains import Kind, Primary, ZoneObject
+from replication.codec.schema import SETTINGS_DBI, Dbi, Schema, schema_for
+from replication.errors import BadBytes, BadName, UnknownSchema
+from replication.rdtypes import type_to_text
+
+MOST_SHARDS = 4096
+_NSEC3 = 50  # helper rows of the NSEC3 chain
+
+_T = TypeVar("_T")
+
+
+class PowerdnsLmdbSource:
+    """The database whose main file is `path`, or the one in the directory `path`. `total` counts zones."""
+
+    unit = "zones"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        self.total = 0
+        self.done = 0
+
+    def items(self, skip: int = 0) -> Iterator[Item]:
+        """Per zone, by name: notes, its document, and what is kept aside. TSIG keys come first of all.
+
+        Raises SourceRefused for a file that cannot be read, or that a server writes to meanwhile.
+        """
+        return islice(self._items(), skip, None)
+
+    def _items(self) -> Iterator[Item]:
+        self.done = 0
+        try:
+            with _Database(_main_file(self._path)) as database:
+                yield from database.tsig_keys()
+                self.total = len(database.zones)
+                yield from database.faults
+                for zone_id, zone in database.zones:
+                    yield from database.items_of(zone_id, zone)
+                    self.done += 1
+                database.check_unchanged()
+        except (BadBytes, UnknownSchema) as exc:
+            raise SourceRefused(f"the LMDB cannot be read: {exc}") from exc
+        except OSError as exc:
+            raise SourceRefused(f"the LMDB cannot be read: {exc.strerror}") from exc
+
+
+def _main_file(path: Path) -> Path:
+    """The main file itself, or the only one in a directory that is neither a shard nor a lock file."""
+    if not path.is_dir():
+        return path
+    files = [file for file in sorted(path.iterdir()) if file.is_file() and not re.search(r"-(lock|\d+)$", file.name)]
+    if len(files) != 1:
+        raise SourceRefused(f"the upload needs one main file of the LMDB beside its shards, it has {len(files)}")
+    return files[0]
+
+
+@dataclass
+class _Shard:
+    """One records file. `problem` says why it cannot be read, "" if it can."""
+
+    file: LmdbFile | None = None
+    records: Table | None = None
+    comments: Table | None = None
+    problem: str = ""
+
+
+@dataclass
+class _Aside:
+    """What is kept aside, by zone."""
+
+    by_zone: dict[tuple[str, str], list[Kept]] = field(default_factory=lambda: defaultdict(list))
+
+
+class _Database:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._main = LmdbFile(path)
+        self._shards: dict[int, _Shard] = {}
+        try:
+            self.faults: list[Fault] = []
+            self._schema, self._shard_count = self._settings()
+            self.zones = self._zones()
+            self._aside = self._metadata_and_keys()
+        except BaseException:
+            self._main.close()
+            raise
+
+    def __enter__(self) -> "_Database":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._main.close()
+        for shard in self._shards.values():
+            if shard.file is not None:
+                shard.file.close()
+
+    def check_unchanged(self) -> None:
+        """Raises SourceRefused once a running server has written to a file that was read."""
+        files = [self._main, *(shard.file for shard in self._shards.values() if shard.file is not None)]
+        if not all(file.check_unchanged() for file in files):
+            raise SourceRefused(
+                "a server wrote to the LMDB while it was read: copy it with mdb_copy, and read the copy"
+            )
+
+    def items_of(self, zone_id: int, zone: ZoneObject) -> Iterator[Item]:
+        """Everything of one zone."""
+        note = powerdns.secondary_note(zone.name, zone.kind.name)
+        if note is not None:
+            yield note
+        shard = self._shard(zone_id % self._shard_count)
+        remarks: dict[tuple[str, str], str] = {}
+        if shard.problem:
+            yield Fault(zone.name, 0, 0, "", shard.problem, "no-shard", zone=zone.name)
+        else:
+            try:
+                remarks = self._remarks(shard, zone_id, zone.name)
+                text = self._text(shard, zone_id, zone.name, remarks)
+                yield text.document(zone.name) if text.records else powerdns.empty_zone(zone.name)
+            except (BadBytes, BadName) as exc:
+                # A page that was overwritten meanwhile looks just like damage.
+                self.check_unchanged()
+                yield Fault(zone.name, 0, 0, "", f"its rows are damaged: {exc}", "damaged", zone=zone.name)
+        yield from _kept_fields(zone)
+        yield from self._aside.by_zone.get((zone.name, zone.variant), ())
+        for (name, type), said in sorted(remarks.items()):
+            yield powerdns.kept_comment(zone.name, name, type, said)
+
+    def tsig_keys(self) -> Iterator[Kept]:
+        found = [obj for _, obj in self._objects(Dbi.TSIG, dnssec.decode_tsig, lambda obj: obj.name)]
+        for obj in sorted(found, key=lambda obj: (obj.name, obj.algorithm, obj.secret)):
+            yield powerdns.kept_tsig(obj.name, obj.algorithm, obj.secret)
+
+    def _settings(self) -> tuple[Schema, int]:
+        table = self._main.table(SETTINGS_DBI)
+        found = dict(self._main.rows(table)) if table is not None else {}
+        version = found.get(b"schemaversion", b"")
+        shards = found.get(b"shards", b"")
+        if len(version) == 4:
+            schema = schema_for(int.from_bytes(version, "little"))
+            count = int.from_bytes(shards, "little")
+        elif len(version) >= header.SIZE:
+            schema = schema_for(int.from_bytes(header.decode_header(version)[1], "big"))
+            count = int.from_bytes(header.decode_header(shards)[1], "big")
+        else:
+            raise SourceRefused(f"{self._path.name} is an LMDB file, but not the main file of a PowerDNS")
+        if schema.has_header != (len(version) != 4) or not 1 <= count <= MOST_SHARDS:
+            raise SourceRefused(f"{self._path.name} states schema {schema.number} and {count} shards, which cannot be")
+        return schema, count
+
+    def _zones(self) -> list[tuple[int, ZoneObject]]:
+        zones = []
+        for zone_id, zone in self._objects(Dbi.DOMAINS, domains.decode_domain, lambda zone: zone.name):
+            if zone.variant:
+                self.faults.append(powerdns.variant_zone(zone.name, zone.variant))
+            else:
+                zones.append((zone_id, zone))
+        return sorted(zones, key=lambda pair: (pair[1].name, pair[0]))
+
+    def _metadata_and_keys(self) -> _Aside:
+        number, aside = self._schema.number, _Aside()
+        metadata = self._objects(Dbi.METADATA, lambda body: dnssec.decode_metadata(body, number), lambda obj: obj.zone)
+        for _, obj in metadata:
+            aside.by_zone[obj.zone, obj.variant].append(powerdns.kept_metadata(obj.zone, obj.kind, obj.value))
+        for _, key in self._objects(Dbi.KEYDATA, lambda body: dnssec.decode_key(body, number), lambda obj: obj.zone):
+            aside.by_zone[key.zone, key.variant].append(
+                powerdns.kept_key(key.zone, key.flags, key.content, active=key.active, published=key.published)
+            )
+        return aside
+
+    def _objects(
+        self, dbi: Dbi, decode: Callable[[bytes], _T], name_of: Callable[[_T], str]
+    ) -> Iterator[tuple[int, _T]]:
+        """Row ids and objects of a table that its index leads to, in the order of ids."""
+        table = self._main.table(self._schema.dbi(dbi).name)
+        index = self._main.table(self._schema.dbi(Dbi(dbi + 1)).name)
+        if table is None or index is None:
+            return
+        indexed = set(self._indexed(index))
+        found = []
+        for key, value in self._main.rows(table):
+            row_id = keys.decode_row_id(key, big_endian=self._schema.has_header)
+            if row_id in indexed and not self._schema.is_deleted(value):
+                try:
+                    found.append((row_id, decode(self._schema.unwrap(value))))
+                except (BadBytes, BadName) as exc:
+                    reason = f"row {row_id} of the table of {dbi.name.lower()} is damaged: {exc}"
+                    self.faults.append(Fault(self._path.name, 0, 0, "", reason, "damaged"))
+        yield from sorted(found, key=lambda pair: pair[0])
+
+    def _indexed(self, index: Table) -> Iterator[int]:
+        for key, value in self._main.rows(index):
+            if not self._schema.has_header:
+                yield keys.decode_row_id(value, big_endian=False)
+            elif not self._schema.is_deleted(value):
+                # The name of a variant zone has a part that `decode_index_key` does not know; the id is at the end.
+                yield keys.decode_row_id(key[-4:], big_endian=True)
+
+    def _shard(self, number: int) -> _Shard:
+        shard = self._shards.get(number)
+        if shard is None:
+            shard = self._shards[number] = self._opened(self._path.with_name(f"{self._path.name}-{number}"))
+        return shard
+
+    def _opened(self, path: Path) -> _Shard:
+        try:
+            file = LmdbFile(path)
+        except FileNotFoundError:
+            return _Shard(problem=f"its records are in the file {path.name}, which is missing")
+        except BadBytes as exc:
+            return _Shard(problem=f"the file with its records cannot be read: {exc}")
+        shard = _Shard(file)
+        try:
+            shard.records = file.table(self._schema.dbi(Dbi.RECORDS).name)
+            shard.comments = file.table(comments.COMMENTS_DBI) if self._schema.number >= 6 else None
+        except BadBytes as exc:
+            shard.problem = f"the file with its records cannot be read: {exc}"
+        return shard
+
+    def _rows(self, shard: _Shard, table: Table | None, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and bodies of one zone's rows in a table of a shard."""
+        if table is None or shard.file is None:
+            return
+        prefix = keys.zone_prefix(zone_id)
+        for key, value in shard.file.rows(table, prefix):
+            if not key.startswith(prefix):
+                return
+            if not self._schema.is_deleted(value):
+                yield key, self._schema.unwrap(value)
+
+    def _text(self, shard: _Shard, zone_id: int, zone: str, remarks: dict[tuple[str, str], str]) -> ZoneText:
+        """The zone's records. Takes out of `remarks` those of the RRsets that it meets."""
+        text = ZoneText(zone)
+        for key, body in self._rows(shard, shard.records, zone_id):
+            _, relative, type = keys.decode_record_key(key)
+            if type in (values.ENT, _NSEC3):
+                continue
+            name, mnemonic = keys.name_from_relative_key(relative, zone), type_to_text(type)
+            said = remarks.pop((name, mnemonic), "")
+            for record in values.decode_records(body):
+                shown = wire_text(type, values.decompress(type, record.content, name, zone))
+                text.add(name, record.ttl, mnemonic, shown, disabled=record.disabled, comment=said)
+                said = ""
+        return text
+
+    def _remarks(self, shard: _Shard, zone_id: int, zone: str) -> dict[tuple[str, str], str]:
+        """Comments by owner and type."""
+        said: dict[tuple[str, str], list[comments.CommentObject]] = defaultdict(list)
+        for key, body in self._rows(shard, shard.comments, zone_id):
+            _, relative, type = keys.decode_record_key(comments.decode_comment_key(key))
+            comment = comments.decode_comment(body)
+            said[keys.name_from_relative_key(relative, zone), type_to_text(type)].append(comment)
+        return {
+            place: comment_text([one.text for one in sorted(several, key=lambda one: (one.modified_at, one.text))])
+            for place, several in said.items()
+        }
+
+
+def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
+    """What PowerDNS keeps in the zone itself and zones here do not have."""
+    fields = {
+        "account": zone.account,
+        "primaries": " ".join(map(_address, zone.primaries)),
+        "options": zone.options,
+        "catalog": zone.catalog,
+    }
+    for name, value in fields.items():
+        if value:
+            yield powerdns.kept_metadata(zone.name, name, value)
+    if zone.kind in (Kind.PRODUCER, Kind.CONSUMER):
+        yield powerdns.kept_metadata(zone.name, "kind", zone.kind.name.lower())
+
+
+def _address(primary: Primary) -> str:
+    """A primary as PowerDNS writes it everywhere else."""
+    if primary.port == 53:
+        return primary.address
+    return f"[{primary.address}]:{primary.port}" if ":" in primary.address else f"{primary.address}:{primary.port}"

@@ -1,0 +1,138 @@
+"""Which source a job reads from, made from what the job stores of it."""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.transfer.errors import SourceRefused
+from dnspanel.transfer.files import upload
+from dnspanel.transfer.files.spool import import_directory
+from dnspanel.transfer.models import ImportJob, SourceKind
+from dnspanel.transfer.sources import axfr, csv_table, powerdns_api, powerdns_dump, powerdns_lmdb, powerdns_sql
+from dnspanel.transfer.sources import files as source_files
+from dnspanel.transfer.sources import json_zones as json_file
+from dnspanel.transfer.sources.documents import Document, Source
+
+Include = Callable[[str, str], Document | None]
+
+
+def open_source(job: ImportJob) -> Source:
+    """The job's source, ready to be read. Raises TransferError when it cannot be."""
+    return _OPENERS[SourceKind(job.source)](job, job.parameters, _secret(job))
+
+
+def include_for(job: ImportJob) -> Include:
+    """A function (path of the including file, path as written) → that file of the same upload, or None."""
+    if job.source not in (SourceKind.FILES, SourceKind.RETRY):
+        return lambda _, __: None
+    return _includes(job.retry_of_id or job.pk)
+
+
+@lru_cache(maxsize=4)
+def _includes(job_id: int) -> Include:
+    """Kept per process: the index of a large archive is made once."""
+    members = source_files.Members(*_uploaded(ImportJob.objects.get(pk=job_id)))
+
+    def include(from_path: str, wanted: str) -> Document | None:
+        return members.document(from_path, wanted)
+
+    return include
+
+
+def _secret(job: ImportJob) -> dict[str, str]:
+    return dict(json.loads(decrypt_secret(job.secret))) if job.secret else {}
+
+
+def _uploaded(job: ImportJob) -> tuple[list[Path], list[str]]:
+    files = upload.uploaded_files(job)
+    return [file.path for file in files], [file.name for file in files]
+
+
+def _files(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
+    return source_files.FileSource(*_uploaded(job))
+
+
+def _one_file(job: ImportJob) -> upload.Uploaded:
+    """The file of a source that reads one. Raises SourceRefused when there is another number of them."""
+    files = upload.uploaded_files(job)
+    if len(files) != 1:
+        raise SourceRefused(f"This kind of import reads one file; {len(files)} were uploaded.")
+    return files[0]
+
+
+def _axfr(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
+    key = None
+    if parameters.get("tsig_name"):
+        key = axfr.TsigKey(parameters["tsig_name"], parameters["tsig_algorithm"], secret.get("tsig_secret", ""))
+    zones, catalog = parameters.get("zones") or (), parameters.get("catalog") or ""
+    return axfr.AxfrSource(parameters["server"], parameters["port"], zones=zones, catalog=catalog, tsig=key)
+
+
+def _powerdns_api(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
+    server_id, zones = parameters.get("server_id") or "localhost", parameters.get("zones") or None
+    return powerdns_api.PowerdnsApiSource(parameters["url"], secret.get("key", ""), server_id=server_id, zones=zones)
+
+
+def _powerdns_sql(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
+    return powerdns_sql.PowerdnsSqlSource(database_url(parameters, secret.get("password", "")))
+
+
+def database_url(parameters: dict[str, Any], password: str) -> str:
+    """The URL of a PowerDNS database; every part quoted, so that none can be taken for another."""
+    database = quote(parameters["database"].lstrip("/") if parameters["kind"] != "sqlite" else parameters["database"])
+    if parameters["kind"] == "sqlite":
+        return f"sqlite:///{database.lstrip('/')}" if not database.startswith("/") else f"sqlite://{database}"
+    user, host = quote(parameters.get("user") or "", safe=""), parameters.get("host") or "localhost"
+    host = f"[{host}]" if ":" in host else quote(host)
+    port = f":{parameters['port']}" if parameters.get("port") else ""
+    return f"{parameters['kind']}://{user}:{quote(password, safe='')}@{host}{port}/{database}"
+
+
+def _powerdns_dump(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
+    return powerdns_dump.PowerdnsDumpSource(_one_file(job).path, import_directory(job.pk))
+
+
+def _powerdns_lmdb(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
+    """PowerDNS finds the shards by their names beside the main file: the uploads get theirs back."""
+    directory = import_directory(job.pk) / "lmdb"
+    directory.mkdir(parents=True, exist_ok=True)
+    files = upload.uploaded_files(job)
+    for file in files:
+        target = directory / PurePosixPath(file.name).name
+        if not target.exists() and not file.name.endswith("-lock"):
+            os.link(file.path, target)
+    main = [file for file in files if not _BESIDE_MAIN.search(file.name)]
+    if len(main) != 1:
+        raise SourceRefused("Upload one main file, such as pdns.lmdb, and its shards, such as pdns.lmdb-0.")
+    return powerdns_lmdb.PowerdnsLmdbSource(directory / PurePosixPath(main[0].name).name)
+
+
+def _csv(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
+    mapping = parameters.get("mapping")
+    file = _one_file(job)
+    columns = csv_table.CsvMapping(**mapping) if mapping else csv_table.sample(file.path).mapping
+    return csv_table.CsvSource(file.path, columns, name=file.name)
+
+
+def _json(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
+    file = _one_file(job)
+    return json_file.JsonSource(file.path, name=file.name)
+
+
+_OPENERS: dict[SourceKind, Callable[[ImportJob, dict[str, Any], dict[str, str]], Source]] = {
+    SourceKind.FILES: _files,
+    SourceKind.AXFR: _axfr,
+    SourceKind.POWERDNS_API: _powerdns_api,
+    SourceKind.POWERDNS_SQL: _powerdns_sql,
+    SourceKind.POWERDNS_DUMP: _powerdns_dump,
+    SourceKind.POWERDNS_LMDB: _powerdns_lmdb,
+    SourceKind.CSV: _csv,
+    SourceKind.JSON: _json,
+}
+_BESIDE_MAIN = re.compile(r"-(?:\d+|lock)$")  # shards, and LMDB's lock files

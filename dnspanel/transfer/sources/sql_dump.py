@@ -1,0 +1,325 @@
+"""Rows of some tables out of a database dump as text: pg_dump, mysqldump (or phpMyAdmin), sqlite3's `.dump`.
+
+Nothing is executed. The dump is read as a stream; of a statement only one row
+is in memory at a time, however long the statement is. Statements about other
+things are passed over, with the quotes and comments that they contain.
+
+    CREATE TABLE records (id …, name …);            the columns, for INSERTs that do not name them
+    INSERT INTO records [(columns)] VALUES (…), (…);
+    COPY public.records (columns) FROM stdin;       rows follow as lines, up to `\\.`
+
+Backslashes in strings are escapes in MySQL's dumps and in PostgreSQL's E'…'; elsewhere they are backslashes.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from dnspanel.transfer.errors import SourceRefused
+from dnspanel.transfer.sources.sql_literals import RowReader, Value, copied
+
+MOST_ROW_BYTES = 4 << 20
+MOST_HEAD_BYTES = 256 << 10  # of CREATE TABLE, or of an INSERT up to its rows
+_AHEAD_BYTES = 512 << 10
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row of a wanted table."""
+
+    table: str
+    columns: tuple[str, ...]
+    values: list[Value]
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A place of the dump that cannot be understood."""
+
+    line: int
+    source: str
+    reason: str
+
+
+class _Unreadable(Exception):
+    """What stands here is no row; the text is a sentence."""
+
+
+def dump_rows(chunks: Iterator[bytes], wanted: Collection[str]) -> Iterator[TableRow | BadLine]:
+    """Every row of the wanted tables, in the order of the dump. Raises SourceRefused for what is no such dump."""
+    return _Dump(_Text(chunks), frozenset(wanted)).rows()
+
+
+class _Text:
+    """The part of the dump that is looked at, and the number of its line."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self.buffer = b""
+        self.at = 0
+        self.line = 1
+        self.ended = False
+
+    def fill(self, size: int = _AHEAD_BYTES) -> bool:
+        """Have that many bytes ahead, or all there are; False if there are none."""
+        if len(self.buffer) - self.at < size and not self.ended:
+            parts = [self.buffer[self.at :]]
+            have = len(parts[0])
+            # Twice what is asked for, so that not every row moves the buffer.
+            while have < 2 * size:
+                chunk = next(self._chunks, None)
+                if chunk is None:
+                    self.ended = True
+                    break
+                parts.append(chunk)
+                have += len(chunk)
+            self.buffer, self.at = b"".join(parts), 0
+        return self.at < len(self.buffer)
+
+    def advance(self, to: int) -> None:
+        """Go on at this place of the buffer."""
+        self.line += self.buffer.count(b"\n", self.at, to)
+        self.at = to
+
+    def match(self, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
+        """What is here, if it matches, and go on behind it."""
+        self.fill()
+        found = pattern.match(self.buffer, self.at)
+        if found is not None:
+            self.advance(found.end())
+        return found
+
+    def skip_past(self, end: bytes) -> None:
+        """Go on behind the next place where this stands, or at the end of the dump."""
+        while self.fill():
+            found = self.buffer.find(end, self.at)
+            if found >= 0:
+                self.advance(found + len(end))
+                return
+            self.advance(len(self.buffer) if self.ended else max(self.at, len(self.buffer) - len(end) + 1))
+            if self.ended:
+                return
+            self.fill(len(self.buffer) - self.at + _AHEAD_BYTES)
+
+    def shown(self) -> str:
+        """What is here, for a person."""
+        self.fill(_SHOWN)
+        return self.buffer[self.at : self.at + _SHOWN].split(b"\n", 1)[0].decode("utf-8", "replace")
+
+
+_SPACE = re.compile(rb"[\s\0]+|--[^\n]*|\#[^\n]*|\\[^\n]*")
+_IDENTIFIER = rb'(?:`(?:[^`]|``)+`|"(?:[^"]|"")+"|\[[^\]]+\]|[A-Za-z_][\w$]*)'
+_TABLE = rb"(?P<table>%b(?:\s*\.\s*%b)*)" % (_IDENTIFIER, _IDENTIFIER)
+_CREATE = re.compile(rb"CREATE\s+(?:UNLOGGED\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?%b\s*\(" % _TABLE, re.IGNORECASE)
+_INSERT = re.compile(
+    rb"(?:INSERT(?:\s+(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY))?(?:\s+IGNORE)?|INSERT\s+OR\s+\w+|REPLACE)\s+INTO\s+"
+    rb"%b\s*(?:\((?P<columns>[^()]*)\)\s*)?(?:OVERRIDING\s+\w+\s+VALUE\s+)?VALUES\s*" % _TABLE,
+    re.IGNORECASE,
+)
+_COPY = re.compile(rb"COPY\s+%b\s*\((?P<columns>[^()]*)\)\s+FROM\s+stdin;[^\n]*\n" % _TABLE, re.IGNORECASE)
+_PLAIN_STRINGS_OFF = re.compile(rb"SET\s+standard_conforming_strings\s*=\s*off", re.IGNORECASE)
+# Where a statement ends, or something begins in which a semicolon means nothing.
+_END_OR_QUOTE = re.compile(rb"""[;'"`]|--|/\*|\$\w*\$""")
+# What follows a row.
+_SEPARATOR = re.compile(rb"\s*([,;]|ON\b|\Z)\s*", re.IGNORECASE)
+# Part of a string with escapes: up to its end, or to where the buffer may be filled again.
+_ESCAPED_PART = re.compile(rb"[^'\\]{1,65536}|\\.|'", re.DOTALL)
+_CONSTRAINTS = frozenset(
+    {"primary", "key", "unique", "constraint", "foreign", "index", "check", "fulltext", "spatial", "exclude", "like"}
+)
+
+
+class _Dump:
+    def __init__(self, text: _Text, wanted: frozenset[str]) -> None:
+        self._text = text
+        self._wanted = wanted
+        self._columns: dict[str, tuple[str, ...]] = {}
+        self._reader = RowReader(backslashes=self._has_backslashes())
+
+    def _has_backslashes(self) -> bool:
+        self._text.fill()
+        if self._text.buffer.startswith(b"PGDMP"):
+            raise SourceRefused("this is a PostgreSQL archive: write it out as text with `pg_restore -f dump.sql`")
+        head = self._text.buffer[: 64 << 10]
+        return bool(re.search(rb"MySQL dump|MariaDB dump|phpMyAdmin|ENGINE\s*=|/\*!\d{5}|`", head))
+
+    def rows(self) -> Iterator[TableRow | BadLine]:
+        text = self._text
+        while self._skip_space():
+            if _PLAIN_STRINGS_OFF.match(text.buffer, text.at):
+                self._reader = RowReader(backslashes=True)
+            if head := text.match(_CREATE):
+                yield from self._create(head)
+            elif head := text.match(_INSERT):
+                yield from self._insert(head)
+            elif head := text.match(_COPY):
+                yield from self._copy(head)
+            else:
+                self._skip_statement()
+
+    def _skip_space(self) -> bool:
+        """Go to the next statement; False at the end."""
+        text = self._text
+        while text.fill():
+            if text.buffer.startswith(b"/*", text.at):
+                text.skip_past(b"*/")
+            elif text.buffer.startswith(b";", text.at):
+                text.advance(text.at + 1)
+            elif text.match(_SPACE) is None:
+                return True
+        return False
+
+    def _skip_statement(self) -> bytes:
+        """Go behind the statement's semicolon; its text, as far as it is not longer than a head."""
+        text = self._text
+        out = bytearray()
+        while text.fill():
+            found = _END_OR_QUOTE.search(text.buffer, text.at)
+            end = len(text.buffer) if found is None else found.end()
+            if len(out) < MOST_HEAD_BYTES:
+                out += text.buffer[text.at : end]
+            text.advance(end)
+            if found is None:
+                continue
+            if found[0] == b";":
+                break
+            start = text.at
+            self._skip_quoted(found[0])
+            if text.at > start:
+                out += text.buffer[start : text.at][:MOST_HEAD_BYTES]
+        return bytes(out)
+
+    def _skip_quoted(self, opening: bytes) -> None:
+        """Go behind the end of what began with `opening`."""
+        text = self._text
+        if opening == b"--":
+            text.skip_past(b"\n")
+        elif opening == b"/*":
+            text.skip_past(b"*/")
+        elif opening.startswith(b"$"):
+            text.skip_past(opening)
+        elif opening == b"'" and self._reader.backslashes:
+            while text.fill() and (part := text.match(_ESCAPED_PART)) is not None and part[0] != b"'":
+                pass
+        else:
+            text.skip_past(opening)
+
+    def _wanted_table(self, head: re.Match[bytes]) -> str | None:
+        name = _names(head["table"])[-1] if head["table"] else ""
+        return name if name in self._wanted else None
+
+    def _create(self, head: re.Match[bytes]) -> Iterator[BadLine]:
+        line = self._text.line
+        body = self._skip_statement()
+        table = self._wanted_table(head)
+        if table is None:
+            return
+        if table in self._columns:
+            raise SourceRefused(f"the dump has the table {table} twice: dump one PowerDNS database by itself")
+        self._columns[table] = tuple(_column_names(body))
+        if not self._columns[table]:
+            yield BadLine(
+                line, head[0].decode("utf-8", "replace")[:_SHOWN], "the columns of the table are not readable"
+            )
+
+    def _insert(self, head: re.Match[bytes]) -> Iterator[TableRow | BadLine]:
+        table = self._wanted_table(head)
+        if table is None:
+            self._skip_statement()
+            return
+        columns = tuple(_names(head["columns"])) if head["columns"] is not None else self._columns.get(table)
+        if columns is None:
+            raise SourceRefused(f"the dump does not say which columns {table} has: dump it with its CREATE TABLE")
+        text = self._text
+        while True:
+            line, shown = text.line, ""
+            try:
+                shown = text.shown()
+                values = self._row()
+                if len(values) != len(columns):
+                    yield BadLine(line, shown, f"the row has {len(values)} values, the table {len(columns)} columns")
+                else:
+                    yield TableRow(table, columns, values)
+                separator = text.match(_SEPARATOR)
+                if separator is None:
+                    raise _Unreadable("the row is followed by neither a comma nor a semicolon")
+            except _Unreadable as exc:
+                yield BadLine(line, shown, f"{exc}; the rest of the statement is left out")
+                self._skip_statement()
+                return
+            if separator[1] != b",":
+                if separator[1] != b";":
+                    self._skip_statement()
+                return
+
+    def _row(self) -> list[Value]:
+        """The next row of an INSERT; raises _Unreadable, and then has not moved."""
+        text, size = self._text, _AHEAD_BYTES
+        while text.fill(size):
+            found = self._reader.row(text.buffer, text.at)
+            if found is not None:
+                text.advance(found[1])
+                return found[0]
+            if text.ended or size > MOST_ROW_BYTES:
+                break
+            size *= 4  # the row may be longer than what was read
+        raise _Unreadable("this is not a row of values")
+
+    def _copy(self, head: re.Match[bytes]) -> Iterator[TableRow | BadLine]:
+        table, text = self._wanted_table(head), self._text
+        columns = tuple(_names(head["columns"]))
+        while text.fill():
+            end = text.buffer.find(b"\n", text.at)
+            if end < 0 and not text.ended:
+                if len(text.buffer) - text.at > MOST_ROW_BYTES:
+                    yield BadLine(text.line, text.shown(), "the line is too long")
+                    text.skip_past(b"\n")
+                else:
+                    text.fill(len(text.buffer) - text.at + _AHEAD_BYTES)
+                continue
+            line, number = text.buffer[text.at : end if end >= 0 else None].removesuffix(b"\r"), text.line
+            text.advance(end + 1 if end >= 0 else len(text.buffer))
+            if line == b"\\.":
+                return
+            if table is None:
+                continue
+            values = [copied(field) for field in line.split(b"\t")]
+            if len(values) == len(columns):
+                yield TableRow(table, columns, values)
+            else:
+                reason = f"the row has {len(values)} values, the table {len(columns)} columns"
+                yield BadLine(number, line[:_SHOWN].decode("utf-8", "replace"), reason)
+
+
+def _names(text: bytes) -> list[str]:
+    """Identifiers as a list separated by commas or dots, in lower case and without their quotes."""
+    return [_name(name) for name in re.findall(_IDENTIFIER, text)]
+
+
+def _name(identifier: bytes) -> str:
+    name = identifier.decode("utf-8", "replace")
+    return (name[1:-1] if name[0] in '`"[' else name).lower()
+
+
+def _column_names(body: bytes) -> Iterator[str]:
+    """The columns of what stands between the parentheses of CREATE TABLE."""
+    begins = True
+    depth = 0
+    for token in re.finditer(rb"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|%b|[(),]" % _IDENTIFIER, body, re.DOTALL):
+        word = token[0]
+        if word.startswith((b"--", b"/*")):
+            continue
+        if begins and re.fullmatch(_IDENTIFIER, word):
+            # A column may be called `key` only in quotes.
+            if word[:1] in b'`"[' or _name(word) not in _CONSTRAINTS:
+                yield _name(word)
+            begins = False
+        elif word == b"(":
+            depth += 1
+        elif word == b")":
+            depth -= 1
+            if depth < 0:
+                return
+        elif word == b"," and depth == 0:
+            begins = True

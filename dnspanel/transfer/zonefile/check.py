@@ -1,0 +1,246 @@
+"""The zone rules over a zone that was just read: a quick look at all of it, and the rules where it finds something.
+
+`suspects` names every RRset that `rules.check_zone` could have an error or a
+warning for, and costs little for a zone that has none; `violations` asks the
+rules about those. A test holds that together they find what the rules find in
+the whole zone. Notes are left out: an import of thousands of zones would
+drown in them.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+
+from dnspanel.transfer.sources.documents import ReadyRRset, Severity
+from dnspanel.transfer.zonefile.content import (
+    APEX,
+    TAIL_A,
+    TAIL_AAAA,
+    TAIL_CNAME,
+    TAIL_NS,
+    TAIL_SOA,
+    Content,
+    type_tail,
+)
+from dnspanel.zones import mail_rules, rules
+from replication import names, rdata, rdtypes
+from replication.codec.keys import name_from_relative_key, relative_key
+from replication.rrset import RRset
+
+_BATCH = 200  # suspects whose neighbourhood is looked at together
+_MOST_SLIGHT = 2_000  # suspects that are asked about for warnings only
+_TAIL_ALIAS, _TAIL_LUA, _TAIL_DNAME, _TAIL_DS = map(type_tail, (rdtypes.ALIAS, rdtypes.LUA, rdtypes.DNAME, rdtypes.DS))
+APEX_SOA, APEX_NS = APEX + TAIL_SOA, APEX + TAIL_NS
+# How a text begins that the mail rules may have something to say about, with or without an empty string before it.
+_TAGS = frozenset(("v=", "V=", 'v"', 'V"', '" '))
+# Last bytes of the types that the quick look stops at.
+_STOPS = frozenset((rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.TXT, rdtypes.DNAME, rdtypes.DS))
+
+
+class Suspects:
+    """Record keys of RRsets to ask the rules about: `grave` may be errors, `slight` can only be warnings."""
+
+    def __init__(self) -> None:
+        self.grave: dict[bytes, None] = {}
+        self.slight: dict[bytes, None] = {}
+
+
+def suspects(content: Content, ordered: list[bytes]) -> Suspects:
+    """Every RRset that may break a rule. `ordered` are the record keys, sorted."""
+    found = Suspects()
+    sets, stops = content.sets, _STOPS
+    cuts = False
+    for at, record in enumerate(ordered):
+        if record[-1] not in stops or record[-2]:
+            continue
+        type_ = record[-1]
+        if type_ == rdtypes.TXT:
+            if _is_mail_suspect(sets[record]):
+                found.slight[record] = None
+        elif type_ == rdtypes.CNAME:
+            if _is_cname_suspect(sets[record], ordered[at - 1] if at else b"", ordered[at + 1 : at + 2]):
+                found.grave[record] = None
+        elif type_ == rdtypes.SOA:
+            if record != APEX_SOA or len(sets[record].texts) > 1:
+                found.grave[record] = None
+        elif record != APEX_NS:
+            cuts = True
+    _suspect_apex(content, found)
+    if content.special:
+        found.grave |= dict.fromkeys(content.special)
+    if content.low_ttls:
+        found.slight |= dict.fromkeys(content.low_ttls)
+    if cuts:
+        _suspect_below(content, ordered, found)
+    if content.hosts or content.aliases:
+        _suspect_targets(content, ordered, found)
+    return found
+
+
+def _suspect_apex(content: Content, found: Suspects) -> None:
+    servers = content.sets.get(APEX_NS)
+    if servers is None or APEX_SOA not in content.sets:
+        found.grave[APEX_SOA] = None
+    elif len(servers.texts) < 2:
+        found.slight[APEX_NS] = None
+
+
+def _is_cname_suspect(rrset: ReadyRRset, before: bytes, after: list[bytes]) -> bool:
+    own = rrset.key + b"\0"
+    if len(rrset.texts) > 1 or rrset.key == APEX or rrset.texts[0] == rrset.name:
+        return True
+    return before[:-2] == own or (bool(after) and after[0][:-2] == own)
+
+
+def _is_mail_suspect(rrset: ReadyRRset) -> bool:
+    about_mail = rrset.name.startswith("_dmarc.")
+    if not about_mail and len(rrset.texts) == 1 and rrset.texts[0][1:3] not in _TAGS:
+        return False
+    return _breaks_mail_rules("_dmarc.test." if about_mail else "test.", rrset.texts)
+
+
+@lru_cache(maxsize=4096)
+def _breaks_mail_rules(name: str, texts: tuple[str, ...]) -> bool:
+    found = mail_rules.check_txt(RRset(name, rdtypes.TXT, rules.LOW_TTL, texts))
+    return any(severity != Severity.NOTE for severity, _, _ in found)
+
+
+def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> None:
+    """What lies below delegations and DNAMEs, delegations without glue, DS out of place."""
+    sets = content.sets
+    dname = APEX if APEX + _TAIL_DNAME in sets else b""
+    cut, glue = b"", frozenset[str]()
+    for record in ordered:
+        key, tail = record[:-3], record[-3:]
+        if dname and key != dname and (dname == APEX or key.startswith(dname)):
+            found.grave[record] = None
+        elif tail == _TAIL_DNAME:
+            found.grave[record] = None
+            dname = key
+        if cut and key.startswith(cut):
+            is_glue = key != cut and tail in (TAIL_A, TAIL_AAAA) and sets[record].name in glue
+            if not is_glue and not (key == cut and tail in (TAIL_NS, _TAIL_DS)):
+                found.slight[record] = None
+        elif tail == TAIL_NS and key != APEX:
+            cut, glue = key, frozenset(sets[record].texts)
+            if key + TAIL_A in sets:
+                found.slight[key + TAIL_A] = None
+            if not _has_glue(content, sets[record]):
+                found.slight[record] = None
+        elif tail == _TAIL_DS:
+            found.slight[record] = None
+
+
+def _has_glue(content: Content, servers: ReadyRRset) -> bool:
+    """True unless the delegation is a wildcard, or needs the address of a server below it that has none."""
+    for text in servers.texts:
+        if text == servers.name or text.endswith("." + servers.name):
+            key = relative_key(text, content.zone)
+            if key + TAIL_A not in content.sets and key + TAIL_AAAA not in content.sets:
+                return False
+    return not servers.name.startswith("*.")
+
+
+def _suspect_targets(content: Content, ordered: list[bytes], found: Suspects) -> None:
+    """RRsets that point at names of the zone that do not exist, have no address, or lead in a circle."""
+    sets = content.sets
+    doubled = content.zone_key
+    suspicious = {
+        key for key in content.hosts if key.startswith(doubled) or not (key + TAIL_A in sets or key + TAIL_AAAA in sets)
+    }
+    circling: dict[bytes, bool] = {}
+    for key in content.aliases:
+        if key + TAIL_CNAME in sets:
+            if _leads_in_a_circle(content, key, circling):
+                suspicious.add(key)
+        elif key.startswith(doubled) or not (key + TAIL_A in sets or _exists(key, ordered)):
+            suspicious.add(key)
+    if not suspicious:
+        return
+    names_ = {name_from_relative_key(key, content.zone) for key in suspicious}
+    for record in ordered:
+        rrset = sets[record]
+        if any(target in names_ for text in rrset.texts for target in rdata.targets(rrset.type, text)):
+            found.slight[record] = None
+            if len(found.slight) >= _MOST_SLIGHT:
+                return
+
+
+def below(ordered: list[bytes], key: bytes) -> Iterator[bytes]:
+    """The record keys that begin with a key: those of a name and of what lies below it."""
+    for record in islice(ordered, bisect_left(ordered, key), None):
+        if not record.startswith(key):
+            return
+        yield record
+
+
+def _exists(key: bytes, ordered: list[bytes]) -> bool:
+    at = bisect_left(ordered, key + b"\0")
+    return at < len(ordered) and ordered[at].startswith(key + b"\0")
+
+
+def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -> bool:
+    """True if the aliases from a key on never come to an end. `known` grows by what was found out on the way."""
+    passed: dict[bytes, bool] = {}
+    found = False
+    while key not in known:
+        alias = content.sets.get(key + TAIL_CNAME)
+        found = key in passed
+        if found or alias is None or not names.is_within(alias.texts[0], content.zone):
+            break
+        passed[key] = True
+        key = relative_key(alias.texts[0], content.zone)
+    else:
+        found = known[key]
+    known.update(dict.fromkeys(passed, found))
+    return found
+
+
+def violations(content: Content, ordered: list[bytes], found: Suspects) -> Iterator[rules.Violation]:
+    """What the rules say about the suspects, errors and warnings; errors of all of them first."""
+    if not found.grave and not found.slight:
+        return
+    told: set[rules.Violation] = set()
+    for severity, chosen in ((Severity.ERROR, found.grave), (Severity.WARNING, found.slight | found.grave)):
+        records = iter(islice(chosen, _MOST_SLIGHT if severity is Severity.WARNING else None))
+        while batch := list(islice(records, _BATCH)):
+            for violation in _ask(content, ordered, batch):
+                if violation.severity is severity and violation not in told:
+                    told.add(violation)
+                    yield violation
+
+
+def _ask(content: Content, ordered: list[bytes], records: Sequence[bytes]) -> list[rules.Violation]:
+    """What the rules say about these RRsets, and those at their names: what stands beside a CNAME breaks the rule."""
+    zone = content.zone
+    keys = dict.fromkeys(record[:-2] for record in records if record in content.sets)
+    asked = [_rrset(content.sets[record]) for key in keys for record in below(ordered, key)]
+    near = {(rrset.name, rrset.type): rrset for rrset in asked}
+    changed = set(near)
+    if APEX_SOA in records:
+        changed.add((zone, rdtypes.SOA))
+    for name in rules.names_to_know(zone, asked):
+        for record in below(ordered, relative_key(name, zone) + b"\0"):
+            rrset = _rrset(content.sets[record])
+            near[rrset.name, rrset.type] = rrset
+    under = {rrset.name: _names_below(content, ordered, rrset) for rrset in asked if rrset.type == rdtypes.DNAME}
+    return rules.check_zone(zone, near, changed, below=under, allow_lua=True)
+
+
+def _rrset(ready: ReadyRRset) -> RRset:
+    return RRset(ready.name, ready.type, ready.ttl, ready.texts, ready.disabled, ready.comment)
+
+
+def _names_below(content: Content, ordered: list[bytes], dname: RRset) -> tuple[str, ...]:
+    """The first names below a DNAME."""
+    key = relative_key(dname.name, content.zone)
+    under = ordered if key == APEX else below(ordered, key)
+    found: dict[str, None] = {}
+    for record in under:
+        name = content.sets[record].name
+        if name != dname.name:
+            found[name] = None
+            if len(found) == 3:
+                break
+    return tuple(found)

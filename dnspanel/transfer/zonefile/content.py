@@ -1,0 +1,150 @@
+"""What a zone file says so far: RRsets by record key, and where each of them stands.
+
+A record key is the owner's relative key, a zero byte and the type: sorted,
+they are in the order of the store. A *place* is a number that `Sheet` and
+`Reader` turn into path and line; it costs nothing per record.
+"""
+
+from collections.abc import Iterable
+
+from dnspanel.transfer.sources.documents import ReadyRRset
+from replication import names, rdtypes
+from replication.codec.keys import name_key
+from replication.rrset import MAX_MESSAGE
+
+# A DNS message's header, question and OPT; and what a record has besides its rdata, as `replication.rrset` counts.
+_MESSAGE_OVERHEAD = 12 + 4 + 11
+RECORD_OVERHEAD = 12
+# Rdata with 16 bytes for each record of an RRset that needs no closer look.
+_SURELY_FITS = 60_000
+_ready = tuple.__new__
+
+
+def type_tail(type: int) -> bytes:
+    """What follows the owner's key in a record key."""
+    return b"\0" + type.to_bytes(2, "big")
+
+
+TAIL_A, TAIL_NS, TAIL_CNAME, TAIL_SOA, TAIL_AAAA = map(
+    type_tail, (rdtypes.A, rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.AAAA)
+)
+APEX = b"\0"
+
+
+class Content:
+    """The RRsets of one zone while its file is read.
+
+    `sets` holds each RRset with its first record only; records that follow
+    are in `more`, by wire, until `finish`.
+    """
+
+    __slots__ = (
+        "aliases",
+        "comments",
+        "disabled",
+        "duplicates",
+        "hosts",
+        "low_ttls",
+        "more",
+        "other_ttls",
+        "places",
+        "sets",
+        "special",
+        "too_large",
+        "zone",
+        "zone_key",
+    )
+
+    def __init__(self, zone: str) -> None:
+        self.zone = zone
+        # What keys of names below it that end in the zone twice begin with: `www.example.test.example.test.`.
+        self.zone_key = name_key(zone)
+        self.sets: dict[bytes, ReadyRRset] = {}
+        self.places: dict[bytes, int] = {}
+        self.more: dict[bytes, dict[bytes, tuple[str, int]]] = {}
+        self.comments: dict[bytes, dict[str, None]] = {}
+        self.disabled: dict[bytes, set[bytes]] = {}
+        # Keys of the names inside the zone that records point at: those that must have addresses, and others.
+        self.hosts: set[bytes] = set()
+        self.aliases: set[bytes] = set()
+        # Types that the quick check of the rules does not know.
+        self.special: set[bytes] = set()
+        self.low_ttls: set[bytes] = set()
+        self.duplicates: list[int] = []
+        self.other_ttls: dict[bytes, tuple[int, int]] = {}
+        self.too_large: list[bytes] = []
+
+    def add(self, rrset: ReadyRRset, place: int, *, disabled: bool = False) -> bytes:
+        """Add an RRset of one record; return its record key."""
+        key = rrset.key + type_tail(rrset.type)
+        text, wire = rrset.texts[0], rrset.wires[0]
+        if disabled:
+            known = self.more.get(key) or self.sets.get(key, rrset).wires
+            if key not in self.sets or wire not in known:
+                self.disabled.setdefault(key, set()).add(wire)
+        if key in self.sets:
+            self.add_to(key, rrset.ttl, text, wire, place, disabled=disabled)
+        else:
+            self.sets[key] = rrset
+            self.places[key] = place
+            if len(wire) > MAX_MESSAGE // 2 and _size(rrset.name, (wire,)) > MAX_MESSAGE:
+                self.too_large.append(key)
+        return key
+
+    def add_to(self, key: bytes, ttl: int, text: str, wire: bytes, place: int, *, disabled: bool = False) -> None:
+        """Add a record to an RRset that is there."""
+        first = self.sets[key]
+        known = self.more.get(key)
+        if known is None:
+            known = self.more[key] = {first.wires[0]: (first.texts[0], self.places[key])}
+        if wire not in known:
+            known[wire] = (text, place)
+        elif not disabled and wire in self.disabled.get(key, ()):
+            self.disabled[key].discard(wire)
+        else:
+            self.duplicates.append(place)
+        if ttl != first.ttl:
+            self.other_ttls.setdefault(key, (ttl, place))
+
+    def comment(self, key: bytes, text: str) -> None:
+        self.comments.setdefault(key, {})[text] = None
+
+    def remove(self, key: bytes) -> None:
+        self.sets.pop(key, None)
+        self.places.pop(key, None)
+        self.more.pop(key, None)
+        self.comments.pop(key, None)
+        self.disabled.pop(key, None)
+        self.other_ttls.pop(key, None)
+        self.special.discard(key)
+        self.low_ttls.discard(key)
+
+    def finish(self) -> list[bytes]:
+        """Every RRset has all its records, sorted by wire, and its comment; return the sorted record keys."""
+        sets = self.sets
+        for key, known in self.more.items():
+            if len(known) > 1:
+                wires = tuple(sorted(known))
+                name, owner, type_, ttl, _, _, disabled, comment = sets[key]
+                texts = tuple([known[wire][0] for wire in wires])
+                sets[key] = _ready(ReadyRRset, (name, owner, type_, ttl, texts, wires, disabled, comment))
+                if len(b"".join(wires)) + 16 * len(wires) > _SURELY_FITS and _size(name, wires) > MAX_MESSAGE:
+                    self.too_large.append(key)
+        for key, off in self.disabled.items():
+            rrset = sets[key]
+            texts = tuple(text for text, wire in zip(rrset.texts, rrset.wires, strict=True) if wire in off)
+            sets[key] = rrset._replace(disabled=texts)
+        for key, comments in self.comments.items():
+            if key in sets:
+                sets[key] = sets[key]._replace(comment="; ".join(comments))
+        return sorted(sets)
+
+    def place_of(self, key: bytes, wire: bytes | None = None) -> int:
+        """Where an RRset begins, or one of its records stands."""
+        if wire is not None and key in self.more:
+            return self.more[key][wire][1]
+        return self.places.get(key, 0)
+
+
+def _size(name: str, wires: Iterable[bytes]) -> int:
+    return _MESSAGE_OVERHEAD + len(names.to_wire(name)) + sum([len(wire) + RECORD_OVERHEAD for wire in wires])

@@ -1,0 +1,200 @@
+"""Why an entry cannot be read, for people: the token at fault, and the line as it was probably meant.
+
+A fix is only offered for entries of one line, and only if it can be read.
+"""
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from dnspanel.transfer.zonefile.tokens import Token, Unreadable
+from replication import rdata, rdtypes
+from replication.errors import BadName, BadRdata
+from replication.rdata_forms import FORMS
+from replication.rdtypes import SERVED_TYPES, type_to_text
+
+_MNEMONICS = sorted(type_to_text(number) for number in SERVED_TYPES)
+_NAMES = frozenset((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, rdtypes.ALIAS))
+_ADDRESSES = {rdtypes.A: 4, rdtypes.AAAA: 6}
+_TYPOGRAPHIC = str.maketrans({"“": '"', "”": '"', "„": '"', "‟": '"', "″": '"', "«": '"', "»": '"'})
+_INVISIBLE = re.compile("[\u00a0\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ufeff\x85]")
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//([^/:?#]+)(?::\d+)?(?:[/?#].*)?", re.IGNORECASE)
+_HOST_NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9])?\.)*[a-z0-9_](?:[a-z0-9_-]*[a-z0-9])?\.?", re.IGNORECASE)
+Line = str | None
+
+
+def replaced(line: Line, token: Token, text: str) -> str:
+    """The line with another text in place of a token; "" if the entry has several lines."""
+    return "" if line is None else line[: token.column - 1] + text + line[token.end - 1 :]
+
+
+def check_characters(tokens: list[Token], line: Line) -> None:
+    """Raises Unreadable for characters of word processors: curly quotes, spaces that are not spaces."""
+    for token in tokens:
+        if token.quoted or token.text.isascii():
+            continue
+        if match := _INVISIBLE.search(token.text):
+            reason = f"the character U+{ord(match[0]):04X} looks like a space or like nothing, but is neither"
+            fix = "" if line is None else _INVISIBLE.sub(" ", line)
+            raise Unreadable(reason, "invisible-character", token.column + match.start(), token.line, fix=fix)
+        if token.text.translate(_TYPOGRAPHIC) != token.text:
+            fix = "" if line is None else line.translate(_TYPOGRAPHIC)
+            reason = 'typographic quotes are not the quotes of zone files: write "'
+            raise Unreadable(reason, "quote", token.column, token.line, fix=fix)
+
+
+def unknown_type(tokens: list[Token], at: int, blank: bool, line: Line) -> Unreadable:
+    """The word that should be a type is none."""
+    token = tokens[at]
+    first = tokens[0]
+    if at == 1 and not blank and _is_type(first.text) and line is not None:
+        reason = f"“{token.text}” is not a record type; is the name in front of {first.text} missing?"
+        return Unreadable(reason, "type-unknown", token.column, token.line, fix=f"@ {line}")
+    if "," in first.text and line is not None:
+        reason = f"“{token.text}” is not a record type; between the words belong spaces, not commas"
+        return Unreadable(reason, "type-unknown", token.column, token.line, fix=_without_commas(line))
+    close = difflib.get_close_matches(token.text.upper(), _MNEMONICS, n=1, cutoff=0.6)
+    reason = f"“{token.text}” is {'neither a TTL nor' if token.text[:1].isdigit() else 'not'} a record type"
+    if not close:
+        return Unreadable(reason, "type-unknown", token.column, token.line)
+    reason = f"{reason}; {close[0]} is"
+    return Unreadable(reason, "type-unknown", token.column, token.line, fix=replaced(line, token, close[0]))
+
+
+def missing_type(tokens: list[Token], line: Line) -> Unreadable:
+    """The entry ends before it comes to a type."""
+    last = tokens[-1]
+    fix = _without_commas(line) if line is not None and "," in tokens[0].text else ""
+    reason = "the record type is missing, as in: www 300 A 192.0.2.1"
+    return Unreadable(reason, "type-missing", last.end, last.line, fix=fix)
+
+
+def _without_commas(line: str) -> str:
+    return " ".join(re.split(r"[,\s]+", line.strip(", \t")))
+
+
+def bad_owner(token: Token, error: Exception, line: Line) -> Unreadable:
+    """The name at the beginning is none."""
+    fix = ""
+    if ".." in token.text or token.text.startswith("."):
+        fix = replaced(line, token, re.sub(r"\.{2,}", ".", token.text).lstrip("."))
+    return Unreadable(str(error), "name", token.column, token.line, fix=fix)
+
+
+def target_fix(line: str, token: Token) -> str:
+    """The line with a target that leads to a name outside the zone, as it was probably meant; or ""."""
+    if match := _URL.fullmatch(token.text):
+        return replaced(line, token, match[1].rstrip(".") + ".")
+    if token.text.endswith(".") or "." not in token.text or _address(token.text):
+        return ""
+    return replaced(line, token, token.text + ".")
+
+
+def _is_type(text: str) -> bool:
+    try:
+        rdtypes.type_from_text(text)
+    except BadRdata:
+        return False
+    return True
+
+
+def bad_rdata(type: int, tokens: list[Token], at: int, origin: str, line: Line, error: Exception) -> Unreadable:
+    """The rdata, which begins at token `at`, is not what its type asks for. The type's own token is before it."""
+    values = tokens[at:]
+    said = f" {str(error).rpartition(' value: ')[2]} ".replace("“", " ").replace("”", " ")
+    culprit = next((token for token in values if token.text and f" {token.text} " in said), values[0])
+    fix = ""
+    if line is not None:
+        for changed in _guesses(type, tokens, at, line):
+            if _readable(changed, origin):
+                fix = changed[0]
+                break
+    return Unreadable(str(error), "rdata", culprit.column, culprit.line, fix=fix)
+
+
+Guess = tuple[str, int, str]  # the line, and the type and rdata that it then has
+
+
+def _readable(guess: Guess, origin: str) -> bool:
+    try:
+        rdata.parse(guess[1], guess[2], origin)
+    except (BadRdata, BadName):
+        return False
+    return True
+
+
+def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Guess]:
+    """What may have been meant; nothing is checked yet."""
+    first = tokens[at]
+    rest = line[first.column - 1 :]
+
+    def with_rdata(text: str) -> Guess:
+        return line[: first.column - 1] + text, type, text
+
+    if type in _ADDRESSES and len(tokens) == at + 1:
+        yield from _meant_address(type, tokens[at - 1], first, line)
+    if type in FORMS and "," in rest:
+        yield with_rdata(_without_commas(rest))
+    if type in _NAMES and (match := _URL.fullmatch(first.text)):
+        yield with_rdata(match[1].rstrip(".") + ".")
+    if type in _NAMES and (address := _address(first.text)):
+        mnemonic = "A" if address.version == 4 else "AAAA"
+        yield (
+            replaced(replaced(line, first, first.text), tokens[at - 1], mnemonic),
+            rdtypes.type_from_text(mnemonic),
+            first.text,
+        )
+    if type in (rdtypes.MX, rdtypes.AFSDB, rdtypes.KX):
+        words = [token.text for token in tokens[at:]]
+        if len(words) == 1 and _HOST_NAME.fullmatch(words[0]) and not words[0].isdigit():
+            yield with_rdata(f"10 {words[0]}")
+        if len(words) == 2 and words[1].isdigit():
+            yield with_rdata(f"{words[1]} {words[0]}")
+    if any(token.quoted for token in tokens[at:]):
+        yield with_rdata(rest.replace('"', ""))
+
+
+def _meant_address(type: int, mnemonic: Token, value: Token, line: str) -> Iterator[Guess]:
+    """An address of the other kind, with a port, a prefix length or a comma, or a host name."""
+    url = _URL.fullmatch(value.text)
+    bare = (url[1] if url else value.text).strip(",").strip("[]").partition("/")[0]
+    candidates = [bare, bare.replace(",", ".")]
+    if bare.count(":") == 1:
+        candidates.append(bare.partition(":")[0])
+    if bare.count(".") == 3 and all(part.isdigit() and len(part) < 10 for part in bare.split(".")):
+        candidates.append(".".join(str(int(part)) for part in bare.split(".")))
+    for text in candidates:
+        address = _address(text)
+        if address is not None:
+            right = rdtypes.A if address.version == 4 else rdtypes.AAAA
+            changed = replaced(line, value, text)
+            yield (changed if right == type else replaced(changed, mnemonic, type_to_text(right))), right, text
+    if _HOST_NAME.fullmatch(bare) and re.search(r"[a-z]", bare, re.IGNORECASE):
+        target = bare if bare.endswith(".") or "." not in bare else bare + "."
+        yield replaced(replaced(line, value, target), mnemonic, "CNAME"), rdtypes.CNAME, target
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def unquoted_text(tokens: list[Token], at: int, line: Line) -> Unreadable | None:
+    """A TXT without quotes falls into as many strings as it has words, and ends at a `;`: worth a warning."""
+    values = tokens[at:]
+    if line is None or any(token.quoted for token in values):
+        return None
+    first, last = values[0], values[-1]
+    cut = line[last.end - 1 : last.end] == ";"
+    if len(values) == 1 and not cut:
+        return None
+    whole = line[first.column - 1 :] if cut else line[first.column - 1 : last.end - 1]
+    strings = "one string" if len(values) == 1 else f"{len(values)} strings"
+    reason = f"without quotes this text is read as {strings}" + (", and it ends at the “;”" if cut else "")
+    text = whole.rstrip()
+    behind = "" if cut else line[last.end - 1 :]
+    fix = f'{line[: first.column - 1]}"{text}"{behind}' if '"' not in text else ""
+    return Unreadable(reason, "txt-unquoted", first.column, first.line, fix=fix)

@@ -1,0 +1,77 @@
+"""`$GENERATE range owner [ttl] [class] type rdata`, as BIND reads it."""
+
+import re
+from collections.abc import Iterator
+
+from dnspanel.transfer.zonefile.tokens import Token, Unreadable, joined
+
+_RANGE = re.compile(r"([0-9]{1,10})-([0-9]{1,10})(?:/([0-9]{1,10}))?", re.ASCII)
+_LARGEST = 2**31 - 1
+# An escaped character, `$$`, `$` with modifiers, `$`.
+_PLACE = re.compile(r"\\.|\$\$|\$\{([^}]*)\}|\$(\{?)", re.ASCII)
+_MODIFIERS = re.compile(r"(-?[0-9]{1,10})(?:,([0-9]{1,3})(?:,([doxXnN]))?)?", re.ASCII)
+
+
+def numbers(token: Token) -> range:
+    """The numbers of `1-10` or `0-100/5`; raises Unreadable."""
+    match = _RANGE.fullmatch(token.text)
+    start, stop, step = (int(match[1]), int(match[2]), int(match[3] or 1)) if match else (1, 0, 1)
+    if start > stop or step == 0 or max(stop, step) > _LARGEST:
+        reason = f"“{token.text}” is not a range: write 1-10, or 0-100/5 for every fifth number"
+        raise Unreadable(reason, "generate", token.column, token.line)
+    return range(start, stop + 1, step)
+
+
+def template(tokens: list[Token]) -> str:
+    """The rdata with its `$`. One quoted string stands for what is in it, as BIND has it."""
+    if len(tokens) == 1 and tokens[0].quoted:
+        return tokens[0].text.replace('\\"', '"')
+    return joined(tokens)
+
+
+def expand(text: str, numbers: range, token: Token) -> Iterator[str]:
+    """The text for each number in turn; raises Unreadable for modifiers that are none."""
+    pieces = list(_pieces(text, token))
+    for number in numbers:
+        yield "".join([piece if isinstance(piece, str) else _number(number, *piece, token) for piece in pieces])
+
+
+def _pieces(text: str, token: Token) -> Iterator[str | tuple[int, int, str]]:
+    """Literal text, and what each `$` wants: offset, width and base."""
+    end = 0
+    for match in _PLACE.finditer(text):
+        yield text[end : match.start()]
+        end = match.end()
+        if match[0] == "$$":
+            yield "\\$"
+        elif match[0][0] == "\\":
+            yield match[0]
+        elif match[1] is None and not match[2]:
+            yield 0, 0, "d"
+        else:
+            modifiers = _MODIFIERS.fullmatch(match[1] or "")
+            if modifiers is None:
+                reason = f"“{match[0]}” is not ${{offset,width,base}}, where base is one of d o x X n N"
+                raise Unreadable(reason, "generate", token.column, token.line)
+            yield int(modifiers[1]), int(modifiers[2] or 0), modifiers[3] or "d"
+    yield text[end:]
+
+
+def _number(number: int, offset: int, width: int, base: str, token: Token) -> str:
+    value = number + offset
+    if not 0 <= value <= _LARGEST:
+        raise Unreadable(f"the offset {offset} leads from {number} to {value}", "generate", token.column, token.line)
+    return _nibbles(value, width, base) if base in "nN" else format(value, f"0{width}{base}" if width else base)
+
+
+def _nibbles(value: int, width: int, base: str) -> str:
+    """Hexadecimal digits, the last one first, with dots between; the width counts the dots."""
+    found = ""
+    while True:
+        found += format(value & 15, "x" if base == "n" else "X")
+        value >>= 4
+        if len(found) >= width and not value:
+            return found
+        found += "."
+        if len(found) >= width and not value:
+            return found

@@ -1,0 +1,134 @@
+"""The one parser of zone files: what an import reads, whatever its source, ends here as zone-file text (RFC 1035 5).
+
+    document ─► Sheet ─► zone's name ─► Reader ─► Content ─► options ─► rules ─► ParsedZone
+                lines    zonefile_apex  (fast and slow path)           zonefile_check
+
+It takes the side of `named-checkzone` where zone files are read in different
+ways; tests/oracle/test_zonefiles.py lists where it does not. Records outside
+the zone are left out with a warning, and so are records of DNSSEC's own types
+with a note. An RRset whose records differ in TTL has the first one's.
+"""
+
+from collections.abc import Callable
+
+from django.conf import settings
+
+from dnspanel.transfer import limits
+from dnspanel.transfer.sources.documents import Document, Fault, Options, ParsedZone, ReadyRRset, Severity
+from dnspanel.transfer.zonefile import apex
+from dnspanel.transfer.zonefile.check import APEX_NS, APEX_SOA
+from dnspanel.transfer.zonefile.content import APEX, Content
+from dnspanel.transfer.zonefile.reader import Reader
+from dnspanel.transfer.zonefile.records import Enough
+from dnspanel.transfer.zonefile.report import report_notes, report_violations
+from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable, printable
+from dnspanel.zones import soa
+from dnspanel.zones.rules import LOW_TTL
+from replication import rdata, rdtypes
+from replication.rrset import MAX_TTL, RRset, Serial, make
+
+Include = Callable[[str], Document | None]
+
+
+def read_zone(document: Document, *, options: Options, include: Include, allow_lua: bool) -> ParsedZone:
+    """What a document says, with every fault that it has; never raises for what a document contains.
+
+    `include` gives another file of the upload by its path as a `$INCLUDE`
+    states it.
+    """
+    sheet = Sheet(document, 0)
+    zone, fault, line = apex.find(sheet, include)
+    if sheet.is_utf16:
+        fault = Unreadable("wrong encoding: the file is in UTF-16; zone files are ASCII or UTF-8", "wrong-encoding")
+    if fault is not None:
+        return ParsedZone(zone, faults=[_fault_of_file(sheet, fault, line)])
+    reader = Reader(zone, include=include, comments=options.comments, allow_lua=allow_lua)
+    try:
+        reader.read_sheet(sheet)
+        made = _complete(reader.content, options)
+        ordered = _finish(reader, options)
+    except Enough:
+        reason = f"there are {limits.MOST_FAULTS_OF_ZONE} errors or more; the rest of the file was not looked at"
+        reader.faults.append(Fault(document.path, 0, 0, "", reason, "too-many", severity=Severity.NOTE, zone=zone))
+        return ParsedZone(zone, faults=reader.faults, generated=reader.generated)
+    content = reader.content
+    sets = content.sets
+    return ParsedZone(
+        zone,
+        _serial(content),
+        [sets[record] for record in ordered],
+        reader.faults,
+        sum([len(known) - 1 for known in content.more.values()], len(sets)),
+        reader.generated,
+        made,
+    )
+
+
+def _fault_of_file(sheet: Sheet, fault: Unreadable, line: int) -> Fault:
+    document = sheet.document
+    mapped = document.lines
+    number = line + 1 if mapped is None else mapped[line] if line < len(mapped) else 0
+    source = printable(sheet.lines[line][:200])
+    return Fault(document.path, number, fault.column, source, fault.reason, fault.code, printable(fault.fix))
+
+
+def _serial(content: Content) -> int:
+    found = content.sets.get(APEX_SOA)
+    return int(found.texts[0].split(" ", 3)[2]) if found else 0
+
+
+def _complete(content: Content, options: Options) -> frozenset[int]:
+    """The apex has our records where the options want them; return the types of those made for want of any."""
+    made = set()
+    if options.soa == "missing" and APEX_SOA not in content.sets:
+        made.add(rdtypes.SOA)
+    if options.nameservers == "missing" and APEX_NS not in content.sets:
+        made.add(rdtypes.NS)
+    if options.soa == "ours" or rdtypes.SOA in made:
+        _take_our_soa(content)
+    if options.nameservers == "ours" or rdtypes.NS in made:
+        _take_our_nameservers(content)
+    return frozenset(made)
+
+
+def _finish(reader: Reader, options: Options) -> list[bytes]:
+    """The content is checked, with the TTLs that the options want; return its record keys, sorted."""
+    content = reader.content
+    ordered = content.finish()
+    if options.ttl is not None or options.ttl_least is not None or options.ttl_most is not None:
+        _bound_ttls(content, options)
+    report_notes(reader)
+    report_violations(reader, ordered)
+    return ordered
+
+
+def _take_our_soa(content: Content) -> None:
+    ours = soa.default_soa(content.zone, settings.DEFAULT_NAMESERVERS[0], settings.DEFAULT_HOSTMASTER)
+    if APEX_SOA in content.sets:
+        ours = soa.with_serial(ours, Serial(_serial(content)))
+    _replace(content, APEX_SOA, ours)
+
+
+def _take_our_nameservers(content: Content) -> None:
+    ours = make(content.zone, rdtypes.NS, soa.DEFAULT_TTL, settings.DEFAULT_NAMESERVERS)
+    _replace(content, APEX_NS, ours)
+
+
+def _replace(content: Content, record: bytes, rrset: RRset) -> None:
+    """The RRset at the apex is this one; where it stands is where the other one stood."""
+    place = content.places.get(record, 0)
+    content.remove(record)
+    for text in rrset.rdata:
+        wire = rdata.to_wire(rrset.type, text)
+        content.add(ReadyRRset(rrset.name, APEX, rrset.type, rrset.ttl, (text,), (wire,)), place)
+
+
+def _bound_ttls(content: Content, options: Options) -> None:
+    least, most = options.ttl_least or 0, options.ttl_most if options.ttl_most is not None else MAX_TTL
+    content.low_ttls.clear()
+    for record, rrset in content.sets.items():
+        ttl = options.ttl if options.ttl is not None else max(least, min(rrset.ttl, most))
+        if ttl != rrset.ttl:
+            content.sets[record] = rrset._replace(ttl=ttl)
+        if ttl < LOW_TTL:
+            content.low_ttls.add(record)

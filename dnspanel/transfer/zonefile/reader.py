@@ -1,0 +1,273 @@
+"""The entries of a zone file, wherever they come from: lines, several lines, includes, `$GENERATE`."""
+
+import difflib
+import re
+from collections.abc import Callable, Iterator
+from enum import Enum
+from itertools import repeat
+
+from dnspanel.transfer import limits
+from dnspanel.transfer.sources.documents import Document
+from dnspanel.transfer.zonefile.fast import seconds
+from dnspanel.transfer.zonefile.fixes import check_characters, replaced
+from dnspanel.transfer.zonefile.generate import expand, numbers, template
+from dnspanel.transfer.zonefile.records import PLACES_OF_FILE, RecordReader
+from dnspanel.transfer.zonefile.tokens import (
+    Sheet,
+    Token,
+    Unreadable,
+    comment_of,
+    flatten,
+    part_comment,
+    read_entry,
+)
+from replication import names, rdata
+from replication.errors import BadRdata
+
+Include = Callable[[str], Document | None]
+
+DISABLED = ";!disabled "
+_LEAST_SIZE = 1_000  # what an empty include counts: files that include each other again and again must end
+_SOA = re.compile(r"\sSOA\s", re.IGNORECASE)
+
+
+class _NotSimple(Exception):
+    """An entry that the fast path does not read."""
+
+
+class _MadeWrong(Exception):
+    """A line that a `$GENERATE` made cannot be read."""
+
+    def __init__(self, line: str, fault: Unreadable) -> None:
+        super().__init__(line)
+        self.line = line
+        self.fault = fault
+
+
+class Lines(Enum):
+    """Where the lines come from that are being read: from a file; of one entry, made simple; from a `$GENERATE`."""
+
+    OF_FILE = 1
+    SIMPLE = 2
+    MADE = 3
+
+
+_NO_SHEET = Sheet(Document("", b""), 0)
+
+
+class Reader(RecordReader):
+    """Reads all files of one zone."""
+
+    def __init__(self, zone: str, *, include: Include, comments: bool, allow_lua: bool) -> None:
+        super().__init__(zone, comments=comments, allow_lua=allow_lua)
+        self.include = include
+        self.generated = 0
+        self._depth = 0
+        self._size = 0  # bytes of all files
+        self._sheet = _NO_SHEET
+        self._badly_encoded: set[int] = set()
+        self._lines_of = Lines.OF_FILE
+
+    def read_sheet(self, sheet: Sheet) -> None:
+        """Read one file from its first line to its last. Its base is `next_base`."""
+        outer, self._sheet = self._sheet, sheet
+        self.sheets.append(sheet)
+        if sheet.is_utf16:
+            reason = "wrong encoding: the file is in UTF-16, from offset 0 on; zone files are ASCII or UTF-8"
+            self.report(sheet.base, Unreadable(reason, "wrong-encoding"))
+        else:
+            self.read(sheet.numbered(), checked=sheet.plain)
+        self._sheet = outer
+
+    @property
+    def next_base(self) -> int:
+        return len(self.sheets) * PLACES_OF_FILE
+
+    # Entries
+
+    def read_slowly(self, place: int, line: str) -> int:
+        """Read the entry that begins at a place of the current file; return how many more lines it takes."""
+        if self._lines_of is Lines.OF_FILE:
+            return self._read_of_file(place, line)
+        if self._lines_of is Lines.SIMPLE:
+            raise _NotSimple
+        self._read_made(place, line)
+        return 0
+
+    def _read_of_file(self, place: int, line: str) -> int:
+        start = line.lstrip(" \t")
+        if start == "" or (start[0] == ";" and not line.startswith(DISABLED)):
+            return 0
+        more = 0
+        try:
+            if line.startswith(DISABLED):
+                self._read_disabled(place, line)
+                return 0
+            block = self._sheet.block(place - self._sheet.base)
+            more = len(block) - 1
+            if not self._read_simply(place, block):
+                self._read_entry(place, block)
+        except Unreadable as fault:
+            self._report_unreadable(place, fault)
+            # A parenthesis that is never closed would swallow good lines: go on below its first one.
+            return 0 if fault.code == "parenthesis" else more
+        return more
+
+    def _read_disabled(self, place: int, line: str) -> None:
+        """Read a record that is not served. For the lines below it is a comment: owner and TTL stay what they are."""
+        owner, last_ttl = self.owner, self.last_ttl
+        try:
+            self._read_entry(place, [" " * len(DISABLED) + line[len(DISABLED) :]], disabled=True)
+        finally:
+            self.owner, self.last_ttl = owner, last_ttl
+
+    def _read_made(self, place: int, line: str) -> None:
+        """Read a line that a `$GENERATE` made."""
+        try:
+            self._read_entry(place, [line])
+        except Unreadable as fault:
+            raise _MadeWrong(line, fault) from fault
+
+    def _read_as(self, kind: Lines, lines: Iterator[tuple[int, str]], comment: str = "") -> None:
+        before, self._lines_of = self._lines_of, kind
+        try:
+            self.read(lines, comment=comment, checked=False)
+        finally:
+            self._lines_of = before
+
+    def _read_simply(self, place: int, block: list[str]) -> bool:
+        """Read an entry that is plain but for a comment or parentheses; False if it is not."""
+        comment = ""
+        if len(block) == 1:
+            parted = part_comment(block[0])
+            if parted is None:
+                return False
+            line, comment = parted
+        else:
+            flat = flatten(block)
+            if flat is None:
+                return False
+            # What stands behind the last line of a SOA is about one of its fields.
+            line, comment = flat, "" if _SOA.search(flat) else comment_of(block[-1])
+        try:
+            self._read_as(Lines.SIMPLE, iter([(place, line)]), comment if self.comments else "")
+        except _NotSimple:
+            return False
+        return True
+
+    def _report_unreadable(self, place: int, fault: Unreadable) -> None:
+        if fault.code == "wrong-encoding":
+            number = place // PLACES_OF_FILE
+            if number in self._badly_encoded:
+                return
+            self._badly_encoded.add(number)
+            offset = self.sheets[number].offset(place % PLACES_OF_FILE + fault.line, fault.column)
+            fault.reason = f"wrong encoding: the byte at offset {offset:,} of the file is not UTF-8"
+        self.report(place, fault)
+
+    def _read_entry(self, place: int, block: list[str], *, disabled: bool = False) -> None:
+        """Read a directive or record from its tokens; raises Unreadable."""
+        entry = read_entry(block)
+        if not entry.tokens:
+            return
+        line = block[0] if len(block) == 1 and not disabled else None
+        first = entry.tokens[0]
+        blank = entry.blank and not disabled
+        if first.text.startswith("$") and not first.quoted and not blank:
+            self._read_directive(place, entry.tokens)
+            return
+        check_characters(entry.tokens, line)
+        head = self.head_of(entry.tokens, blank, line)
+        self.read_record(place, head, entry, line, disabled)
+
+    # Directives
+
+    def _read_directive(self, place: int, tokens: list[Token]) -> None:
+        word = tokens[0].text.upper()
+        reader = self._DIRECTIVES.get(word)
+        if reader is None:
+            close = difflib.get_close_matches(word, self._DIRECTIVES, n=1)
+            fix = replaced(self.line_at(place), tokens[0], close[0]) if close else ""
+            raise Unreadable(f"{tokens[0].text} is not a directive of zone files", "directive", fix=fix)
+        reader(self, place, tokens)
+
+    def _read_ttl(self, place: int, tokens: list[Token]) -> None:
+        token = _arguments(tokens, 1)[0]
+        ttl = seconds(token.text)
+        if ttl is None:
+            reason = f"“{token.text}” is not a TTL: write seconds, or 5m, 1h, 1d"
+            raise Unreadable(reason, "ttl", token.column, token.line)
+        self.default_ttl = self.in_range(ttl, token, self.line_at(place))
+
+    def _read_origin(self, place: int, tokens: list[Token]) -> None:
+        self.set_origin(self.name_of(_arguments(tokens, 1)[0], self.line_at(place)))
+
+    def _read_include(self, place: int, tokens: list[Token]) -> None:
+        """Read another file in place of the line; origin and owner are afterwards as they were."""
+        arguments = _arguments(tokens, 1, 2)
+        path = arguments[0]
+        if self._depth >= limits.MOST_INCLUDE_DEPTH:
+            raise Unreadable(limits.TITLES["include"], "include-depth", path.column, path.line)
+        document = self.include(path.text)
+        if document is None:
+            reason = f"the file “{path.text}” is not part of the import"
+            raise Unreadable(reason, "include-missing", path.column, path.line)
+        self._size += max(len(document.text), _LEAST_SIZE)
+        if self._size > limits.MOST_DOCUMENT_BYTES:
+            raise Unreadable(f"{limits.TITLES['document']}, includes and all", "too-large", path.column, path.line)
+        inner = self.name_of(arguments[1], self.line_at(place)) if len(arguments) == 2 else self.origin
+        outer, owner = self.origin, self.owner
+        if owner and not owner.endswith("."):
+            owner = names.parse(owner, outer)
+        self.set_origin(inner)
+        self._depth += 1
+        self.read_sheet(Sheet(document, self.next_base))
+        self._depth -= 1
+        self.set_origin(outer)
+        self.owner = owner
+
+    def _read_generate(self, place: int, tokens: list[Token]) -> None:
+        """Read the records that the line stands for; the first that is wrong ends it."""
+        if len(tokens) < 5:
+            reason = "$GENERATE needs a range, a name, a type and a value: $GENERATE 1-10 host$ A 192.0.2.$"
+            raise Unreadable(reason, "generate", tokens[-1].end, tokens[-1].line)
+        _, count, owner, *rest = tokens
+        wanted = numbers(count)
+        at = next((at for at, token in enumerate(rest) if _is_type(token)), len(rest)) + 1
+        if at >= len(rest):
+            raise Unreadable("$GENERATE needs a type and a value", "generate", rest[-1].column, rest[-1].line)
+        if self.generated + len(wanted) > limits.MOST_GENERATED:
+            raise Unreadable(limits.TITLES["generate"], "generate-limit", count.column, count.line)
+        self.generated += len(wanted)
+        between = " ".join(token.written for token in rest[:at])
+        lines = map(" ".join, zip(
+            expand(owner.text, wanted, owner), repeat(between), expand(template(rest[at:]), wanted, rest[at])
+        ))  # fmt: skip
+        last_owner, last_ttl = self.owner, self.last_ttl
+        try:
+            self._read_as(Lines.MADE, zip(repeat(place), lines))
+        except _MadeWrong as exc:
+            reason = f"it makes the line “{exc.line}”, and there {exc.fault.reason}"
+            raise Unreadable(reason, exc.fault.code, count.column, count.line) from exc
+        finally:
+            self.owner, self.last_ttl = last_owner, last_ttl
+
+    _DIRECTIVES = {"$TTL": _read_ttl, "$ORIGIN": _read_origin, "$INCLUDE": _read_include, "$GENERATE": _read_generate}
+
+
+def _is_type(token: Token) -> bool:
+    try:
+        return not token.quoted and seconds(token.text) is None and bool(rdata.type_from_text(token.text))
+    except BadRdata:
+        return False
+
+
+def _arguments(tokens: list[Token], least: int, most: int = 0) -> list[Token]:
+    arguments = tokens[1:]
+    directive = tokens[0]
+    if len(arguments) < least:
+        raise Unreadable(f"{directive.text} needs a value", "directive", directive.end, directive.line)
+    if len(arguments) > max(least, most):
+        extra = arguments[max(least, most)]
+        raise Unreadable(f"“{extra.text}” is too much for {directive.text}", "directive", extra.column, extra.line)
+    return arguments

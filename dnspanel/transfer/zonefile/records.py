@@ -1,0 +1,217 @@
+"""The slow path of the zone-file parser: records of every type from their tokens, and faults with their places."""
+
+from dataclasses import dataclass
+
+from dnspanel.transfer import limits
+from dnspanel.transfer.sources.documents import Fault, ReadyRRset, Severity
+from dnspanel.transfer.zonefile.fast import FastReader, seconds
+from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
+from dnspanel.transfer.zonefile.tokens import Entry, Sheet, Token, Unreadable, joined, printable
+from dnspanel.zones.rules import LOW_TTL
+from replication import names, rdata, rdtypes
+from replication.codec.keys import relative_key
+from replication.errors import BadName, BadRdata
+from replication.rdata_forms import FORMS
+from replication.rrset import MAX_TTL
+
+PLACES_OF_FILE = 1 << 32
+_IN = frozenset(("IN", "CLASS1"))
+_CLASSES = frozenset(("CH", "CHAOS", "HS", "HESIOD", "CS", "CSNET"))
+_TEXTS = frozenset((rdtypes.TXT, rdtypes.SPF))
+# Signers and PowerDNS make these themselves: KEY's predecessors, signatures, denial, and BIND's signing state.
+_SIGNED = frozenset((24, 30, 46, 47, 50, 51, 65534))
+_SIGNED_AT_APEX = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY))
+# Types for which the rules have more to say than a look at their neighbours shows.
+_SPECIAL = frozenset((rdtypes.DNAME, rdtypes.ALIAS, rdtypes.LUA))
+_UNQUOTED = frozenset(FORMS.keys() - _TEXTS - {rdtypes.LUA, rdtypes.RKEY})
+_HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
+
+
+class Enough(Exception):
+    """The zone has as many errors as are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stands before the rdata. `owner` is absolute, `at` the number of the first token of the rdata."""
+
+    owner: str
+    ttl: int | None
+    type: int
+    at: int
+
+
+class RecordReader(FastReader):
+    """Reads records from tokens; what they say is in `content`, and what is wrong with them in `faults`."""
+
+    def __init__(self, zone: str, *, comments: bool, allow_lua: bool) -> None:
+        super().__init__(zone)
+        self.comments = comments
+        self.allow_lua = allow_lua
+        self.sheets: list[Sheet] = []
+        self.faults: list[Fault] = []
+        self.errors = 0
+        self.left_out: dict[int, tuple[int, int]] = {}  # of DNSSEC's own types, and LUA: how many, first place
+        self.outside: list[int] = []  # places of records that are not of the zone
+        self.failed: set[int] = set()  # types of records that cannot be read
+
+    # Faults
+
+    def report(self, place: int | None, fault: Unreadable, severity: Severity = Severity.ERROR) -> None:
+        """Keep a fault of the entry at a place, or of the zone; raises Enough after the last error that is kept."""
+        if place is None:
+            path = self.sheets[0].document.path
+            self._keep(Fault(path, 0, 0, "", fault.reason, fault.code, fault.fix, severity, self.zone))
+            return
+        sheet, line = self.sheets[place // PLACES_OF_FILE], place % PLACES_OF_FILE + fault.line
+        shown = sheet.lines[line] if fault.source is None else fault.source
+        mapped = sheet.document.lines
+        number = (mapped[line] if line < len(mapped) else 0) if mapped is not None else line + 1
+        shown, fix = printable(shown[:200]), printable(fault.fix)
+        path = sheet.document.path
+        self._keep(Fault(path, number, fault.column, shown, fault.reason, fault.code, fix, severity, self.zone))
+
+    def _keep(self, fault: Fault) -> None:
+        if fault.severity is not Severity.ERROR:
+            if len(self.faults) - self.errors < limits.MOST_FAULTS_OF_ZONE:
+                self.faults.append(fault)
+            return
+        self.faults.append(fault)
+        self.errors += 1
+        if self.errors >= limits.MOST_FAULTS_OF_ZONE:
+            raise Enough
+
+    def warn(self, place: int | None, fault: Unreadable) -> None:
+        self.report(place, fault, Severity.WARNING)
+
+    def line_at(self, place: int) -> str:
+        return self.sheets[place // PLACES_OF_FILE].lines[place % PLACES_OF_FILE]
+
+    # Records
+
+    def head_of(self, tokens: list[Token], blank: bool, line: str | None) -> Head:
+        owner, at = self.owner, 0
+        if not blank:
+            owner, at = self.name_of(tokens[0], line), 1
+            self.owner = owner
+        elif not owner:
+            reason = "there is no name above this line that it could continue; @ is the zone itself"
+            raise Unreadable(reason, "owner-missing", fix="" if line is None else "@" + line)
+        elif not owner.endswith("."):
+            owner = self.owner = names.parse(owner, self.origin)
+        ttl: int | None = None
+        ttl_token: Token | None = None
+        in_class = False
+        while at < len(tokens):
+            token = tokens[at]
+            word = token.text.upper()
+            at += 1
+            if ttl is None and not token.quoted and (ttl := seconds(word)) is not None:
+                ttl_token = token
+            elif not in_class and word in _IN:
+                in_class = True
+            elif word in _CLASSES or (word.startswith("CLASS") and word[5:].isdigit() and word not in _IN):
+                raise Unreadable(f"the class {token.text} is not served, only IN is", "class", token.column, token.line)
+            else:
+                number = _type_number(tokens, at - 1, blank, line)
+                return Head(owner, self.in_range(ttl, ttl_token, line), number, at)
+        raise missing_type(tokens, line)
+
+    def name_of(self, token: Token, line: str | None) -> str:
+        if token.quoted:
+            fix = replaced(line, token, token.text)
+            raise Unreadable("a name cannot stand in quotes", "quote", token.column, token.line, fix=fix)
+        try:
+            return names.parse(token.text, self.origin)
+        except BadName as exc:
+            raise bad_owner(token, exc, line) from exc
+
+    def in_range(self, ttl: int | None, token: Token | None, line: str | None) -> int | None:
+        if token is None or ttl is None or ttl <= MAX_TTL:
+            return ttl
+        reason = f"the TTL {token.text} is out of range: 0 to {MAX_TTL} seconds"
+        raise Unreadable(reason, "ttl-range", token.column, token.line, fix=replaced(line, token, "86400"))
+
+    def read_record(self, place: int, head: Head, entry: Entry, line: str | None, disabled: bool) -> None:
+        tokens = entry.tokens
+        if head.ttl is not None:
+            self.last_ttl = head.ttl
+        if not names.is_within(head.owner, self.zone):
+            self.outside.append(place)
+            return
+        if self._is_left_out(head):
+            count, first = self.left_out.get(head.type, (0, place))
+            self.left_out[head.type] = count + 1, first
+            return
+        text, wire = self._rdata(place, head, tokens, line)
+        ttl = head.ttl if head.ttl is not None else self._ttl(place, head, text)
+        key = relative_key(head.owner, self.zone)
+        rrset = ReadyRRset(head.owner, key, head.type, ttl, (text,), (wire,))
+        record = self.content.add(rrset, place, disabled=disabled)
+        if entry.comment and self.comments and not (entry.lines > 1 and head.type == rdtypes.SOA):
+            self.content.comment(record, entry.comment)
+        if ttl < LOW_TTL:
+            self.content.low_ttls.add(record)
+        if head.type in _SPECIAL or disabled:
+            self.content.special.add(record)
+        if not disabled:
+            self._note_targets(head.type, text)
+
+    def _is_left_out(self, head: Head) -> bool:
+        if head.type == rdtypes.LUA:
+            return not self.allow_lua
+        return head.type in _SIGNED or (head.type in _SIGNED_AT_APEX and head.owner == self.zone)
+
+    def _rdata(self, place: int, head: Head, tokens: list[Token], line: str | None) -> tuple[str, bytes]:
+        values = tokens[head.at :]
+        mnemonic = tokens[head.at - 1]
+        if not values:
+            reason = f"the value of the {rdata.type_to_text(head.type)} record is missing"
+            raise Unreadable(reason, "rdata-missing", mnemonic.end, mnemonic.line)
+        if head.type in _TEXTS and values[0].text != "\\#":
+            text = " ".join([f'"{token.text}"' for token in values])
+            if advice := unquoted_text(tokens, head.at, line):
+                self.warn(place, advice)
+        else:
+            text = joined(values)
+        try:
+            quoted = next((token for token in values if token.quoted), None)
+            if quoted is not None and head.type in _UNQUOTED:
+                raise BadRdata(type=head.type, text=text, reason=f"“{quoted.text}” cannot stand in quotes here")
+            canonical = rdata.parse(head.type, text, self.origin)
+            return canonical, rdata.to_wire(head.type, canonical)
+        except (BadRdata, BadName) as exc:
+            self.failed.add(head.type)
+            raise bad_rdata(head.type, tokens, head.at, self.origin, line, exc) from exc
+
+    def _ttl(self, place: int, head: Head, text: str) -> int:
+        """The TTL of a record that states none (RFC 2308 4; without $TTL, the last one above, RFC 1035 5.1)."""
+        if self.default_ttl is not None:
+            return self.default_ttl
+        if self.last_ttl is not None:
+            return self.last_ttl
+        if head.type != rdtypes.SOA:
+            reason = "no TTL: neither the line has one nor a $TTL above it"
+            fix = "$TTL 3600\n" + self.line_at(place)
+            raise Unreadable(reason, "ttl-missing", fix=fix)
+        self.default_ttl = int(text.rpartition(" ")[2])
+        reason = f"no TTL: neither the line has one nor a $TTL above it; the SOA's minimum {self.default_ttl} is used"
+        self.warn(place, Unreadable(reason, "ttl-missing", fix=f"$TTL {self.default_ttl}\n" + self.line_at(place)))
+        return self.default_ttl
+
+    def _note_targets(self, type: int, text: str) -> None:
+        for target in rdata.targets(type, text):
+            if names.is_within(target, self.zone) and target != names.ROOT:
+                known = self.content.hosts if type in _HOSTS else self.content.aliases
+                known.add(relative_key(target, self.zone))
+
+
+def _type_number(tokens: list[Token], at: int, blank: bool, line: str | None) -> int:
+    token = tokens[at]
+    try:
+        number = rdata.type_from_text(token.text)
+    except BadRdata as exc:
+        raise unknown_type(tokens, at, blank, line) from exc
+    if number not in _SIGNED and (refusal := rdtypes.refusal(number)):
+        raise Unreadable(refusal, "type-refused", token.column, token.line)
+    return number

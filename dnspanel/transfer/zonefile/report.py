@@ -1,0 +1,140 @@
+"""What is to be said about a zone as a whole: what was left out or changed, and the rules that it breaks."""
+
+from bisect import bisect_left
+from itertools import islice
+
+from dnspanel.transfer import limits
+from dnspanel.transfer.sources.documents import Severity
+from dnspanel.transfer.zonefile import check
+from dnspanel.transfer.zonefile.content import type_tail
+from dnspanel.transfer.zonefile.fixes import replaced, target_fix
+from dnspanel.transfer.zonefile.reader import Reader
+from dnspanel.transfer.zonefile.tokens import Token, Unreadable, read_entry
+from dnspanel.zones.rules import Violation
+from replication import names, rdata, rdtypes
+from replication.codec.keys import relative_key
+
+# Rules that look at the last name in the rdata.
+_ABOUT_TARGETS = frozenset(("target-missing", "target-is-cname", "glue-missing", "doubled-name", "cname-loop"))
+_FIXED_BY_DOT = frozenset(("target-missing", "doubled-name"))
+_MISSING = {"soa-missing": rdtypes.SOA, "apex-ns-missing": rdtypes.NS}
+
+
+def report_notes(reader: Reader) -> None:
+    """One note for each kind of thing that was left out or changed."""
+    content, zone = reader.content, reader.zone
+    for type_, (count, place) in sorted(reader.left_out.items()):
+        what = f"{count:,} {rdata.type_to_text(type_)} record{'s' * (count > 1)} left out: "
+        if type_ == rdtypes.LUA:
+            why = "LUA records run code on the name servers; a setting must allow them first"
+            reader.warn(place, Unreadable(what + why, "lua-left-out"))
+        else:
+            why = "name servers make the records of DNSSEC themselves when a zone is signed"
+            reader.report(place, Unreadable(what + why, "dnssec-left-out"), Severity.NOTE)
+    if reader.outside:
+        count = len(reader.outside)
+        reason = f"{count:,} record{'s' * (count > 1)} left out: outside of {zone}"
+        reader.warn(reader.outside[0], Unreadable(reason, "out-of-zone"))
+    doubles = [place for place in content.duplicates if not _is_soa(reader, place)]
+    if doubles:
+        reason = f"{len(doubles):,} record{'s' * (len(doubles) > 1)} left out: there already"
+        reader.report(doubles[0], Unreadable(reason, "duplicate"), Severity.NOTE)
+    if content.other_ttls:
+        record, (ttl, place) = next(iter(content.other_ttls.items()))
+        rrset = content.sets[record]
+        count = len(content.other_ttls)
+        reason = (
+            f"{rdata.type_to_text(rrset.type)} {rrset.name} has records with TTL {rrset.ttl} and {ttl};"
+            f" all of an RRset have one, the first: {rrset.ttl}"
+            + (f" (so it is for {count:,} RRsets of this zone)" if count > 1 else "")
+        )
+        reader.report(place, Unreadable(reason, "ttl-differs"), Severity.NOTE)
+
+
+def _is_soa(reader: Reader, place: int) -> bool:
+    """A zone transfer ends with the SOA that it began with."""
+    return " SOA " in reader.line_at(place).replace("\t", " ").upper()
+
+
+def report_violations(reader: Reader, ordered: list[bytes]) -> None:
+    """The rules that the zone breaks, each at the line of a record that does."""
+    content = reader.content
+    for record in content.too_large:
+        rrset = content.sets[record]
+        reason = f"the values of {rdata.type_to_text(rrset.type)} {rrset.name} do not fit into one DNS answer together"
+        reader.report(content.place_of(record), Unreadable(reason, "rrset-too-large"))
+    _report_doubled(reader, ordered)
+    found = check.suspects(content, ordered)
+    if not reader.quick:
+        found.grave = dict.fromkeys(ordered)
+    for violation in check.violations(content, ordered, found):
+        missing = _MISSING.get(violation.code)
+        if missing in reader.failed or (reader.errors and violation.severity is not Severity.ERROR):
+            continue  # because of a record that could not be read
+        if _is_said_already(violation, f".{reader.zone}{reader.zone}"):
+            continue
+        place = None if missing else _place_of(reader, violation)
+        reader.report(place, _at_its_word(reader, place, violation), violation.severity)
+
+
+def _is_said_already(violation: Violation, doubled: str) -> bool:
+    """An owner that ends in the zone's name twice, and a target that does and so does not exist."""
+    if violation.code == "doubled-name":
+        return violation.name.endswith(doubled)
+    return violation.code == "target-missing" and doubled in violation.message
+
+
+def _report_doubled(reader: Reader, ordered: list[bytes]) -> None:
+    """Warn about owners that end in the zone's name twice."""
+    zone, start = reader.zone, reader.content.zone_key
+    at = bisect_left(ordered, start)
+    if at == len(ordered) or not ordered[at].startswith(start) or zone == names.ROOT:
+        return
+    told = ""
+    for record in islice(check.below(ordered, start), limits.MOST_FAULTS_OF_ZONE):
+        name = reader.content.sets[record].name
+        if name != told:
+            told = name
+            place = reader.content.place_of(record)
+            reason = f"{name} ends in the zone's name twice: was a final dot missing?"
+            owner = _tokens(reader, place)[:1]
+            fix = target_fix(reader.line_at(place), owner[0]) if owner else ""
+            reader.warn(place, Unreadable(reason, "doubled-name", fix=fix))
+
+
+def _place_of(reader: Reader, violation: Violation) -> int | None:
+    content = reader.content
+    record = relative_key(violation.name, reader.zone) + type_tail(violation.type)
+    if record not in content.sets:
+        return None
+    if violation.code in _ABOUT_TARGETS:
+        rrset = content.sets[record]
+        for text, wire in zip(rrset.texts, rrset.wires, strict=True):
+            if any(target in violation.message for target in rdata.targets(rrset.type, text)):
+                return content.place_of(record, wire)
+    if violation.code.endswith("-single"):
+        return max((place for _, place in content.more[record].values()), default=content.place_of(record))
+    return content.place_of(record)
+
+
+def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unreadable:
+    """The violation, at the word of the line that it is about, with what was probably meant."""
+    column, fix = 1, ""
+    tokens = [] if place is None else _tokens(reader, place)
+    if place is not None and tokens:
+        line = reader.line_at(place)
+        about = tokens[-1] if violation.code in _ABOUT_TARGETS else tokens[0]
+        column = about.column
+        if violation.code in _FIXED_BY_DOT:
+            fix = target_fix(line, about)
+        elif violation.code == "cname-at-apex":
+            fix = next((replaced(line, token, "ALIAS") for token in tokens[:4] if token.text.upper() == "CNAME"), "")
+    return Unreadable(violation.message, violation.code, column, fix=fix)
+
+
+def _tokens(reader: Reader, place: int) -> list[Token]:
+    """The tokens of the line at a place; none if it is only part of an entry."""
+    try:
+        return read_entry([reader.line_at(place)]).tokens
+    except Unreadable:
+        return []

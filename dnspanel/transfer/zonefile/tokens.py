@@ -1,0 +1,228 @@
+"""A zone file's text cut into lines, entries and tokens, each with its place (RFC 1035 5.1).
+
+An *entry* is one directive or record: a line, or several while a parenthesis
+is open. Tokens keep their escapes; those in quotes are kept without the
+quotes.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dnspanel.transfer.sources.documents import Document
+
+# Printable ASCII, tab and line feed.
+_PLAIN = bytes((9, 10, *range(0x20, 0x7F)))
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_LINE_ENDS = re.compile(rb"\r\n|\r|\n")
+# How far an open parenthesis is followed once the file has shown that it does not close them.
+_FOLLOWED = 50
+
+
+class Unreadable(Exception):
+    """An entry cannot be read: why, and at which line (from 0, within the entry) and column (from 1)."""
+
+    def __init__(
+        self, reason: str, code: str, column: int = 1, line: int = 0, *, fix: str = "", source: str | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code
+        self.column = column
+        self.line = line
+        self.fix = fix
+        self.source = source
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word of an entry, or one quoted string; `line` counts from 0 within the entry, `column` from 1."""
+
+    text: str
+    quoted: bool
+    line: int
+    column: int
+
+    @property
+    def written(self) -> str:
+        """As it stands in the file."""
+        return f'"{self.text}"' if self.quoted else self.text
+
+    @property
+    def end(self) -> int:
+        """The column behind it."""
+        return self.column + len(self.text) + 2 * self.quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One directive or record. `blank` says that it begins with white space, so that the last owner counts."""
+
+    blank: bool
+    tokens: list[Token]
+    comment: str
+    lines: int
+
+
+@dataclass(slots=True)
+class Sheet:
+    """One file of a zone, in lines. `base` makes its places different from other files'."""
+
+    document: Document
+    base: int
+    lines: list[str] = field(init=False)
+    plain: bool = field(init=False)  # nothing but printable ASCII and tabs
+    closes: bool = field(init=False, default=True)  # no parenthesis has been left open so far
+
+    def __post_init__(self) -> None:
+        raw = self.document.text
+        if raw.startswith(_UTF8_MARK):
+            raw = raw[len(_UTF8_MARK) :]
+        self.plain = not raw.translate(None, _PLAIN)
+        if not self.plain and b"\r" in raw:
+            raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            self.plain = not raw.translate(None, _PLAIN)
+        text = raw.decode("ascii") if self.plain else raw.decode("utf-8", "surrogateescape")
+        self.lines = text.split("\n")
+
+    @property
+    def is_utf16(self) -> bool:
+        return self.document.text.startswith(_UTF16_MARKS)
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        """The lines with their places."""
+        return enumerate(self.lines, self.base)
+
+    def offset(self, line: int, column: int) -> int:
+        """Where in the file's bytes a line (from 0) and column (from 1) are."""
+        raw = self.document.text
+        start = len(_UTF8_MARK) if raw.startswith(_UTF8_MARK) else 0
+        for _, end in zip(range(line), _LINE_ENDS.finditer(raw), strict=False):
+            start = end.end()
+        return start + len(self.lines[line][: column - 1].encode("utf-8", "surrogateescape"))
+
+    def block(self, at: int) -> list[str]:
+        """The lines of the entry that begins at a line (from 0): one, or several if a parenthesis is open.
+
+        Raises Unreadable if it is never closed.
+        """
+        line = self.lines[at]
+        if "(" not in line:
+            return [line]
+        depth = 0
+        last = len(self.lines) if self.closes else min(at + _FOLLOWED, len(self.lines))
+        for end in range(at, last):
+            bare = _NOT_BARE.sub("", self.lines[end])
+            depth += bare.count("(") - bare.count(")")
+            if depth <= 0:
+                return self.lines[at : end + 1]
+        self.closes = False
+        raise Unreadable("this parenthesis is never closed", "parenthesis", _first_open(line))
+
+
+# Escapes, quoted strings and comments: what holds no parenthesis that counts.
+_NOT_BARE = re.compile(r'\\.|"(?:[^"\\]|\\.)*"?|;.*')
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t]+)
+    | (?P<comment>;.*)
+    | (?P<layout>[()])
+    | "(?P<quoted>(?:[^"\\]|\\.)*)"
+    | (?P<word>(?:[^\x00-\x20\x7f;()"\\]|\\.)+)
+    """,
+    re.VERBOSE,
+)
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def _first_open(line: str) -> int:
+    return next((match.start() + 1 for match in _TOKEN.finditer(line) if match[0] == "("), line.find("(") + 1)
+
+
+def read_entry(lines: list[str]) -> Entry:
+    """The tokens of an entry's lines; raises Unreadable."""
+    tokens: list[Token] = []
+    depth, comment = 0, ""
+    for number, line in enumerate(lines):
+        position, comment = 0, ""
+        while position < len(line):
+            match = _TOKEN.match(line, position)
+            if match is None:
+                raise Unreadable(*_what_is_wrong(line, position), position + 1, number)
+            kind = match.lastgroup
+            if kind == "word" or kind == "quoted":
+                tokens.append(Token(match[kind], kind == "quoted", number, position + 1))
+            elif kind == "comment":
+                comment = match[0][1:]
+            elif kind == "layout":
+                depth += 1 if match[0] == "(" else -1
+                if depth < 0:
+                    raise Unreadable("this parenthesis closes nothing", "parenthesis", position + 1, number)
+            position = match.end()
+    for token in tokens:
+        if half := _HALF.search(token.text):
+            raise Unreadable("", "wrong-encoding", token.column + half.start() + token.quoted, token.line)
+    return Entry(lines[0][:1] in (" ", "\t"), tokens, clean_comment(comment), len(lines))
+
+
+def joined(tokens: list[Token]) -> str:
+    """The tokens as one text, with one space where there was any: `alpn="h2"` stays one word."""
+    text = ""
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        apart = before is not None and (before.line != token.line or before.end != token.column)
+        text += " " * apart + token.written
+    return text
+
+
+def _what_is_wrong(line: str, position: int) -> tuple[str, str]:
+    char = line[position]
+    if char == '"':
+        return "this quote is not closed on its line", "quote"
+    if char == "\\":
+        return "a backslash at the end of the line escapes nothing", "escape"
+    return f"the control character U+{ord(char):04X} cannot stand here", "control-character"
+
+
+def printable(text: str) -> str:
+    """Text that can be stored and shown: without the halves of characters that stand for bytes that are not UTF-8."""
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
+
+
+def clean_comment(text: str) -> str:
+    """A comment on one line, without control characters."""
+    return " ".join(_CONTROL.sub(" ", printable(text)).split())
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_COMMENTED = re.compile(r'((?:[^;"\\]|\\.|"(?:[^"\\]|\\.)*")*);(.*)')
+
+
+def part_comment(line: str) -> tuple[str, str] | None:
+    """A line without the comment at its end, and the comment; None if there is none."""
+    match = _COMMENTED.fullmatch(line)
+    return None if match is None else (match[1], clean_comment(match[2]))
+
+
+def comment_of(line: str) -> str:
+    """The comment at the end of a line."""
+    parted = part_comment(line)
+    return parted[1] if parted else ""
+
+
+def flatten(lines: list[str]) -> str | None:
+    """An entry of several lines on one line, without comments; None if it has not just one pair of parentheses."""
+    found: list[str] = []
+
+    def flat(match: re.Match[str]) -> str:
+        text = match[0]
+        if text[0] in '"\\':
+            return text
+        found.append(text[0])
+        return " "
+
+    line = _PARTS.sub(flat, "\n".join(lines))
+    return line if [part for part in found if part in "()"] == ["(", ")"] else None
+
+
+# Quoted strings and escapes, which stay; comments, parentheses and ends of lines, which do not.
+_PARTS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\\.|;.*|[()\n]')

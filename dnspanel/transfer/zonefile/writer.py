@@ -1,0 +1,68 @@
+"""The text of a zone whose records come one by one, as sources that are not zone files hand it to the parser.
+
+One line per record, `name. ttl IN TYPE rdata`; a disabled record is a line
+`;!disabled name. ttl IN TYPE rdata`, and what people noted about an RRset is
+the comment at the end of its first line.
+"""
+
+from dnspanel.transfer import limits
+from dnspanel.transfer.sources.documents import Document, Fault
+from replication import rdata
+from replication.errors import BadRdata
+
+_CHUNK_LINES = 4096
+
+
+class ZoneText:
+    """Collects the lines of one zone. A zone beyond the limit is no longer collected, so memory stays bounded."""
+
+    def __init__(self, zone: str) -> None:
+        self.zone = zone
+        self.records = 0
+        self._lines: list[str] = []
+        self._text = bytearray()
+
+    def add(
+        self, name: str, ttl: int | str, type: str, rdata: str, *, disabled: bool = False, comment: str = ""
+    ) -> None:
+        """Add one record; `name` and the names in `rdata` are absolute, and nothing contains a line break."""
+        self.records += 1
+        self._lines.append(
+            f"{';!disabled ' if disabled else ''}{name} {ttl} IN {type} {rdata}{' ; ' + comment if comment else ''}\n"
+        )
+        if len(self._lines) >= _CHUNK_LINES:
+            self._flush()
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether the zone is beyond the limit, so that there is no use in adding more."""
+        return len(self._text) > limits.MOST_DOCUMENT_BYTES
+
+    def document(self, path: str) -> Document | Fault:
+        """The zone's document, or the fault that it is larger than the limit."""
+        self._flush()
+        if self.is_too_large:
+            return Fault(
+                path, 0, 0, "", f"the zone is too large: {limits.TITLES['document']}", "too-large", zone=self.zone
+            )
+        return Document(path, bytes(self._text), self.zone)
+
+    def _flush(self) -> None:
+        if not self.is_too_large:
+            # What a database holds need not be UTF-8; the parser says so where it matters.
+            self._text += "".join(self._lines).encode("utf-8", "surrogateescape")
+        self._lines.clear()
+
+
+def wire_text(type: int, wire: bytes) -> str:
+    """Rdata as text; what is no rdata of its type as bytes, for the parser to refuse with its line."""
+    try:
+        return rdata.from_wire(type, wire)
+    except BadRdata:
+        return f"\\# {len(wire)} {wire.hex()}"
+
+
+def comment_text(comments: list[str]) -> str:
+    """Several comments of one RRset as one, on one line; each different one once."""
+    flat = (" ".join(comment.split()) for comment in comments)
+    return "; ".join(dict.fromkeys(comment for comment in flat if comment))

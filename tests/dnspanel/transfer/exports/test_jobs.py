@@ -1,0 +1,226 @@
+"""Export jobs: written, cancelled, resumed, forgotten."""
+
+import csv
+import gzip
+import io
+import json
+import tarfile
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.transfer import rights
+from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.exports import file
+from dnspanel.transfer.exports import jobs as export_jobs
+from dnspanel.transfer.exports.rows import snapshot
+from dnspanel.transfer.exports.selection import EVERYTHING, Selection
+from dnspanel.transfer.locks import Lock
+from dnspanel.transfer.models import ExportFormat, ExportJob, RunState
+from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones.models import Zone
+from tests.dnspanel.zones.conftest import MakeZone
+from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def make_export(author: User | None, format: str = "json", selection: Selection = EVERYTHING) -> ExportJob:
+    return export_jobs.create_export(selection=selection, format=format, author=author, now=NOW)
+
+
+def written(job: ExportJob) -> bytes:
+    """The finished file, unpacked."""
+    job.refresh_from_db()
+    assert job.state == RunState.DONE, job.failure
+    packed = export_jobs.export_path(job).read_bytes()
+    assert len(packed) == job.size
+    return gzip.decompress(packed)
+
+
+def zones_in(job: ExportJob) -> list[str]:
+    return [json.loads(line)["zone"] for line in written(job).splitlines()]
+
+
+@pytest.fixture
+def zones(make_zone: MakeZone) -> None:
+    for name in ("b.test.", "a.test.", "shop.a.test."):
+        make_zone("www 300 A 192.0.2.1 | 192.0.2.2", name=name)
+
+
+def test_everything_is_written_in_order_and_counted(zones: None, alice: User) -> None:
+    job = make_export(alice)
+    export_jobs.run_export(job.pk)
+    assert zones_in(job) == ["a.test.", "b.test.", "shop.a.test."]
+    assert (job.zones, job.zones_total, job.records) == (3, 3, 15)
+
+
+def test_a_search_or_names_choose_zones(zones: None, alice: User) -> None:
+    found = make_export(alice, selection=Selection(search="shop"))
+    named = make_export(alice, selection=Selection(names=("b.test.", "nothing.test.")))
+    for job in (found, named):
+        export_jobs.run_export(job.pk)
+    assert (zones_in(found), zones_in(named)) == (["shop.a.test."], ["b.test."])
+
+
+def test_zones_in_the_trash_stay_there(zones: None, alice: User) -> None:
+    Zone.objects.filter(name="b.test.").update(deleted_at=NOW)
+    job = make_export(alice)
+    export_jobs.run_export(job.pk)
+    assert "b.test." not in zones_in(job)
+
+
+def test_each_format_has_its_own_content(zones: None, alice: User) -> None:
+    jobs = {}
+    for format in ExportFormat.values:
+        jobs[format] = make_export(None, format)
+        export_jobs.run_export(jobs[format].pk)
+    with tarfile.open(fileobj=io.BytesIO(written(jobs["bind"]))) as tar:
+        assert tar.getnames()[-3:] == ["zones/a.test.zone", "zones/b.test.zone", "zones/shop.a.test.zone"]
+    rows = list(csv.DictReader(io.StringIO(written(jobs["csv"]).decode(), newline="")))
+    assert len(rows) == jobs["csv"].records == 15
+    assert rows[0]["zone"] == "a.test."
+    assert b"www.a.test. A\n" in written(jobs["queries"])
+    assert jobs["queries"].records == 9
+
+
+def test_a_person_who_was_shut_out_gets_nothing(zones: None, alice: User) -> None:
+    job = make_export(alice)
+    User.objects.filter(pk=alice.pk).update(is_active=False)
+    export_jobs.run_export(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.failure) == ("failed", rights.NOBODY)
+    assert not export_jobs.export_path(job).exists()
+
+
+def test_an_export_shows_one_moment(zones: None, make_zone: MakeZone) -> None:
+    with snapshot() as conn:
+        conn.execute("SELECT 1 FROM zones_zone LIMIT 1")
+        make_zone("www 300 A 192.0.2.1", name="later.test.")
+        out = io.BytesIO()
+        file.write_export(conn, Zone.objects.filter(deleted_at=None), out, format="bind", mtime=1)
+    assert b"later.test" not in out.getvalue()
+
+
+def test_nothing_can_be_written_on_the_way(zones: None) -> None:
+    import psycopg
+
+    with snapshot() as conn, pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        conn.execute("DELETE FROM zones_rrset")
+
+
+def test_a_worker_is_woken_and_can_be_woken_twice(
+    zones: None, alice: User, django_capture_on_commit_callbacks: Any
+) -> None:
+    woken: list[int] = []
+
+    def listen(sender: object, job_id: int, **_: Any) -> None:
+        assert sender is ExportJob
+        woken.append(job_id)
+
+    work_to_do.connect(listen)
+    try:
+        job = make_export(alice)
+    finally:
+        work_to_do.disconnect(listen)
+    assert woken == [job.pk] == export_jobs.unfinished_exports()
+    export_jobs.run_export(job.pk)
+    before = written(job)
+    assert export_jobs.run_export(job.pk).endswith("nothing to do")
+    assert written(job) == before
+
+
+def test_two_workers_do_not_write_one_export(zones: None, alice: User) -> None:
+    job = make_export(alice)
+    with snapshot() as conn:
+        conn.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (Lock.EXPORT, job.pk))
+        assert export_jobs.run_export(job.pk).endswith("another worker is at it")
+        job.refresh_from_db()
+        assert job.state == RunState.WAITING
+    export_jobs.run_export(job.pk)
+    assert len(zones_in(job)) == 3
+
+
+def test_what_a_killed_worker_began_is_written_from_the_beginning(zones: None, alice: User) -> None:
+    job = make_export(alice)
+    ExportJob.objects.filter(pk=job.pk).update(state=RunState.RUNNING, zones=2, records=9)
+    export_jobs.exports_directory().mkdir(parents=True)
+    export_jobs.export_path(job).with_name(export_jobs.export_path(job).name + ".part").write_bytes(b"half")
+    assert export_jobs.unfinished_exports() == [job.pk]
+    export_jobs.run_export(job.pk)
+    assert len(zones_in(job)) == 3
+    assert job.records == 15
+    assert [path.name for path in export_jobs.exports_directory().iterdir()] == [f"{job.pk}.jsonl.gz"]
+
+
+def test_a_cancelled_export_stops_and_leaves_no_file(zones: None, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = make_export(alice)
+    monkeypatch.setattr(export_jobs, "_TOLD_SECONDS", 0.0)
+    seen: list[int] = []
+    original = file.Tally
+
+    class CancellingTally(original):  # type: ignore[misc, valid-type]
+        """The person cancels after the first zone."""
+
+        def __setattr__(self, name: str, value: int) -> None:
+            super().__setattr__(name, value)
+            if name == "zones" and value == 1:
+                export_jobs.cancel_export(job=job, now=NOW)
+            seen.append(value)
+
+    monkeypatch.setattr(file, "Tally", CancellingTally)
+    assert export_jobs.run_export(job.pk).endswith("cancelled")
+    job.refresh_from_db()
+    assert job.state == RunState.CANCELLED
+    assert list(export_jobs.exports_directory().iterdir()) == []
+    with pytest.raises(WrongState):
+        export_jobs.cancel_export(job=job, now=NOW)
+
+
+def test_a_full_disk_is_told_in_words(zones: None, alice: User, settings: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    settings.TRANSFER_DIR = tmp_path / "file"  # no directory can be made in a file
+    job = make_export(alice)
+    export_jobs.run_export(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.failure) == (RunState.FAILED, "The file could not be written: Not a directory.")
+
+
+def test_one_person_cannot_take_all_workers(zones: None, alice: User, bob: User) -> None:
+    for _ in range(export_jobs.MOST_UNFINISHED):
+        make_export(alice)
+    with pytest.raises(WrongState, match="not finished"):
+        make_export(alice)
+    make_export(bob)
+
+
+def test_files_are_forgotten_after_a_day(zones: None, alice: User) -> None:
+    old, young = make_export(alice), make_export(alice)
+    for job in (old, young):
+        export_jobs.run_export(job.pk)
+    ended = timezone.now()
+    ExportJob.objects.filter(pk=old.pk).update(ended_at=ended - timedelta(hours=25))
+    stray = export_jobs.exports_directory() / "999999.csv.gz"
+    stray.write_bytes(b"of a job that is gone")
+    assert export_jobs.forget_old_exports(now=ended) == 2
+    old.refresh_from_db()
+    assert old.forgotten_at is not None
+    assert not export_jobs.export_path(old).exists()
+    assert not stray.exists()
+    assert len(zones_in(young)) == 3
+
+
+def test_compressed_output_is_what_gzip_reads() -> None:
+    out = io.BytesIO()
+    packed = file.Gzip(out, 1_700_000_000)
+    text = b"".join(b"line %d\n" % number for number in range(50_000))
+    for at in range(0, len(text), 4096):
+        packed.write(text[at : at + 4096])
+    packed.close()
+    assert gzip.decompress(out.getvalue()) == text
+    assert len(out.getvalue()) < len(text) // 3

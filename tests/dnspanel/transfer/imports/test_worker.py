@@ -1,0 +1,355 @@
+"""A whole import, unit by unit: found, planned, published, repeated, undone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection
+
+from dnspanel.accounts.models import User
+from dnspanel.publish.models import PreparedRows
+from dnspanel.transfer import rights
+from dnspanel.transfer.files import spool
+from dnspanel.transfer.imports import apply, jobs, queries, stage, worker
+from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.transfer.sources.documents import Options
+from dnspanel.zones import direct, hold
+from dnspanel.zones.models import Channel, Publication, Revision, Zone
+from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
+from tests.dnspanel.zones.conftest import rr
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db
+
+WWW = "www 300 A 192.0.2.1"
+
+
+def actions(job: ImportJob) -> dict[str, str]:
+    return dict(ImportZone.objects.filter(job=job).values_list("name", "action"))
+
+
+def texts(*names: str) -> dict[str, str]:
+    return {f"{name}zone": zone_text(name, WWW) for name in names}
+
+
+def change(name: str, line: str, author: User) -> None:
+    """Somebody edits one RRset of a zone."""
+    rrset = rr(line, origin=name)
+    direct.change_rrsets(
+        zone=Zone.objects.get(name=name, deleted_at=None), changes={(rrset.name, rrset.type): rrset}, author=author,
+        channel=Channel.WEB, now=NOW,
+    )  # fmt: skip
+
+
+def test_new_zones_are_created_in_one_publication(make_import: MakeImport) -> None:
+    job = import_all(make_import(texts("a.test.", "b.test.")))
+    assert job.state == State.DONE, job.failure
+    assert lines_of("b.test.") == {
+        "b.test. 3600 2 ns1.example.net. | ns2.example.net.",
+        "www.b.test. 300 1 192.0.2.1",
+    }
+    assert Publication.objects.count() == 1
+    publication = Publication.objects.get()
+    assert (publication.channel, publication.author, publication.sequence) == ("import", job.author, job.last_sequence)
+    assert Revision.objects.filter(publication=publication, kind="create", number=1).count() == 2
+    zone = Zone.objects.get(name="a.test.")
+    assert (zone.serial, zone.revision, zone.rrset_count, zone.sequence) == (7, 1, 3, publication.sequence)
+
+
+def test_an_import_needs_no_storage_of_segments(make_import: MakeImport, settings: Any, tmp_path: Path) -> None:
+    (tmp_path / "a file").write_text("")
+    storage = settings.STORAGES["segments"] | {"OPTIONS": {"location": str(tmp_path / "a file" / "below")}}
+    settings.STORAGES = settings.STORAGES | {"segments": storage}
+    job = import_all(make_import(texts("a.test.", "b.test.")))
+    assert job.state == State.DONE, job.failure
+    assert Publication.objects.count() == 1
+    assert not PreparedRows.objects.exists()
+
+
+def test_a_second_identical_import_changes_nothing(make_import: MakeImport) -> None:
+    import_all(make_import(texts("a.test.", "b.test.")))
+    job = import_all(make_import(texts("a.test.", "b.test.")))
+    assert set(actions(job).values()) == {Action.NOTHING}
+    assert Publication.objects.count() == 1
+    assert job.last_sequence == 0
+
+
+def test_a_bad_zone_does_not_stop_good_ones(make_import: MakeImport) -> None:
+    bad = zone_text("bad.test.", "www 300 A 192.0.2.300")
+    job = import_all(make_import({**texts("a.test."), "bad.test.zone": bad}))
+    assert actions(job) == {"a.test.": Action.CREATE, "bad.test.": Action.FAILED}
+    fault = queries.faults_page(job, severity="error")[0]
+    assert (fault.path, fault.line, fault.zone) == ("bad.test.zone", 6, "bad.test.")
+    assert "192.0.2.300" in fault.source
+    assert not Zone.objects.filter(name="bad.test.").exists()
+
+
+def test_failed_zones_are_corrected_in_a_job_of_their_own(make_import: MakeImport, alice: User) -> None:
+    bad = zone_text("bad.test.", "www 300 A 192.0.2.300")
+    job = import_all(make_import({**texts("a.test."), "bad.test.zone": bad}))
+    failed = ImportZone.objects.get(job=job, action=Action.FAILED)
+    text = queries.zone_text(job, failed)
+    assert text == bad
+    retry = jobs.retry_failed(job=job, texts={failed.pk: bad.replace("300\n", "30\n")}, author=alice, now=NOW)
+    assert import_all(retry).state == State.DONE
+    assert retry.retry_of == job
+    assert "www.bad.test. 300 1 192.0.2.30" in lines_of("bad.test.")
+
+
+def test_merge_keeps_and_replace_removes(make_import: MakeImport) -> None:
+    import_all(
+        make_import(
+            {"a": zone_text("a.test.", WWW, "old A 192.0.2.8"), "b": zone_text("b.test.", WWW, "old A 192.0.2.8")}
+        )
+    )
+    job = make_import({"a": zone_text("a.test.", "www 300 A 192.0.2.2"), "b": zone_text("b.test.", "new A 192.0.2.3")})
+    work_through(job)
+    row = ImportZone.objects.get(job=job, name="b.test.")
+    assert jobs.choose(job=job, choice="replace", ids=[row.pk], now=NOW) == 1
+    import_all(job)
+    assert actions(job) == {"a.test.": Action.MERGE, "b.test.": Action.REPLACE}
+    assert {line.split()[0] for line in lines_of("a.test.")} == {"a.test.", "www.a.test.", "old.a.test."}
+    assert {line.split()[0] for line in lines_of("b.test.")} == {"b.test.", "new.b.test."}
+    merged, replaced = (ImportZone.objects.get(job=job, name=name) for name in ("a.test.", "b.test."))
+    assert (merged.added, merged.changed, merged.removed) == (0, 1, 0)
+    assert (replaced.added, replaced.changed, replaced.removed) == (1, 0, 2)
+    assert [Zone.objects.get(name=name).revision for name in ("a.test.", "b.test.")] == [2, 2]
+    assert Zone.objects.get(name="a.test.").serial > 7
+
+
+def test_a_merge_that_would_break_a_rule_fails_alone(make_import: MakeImport) -> None:
+    import_all(make_import(texts("a.test.", "b.test.")))
+    job = import_all(
+        make_import({"a": zone_text("a.test.", "www CNAME b"), "b": zone_text("b.test.", "new A 192.0.2.4")})
+    )
+    assert actions(job) == {"a.test.": Action.FAILED, "b.test.": Action.MERGE}
+    assert "CNAME" in queries.faults_page(job, severity="error")[0].reason
+
+
+def test_skipped_zones_are_left_alone(make_import: MakeImport) -> None:
+    import_all(make_import(texts("a.test.")))
+    options = Options(new="skip", existing="skip")
+    job = import_all(make_import({"a": zone_text("a.test."), "b": zone_text("b.test.")}, options=options))
+    assert set(actions(job).values()) == {Action.SKIP}
+    assert Publication.objects.count() == 1
+
+
+def test_a_zone_that_occurs_twice_is_imported_once(make_import: MakeImport) -> None:
+    job = import_all(make_import({"one": zone_text("a.test.", WWW), "two": zone_text("a.test.")}))
+    rows = ImportZone.objects.filter(job=job).order_by("pk").values_list("path", "action")
+    assert list(rows) == [("one", Action.CREATE), ("two", Action.DUPLICATE)]
+    assert queries.faults_page(job)[-1].code == "zone-twice"
+    assert queries.scan_summary(job).duplicates == 1
+
+
+def test_a_zone_created_by_others_since_the_dry_run_waits(make_import: MakeImport, bob: User) -> None:
+    job = make_import(texts("a.test.", "b.test."))
+    work_through(job)
+    jobs.start_plan(job=job, now=NOW)
+    work_through(job)
+    import_all(make_import({"other": zone_text("a.test.", "mail A 192.0.2.9")}))
+    jobs.start_apply(job=job, author=job.author, now=NOW)
+    work_through(job)
+    assert actions(job) == {"a.test.": Action.WAITING, "b.test.": Action.CREATE}
+    jobs.replan_waiting(job=job, now=NOW)
+    work_through(job)
+    assert actions(job)["a.test."] == Action.MERGE
+    jobs.start_apply(job=job, author=job.author, now=NOW)
+    work_through(job)
+    assert {line.split()[0] for line in lines_of("a.test.")} == {"a.test.", "mail.a.test.", "www.a.test."}
+
+
+def test_a_zone_changed_by_others_since_the_dry_run_waits(make_import: MakeImport, bob: User) -> None:
+    import_all(make_import(texts("a.test.", "b.test.")))
+    job = make_import({name: zone_text(name, "new A 192.0.2.3") for name in ("a.test.", "b.test.")})
+    work_through(job)
+    jobs.start_plan(job=job, now=NOW)
+    work_through(job)
+    change("a.test.", "www 60 A 192.0.2.77", bob)
+    jobs.start_apply(job=job, author=job.author, now=NOW)
+    work_through(job)
+    assert actions(job) == {"a.test.": Action.WAITING, "b.test.": Action.MERGE}
+    assert queries.plan_summary(job).waiting == 1
+
+
+def test_undo_deletes_what_was_created_and_restores_what_was_changed(make_import: MakeImport, alice: User) -> None:
+    import_all(make_import(texts("old.test.")))
+    before = lines_of("old.test.")
+    job = import_all(
+        make_import({**texts("new.test."), "old": zone_text("old.test.", "www 60 A 192.0.2.5", "more A 192.0.2.6")})
+    )
+    assert lines_of("old.test.") != before
+    jobs.start_undo(job=job, author=alice, now=NOW)
+    work_through(job)
+    assert job.state == State.UNDONE
+    assert lines_of("old.test.") == before
+    assert not Zone.objects.filter(name="new.test.", deleted_at=None).exists()
+    assert Zone.objects.filter(name="new.test.").exclude(deleted_at=None).exists()
+    assert queries.report(job).undone == 2
+
+
+def test_undo_keeps_what_others_changed_since(make_import: MakeImport, alice: User, bob: User) -> None:
+    import_all(make_import(texts("old.test.")))
+    job = import_all(
+        make_import(
+            {**texts("new.test.", "kept.test."), "old": zone_text("old.test.", "www 60 A 192.0.2.5", "x A 192.0.2.6")}
+        )
+    )
+    change("kept.test.", "www 60 A 192.0.2.99", bob)
+    change("old.test.", "x 60 A 192.0.2.98", bob)
+    jobs.start_undo(job=job, author=alice, now=NOW)
+    work_through(job)
+    undone = dict(ImportZone.objects.filter(job=job).values_list("name", "undone"))
+    assert undone == {"new.test.": "undone", "kept.test.": "kept", "old.test.": "kept"}
+    assert "x.old.test. 60 1 192.0.2.98" in lines_of("old.test.")
+    assert "www.old.test. 300 1 192.0.2.1" in lines_of("old.test.")
+    assert queries.report(job).kept_in_undo == 2
+
+
+def test_an_import_that_is_paused_or_cancelled_stops(make_import: MakeImport) -> None:
+    job = make_import(texts("a.test."))
+    jobs.pause(job=job, now=NOW)
+    worker.work_on_import(job.pk)
+    assert ImportPiece.objects.get(job=job).state == PieceState.SPOOLED
+    jobs.resume(job=job, now=NOW)
+    work_through(job)
+    job.refresh_from_db()
+    work_through(job)
+    assert job.state == State.CHOOSING
+    jobs.cancel(job=job, now=NOW)
+    job.refresh_from_db()
+    assert (job.state, job.ended_at) == (State.CANCELLED, NOW)
+
+
+def test_a_stage_that_the_disk_lost_is_made_again(make_import: MakeImport) -> None:
+    job = make_import(texts("a.test.", "b.test."))
+    work_through(job)
+    jobs.start_plan(job=job, now=NOW)
+    work_through(job)
+    stage.stage_path(job.pk, 1).write_bytes(b"half of it")
+    jobs.start_apply(job=job, author=job.author, now=NOW)
+    work_through(job)
+    assert job.state == State.DONE
+    assert "www.b.test. 300 1 192.0.2.1" in lines_of("b.test.")
+
+
+def test_a_spool_that_is_gone_stops_the_import_with_a_sentence(make_import: MakeImport) -> None:
+    job = make_import(texts("a.test."))
+    spool.spool_path(job.pk, 1).unlink()
+    work_through(job)
+    job.refresh_from_db()
+    assert job.paused
+    assert "gone from the panel's disk" in job.failure
+
+
+def test_rows_that_the_database_refuses_stop_the_import_with_a_reason(
+    make_import: MakeImport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = make_import(texts("a.test."))
+    work_through(job)
+    jobs.start_plan(job=job, now=NOW)
+    work_through(job)
+    jobs.start_apply(job=job, author=job.author, now=NOW)
+
+    def refuse(**arguments: Any) -> None:
+        raise IntegrityError("rrset_cname_alone")
+
+    monkeypatch.setattr(apply, "create_ready_zones", refuse)
+    with pytest.raises(IntegrityError):
+        worker.work_on_import(job.pk)
+    job.refresh_from_db()
+    assert (job.paused, job.failure) == (True, "rrset_cname_alone")
+    monkeypatch.undo()
+    jobs.resume(job=job, now=NOW)
+    job.refresh_from_db()
+    assert work_through(job).state == State.DONE
+
+
+def test_only_so_many_workers_share_an_import(make_import: MakeImport, settings: Any) -> None:
+    settings.TRANSFER_PROCESSES = 0
+    assert worker.work_on_import(make_import(texts("a.test.")).pk).said == "enough workers"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_piece_that_another_session_has_is_left_to_it(make_import: MakeImport) -> None:
+    import psycopg
+    from django.db import connection
+
+    job = make_import(texts("a.test."))
+    piece = ImportPiece.objects.get(job=job)
+    parameters = connection.get_connection_params()
+    keys = ("host", "port", "user", "password", "dbname")
+    with psycopg.connect(**{key: parameters[key] for key in keys if parameters.get(key)}) as other:
+        other.execute("SELECT pg_advisory_lock(%s, %s)", (int(worker.Lock.PIECE), piece.pk))
+        assert not worker._do_unit(job)
+        other.execute("SELECT pg_advisory_unlock_all()")
+        assert worker._do_unit(job)
+
+
+def queries_made_by(act: Callable[[], object]) -> int:
+    from django.test.utils import CaptureQueriesContext
+
+    with CaptureQueriesContext(connection) as captured:
+        act()
+    return len(captured)
+
+
+def test_reading_progress_costs_one_query_however_many_zones(make_import: MakeImport) -> None:
+    job = import_all(make_import(texts(*(f"z{number}.test." for number in range(30)))))
+    assert queries_made_by(lambda: queries.progress(job, now=NOW)) == 1
+
+
+def test_zones_without_apex_records_get_ours_or_keep_their_own(make_import: MakeImport) -> None:
+    import_all(make_import(texts("old.test.")))
+    before = lines_of("old.test.")
+    hosts = {name: f"$ORIGIN {name}\nmail 300 A 192.0.2.9\n" for name in ("old.test.", "new.test.")}
+    options = Options(soa="missing", nameservers="missing")
+    job = import_all(make_import(hosts, options=options))
+    assert actions(job) == {"old.test.": Action.MERGE, "new.test.": Action.CREATE}
+    assert lines_of("old.test.") == before | {"mail.old.test. 300 1 192.0.2.9"}
+    assert {line.split()[2] for line in lines_of("new.test.")} == {"1", "2"}
+
+
+def about_to_apply(job: ImportJob) -> ImportJob:
+    work_through(job)
+    jobs.start_plan(job=job, now=NOW)
+    work_through(job)
+    jobs.start_apply(job=job, author=rights.actor_of_job(job), now=NOW)
+    return job
+
+
+def test_while_publishing_is_held_an_import_waits_at_its_place_and_goes_on_afterwards(make_import: MakeImport) -> None:
+    job = about_to_apply(make_import(texts("a.test.", "b.test.")))
+    hold.hold(reason="ns1 knows more.", now=NOW)
+    turn = worker.work_on_import(job.pk)
+    assert (turn.again, "waits while publishing is held" in turn.said) == (False, True)
+    assert worker.active_imports() == []
+    job.refresh_from_db()
+    assert (job.state, job.paused, job.failure) == (State.APPLYING, False, "")
+    assert not Zone.objects.exists()
+    hold.release()
+    assert worker.active_imports() == [job.pk]
+    work_through(job)
+    job.refresh_from_db()
+    assert (job.state, Zone.objects.count()) == (State.DONE, 2)
+
+
+def test_a_hold_that_begins_while_a_piece_is_applied_leaves_the_piece_as_it_was(
+    make_import: MakeImport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = about_to_apply(make_import(texts("a.test.")))
+    real = apply.apply_piece
+
+    def held_meanwhile(**how: Any) -> bool:
+        hold.hold(reason="ns1 knows more.", now=NOW)
+        return real(**how)
+
+    monkeypatch.setattr(apply, "apply_piece", held_meanwhile)
+    assert "held" in worker.work_on_import(job.pk).said
+    monkeypatch.undo()
+    assert not Zone.objects.exists()
+    hold.release()
+    work_through(job)
+    job.refresh_from_db()
+    assert (job.state, Zone.objects.count()) == (State.DONE, 1)

@@ -1,0 +1,42 @@
+import pytest
+
+from dnspanel.transfer.sources.catalog import BadCatalog, Member, Record, members
+
+PTR, TXT = 12, 16
+VERSION = Record("version.cat.test.", TXT, '"2"')
+
+
+def ptr(label: str, zone: str) -> Record:
+    return Record(f"{label}.zones.cat.test.", PTR, zone)
+
+
+def test_members_come_by_name_with_their_groups() -> None:
+    records = [
+        ptr("x", "z.test."),
+        VERSION,
+        Record("group.y.zones.cat.test.", TXT, '"silver"'),
+        Record("group.y.zones.cat.test.", TXT, '"gold"'),
+        ptr("y", "a.test."),
+        Record("coo.y.zones.cat.test.", PTR, "other.test."),
+        Record("zones.cat.test.", PTR, "not-a-member.test."),
+    ]
+    assert members("cat.test.", records) == [Member("a.test.", ("gold", "silver")), Member("z.test.")]
+
+
+def test_a_catalog_without_members_is_empty() -> None:
+    assert members("cat.test.", [VERSION]) == []
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        ([], "no version at all"),
+        ([Record("version.cat.test.", TXT, '"1"')], 'it states "1"'),
+        ([VERSION, Record("version.cat.test.", TXT, '"3"')], 'it states "2", "3"'),
+        ([VERSION, ptr("x", "a.test."), ptr("x", "b.test.")], "x.zones.cat.test. leads to 2 zones"),
+        ([VERSION, ptr("x", "a.test."), ptr("y", "a.test.")], "a.test. is in it twice"),
+    ],
+)
+def test_a_broken_catalog_is_refused(records: list[Record], words: str) -> None:
+    with pytest.raises(BadCatalog, match=words):
+        members("cat.test.", records)

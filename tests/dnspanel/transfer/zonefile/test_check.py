@@ -1,0 +1,91 @@
+"""The quick look and the rules about what it finds say what the rules say about the whole zone."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dnspanel.transfer.sources.documents import Document
+from dnspanel.transfer.zonefile.check import suspects, violations
+from dnspanel.transfer.zonefile.reader import Reader
+from dnspanel.transfer.zonefile.tokens import Sheet
+from dnspanel.zones import rules
+from replication.rrset import RRset
+
+ZONE = "example.test."
+OWNERS = ("@", "a", "b", "a.b", "c.a", "x.c.a", "*.a", "*", "_dmarc", "example.test", "b.example.test")
+TARGETS = (*OWNERS[:7], "gone", "z.a", "b.example.test", "example.test", "www.other.test.", ".")
+TEXTS = (
+    '"v=spf1 -all"', '"v=spf1 mx"', '"V=SPF1 ' + "a " * 11 + '"', '"v=DMARC1; p=none; rua=mailto:a@other.test"',
+    '"v=DMARC1"', '" v=DMARC1; p=bad"', '"x"', '"" "v=spf1 ' + "mx " * 11 + '"', '"v" "=spf1 ' + "mx " * 11 + '"',
+)  # fmt: skip
+
+
+def values() -> st.SearchStrategy[str]:
+    target = st.sampled_from(TARGETS)
+    return st.one_of(
+        st.sampled_from(("A 192.0.2.1", "A 192.0.2.2", "AAAA 2001:db8::1", "A 10.0.0.1")),
+        *(target.map(f"{type_} {{}}".format) for type_ in ("CNAME", "CNAME", "NS", "PTR", "DNAME", "ALIAS")),
+        target.map("MX 10 {}".format),
+        target.map("SRV 0 0 1 {}".format),
+        target.map("HTTPS 1 {} alpn=h2".format),
+        st.sampled_from(TEXTS).map("TXT {}".format),
+        st.sampled_from(("DS 1 13 2 " + "00" * 32, "LUA A \"'192.0.2.1'\"", "TYPE4242 \\# 1 00", "TYPE773 \\# 1 00")),
+    )
+
+
+def lines() -> st.SearchStrategy[str]:
+    return st.builds(
+        "{}{}.example.test. {} IN {}".format,
+        st.sampled_from(("", "", "", ";!disabled ")),
+        st.sampled_from(OWNERS),
+        st.sampled_from((0, 29, 30, 300)),
+        values(),
+    ).map(lambda line: line.replace("@.example", "example"))
+
+
+def both(text: str) -> tuple[set[rules.Violation], set[rules.Violation]]:
+    """What is found by the quick look, and by the rules in the whole zone; notes aside."""
+    reader = Reader(ZONE, include=lambda path: None, comments=True, allow_lua=True)
+    reader.read_sheet(Sheet(Document("z", text.encode(), ZONE), 0))
+    ordered = reader.content.finish()
+    quick = set(violations(reader.content, ordered, suspects(reader.content, ordered)))
+    ready = [reader.content.sets[record] for record in ordered]
+    rrsets = {(r.name, r.type): RRset(r.name, r.type, r.ttl, r.texts, r.disabled, r.comment) for r in ready}
+    changed = {*rrsets, (ZONE, 6)}
+    below = rules.names_below(ZONE, rrsets.values())
+    found = rules.check_zone(ZONE, rrsets, changed, below=below, allow_lua=True)
+    return quick, {violation for violation in found if violation.severity is not rules.Severity.NOTE}
+
+
+HEADS = (
+    "@ 300 SOA a.other.test. b.other.test. 1 2 3 4 5\n@ 300 NS a.other.test.\n@ 300 NS b.other.test.\n",
+    "@ 300 SOA a.other.test. b.other.test. 1 2 3 4 5\n@ 300 NS a.other.test.\n",
+    "@ 300 SOA a.other.test. b.other.test. 1 2 3 4 5\n@ 300 SOA a.other.test. b.other.test. 2 2 3 4 5\n",
+    "",
+)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.sampled_from(HEADS), st.lists(lines(), max_size=10))
+def test_the_quick_look_and_the_rules_agree(head: str, body: list[str]) -> None:
+    quick, full = both(head + "\n".join(body) + "\n")
+    errors = {violation for violation in full if violation.severity is rules.Severity.ERROR}
+    assert {violation for violation in quick if violation.severity is rules.Severity.ERROR} == errors
+    if not errors:
+        assert doubled_aside(quick) == doubled_aside(full)
+
+
+def doubled_aside(found: set[rules.Violation]) -> set[rules.Violation]:
+    """Owners that end in the zone twice are reported by `zonefile_report`, for all of them."""
+    return {violation for violation in found if violation.code != "doubled-name"}
+
+
+def test_a_plain_zone_has_no_suspects() -> None:
+    reader = Reader(ZONE, include=lambda path: None, comments=True, allow_lua=False)
+    text = HEADS[0] + "\n".join(
+        ("@ 300 MX 10 mail", "mail 300 A 192.0.2.1", "www 300 CNAME mail", "@ 300 TXT \"v=spf1 mx -all\"",
+         "_sip._tcp 300 SRV 0 0 5060 mail", "sub 300 NS ns.sub", "ns.sub 300 A 192.0.2.2")
+    )  # fmt: skip
+    reader.read_sheet(Sheet(Document("z", text.encode(), ZONE), 0))
+    found = suspects(reader.content, reader.content.finish())
+    assert not found.grave
+    assert not found.slight
