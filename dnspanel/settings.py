@@ -152,7 +152,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
-                "dnspanel.web.frame.frame",
+                "dnspanel.web.layout.frame",
             ],
         },
     },

@@ -155,7 +155,7 @@ TESTED_IN = {
     "dnspanel/publish/sealing.py": "tests/dnspanel/publish/test_encode.py",
     "dnspanel/publish/whole.py": "tests/dnspanel/publish/test_rebuild.py",
     "dnspanel/fleet/signals.py": "tests/dnspanel/fleet/test_deliver.py",
-    "dnspanel/web/delivery_urls.py": "tests/dnspanel/web/test_delivery.py",
+    "dnspanel/web/fleet/urls.py": "tests/dnspanel/web/fleet/test_rollout.py",
     "dnspanel/webhooks/errors.py": "tests/dnspanel/webhooks/test_guard.py",
     "dnspanel/webhooks/models.py": "tests/dnspanel/webhooks/test_deliver.py",
     "dnspanel/webhooks/signals.py": "tests/dnspanel/webhooks/test_tasks.py",

@@ -18,7 +18,7 @@ from dnspanel.accounts import invite
 from dnspanel.accounts.errors import AccountRefused, BadInvitation
 from dnspanel.accounts.models import Role
 from dnspanel.web.forms import WelcomeForm
-from dnspanel.web.frame import no_store
+from dnspanel.web.layout import no_store
 
 REDIS_SECONDS = 1
 

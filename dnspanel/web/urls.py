@@ -4,21 +4,10 @@ from allauth.account import views as allauth
 from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
-from dnspanel.web import (
-    account,
-    frame,
-    hold,
-    node,
-    node_join,
-    node_keys,
-    node_matrix,
-    node_top,
-    nodes,
-    people,
-    teams,
-    zones,
-)
+from dnspanel.web import account, layout, zones
+from dnspanel.web.access import people, teams
 from dnspanel.web.converters import ZoneNameConverter
+from dnspanel.web.fleet import hold, join, keys, matrix, node, nodes, top
 
 register_converter(ZoneNameConverter, "zone")
 
@@ -30,8 +19,8 @@ urlpatterns = [
     path("account/inactive/", allauth.account_inactive, name="account_inactive"),
     path("account/password/", account.change_password, name="account_change_password"),
     path("welcome/<str:secret>/", account.welcome, name="welcome"),
-    path("frame/draft/", frame.draft_pill, name="draft-pill"),
-    path("frame/fleet/", frame.fleet_pill, name="fleet-pill"),
+    path("frame/draft/", layout.draft_pill, name="draft-pill"),
+    path("frame/fleet/", layout.fleet_pill, name="fleet-pill"),
     path("zones/", zones.zone_list, name="zone-list"),
     path("zones/new/", zones.zone_new, name="zone-new"),
     path("zones/trash/", zones.zone_trash, name="zone-trash"),
@@ -43,16 +32,16 @@ urlpatterns = [
     path("hold/again/", hold.hold_again, name="node-hold-again"),
     path("hold/decide/", hold.hold_decide, name="node-hold-decide"),
     path("hold/zones/<int:pk>/", hold.hold_zone, name="node-hold-zone"),
-    path("add-node/", node_join.node_new, name="node-new"),
+    path("add-node/", join.node_new, name="node-new"),
     path("fleet/rows/", nodes.node_rows, name="node-rows"),
     path("fleet/act/", nodes.node_acts, name="node-acts"),
-    path("fleet/matrix/", node_matrix.node_matrix, name="node-matrix"),
-    path("fleet/keys/", node_keys.node_keys, name="node-keys"),
-    path("fleet/keys/<str:act>/", node_keys.node_keys_act, name="node-keys-act"),
+    path("fleet/matrix/", matrix.node_matrix, name="node-matrix"),
+    path("fleet/keys/", keys.node_keys, name="node-keys"),
+    path("fleet/keys/<str:act>/", keys.node_keys_act, name="node-keys-act"),
     path("nodes/<slug:name>/", node.node_detail, name="node-detail"),
     path("nodes/<slug:name>/points/", node.node_points, name="node-points"),
-    path("nodes/<slug:name>/top/", node_top.node_top, name="node-top"),
-    path("nodes/<slug:name>/enrolment/", node_join.node_enrolment, name="node-enrolment"),
+    path("nodes/<slug:name>/top/", top.node_top, name="node-top"),
+    path("nodes/<slug:name>/enrolment/", join.node_enrolment, name="node-enrolment"),
     path("nodes/<slug:name>/<str:act>/", node.node_act, name="node-act"),
     path("people/", people.people_list, name="people"),
     path("people/invite/", people.invite, name="people-invite"),
@@ -68,10 +57,10 @@ urlpatterns = [
     path("teams/<int:team_id>/delete/", teams.team_delete, name="team-delete"),
     path("teams/<int:team_id>/member/", teams.team_member, name="team-member"),
     path("teams/<int:team_id>/grant/", teams.team_grant, name="team-grant"),
-    path("", include("dnspanel.web.alert_urls")),
-    path("", include("dnspanel.web.delivery_urls")),
-    path("", include("dnspanel.web.access_urls")),
-    path("", include("dnspanel.web.import_urls")),
-    path("", include("dnspanel.web.export_urls")),
-    path("", include("dnspanel.web.editor_urls")),
+    path("", include("dnspanel.web.alerts.urls")),
+    path("", include("dnspanel.web.fleet.urls")),
+    path("", include("dnspanel.web.access.urls")),
+    path("", include("dnspanel.web.imports.urls")),
+    path("", include("dnspanel.web.exports.urls")),
+    path("", include("dnspanel.web.editor.urls")),
 ]

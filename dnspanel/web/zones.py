@@ -14,9 +14,9 @@ from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.queries import Standing, node_standings
+from dnspanel.web.editor.sync import Sync, sync_of
 from dnspanel.web.forms import DeleteZoneForm, NewZoneForm, ZoneSettingsForm
-from dnspanel.web.frame import PanelRequest, say
-from dnspanel.web.sync import Sync, sync_of
+from dnspanel.web.layout import PanelRequest, say
 from dnspanel.zones import access, edit, queries
 from dnspanel.zones.errors import MassDeletion, NameRefused, NameTaken, NotInTrash, SettingsRefused
 from dnspanel.zones.models import Channel, Publication, Zone

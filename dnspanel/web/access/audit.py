@@ -1,0 +1,100 @@
+"""The page of the audit log: every act, publications among them, the newest first."""
+
+from dataclasses import dataclass
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from dnspanel.accounts.actors import actor_of, can
+from dnspanel.accounts.roles import Permission
+from dnspanel.web.layout import PanelRequest, say
+from dnspanel.zones.queries import words_of
+from dnspanel.zones.trail import Act, Place, Wanted, acts_page
+
+LONGEST_SEARCH = 300
+SHOWN = 100
+LONGEST_ID = 18  # digits
+# What people look for most, as searches.
+CHIPS = (
+    ("Failed sign-ins", "action:sign-in.failed"),
+    ("Sign-ins", "sign-in"),
+    ("Publications", "action:publish"),
+    ("Tokens", "action:token."),
+    ("People", "action:person."),
+    ("Teams", "action:team."),
+    ("Grants", "action:grant."),
+    ("Nodes", "action:node."),
+    ("Webhooks", "action:webhook."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAct:
+    """An act with its details as pairs of words."""
+
+    act: Act
+    details: tuple[tuple[str, str], ...]
+
+
+@require_safe
+def audit_log(request: PanelRequest) -> HttpResponse:
+    """The log, or what a search finds in it; one's own acts for whoever may not read it all."""
+    actor = actor_of(request.user)
+    assert actor is not None  # the session gate let this person in
+    search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    acts, next_place = acts_page(actor, wanted=wanted_of(search), after=_place(request), limit=SHOWN)
+    context = {
+        "acts": [ShownAct(act, _details(act)) for act in acts],
+        "next_after": _cursor(next_place) if next_place else "",
+        "search": search,
+        "chips": CHIPS,
+        "sees_all": can(actor, Permission.AUDIT),
+    }
+    target = request.htmx.target if request.htmx else None
+    if target == "audit-more":
+        return render(request, "access/_audit_rows.html", context)
+    if target == "audit-list":
+        found = f"{len(acts)} entries{' and more' if next_place else ''} found"
+        return say(render(request, "access/_audit_list.html", context), speak=found)
+    return render(request, "access/audit.html", context)
+
+
+def wanted_of(search: str) -> Wanted:
+    """`who:`, `action:` and `from:` by what they name; plain words by action, target and reason."""
+    named: dict[str, str] = {}
+    words = []
+    for word in words_of(search.replace("\0", " ")):
+        key, colon, value = word.partition(":")
+        if colon and key.lower() in {"who", "action", "from"}:
+            named[key.lower()] = value.strip('"')
+        else:
+            words.append(word.strip('"'))
+    action = named.get("action", "").lower()
+    return Wanted(action=action, user=named.get("who", ""), words=tuple(words), address=named.get("from", ""))
+
+
+def _place(request: PanelRequest) -> Place:
+    """Where the page before ended; what is no cursor of ours means the beginning."""
+    entry, _, publication = request.GET.get("after", "").partition("-")
+    return Place(_number(entry), _number(publication))
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= LONGEST_ID else None
+
+
+def _cursor(place: Place) -> str:
+    return f"{'' if place.entry is None else place.entry}-{'' if place.publication is None else place.publication}"
+
+
+def _details(act: Act) -> tuple[tuple[str, str], ...]:
+    """What is known besides, without what is empty."""
+    pairs = ((name.replace("_", " "), _text(value)) for name, value in act.details.items())
+    return tuple((name, text) for name, text in pairs if text)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None or value is False else "yes" if value is True else str(value)

@@ -1,0 +1,143 @@
+"""The form of a grant: rights over zones, within names and types. Tokens and people are given the same."""
+
+from typing import Any
+
+from django import forms
+
+from dnspanel.accounts import give
+from dnspanel.accounts.actors import actor_of, can
+from dnspanel.accounts.errors import GrantRefused
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.web.access.describe_grant import RIGHT_WORDS
+from dnspanel.web.forms import PanelForm
+from dnspanel.zones import access
+from dnspanel.zones.errors import SettingsRefused
+from dnspanel.zones.settings_of_zone import canonical_tags
+from replication import names, rdtypes
+from replication.errors import BadName, BadRdata
+
+EVERYWHERE, SOME = "all", "some"
+LONGEST_LIST = 20_000
+_PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
+MONO = {**_PLAIN, "class": "input input-mono"}
+MONO_LINES = {**_PLAIN, "class": "textarea input-mono", "rows": 2}
+
+
+class GrantForm(PanelForm):
+    """What may be done, in which zones, at which names and types. `person` may name only zones that they see."""
+
+    rights = forms.MultipleChoiceField(
+        label="May",
+        choices=[(right.value, RIGHT_WORDS[right]) for right in Right],
+        initial=[Right.READ.value],
+        widget=forms.CheckboxSelectMultiple(attrs={"class": ""}),
+        error_messages={"required": "Say what may be done."},
+    )
+    where = forms.ChoiceField(
+        label="Where",
+        choices=[(SOME, "These zones"), (EVERYWHERE, "All zones")],
+        initial=SOME,
+        widget=forms.RadioSelect(attrs={"class": ""}),
+    )
+    zones = forms.CharField(
+        label="Zones", required=False, max_length=LONGEST_LIST, widget=forms.Textarea(attrs=MONO_LINES),
+        help_text="Names with spaces or line breaks between them.",
+    )  # fmt: skip
+    tags = forms.CharField(
+        label="Zones with these tags", required=False, max_length=4000, widget=forms.TextInput(attrs=MONO),
+        help_text="Also zones that get the tag later.",
+    )  # fmt: skip
+    teams = forms.TypedMultipleChoiceField(
+        label="Zones of these teams", required=False, coerce=int,
+        widget=forms.CheckboxSelectMultiple(attrs={"class": ""}),
+    )  # fmt: skip
+    names = forms.CharField(
+        label="Names", required=False, max_length=LONGEST_LIST, widget=forms.Textarea(attrs=MONO_LINES),
+        help_text="Empty: any. Relative to the zone; @ is the apex, * stands for anything: www *.dev _acme-challenge*",
+    )  # fmt: skip
+    types = forms.CharField(
+        label="Types", required=False, max_length=1000, widget=forms.TextInput(attrs=MONO),
+        help_text="Empty: any. TXT CAA",
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, person: access.Person, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.person = person
+        choices = [(team.pk, team.name) for team in teams_known_to(person)]
+        field = self.fields["teams"]
+        assert isinstance(field, forms.TypedMultipleChoiceField)
+        field.choices = choices
+        if not choices:
+            del self.fields["teams"]
+
+    def clean_zones(self) -> frozenset[int]:
+        return zone_ids(self.person, self.cleaned_data["zones"])
+
+    def clean_tags(self) -> frozenset[str]:
+        try:
+            return frozenset(canonical_tags(_words(self.cleaned_data["tags"])))
+        except SettingsRefused as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    def clean_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(_words(self.cleaned_data["names"])))
+
+    def clean_types(self) -> frozenset[int]:
+        try:
+            return frozenset(rdtypes.type_from_text(word) for word in _words(self.cleaned_data["types"]))
+        except BadRdata as exc:
+            raise forms.ValidationError(exc.reason) from exc
+
+    def clean(self) -> dict[str, Any]:
+        """`grant` is there when everything is right."""
+        cleaned = self.cleaned_data
+        if self.errors:
+            return cleaned
+        everywhere = cleaned["where"] == EVERYWHERE
+        grant = Grant(
+            rights=frozenset(map(Right, cleaned["rights"])),
+            everywhere=everywhere,
+            zones=frozenset() if everywhere else cleaned["zones"],
+            tags=frozenset() if everywhere else cleaned["tags"],
+            teams=frozenset() if everywhere else frozenset(cleaned.get("teams", ())),
+            names=cleaned["names"],
+            types=cleaned["types"],
+        )
+        try:
+            give.refuse_bad_grant(grant)
+        except GrantRefused as exc:
+            for field, messages in exc.fields.items():
+                for message in messages:
+                    self.refuse(field, message)
+        cleaned["grant"] = grant
+        return cleaned
+
+
+def teams_known_to(person: access.Person) -> list[Team]:
+    """The teams this person may name: all, for whoever manages people; else their own."""
+    teams = Team.objects.order_by("name")
+    if can(person, Permission.PEOPLE):
+        return list(teams)
+    actor = actor_of(person)
+    return [] if actor is None else list(teams.filter(memberships__user=actor.user))
+
+
+def zone_ids(person: access.Person, text: str) -> frozenset[int]:
+    """The ids of the zones named in a text; raises ValidationError for those that the person does not see."""
+    wanted, wrong = [], []
+    for word in dict.fromkeys(_words(text)):
+        try:
+            wanted.append(names.parse(word))
+        except BadName as exc:
+            wrong.append(str(exc))
+    found = dict(access.zones_visible_to(person).filter(name__in=wanted).values_list("name", "pk"))
+    wrong += [f"There is no zone {name}" for name in dict.fromkeys(wanted) if name not in found]
+    if wrong:
+        raise forms.ValidationError(wrong[:10])
+    return frozenset(found.values())
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()

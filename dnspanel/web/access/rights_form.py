@@ -1,0 +1,78 @@
+"""The tester: may this person do that, to this RRset of this zone, and why."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import User
+from dnspanel.accounts.why import Asked, reasons_for, reasons_of
+from dnspanel.web.access.describe_grant import RIGHT_WORDS
+from dnspanel.web.access.grant_form import MONO
+from dnspanel.web.forms import PanelForm
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
+from replication import names, rdtypes
+from replication.errors import BadName, BadRdata
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One right: whether it is had, and what gives it."""
+
+    words: str
+    may: bool
+    reasons: tuple[str, ...]
+
+
+class WhyForm(PanelForm):
+    """Which zone, and which RRset of it; without a name, any that a grant lets through."""
+
+    zone = forms.CharField(label="Zone", max_length=1100, widget=forms.TextInput(attrs=MONO))
+    name = forms.CharField(
+        label="Name", required=False, max_length=1100, widget=forms.TextInput(attrs={**MONO, "placeholder": "www"})
+    )
+    type = forms.CharField(
+        label="Type", required=False, max_length=20, widget=forms.TextInput(attrs={**MONO, "placeholder": "A"})
+    )
+
+    def __init__(self, *args: Any, asker: access.Person, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.asker = asker
+
+    def clean_zone(self) -> Zone:
+        try:
+            return access.zone_for_reading(self.asker, self.cleaned_data["zone"])
+        except access.Unknown as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    def clean_name(self) -> str:
+        zone, text = self.cleaned_data.get("zone"), self.cleaned_data["name"].strip()
+        if zone is None or not text:
+            return ""
+        try:
+            name = names.parse(text, zone.name)
+        except BadName as exc:
+            raise forms.ValidationError(str(exc)) from exc
+        if not names.is_within(name, zone.name):
+            raise forms.ValidationError(f"{name} is not in {zone.name}")
+        return name
+
+    def clean_type(self) -> int:
+        text = self.cleaned_data["type"].strip()
+        try:
+            return rdtypes.type_from_text(text) if text else rdtypes.A
+        except BadRdata as exc:
+            raise forms.ValidationError(exc.reason) from exc
+
+    def verdicts(self, person: User) -> tuple[Verdict, ...]:
+        """Every right over what was asked about; the form must be valid."""
+        zone = self.cleaned_data["zone"]
+        asked = Asked(
+            zone_id=zone.pk, zone_name=zone.name, tags=zone.tags, team_id=zone.team_id,
+            name=self.cleaned_data["name"], type=self.cleaned_data["type"],
+        )  # fmt: skip
+        reasons = reasons_of(person)
+        found = ((right, reasons_for(reasons, right, asked)) for right in Right if right != Right.CREATE_ZONE)
+        return tuple(Verdict(RIGHT_WORDS[right], bool(why), tuple(each.words for each in why)) for right, why in found)

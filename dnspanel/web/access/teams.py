@@ -1,0 +1,228 @@
+"""Pages of teams and of what people and teams were granted; and of one person: what they may do, and why."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Count
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts import give
+from dnspanel.accounts import teams as verbs
+from dnspanel.accounts.audit_log import entries_about_person
+from dnspanel.accounts.errors import GrantRefused, TeamRefused
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import GrantRow, Membership, Team, User
+from dnspanel.accounts.roles import PERMISSIONS, Permission
+from dnspanel.accounts.why import reasons_of
+from dnspanel.web.access.describe_grant import RIGHT_WORDS, GrantWords, words_for
+from dnspanel.web.access.grant_form import GrantForm
+from dnspanel.web.access.rights_form import Verdict, WhyForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
+
+
+@dataclass(frozen=True, slots=True)
+class ShownGrant:
+    """A grant in a list."""
+
+    row: GrantRow
+    words: GrantWords
+
+
+@require_safe
+def team_list(request: PanelRequest) -> HttpResponse:
+    """Every team with its members and how many zones it looks after."""
+    access.require(request.user, Permission.PEOPLE)
+    return _teams_page(request)
+
+
+def _teams_page(request: PanelRequest, *, typed: str = "", refusal: str = "") -> HttpResponse:
+    teams = Team.objects.order_by("name").prefetch_related("memberships__user")
+    # Counted apart: joined with the members, each zone would count once for each of them.
+    zones = Zone.objects.filter(deleted_at=None, team__isnull=False)
+    counts = dict(zones.values_list("team").annotate(Count("pk")).order_by())
+    context = {
+        "teams": [(team, counts.get(team.pk, 0)) for team in teams],
+        "typed": typed,
+        "refusal": refusal,
+    }
+    return render(request, "accounts/teams.html", context, status=422 if refusal else 200)
+
+
+@require_POST
+def team_new(request: PanelRequest) -> HttpResponse:
+    """Make a team."""
+    access.require(request.user, Permission.PEOPLE)
+    name = request.POST.get("name", "")
+    try:
+        team = verbs.create_team(name=name, by=request.user, now=timezone.now())
+    except TeamRefused as exc:
+        return _teams_page(request, typed=name[:200], refusal=str(exc))
+    return redirect("team-detail", team.pk)
+
+
+@require_safe
+def team_detail(request: PanelRequest, team_id: int) -> HttpResponse:
+    """One team: its members, its zones, what was granted to it."""
+    access.require(request.user, Permission.PEOPLE)
+    return _team_page(request, verbs.team_by_id(team_id), GrantForm(person=request.user))
+
+
+def _team_page(request: PanelRequest, team: Team, form: GrantForm) -> HttpResponse:
+    members = Membership.objects.filter(team=team).select_related("user").order_by("user__username")
+    context = {
+        "team": team,
+        "members": members,
+        "others": User.objects.filter(is_active=True).exclude(memberships__team=team).order_by("username"),
+        "zone_count": Zone.objects.filter(team=team, deleted_at=None).count(),
+        "grants": shown_grants(request, GrantRow.objects.filter(team=team)),
+        "form": form,
+    }
+    return render(request, "accounts/team.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+def team_rename(request: PanelRequest, team_id: int) -> HttpResponse:
+    """Give the team another name."""
+    access.require(request.user, Permission.PEOPLE)
+    team = verbs.team_by_id(team_id)
+    try:
+        verbs.rename_team(team=team, name=request.POST.get("name", ""), by=request.user, now=timezone.now())
+        messages.success(request, f"The team is now called {team.name}.")
+    except TeamRefused as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+    return redirect("team-detail", team.pk)
+
+
+@require_POST
+def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
+    """The team is gone; its zones stay."""
+    access.require(request.user, Permission.PEOPLE)
+    team = verbs.team_by_id(team_id)
+    if request.POST.get("typed", "").strip() != team.name:
+        messages.error(request, f"Type {team.name} to delete the team. Nothing was changed.")
+        return redirect("team-detail", team.pk)
+    verbs.delete_team(team=team, by=request.user, now=timezone.now())
+    messages.success(request, f"The team {team.name} is gone. Its zones stay, and belong to no team.")
+    return redirect("team-list")
+
+
+@require_POST
+def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
+    """Put a person into the team, change their role in it, or take them out (`role` is empty)."""
+    access.require(request.user, Permission.PEOPLE)
+    team = verbs.team_by_id(team_id)
+    person = _person(request.POST.get("person", ""))
+    role, now = request.POST.get("role", ""), timezone.now()
+    try:
+        if role:
+            verbs.set_member(team=team, user=person, role=role, by=request.user, now=now)
+            messages.success(request, f"{person.username} is {role} in {team.name}.")
+        else:
+            verbs.remove_member(team=team, user=person, by=request.user, now=now)
+            messages.success(request, f"{person.username} is not in {team.name} any more.")
+    except (TeamRefused, GrantRefused) as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+    return redirect("team-detail", team.pk)
+
+
+@require_POST
+def team_grant(request: PanelRequest, team_id: int) -> HttpResponse:
+    """Give every member of the team a grant."""
+    access.require(request.user, Permission.PEOPLE)
+    team = verbs.team_by_id(team_id)
+    form = GrantForm(request.POST, person=request.user)
+    if _gave(request, form, team):
+        return redirect("team-detail", team.pk)
+    return _team_page(request, team, form)
+
+
+@require_safe
+def person_detail(request: PanelRequest, person_id: int) -> HttpResponse:
+    """One person: teams, grants, what they may do and why, tokens, the audit log's last entries."""
+    access.require(request.user, Permission.PEOPLE)
+    person = get_object_or_404(User, pk=person_id)
+    return _person_page(request, person, GrantForm(person=request.user))
+
+
+def _person_page(request: PanelRequest, person: User, form: GrantForm) -> HttpResponse:
+    reasons = reasons_of(person)
+    words = words_for(request.user, (reason.grant for reason in reasons))
+    why = WhyForm(request.GET if "zone" in request.GET else None, asker=request.user)
+    context: dict[str, Any] = {
+        "person": person,
+        "permissions": [each for each in Permission if each in PERMISSIONS[person.role]],
+        "right_words": RIGHT_WORDS.values(),
+        "matrix": [
+            (reason, words.of(reason.grant), [right in reason.grant.rights for right in Right]) for reason in reasons
+        ],
+        "why": why,
+        "verdicts": _verdicts(why, person),
+        "memberships": Membership.objects.filter(user=person).select_related("team").order_by("team__name"),
+        "grants": shown_grants(request, GrantRow.objects.filter(user=person)),
+        "tokens": person.tokens.filter(revoked_at=None).order_by("-pk")[:20],
+        "entries": entries_about_person(person.username, person.pk),
+        "form": form,
+    }
+    return render(request, "accounts/person.html", context, status=422 if form.is_bound else 200)
+
+
+def _verdicts(form: WhyForm, person: User) -> tuple[Verdict, ...]:
+    return form.verdicts(person) if form.is_bound and form.is_valid() else ()
+
+
+@require_POST
+def person_grant(request: PanelRequest, person_id: int) -> HttpResponse:
+    """Give the person a grant."""
+    access.require(request.user, Permission.PEOPLE)
+    person = get_object_or_404(User, pk=person_id)
+    form = GrantForm(request.POST, person=request.user)
+    if _gave(request, form, person):
+        return redirect("person-detail", person.pk)
+    return _person_page(request, person, form)
+
+
+@require_POST
+def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
+    """Take a grant back."""
+    access.require(request.user, Permission.PEOPLE)
+    row = give.grant_by_id(grant_id)
+    give.take_grant(row=row, by=request.user, now=timezone.now())
+    messages.success(request, f"The grant of {give.receiver(row)} is taken back.")
+    if row.team_id is not None:
+        return redirect("team-detail", row.team_id)
+    return redirect("person-detail", row.user_id)
+
+
+def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:
+    """Whether the grant was given; if not, the form says why."""
+    if not form.is_valid():
+        return False
+    try:
+        give.give_grant(grant=form.cleaned_data["grant"], to=to, by=request.user, now=timezone.now())
+    except GrantRefused as exc:
+        for field, sentences in exc.fields.items():
+            for sentence in sentences:
+                form.refuse(field, sentence)
+        return False
+    messages.success(request, f"Granted to {to.name if isinstance(to, Team) else to.username}.")
+    return True
+
+
+def shown_grants(request: PanelRequest, rows: Any) -> list[ShownGrant]:
+    """The grants in words, oldest first."""
+    listed = list(rows.select_related("created_by").order_by("pk"))
+    words = words_for(request.user, (Grant.from_json(row.grant) for row in listed))
+    return [ShownGrant(row, words.of(Grant.from_json(row.grant))) for row in listed]
+
+
+def _person(text: str) -> User:
+    """The person with this id; a 404 for what is none."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise Http404
+    return get_object_or_404(User, pk=int(text))

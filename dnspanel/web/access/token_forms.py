@@ -1,0 +1,275 @@
+"""Forms of new tokens: one for each preset, and one in which everything can be chosen."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from django import forms
+
+from dnspanel.accounts import presets
+from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.models import TokenKind
+from dnspanel.accounts.presets import Preset
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import LIFETIME, TSIG_ALGORITHMS, TokenTerms
+from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
+from dnspanel.web.forms import PanelForm
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
+from replication import names
+from replication.errors import BadName
+
+_LIFETIMES = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "never"))
+# Where a verb's fault is shown, when the form calls the field otherwise.
+_FIELD_OF_FAULT = {"expires_at": "expires", "name": "key_name", "key": "key_secret"}
+_IN_MORE = frozenset(
+    {"networks", "requests_per_minute", "needs_if_match", "kind", "key_name", "algorithm", "key_secret"}
+)
+
+
+class TokenForm(PanelForm):
+    """What every token has. `terms` is what `tokens.create_token` takes."""
+
+    preset: ClassVar[Preset]
+    own: ClassVar[tuple[str, ...]] = ()  # fields that this kind of token has, besides
+
+    kind = forms.ChoiceField(
+        label="Proves itself by", choices=TokenKind.choices, initial=TokenKind.API,
+        widget=forms.RadioSelect(attrs={"class": ""}),
+    )  # fmt: skip
+    key_name = forms.CharField(
+        label="Key name", required=False, max_length=255, widget=forms.TextInput(attrs=MONO),
+        help_text="A name such as router.keys.example.",
+    )  # fmt: skip
+    algorithm = forms.ChoiceField(
+        label="Algorithm", required=False, choices=[(name, name) for name in TSIG_ALGORITHMS], initial="hmac-sha256"
+    )
+    key_secret = forms.CharField(
+        label="Key", required=False, max_length=1000,
+        widget=forms.TextInput(attrs=MONO), help_text="Base64 of a key that is in use already; empty makes a new one.",
+    )  # fmt: skip
+    purpose = forms.CharField(
+        label="Purpose", required=False, max_length=100, help_text="The list and the history show it.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )  # fmt: skip
+    expires = forms.ChoiceField(label="Expires after", required=False, choices=_LIFETIMES, initial=str(LIFETIME.days))
+    unused_days = forms.IntegerField(
+        label="Dies when not used for", required=False, min_value=1, max_value=3650, help_text="Days; empty: never."
+    )
+    networks = forms.CharField(
+        label="Only from these networks", required=False, max_length=4000, widget=forms.Textarea(attrs=MONO_LINES),
+        help_text="Empty: from anywhere. 192.0.2.0/24 2001:db8::1",
+    )  # fmt: skip
+    requests_per_minute = forms.IntegerField(
+        label="Requests a minute", required=False, min_value=1, max_value=1_000_000,
+        help_text="Empty: the panel's limit.",
+    )  # fmt: skip
+    needs_if_match = forms.BooleanField(
+        label="Writes need If-Match", required=False, widget=forms.CheckboxInput(attrs={"class": ""}),
+        help_text="API v2 then refuses a write that does not say which revision it was made for.",
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, person: access.Person, **kwargs: Any) -> None:
+        # `person` is GrantForm's too, where that is a base.
+        if isinstance(self, GrantForm):
+            kwargs["person"] = person
+        super().__init__(*args, **kwargs)
+        self.person = person
+
+    @property
+    def own_fields(self) -> Iterator[forms.BoundField]:
+        """The fields of this preset, without what every token has."""
+        return (self[name] for name in self.own)
+
+    @property
+    def has_fault_in_more(self) -> bool:
+        """Whether something is wrong in the part of the page that is folded at first."""
+        return bool(self.errors.keys() & _IN_MORE)
+
+    @property
+    def makes_key(self) -> bool:
+        """Whether a TSIG key is asked for."""
+        return bool(self.cleaned_data["kind"] == TokenKind.TSIG)
+
+    def clean_networks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.cleaned_data["networks"].replace(",", " ").split()))
+
+    def terms(self, now: datetime) -> TokenTerms:
+        """The terms of the preset with what was typed besides; the form must be valid."""
+        cleaned = self.cleaned_data
+        begun = self._begun(now)
+        days = cleaned["expires"]
+        return replace(
+            begun,
+            purpose=cleaned["purpose"].strip() or begun.purpose,
+            permissions=begun.permissions & _permissions_of(self.person),
+            networks=cleaned["networks"],
+            expires_at=now + timedelta(days=int(days)) if days else None,
+            unused_days=cleaned["unused_days"],
+            requests_per_minute=cleaned["requests_per_minute"],
+            needs_if_match=cleaned["needs_if_match"],
+        )
+
+    def refuse_all(self, faults: dict[str, list[str]]) -> None:
+        """Show what the verb refused, each at its field."""
+        for field, messages in faults.items():
+            for message in messages:
+                self.refuse(_FIELD_OF_FAULT.get(field, field), message)
+
+    def _begun(self, now: datetime) -> TokenTerms:
+        raise NotImplementedError
+
+
+class _HostForm(TokenForm):
+    """A token for one owner name; the zone is the one that the name is in."""
+
+    own = ("name",)
+
+    name = forms.CharField(label="Name", max_length=1100, widget=forms.TextInput(attrs={**MONO, "autofocus": True}))
+
+    def clean_name(self) -> str:
+        try:
+            name = names.parse(self.cleaned_data["name"])
+        except BadName as exc:
+            raise forms.ValidationError(str(exc)) from exc
+        self.zone = closest_zone(self.person, name)
+        if self.zone is None:
+            raise forms.ValidationError(f"None of your zones contains {name}")
+        return name
+
+
+class AcmeForm(_HostForm):
+    preset = Preset.ACME
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].help_text = "The name on the certificate; the token writes only its _acme-challenge TXT."
+        self.fields["unused_days"].initial = presets.UNUSED_DAYS
+
+    def clean_name(self) -> str:
+        name = super().clean_name()
+        try:
+            presets.acme_name(name)
+        except BadName as exc:
+            raise forms.ValidationError(str(exc)) from exc
+        return name
+
+    def _begun(self, now: datetime) -> TokenTerms:
+        assert self.zone is not None
+        return presets.acme_terms(zone_id=self.zone.pk, name=self.cleaned_data["name"], now=now)
+
+
+class DyndnsForm(_HostForm):
+    preset = Preset.DYNDNS
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].help_text = "The host whose addresses follow the router; nothing else can be changed."
+        self.fields["unused_days"].initial = presets.UNUSED_DAYS
+
+    def _begun(self, now: datetime) -> TokenTerms:
+        assert self.zone is not None
+        return presets.dyndns_terms(zone_id=self.zone.pk, name=self.cleaned_data["name"], now=now)
+
+
+class CiForm(TokenForm):
+    preset = Preset.CI
+    own = ("zone",)
+
+    zone = forms.CharField(
+        label="Zone", max_length=1100, widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
+        help_text="All its records; neither its settings nor its end.",
+    )  # fmt: skip
+
+    def clean_zone(self) -> Zone:
+        try:
+            return access.zone_for_reading(self.person, self.cleaned_data["zone"])
+        except access.Unknown as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    def _begun(self, now: datetime) -> TokenTerms:
+        zone = self.cleaned_data["zone"]
+        return presets.ci_terms(zone_id=zone.pk, zone_name=zone.name, now=now)
+
+
+class MonitoringForm(TokenForm):
+    preset = Preset.MONITORING
+
+    def _begun(self, now: datetime) -> TokenTerms:
+        return presets.monitoring_terms(now=now)
+
+
+class CustomForm(TokenForm, GrantForm):
+    """Everything can be chosen."""
+
+    preset = Preset.CUSTOM
+    own = ("rights", "where", "zones", "tags", "teams", "names", "types", "permissions")
+
+    permissions = forms.MultipleChoiceField(
+        label="Besides zones", required=False, widget=forms.CheckboxSelectMultiple(attrs={"class": ""})
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Of a token over nothing but nodes or people, `rights` may be empty.
+        self.fields["rights"].required = False
+        self.fields["purpose"].required = True
+        held = _permissions_of(self.person) - {Permission.READ, Permission.EDIT}
+        permissions = self.fields["permissions"]
+        assert isinstance(permissions, forms.MultipleChoiceField)
+        permissions.choices = [(each.value, each.value) for each in Permission if each in held]
+        if not held:
+            del self.fields["permissions"]
+
+    @property
+    def own_fields(self) -> Iterator[forms.BoundField]:
+        return (self[name] for name in self.own if name in self.fields)
+
+    def clean(self) -> dict[str, Any]:
+        if not self.cleaned_data.get("rights") and self.cleaned_data.get("permissions"):
+            return self.cleaned_data
+        return super().clean()
+
+    def _begun(self, now: datetime) -> TokenTerms:
+        grant = self.cleaned_data.get("grant")
+        permissions = frozenset(map(Permission, self.cleaned_data.get("permissions", ())))
+        return TokenTerms(
+            purpose=self.cleaned_data["purpose"], scope=(grant,) if grant else (), permissions=permissions
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A preset as the page offers it."""
+
+    preset: Preset
+    form: type[TokenForm]
+    title: str
+    hint: str
+    icon: str
+
+
+OFFERS = (
+    Offer(Preset.ACME, AcmeForm, "ACME for one name", "Certificates by DNS challenge", "shield"),
+    Offer(Preset.DYNDNS, DyndnsForm, "dyndns for one host", "A router, a changing address", "sync"),
+    Offer(Preset.CI, CiForm, "CI for one zone", "A pipeline that owns the records", "fork"),
+    Offer(Preset.MONITORING, MonitoringForm, "Read-only monitoring", "Sees all you see, changes nothing", "eye"),
+    Offer(Preset.CUSTOM, CustomForm, "Custom", "Zones, names, types, rights", "filter"),
+)
+
+
+def closest_zone(person: access.Person, name: str) -> Zone | None:
+    """The zone that this person sees and that this name is in, the most specific one."""
+    above: list[str] = []
+    parent: str | None = name.removeprefix("*.")
+    while parent is not None:
+        above.append(parent)
+        parent = names.parent(parent)
+    found = access.zones_visible_to(person).filter(name__in=above)
+    return max(found, key=lambda zone: above.index(zone.name) * -1, default=None)
+
+
+def _permissions_of(person: access.Person) -> frozenset[Permission]:
+    actor = actor_of(person)
+    return frozenset() if actor is None else actor.permissions

@@ -1,0 +1,229 @@
+"""Pages of API tokens and TSIG keys: list, make, show once, rotate, revoke."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts import tokens as verbs
+from dnspanel.accounts.actors import Actor, actor_of, can
+from dnspanel.accounts.audit_log import entries_about_token
+from dnspanel.accounts.errors import NotYours, TokenDead, TokenRefused
+from dnspanel.accounts.grants import Grant
+from dnspanel.accounts.models import Token, TokenKind
+from dnspanel.accounts.presets import Preset
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.snippets import Place, Snippet, snippets_for
+from dnspanel.web.access.describe_grant import GrantWords, Words, words_for
+from dnspanel.web.access.token_forms import OFFERS, TokenForm, closest_zone
+from dnspanel.web.access.tsig_snippets import tsig_snippets
+from dnspanel.web.layout import PanelRequest, no_store
+from dnspanel.zones.models import Zone
+
+SOON = timedelta(days=14)
+MOST_LISTED = 500
+_OVERLAPS = {"0": "at once", "1": "in a day", "7": "in 7 days", "30": "in 30 days"}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a token stands: a word, its tone and icon, and why."""
+
+    word: str
+    tone: str
+    icon: str
+    why: str = ""
+
+    @property
+    def is_alive(self) -> bool:
+        return self.tone not in {"bad", "quiet"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownToken:
+    """A token as a list shows it."""
+
+    token: Token
+    state: State
+    grants: tuple[GrantWords, ...]
+
+
+@require_safe
+def token_list(request: PanelRequest) -> HttpResponse:
+    """One's own tokens; with `whose=all` everybody's, for whoever manages people. Dead ones on demand."""
+    actor = _actor(request)
+    everybodys = request.GET.get("whose") == "all" and can(actor, Permission.PEOPLE)
+    found = verbs.tokens_visible_to(actor).select_related("owner", "rotated_to").order_by("-pk")
+    if not everybodys:
+        found = found.filter(owner=actor.user)
+    now, listed = timezone.now(), list(found[:MOST_LISTED])
+    shown = shown_tokens(actor, listed, now)
+    with_dead = request.GET.get("dead") == "yes"
+    alive = [each for each in shown if each.state.is_alive]
+    context = {
+        "tokens": shown if with_dead else alive,
+        "dead": len(shown) - len(alive),
+        "with_dead": with_dead,
+        "everybodys": everybodys,
+        "may_see_all": can(actor, Permission.PEOPLE),
+        "offers": OFFERS,
+        "limit": MOST_LISTED if len(listed) == MOST_LISTED else 0,
+    }
+    return render(request, "access/tokens.html", context)
+
+
+@no_store
+@sensitive_post_parameters("key_secret")
+@require_http_methods(["GET", "HEAD", "POST"])
+def token_new(request: PanelRequest, preset: str) -> HttpResponse:
+    """Make a token by a preset, and show its secret, this once."""
+    offer = next((each for each in OFFERS if each.preset.value == preset), None)
+    if offer is None:
+        raise Http404
+    begun = {"zone": request.GET.get("zone", "")[:1100], "zones": request.GET.get("zone", "")[:1100]}
+    form = offer.form(request.POST or None, person=request.user, initial={k: v for k, v in begun.items() if v})
+    if form.is_valid():
+        made = _made(request, form, timezone.now())
+        if made is not None:
+            return _shown_once(request, made, form=form)
+    context = {"offers": OFFERS, "offer": offer, "form": form}
+    return render(request, "access/token_new.html", context, status=422 if form.is_bound else 200)
+
+
+def _made(request: PanelRequest, form: TokenForm, now: datetime) -> verbs.NewToken | None:
+    """The token, or None after the form was told why there is none."""
+    actor, cleaned = _actor(request), form.cleaned_data
+    try:
+        if not form.makes_key:
+            return verbs.create_token(owner=actor.user, terms=form.terms(now), by=actor, now=now)
+        return verbs.create_tsig_key(
+            owner=actor.user,
+            name=cleaned["key_name"],
+            terms=form.terms(now),
+            by=actor,
+            now=now,
+            algorithm=cleaned["algorithm"] or "hmac-sha256",
+            secret=cleaned["key_secret"].strip(),
+        )
+    except TokenRefused as exc:
+        form.refuse_all(exc.fields)
+        return None
+
+
+def _shown_once(
+    request: PanelRequest, made: verbs.NewToken, *, form: TokenForm | None = None, old: Token | None = None
+) -> HttpResponse:
+    """The page with the secret."""
+    preset = form.preset if form else Preset.CUSTOM
+    zone, name = _place_of(form) if form else ("", "")
+    context = {
+        "token": made.token,
+        "secret": made.secret,
+        "snippets": _snippets(made, preset, zone, name),
+        "old": old,
+    }
+    return render(request, "access/token_made.html", context)
+
+
+def _snippets(made: verbs.NewToken, preset: Preset, zone: str, name: str) -> tuple[Snippet, ...]:
+    if made.token.kind == TokenKind.TSIG:
+        return tsig_snippets(
+            preset=preset,
+            key_name=str(made.token.tsig_name),
+            algorithm=made.token.tsig_algorithm,
+            secret=made.secret,
+            server=urlsplit(settings.PANEL_URL).hostname or "localhost",
+            port=settings.UPDATE_PORT,
+            zone=zone,
+            name=name,
+        )
+    return snippets_for(preset, Place(settings.PANEL_URL, made.secret, zone, name))
+
+
+def _place_of(form: TokenForm) -> tuple[str, str]:
+    """The zone and the name that a token was made for, if it was for one."""
+    zone: Zone | str | None = form.cleaned_data.get("zone")
+    name = form.cleaned_data.get("name") or ""
+    found = closest_zone(form.person, name) if name else zone
+    return (found.name if isinstance(found, Zone) else ""), name
+
+
+@require_safe
+def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
+    """What a token may do, where it was used, and what became of it."""
+    actor, now = _actor(request), timezone.now()
+    token = verbs.token_for(actor, token_id)
+    predecessor = Token.objects.filter(rotated_to=token).first()
+    context = {
+        "shown": shown_tokens(actor, [token], now)[0],
+        "token": token,
+        "per_minute": verbs.requests_per_minute(token),
+        "predecessor": predecessor,
+        "entries": entries_about_token(token),
+        "overlaps": _OVERLAPS,
+        "may_rotate": token.kind == TokenKind.API and token.rotated_to_id is None and token.owner_id == actor.user.pk,
+    }
+    return render(request, "access/token.html", context)
+
+
+@no_store
+@require_POST
+def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
+    """Make its successor and show that secret, this once; the old one works until the overlap ends."""
+    actor = _actor(request)
+    token = verbs.token_for(actor, token_id)
+    days = request.POST.get("overlap", "1")
+    if days not in _OVERLAPS:
+        raise Http404
+    try:
+        made = verbs.rotate_token(token=token, by=actor, now=timezone.now(), overlap=timedelta(days=int(days)))
+    except (NotYours, TokenDead, TokenRefused) as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+        return redirect("token-detail", token.pk)
+    return _shown_once(request, made, old=verbs.token_for(actor, token.pk))
+
+
+@require_POST
+def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
+    """From now on the token opens nothing."""
+    actor = _actor(request)
+    token = verbs.token_for(actor, token_id)
+    verbs.revoke_token(token=token, by=actor, now=timezone.now())
+    messages.success(request, f"{token.purpose} is revoked and opens nothing any more.")
+    return redirect("token-list")
+
+
+def shown_tokens(actor: Actor, tokens: list[Token], now: datetime) -> list[ShownToken]:
+    """The tokens with their states and scopes in words, in two queries for all of them."""
+    words: Words = words_for(actor, (Grant.from_json(each) for token in tokens for each in token.scope))
+    return [ShownToken(token, state_of(token, now), words.of_all(token.scope)) for token in tokens]
+
+
+def state_of(token: Token, now: datetime) -> State:
+    """Whether the token opens anything, and for how long."""
+    try:
+        verbs.refuse_dead(token, now)
+    except TokenDead as exc:
+        if token.revoked_at is not None:
+            return State("revoked", "quiet", "close", str(exc))
+        return State("expired" if token.expires_at and token.expires_at <= now else "unused", "bad", "clock", str(exc))
+    if not token.owner.is_active:
+        return State("owner closed", "bad", "lock", "The account of its owner is closed.")
+    if token.rotated_to_id is not None:
+        return State("replaced", "warn", "sync", f"Works until {token.expires_at:%Y-%m-%d %H:%M} UTC.")
+    if token.expires_at is not None and token.expires_at <= now + SOON:
+        return State("ends soon", "warn", "clock", f"Ends on {token.expires_at:%Y-%m-%d}.")
+    return State("works", "ok", "check")
+
+
+def _actor(request: PanelRequest) -> Actor:
+    actor = actor_of(request.user)
+    assert actor is not None  # the session gate let this person in
+    return actor

@@ -1,0 +1,56 @@
+"""Pages of alerts: what is wrong now, and what was; and the bell in the frame."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.alerts.models import Route
+from dnspanel.alerts.queries import bell, open_alerts, past_alerts
+from dnspanel.fleet.heartbeats import WATCH, heartbeats
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+
+PAST_SHOWN = 50
+LONGEST_ID = 18  # digits
+
+
+@require_safe
+def alert_list(request: PanelRequest) -> HttpResponse:
+    """What is wrong now; htmx fetches the list alone every five seconds."""
+    access.require(request.user, Permission.FLEET)
+    context = {
+        "alerts": open_alerts(),
+        "looked_at": heartbeats().get(WATCH),
+        "is_told": Route.objects.filter(active=True).exists(),
+    }
+    return render(request, "alerts/_open.html" if is_fragment(request) else "alerts/list.html", context)
+
+
+@require_safe
+def alert_history(request: PanelRequest) -> HttpResponse:
+    """What was wrong and is over, the newest first."""
+    access.require(request.user, Permission.FLEET)
+    found = past_alerts(before=_cursor(request), limit=PAST_SHOWN + 1)
+    context = {
+        "alerts": found[:PAST_SHOWN],
+        "next_before": found[PAST_SHOWN - 1].pk if len(found) > PAST_SHOWN else "",
+    }
+    return render(request, "alerts/history.html", context)
+
+
+@require_safe
+def alert_bell(request: PanelRequest) -> HttpResponse:
+    """The bell alone, or 204 when it would say what the page says already."""
+    access.require(request.user, Permission.FLEET)
+    now = bell()
+    if request.GET.get("seen") == now.sentence:
+        return HttpResponse(status=204)
+    return render(request, "alerts/_bell.html", {"bell": now})
+
+
+def _cursor(request: PanelRequest) -> int | None:
+    """The id below which the list starts; None, for what is no cursor of ours, is its beginning."""
+    before = request.GET.get("before", "")
+    return int(before) if before.isascii() and before.isdecimal() and len(before) <= LONGEST_ID else None

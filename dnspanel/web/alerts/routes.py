@@ -1,0 +1,136 @@
+"""Pages of routes: who is told of alerts, what they answered, and a test."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
+from dnspanel.alerts import routes
+from dnspanel.alerts.errors import RouteRefused
+from dnspanel.alerts.models import Route, RouteKind
+from dnspanel.alerts.queries import messages_of, route_by_id, route_rows
+from dnspanel.alerts.tasks import ring_route
+from dnspanel.web.alerts.route_form import RouteForm
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.layout import PanelRequest, no_store
+from dnspanel.zones import access
+
+MESSAGES_SHOWN = 30
+
+
+@require_safe
+def route_list(request: PanelRequest) -> HttpResponse:
+    """Everybody who is told."""
+    access.require(request.user, Permission.FLEET)
+    return render(request, "alerts/routes.html", {"rows": route_rows()})
+
+
+@no_store
+@require_http_methods(["GET", "HEAD", "POST"])
+def route_new(request: PanelRequest) -> HttpResponse:
+    """Make a route; of a webhook, show the secret that signs what it is sent, this once."""
+    access.require(request.user, Permission.NODES)
+    form = RouteForm(request.POST or None)
+    if form.is_valid():
+        try:
+            made = routes.create_route(terms=form.terms(), by=request.user, now=timezone.now())
+        except RouteRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            if made.secret:
+                return render(request, "alerts/route_made.html", {"route": made.route, "secret": made.secret})
+            messages.success(request, f"{made.route.name} is told from now on. Send a test to see that it arrives.")
+            return redirect("alert-route", made.route.pk)
+    context = {"form": form, "has_mail": bool(settings.EMAIL_HOST)}
+    return render(request, "alerts/route_new.html", context, status=422 if form.is_bound else 200)
+
+
+@require_safe
+def route_detail(request: PanelRequest, route_id: int) -> HttpResponse:
+    """One route and what it was told; htmx fetches the messages alone while some wait."""
+    access.require(request.user, Permission.FLEET)
+    route = route_by_id(route_id)
+    context = _context(request, route)
+    if is_fragment(request):
+        return render(request, "alerts/_messages.html", context)
+    return render(request, "alerts/route.html", {**context, "form": RouteForm(route=route)})
+
+
+@require_POST
+def route_change(request: PanelRequest, route_id: int) -> HttpResponse:
+    """Another address, other hours."""
+    access.require(request.user, Permission.NODES)
+    route = route_by_id(route_id)
+    form = RouteForm(request.POST, route=route)
+    if form.is_valid():
+        try:
+            routes.change_route(route=route, terms=form.terms(kind=route.kind), by=request.user, now=timezone.now())
+        except RouteRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            messages.success(request, "Changed.")
+            return redirect("alert-route", route.pk)
+    return render(request, "alerts/route.html", {**_context(request, route), "form": form}, status=422)
+
+
+@require_POST
+def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
+    """Send a test now; the page shows what was answered."""
+    access.require(request.user, Permission.NODES)
+    route = route_by_id(route_id)
+    routes.send_test(route=route, by=request.user, now=timezone.now())
+    ring_route(route_id=route.pk)
+    messages.success(request, "A test is on its way; the answer stands below in a moment.")
+    return redirect("alert-route", route.pk)
+
+
+@require_POST
+def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
+    """Switch the route off, or on again (`active` is yes or no)."""
+    access.require(request.user, Permission.NODES)
+    route = route_by_id(route_id)
+    active = request.POST.get("active") == "yes"
+    routes.switch_route(route=route, active=active, by=request.user, now=timezone.now())
+    messages.success(request, f"{route.name} is {'told again' if active else 'told nothing any more'}.")
+    return redirect("alert-route", route.pk)
+
+
+@no_store
+@require_POST
+def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
+    """A new secret, shown this once."""
+    access.require(request.user, Permission.NODES)
+    route = route_by_id(route_id)
+    try:
+        secret = routes.rotate_secret(route=route, by=request.user, now=timezone.now())
+    except RouteRefused as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+        return redirect("alert-route", route.pk)
+    return render(request, "alerts/route_made.html", {"route": route, "secret": secret, "rotated": True})
+
+
+@require_POST
+def route_delete(request: PanelRequest, route_id: int) -> HttpResponse:
+    """The route and the log of what it was sent are gone."""
+    access.require(request.user, Permission.NODES)
+    route = route_by_id(route_id)
+    routes.delete_route(route=route, by=request.user, now=timezone.now())
+    messages.success(request, f"{route.name} is deleted.")
+    return redirect("alert-routes")
+
+
+def _context(request: PanelRequest, route: Route) -> dict[str, object]:
+    shown = messages_of(route, limit=MESSAGES_SHOWN)
+    return {
+        "route": route,
+        "sent": shown,
+        "is_moving": any(each.sent_at is None and each.failed_at is None for each in shown),
+        "may_change": can(request.user, Permission.NODES),
+        "is_webhook": route.kind == RouteKind.WEBHOOK,
+        "has_mail": bool(settings.EMAIL_HOST),
+        "mail_server": f"{settings.EMAIL_HOST}, port {settings.EMAIL_PORT}" if settings.EMAIL_HOST else "",
+    }

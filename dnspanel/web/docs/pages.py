@@ -1,0 +1,97 @@
+"""The API's documentation inside the product: guides, and every operation drawn from the OpenAPI document."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+from drf_spectacular.generators import SchemaGenerator
+
+from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.models import Token, TokenKind
+from dnspanel.accounts.tokens import tokens_visible_to
+from dnspanel.web.access.tokens import state_of
+from dnspanel.web.docs.api_document import TOKEN, Group, groups_of, problems_of
+from dnspanel.web.layout import PanelRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """A page written by hand."""
+
+    slug: str
+    title: str
+
+
+GUIDES = (
+    Guide("start", "Overview"),
+    Guide("errors", "Errors"),
+    Guide("paging", "Paging and filters"),
+    Guide("etag", "ETag and 412"),
+    Guide("idempotency", "Idempotency key"),
+    Guide("limits", "Limits"),
+    Guide("webhooks", "Webhooks"),
+    Guide("powerdns", "PowerDNS-compatible API"),
+    Guide("dyndns2", "dyndns2"),
+    Guide("rfc2136", "DNS UPDATE (RFC 2136)"),
+    Guide("cli", "Command line"),
+)
+
+
+@require_safe
+def api_docs(request: PanelRequest, page: str = "start") -> HttpResponse:
+    """One guide, or the operations of one task."""
+    groups = _groups()
+    guide = next((each for each in GUIDES if each.slug == page), None)
+    # A task may be called as a guide is: its pages are prefixed.
+    group = next((each for each in groups if f"task-{each.slug}" == page), None)
+    if guide is None and group is None:
+        raise Http404
+    context = {
+        "guides": GUIDES,
+        "groups": groups,
+        "guide": guide,
+        "group": group,
+        "title": guide.title if guide else group.title if group else "",
+        "guide_template": f"docs/_{guide.slug}.html" if guide else "",
+        "tokens": _own_tokens(request),
+        "placeholder": TOKEN,
+        "panel_url": settings.PANEL_URL,
+        "panel_host": urlsplit(settings.PANEL_URL).hostname,
+        "update_port": settings.UPDATE_PORT,
+        "per_minute": settings.API_REQUESTS_PER_MINUTE,
+        "problems": problems_of(_document()) if page == "errors" else (),
+    }
+    return render(request, "docs/page.html", context)
+
+
+@require_safe
+def api_document(request: PanelRequest) -> JsonResponse:
+    """The OpenAPI document itself."""
+    return JsonResponse({**_document(), "servers": [{"url": settings.PANEL_URL}]})
+
+
+def _own_tokens(request: PanelRequest) -> list[Token]:
+    """The reader's own API tokens that work, the newest first."""
+    actor = actor_of(request.user)
+    assert actor is not None  # the session gate let this person in
+    own = tokens_visible_to(actor).filter(owner=actor.user, kind=TokenKind.API, revoked_at=None).order_by("-pk")[:50]
+    now = timezone.now()
+    return [token for token in own if state_of(token, now).is_alive]
+
+
+@cache
+def _document() -> dict[str, Any]:
+    """Made once for each process, since it follows from the code alone."""
+    found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return found
+
+
+@cache
+def _groups() -> tuple[Group, ...]:
+    return groups_of(_document(), settings.PANEL_URL)

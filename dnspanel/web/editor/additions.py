@@ -1,0 +1,90 @@
+"""Adding what quick add read to what the author sees: which RRset results, and what to say about it. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dnspanel.web.editor.quick_add import Entry
+from replication import names, rdata, rdtypes
+from replication.rrset import RRset, make
+
+FALLBACK_TTL = 3600
+# A second value makes no sense here, so quick add offers to replace the first.
+ONE_VALUE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA, rdtypes.ALIAS})
+
+
+class Occupied(Exception):
+    """The RRset exists and holds one value; `now` may be replaced, but not silently."""
+
+    def __init__(self, now: RRset) -> None:
+        super().__init__(f"{rdata.type_to_text(now.type)} {now.name} exists")
+        self.now = now
+
+    @property
+    def message(self) -> str:
+        return f"There is a {rdata.type_to_text(self.now.type)} here already: {self.now.rdata[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """The RRset after adding, what it was, and sentences about what adding means."""
+
+    rrset: RRset
+    before: RRset | None
+    value: str
+    ttl_is_set: bool
+    says: tuple[str, ...]
+
+    @property
+    def changes_nothing(self) -> bool:
+        return self.rrset == self.before
+
+
+def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: bool = False) -> Addition:
+    """Put the entry's value into its RRset; raises Occupied, BadRRset.
+
+    The TTL belongs to the RRset: a line that states one sets it for all
+    values, one that does not takes the RRset's, or the zone's for a new one.
+    """
+    kept = () if now is None or replace else now.rdata
+    if entry.type in ONE_VALUE and kept and entry.rdata not in kept:
+        assert now is not None
+        raise Occupied(now)
+    if entry.ttl is not None:
+        ttl = entry.ttl
+    else:
+        ttl = now.ttl if now else default_ttl if entry.default_ttl is None else entry.default_ttl
+    disabled = tuple(text for text in (now.disabled if now else ()) if text in kept and text != entry.rdata)
+    comment = entry.comment or (now.comment if now else "")
+    rrset = make(entry.name, entry.type, ttl, (*kept, entry.rdata), disabled, comment)
+    says = (*_about_the_rrset(entry, now, rrset, replace), *entry.notes)
+    return Addition(rrset, now, entry.rdata, entry.ttl is not None, says)
+
+
+def add_entries(entries: Iterable[Entry], now: RRset | None, default_ttl: int) -> Addition:
+    """Put the values of several entries of one RRset into it; raises as `add_entry` does."""
+    addition: Addition | None = None
+    for entry in entries:
+        addition = add_entry(entry, addition.rrset if addition else now, default_ttl)
+    assert addition is not None
+    return Addition(addition.rrset, now, addition.value, addition.ttl_is_set, addition.says)
+
+
+def _about_the_rrset(entry: Entry, now: RRset | None, rrset: RRset, replace: bool) -> Iterable[str]:
+    if now is None:
+        return
+    what = f"{rdata.type_to_text(now.type)} {names.display(now.name)}"
+    others = len(now.rdata) - (entry.rdata in now.rdata)
+    if replace:
+        yield f"Replaces {now.rdata[0]}."
+    elif entry.rdata in now.rdata and entry.rdata not in now.disabled:
+        yield f"{what} has this value already."
+    elif entry.rdata in now.disabled:
+        yield f"{what} has this value switched off; it will be served again."
+    else:
+        yield f"Joins {others} value{'s' if others != 1 else ''} of {what}."
+    if rrset.ttl != now.ttl:
+        yield about_the_ttl(now, rrset)
+
+
+def about_the_ttl(now: RRset, rrset: RRset) -> str:
+    return f"The TTL belongs to all values of an RRset: it changes from {now.ttl} to {rrset.ttl} for the others too."

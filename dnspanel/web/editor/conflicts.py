@@ -1,0 +1,83 @@
+"""A conflict as the review page shows it: what it was, what others made of it, what I want."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dnspanel.web.editor.additions import ONE_VALUE
+from dnspanel.web.editor.rows import ShownValue, row_id, shown_values
+from dnspanel.web.editor.rrset_form import OFF, RRsetForm
+from dnspanel.zones import queries
+from dnspanel.zones.merge import Conflict
+from dnspanel.zones.models import Zone
+from dnspanel.zones.queries import HistoryRow
+from replication import names, rdata
+from replication.rrset import RRset
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the three texts of a conflict; without an RRset it says that there is none."""
+
+    key: str
+    title: str
+    rrset: RRset | None
+    values: list[ShownValue]
+    by: HistoryRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownConflict:
+    """Base, theirs and mine side by side, and a form that holds both to edit."""
+
+    conflict: Conflict
+    id: str
+    owner: str
+    type: str
+    sides: tuple[Side, Side, Side]
+    can_take_both: bool
+    form: RRsetForm
+    is_open: bool
+
+
+def shown_conflicts(
+    zone: Zone, conflicts: Sequence[Conflict], resolving: RRsetForm | None, resolving_id: int
+) -> list[ShownConflict]:
+    return [
+        _shown(zone, conflict, resolving if conflict.operation_id == resolving_id else None) for conflict in conflicts
+    ]
+
+
+def _shown(zone: Zone, conflict: Conflict, resolving: RRsetForm | None) -> ShownConflict:
+    newest = queries.rrset_history(zone=zone, name=conflict.name, type=conflict.type, limit=1)
+    sides = (
+        Side("base", "Was, when you began", conflict.base, shown_values(conflict.base)),
+        Side("theirs", "Published meanwhile", conflict.theirs, shown_values(conflict.theirs), _first(newest)),
+        Side("mine", "Yours", conflict.mine, shown_values(conflict.mine)),
+    )
+    return ShownConflict(
+        conflict=conflict,
+        id=row_id(conflict.name, conflict.type),
+        owner=names.owner_text(conflict.name, zone.name),
+        type=rdata.type_to_text(conflict.type),
+        sides=sides,
+        can_take_both=bool(conflict.mine and conflict.theirs) and conflict.type not in ONE_VALUE,
+        form=resolving or _form_of_both(zone, conflict),
+        is_open=resolving is not None,
+    )
+
+
+def _first(found: Sequence[tuple[HistoryRow, object]]) -> HistoryRow | None:
+    return found[0][0] if found else None
+
+
+def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
+    """A form to settle by hand: mine first, then what only they have."""
+    shape = conflict.mine or conflict.theirs or conflict.base
+    assert shape is not None
+    initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision)
+    lines = str(initial["values"]).splitlines()
+    if conflict.theirs and conflict.mine:
+        mine = set(conflict.mine.rdata)
+        off = conflict.theirs.disabled
+        lines += [f"{OFF} {text}" if text in off else text for text in conflict.theirs.rdata if text not in mine]
+    return RRsetForm(initial=initial | {"values": "\n".join(lines)}, zone_name=zone.name, default_ttl=shape.ttl)

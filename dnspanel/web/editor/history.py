@@ -1,0 +1,194 @@
+"""The history of a zone and of one record: what was published, by whom, and the ways back."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.fleet.queries import node_standings
+from dnspanel.web.editor.rows import ShownDiff, shown_diffs
+from dnspanel.web.editor.rrsets import require_rrset
+from dnspanel.web.editor.sync import Sync, sync_of
+from dnspanel.web.editor.zone_head import is_fragment, render_zone
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access, queries, revision, soa
+from dnspanel.zones.errors import CannotUndo
+from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
+from dnspanel.zones.queries import HistoryRow, RRsetDiff
+from replication import names, rdata
+from replication.codec.keys import relative_key
+from replication.rrset import RRset
+
+REVISIONS_PER_PAGE = 50
+MOST_DIFFS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRevision:
+    """A revision in a list, in words, and where it stands on the nodes."""
+
+    row: HistoryRow
+    sync: Sync
+
+    @property
+    def channel(self) -> str:
+        return str(Channel(self.row.channel).label)
+
+    @property
+    def kind(self) -> str:
+        """What it was, if more than a change of RRsets."""
+        return "" if self.row.kind == RevisionKind.CHANGE else f"Zone {RevisionKind(self.row.kind).label}"
+
+
+@require_safe
+def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Revisions, the newest first; with htmx the next ones."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    before = request.GET.get("before", "")
+    page = queries.history_page(
+        zone=zone, before=int(before) if before.isdecimal() and len(before) < 10 else None, limit=REVISIONS_PER_PAGE
+    )
+    context: dict[str, object] = {"revisions": _shown(page.rows), "next_before": page.next_after}
+    if is_fragment(request):
+        return render(request, "zones/_revision_rows.html", {"zone": zone, **context})
+    return render_zone(request, zone, "history", "zones/history.html", context)
+
+
+def _shown(rows: tuple[HistoryRow, ...]) -> list[ShownRevision]:
+    standings = node_standings(now=timezone.now())
+    return [ShownRevision(row, sync_of(row.sequence, standings)) for row in rows]
+
+
+def revision_of(zone: Zone, number: int) -> Revision:
+    """The zone's revision of this number; raises Unknown."""
+    found = (
+        Revision.objects.select_related("publication__author", "publication__token", "zone")
+        .filter(zone=zone, number=number)
+        .first()
+    )
+    if found is None:
+        raise access.Unknown(f"revision {number} of {zone.name}")
+    return found
+
+
+@require_safe
+def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
+    """One revision: what it changed, and the ways back."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    row = queries.history_page(zone=zone, before=number + 1, limit=1).rows
+    found = revision_of(zone, number)
+    diffs = queries.revision_changes(revision=found)
+    context: dict[str, object] = {
+        "revision": _shown(row)[0],
+        "diffs": shown_diffs(zone.name, diffs[:MOST_DIFFS]),
+        "left_out": max(0, len(diffs) - MOST_DIFFS),
+        "as_text": request.GET.get("as") == "text",
+        "is_change": found.kind == RevisionKind.CHANGE,
+        "is_newest": number == zone.revision,
+        "newer": number + 1 if number < zone.revision else None,
+        "older": number - 1 if number > 1 else None,
+    }
+    return render_zone(request, zone, "history", "zones/revision.html", context)
+
+
+@require_safe
+def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """How the zone differs between two revisions, the older one first."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    numbers = sorted({int(text) for text in request.GET.getlist("r") if text.isdecimal() and len(text) < 10})
+    if len(numbers) != 2:
+        messages.warning(request, "Tick two revisions to compare them.")
+        return redirect("zone-history", zone.name)
+    older, newer = (revision_of(zone, number) for number in numbers)
+    found = list(islice(differences(zone, older.number, newer.number), MOST_DIFFS + 1))
+    context: dict[str, object] = {
+        "older": older,
+        "newer": newer,
+        "diffs": shown_diffs(zone.name, found[:MOST_DIFFS]),
+        "left_out": len(found) > MOST_DIFFS,
+        "as_text": request.GET.get("as") == "text",
+    }
+    return render_zone(request, zone, "history", "zones/compare.html", context)
+
+
+def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
+    """RRsets that differ between two revisions, in canonical order; reads both zones side by side."""
+
+    def keyed(number: int, side: int) -> Iterator[tuple[tuple[bytes, int], int, RRset]]:
+        for rrset in queries.rrsets_at(zone=zone, number=number):
+            yield (relative_key(rrset.name, zone.name), rrset.type), side, rrset
+
+    held: dict[int, RRset] = {}
+    key_held: tuple[bytes, int] | None = None
+    for key, side, rrset in merge(keyed(older, 0), keyed(newer, 1), key=lambda item: (item[0], item[1])):
+        if key != key_held:
+            yield from _difference(held)
+            held, key_held = {}, key
+        held[side] = rrset
+    yield from _difference(held)
+
+
+def _difference(sides: dict[int, RRset]) -> Iterator[RRsetDiff]:
+    if sides and not soa.same(sides.get(0), sides.get(1)):
+        yield queries.diff(sides.get(0), sides.get(1))
+
+
+@require_safe
+def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """How one RRset came to be what it is."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    name, type_ = require_rrset(request, zone)
+    found = queries.rrset_history(zone=zone, name=name, type=type_, limit=REVISIONS_PER_PAGE)
+    revisions = _shown(tuple(row for row, _ in found))
+    context: dict[str, object] = {
+        "owner": names.owner_text(name, zone.name),
+        "name": name,
+        "type": rdata.type_to_text(type_),
+        "changes": [(shown, ShownDiff(zone.name, diff)) for shown, (_, diff) in zip(revisions, found, strict=True)],
+        "row": queries.rrset_row(zone=zone, author=request.user, name=name, type=type_),
+    }
+    return render_zone(request, zone, "history", "zones/record_history.html", context)
+
+
+# Ways back: each makes a draft, which is reviewed like any other
+
+
+@require_POST
+def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
+    """The draft holds the inverse of this revision."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    found = revision_of(zone, number)
+    return _drafted(
+        request,
+        zone,
+        number,
+        lambda: revision.undo_revision(revision=found, author=request.user, now=timezone.now()),
+    )
+
+
+@require_POST
+def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
+    """The draft takes the zone back to this revision."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    return _drafted(
+        request,
+        zone,
+        number,
+        lambda: revision.restore_to(zone=zone, number=number, author=request.user, now=timezone.now()),
+    )
+
+
+def _drafted(request: PanelRequest, zone: Zone, number: int, make_draft: Callable[[], object]) -> HttpResponse:
+    try:
+        make_draft()
+    except CannotUndo as exc:
+        messages.error(request, str(exc))
+        return redirect("zone-revision", zone.name, number)
+    messages.success(request, "This is the way back, as a draft. Nothing changes until you publish it.")
+    return redirect("zone-review", zone.name)

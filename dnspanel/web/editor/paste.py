@@ -1,0 +1,140 @@
+"""The paste panel: many lines at once, each with what it says or what is wrong with it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+from django_htmx.http import HttpResponseClientRedirect
+
+from dnspanel.web.editor.additions import Addition, Occupied, about_the_ttl, add_entries
+from dnspanel.web.editor.quick_add import Means, PastedLine, read_lines
+from dnspanel.web.editor.table import default_ttl
+from dnspanel.web.editor.zone_head import focus_after, is_fragment, render_zone
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access, draft, queries
+from dnspanel.zones.models import Zone
+from replication import names, rdata, rdtypes
+from replication.errors import ReplicationError
+
+MOST_LINES = 1000
+LONGEST_PASTE = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedLine:
+    """A line of the paste as the panel shows it."""
+
+    line: PastedLine
+    error: str
+    note: str
+    ticked: bool
+
+    @property
+    def usable(self) -> bool:
+        return self.line.entry is not None and not self.error
+
+    @property
+    def name(self) -> str:
+        return names.display(self.line.entry.name) if self.line.entry else ""
+
+    @property
+    def type(self) -> str:
+        return rdata.type_to_text(self.line.entry.type) if self.line.entry else ""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """GET is an empty panel, POST checks the text, and with `act=add` the good lines go into the draft."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    if request.method != "POST":
+        return _show(request, zone, "", [])
+    text = request.POST.get("text", "")[:LONGEST_PASTE]
+    means = request.POST.get("means", "")
+    lines = read_lines(text, zone.name, means=Means(means) if means in set(Means) else None)
+    if len(lines) > MOST_LINES:
+        error = f"These are {len(lines):,} lines; at most {MOST_LINES:,} can be pasted at once."
+        return _show(request, zone, text, [], error=error, status=422)
+    ticked = set(request.POST.getlist("line")) if "checked" in request.POST else None
+    chosen = [line for line in lines if line.entry and (ticked is None or str(line.number) in ticked)]
+    additions, refused, notes = _additions(request, zone, chosen)
+    if request.POST.get("act") == "add" and additions:
+        return _add(request, zone, additions, added=len(chosen) - len(refused), of=len(lines))
+    checked = [
+        CheckedLine(
+            line,
+            refused.get(line.number, line.error),
+            notes.get(line.number, ""),
+            ticked is None or str(line.number) in ticked,
+        )
+        for line in lines
+    ]
+    return _show(request, zone, text, checked, means=means)
+
+
+def _additions(
+    request: PanelRequest, zone: Zone, lines: Iterable[PastedLine]
+) -> tuple[list[Addition], dict[int, str], dict[int, str]]:
+    """The RRsets that these lines make; why some lines cannot join theirs; what to say about others."""
+    by_rrset: dict[tuple[str, int], list[PastedLine]] = {}
+    refused: dict[int, str] = {}
+    notes: dict[int, str] = {}
+    for line in lines:
+        assert line.entry is not None
+        if line.entry.type == rdtypes.SOA:
+            refused[line.number] = "The zone keeps its own SOA; edit its row instead."
+            continue
+        by_rrset.setdefault((line.entry.name, line.entry.type), []).append(line)
+    ttl = default_ttl(request, zone)
+    additions = []
+    for (name, type_), members in by_rrset.items():
+        now = queries.rrset_row(zone=zone, author=request.user, name=name, type=type_).now
+        try:
+            addition = add_entries([line.entry for line in members if line.entry], now, ttl)
+            additions.append(addition)
+            if now is not None and now.ttl != addition.rrset.ttl:
+                notes[members[-1].number] = about_the_ttl(now, addition.rrset)
+        except Occupied as exc:
+            refused |= {line.number: exc.message for line in members}
+        except ReplicationError as exc:
+            refused |= {line.number: str(exc) for line in members}
+    return additions, refused, notes
+
+
+def _add(request: PanelRequest, zone: Zone, additions: list[Addition], *, added: int, of: int) -> HttpResponse:
+    now = timezone.now()
+    for addition in additions:
+        if not addition.changes_nothing:
+            draft.replace_rrset(author=request.user, zone=zone, rrset=addition.rrset, now=now)
+    messages.success(request, f"{added} of {of} line{'' if of == 1 else 's'} added to draft.")
+    to = f"{reverse('zone-detail', args=[zone.name])}?in=draft"
+    return HttpResponseClientRedirect(to) if is_fragment(request) else redirect(to)
+
+
+def _show(
+    request: PanelRequest,
+    zone: Zone,
+    text: str,
+    lines: list[CheckedLine],
+    *,
+    means: str = "",
+    error: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "text": text,
+        "lines": lines,
+        "means": means,
+        "error": error,
+        "usable": sum(line.usable and line.ticked for line in lines),
+        "faulty": sum(not line.usable for line in lines),
+        "doubled": bool(means) or any(line.line.doubled for line in lines),
+    }
+    if not is_fragment(request):
+        return render_zone(request, zone, "records", "zones/paste.html", context, status)
+    response = render(request, "zones/_paste.html", {"zone": zone, **context}, status=status)
+    return focus_after(response, "#paste-add, #paste-text")

@@ -1,0 +1,198 @@
+"""What became of a publication: saved, encoded, and node by node until each has answered with it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.actors import actor_of, can
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.delivery_view import reach_by_stage
+from dnspanel.fleet.health import Word
+from dnspanel.fleet.models import Isolation
+from dnspanel.fleet.reach import NodeReach
+from dnspanel.publish.models import Segment
+from dnspanel.publish.stall import stalls
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access, failed, revision
+from dnspanel.zones.errors import CannotUndo, RightMissing
+from dnspanel.zones.models import Publication, Revision, RevisionKind
+
+# A page asks this often while the change is on its way, and rarely once somebody has to look at a node.
+SWIFT_MS = 300
+SWIFT_SECONDS = 15
+MOST_REVISIONS = 50
+
+_TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LATE: "warn"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownReach:
+    """A node in the list: its mark, and how long it took or why it is not there yet."""
+
+    name: str
+    tone: str
+    ms: int | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStage:
+    """Nodes that get it together; one stage without a name where nobody waits for anybody."""
+
+    name: str
+    is_ring0: bool
+    nodes: list[ShownReach]
+    waits: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a publication has come."""
+
+    publication: Publication
+    encoded_ms: int | None
+    stall: str
+    stages: list[ShownStage]
+    reached: int
+    seconds: str  # until the last node that has it
+    is_swift: bool
+    isolation: Isolation | None  # by what it was taken back, if it failed
+
+    @property
+    def nodes(self) -> list[ShownReach]:
+        """The public ones."""
+        return [node for stage in self.stages if not stage.is_ring0 for node in stage.nodes]
+
+    @property
+    def is_everywhere(self) -> bool:
+        return bool(self.nodes) and self.reached == len(self.nodes)
+
+    @property
+    def late(self) -> list[ShownReach]:
+        return [node for node in self.nodes if node.ms is None]
+
+
+@require_safe
+def publication(request: PanelRequest, sequence: int) -> HttpResponse:
+    """The progress of one publication; htmx gets its moving part alone until it has arrived everywhere."""
+    found = _publication(request, sequence)
+    sees_nodes = can(request.user, Permission.FLEET)
+    context: dict[str, object] = {"progress": _progress(found, timezone.now()), "sees_nodes": sees_nodes}
+    if is_fragment(request):
+        return render(request, "zones/_progress.html", context)
+    revisions = list(_revisions(request, found)[: MOST_REVISIONS + 1])
+    context |= {
+        "revisions": revisions[:MOST_REVISIONS],
+        "has_more": len(revisions) > MOST_REVISIONS,
+        "only": revisions[0] if len(revisions) == 1 else None,
+        "may_undo": not found.failed_reason and any(_can_undo(request, each) for each in revisions),
+        "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
+        "address": request.build_absolute_uri(),
+    }
+    return render(request, "zones/progress.html", context)
+
+
+def _publication(request: PanelRequest, sequence: int) -> Publication:
+    """The publication, if it changed a zone that this person may know about (even one in the trash)."""
+    access.require(request.user, Permission.READ)
+    found = Publication.objects.select_related("author", "token").filter(sequence=sequence).first()
+    if found is None or not (_sees_all(request) or _revisions(request, found).exists()):
+        raise access.Unknown(f"publication {sequence}")
+    return found
+
+
+def _revisions(request: PanelRequest, found: Publication) -> QuerySet[Revision]:
+    """What it did to zones that this person may know about, by name."""
+    revisions = found.revisions.select_related("zone").order_by("zone__name")
+    if _sees_all(request):
+        return revisions
+    return revisions.filter(zone__in=access.zones_within_reach(request.user, Right.READ))
+
+
+def _sees_all(request: PanelRequest) -> bool:
+    actor = actor_of(request.user)
+    return actor is not None and actor.may_everywhere(Right.READ)
+
+
+def _can_undo(request: PanelRequest, each: Revision) -> bool:
+    is_there = each.kind == RevisionKind.CHANGE and each.zone.deleted_at is None
+    return is_there and access.may_edit_zone(request.user, each.zone)
+
+
+def _progress(found: Publication, now: datetime) -> Progress:
+    is_swift = (now - found.at).total_seconds() < SWIFT_SECONDS
+    stages = [
+        ShownStage(stage.name, stage.is_ring0, [_shown(node, is_swift) for node in stage.nodes], stage.waits)
+        for stage in reach_by_stage(found, now=now)
+    ]
+    times = [node.ms for stage in stages if not stage.is_ring0 for node in stage.nodes if node.ms is not None]
+    stall = next((stall.message for stall in stalls() if stall.sequence <= found.sequence), "")
+    return Progress(
+        publication=found,
+        encoded_ms=_encoded_ms(found),
+        stall=stall,
+        stages=stages,
+        reached=len(times),
+        seconds=f"{max(times) / 1000:.2f}" if times else "",
+        is_swift=is_swift,
+        isolation=Isolation.objects.filter(failed=found.sequence).first() if found.failed_reason else None,
+    )
+
+
+def _encoded_ms(found: Publication) -> int | None:
+    """When the publication was sealed into a segment of every schema that has one; None while it is not."""
+    sealed = Segment.objects.filter(epoch=found.epoch, first__lte=found.sequence, last__gte=found.sequence)
+    at = sealed.order_by("-sealed_at").values_list("sealed_at", flat=True).first()
+    return None if at is None else max(0, round((at - found.at).total_seconds() * 1000))
+
+
+def _shown(node: NodeReach, is_swift: bool) -> ShownReach:
+    if node.ms is not None:
+        return ShownReach(node.node.name, "ok", round(node.ms), "")
+    is_on_its_way = is_swift and node.word in (Word.LIVE, Word.CATCHING_UP, Word.LATE)
+    tone = "quiet" if is_on_its_way else _TONES.get(node.word, "quiet")
+    return ShownReach(node.node.name, tone, None, "on its way" if is_on_its_way else node.sentence)
+
+
+@require_POST
+def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
+    """The draft holds the inverse of everything that this publication changed."""
+    access.require(request.user, Permission.EDIT)
+    found = _publication(request, sequence)
+    undone: list[str] = []
+    for each in _revisions(request, found):
+        if not access.may_edit_zone(request.user, each.zone):
+            continue
+        try:
+            revision.undo_revision(revision=each, author=request.user, now=timezone.now())
+        except (CannotUndo, RightMissing) as exc:
+            messages.error(request, f"{each.zone.name}: {exc}")
+        else:
+            undone.append(each.zone.name)
+    if not undone:
+        return redirect("publication", sequence)
+    messages.success(request, "This is the way back, as a draft. Nothing changes until you publish it.")
+    return redirect(reverse("zone-review", args=undone) if len(undone) == 1 else reverse("changes"))
+
+
+@require_POST
+def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
+    """The draft holds what this publication changed, before it was taken back."""
+    access.require(request.user, Permission.EDIT)
+    found = _publication(request, sequence)
+    try:
+        failed.draft_again(publication=found, author=request.user, now=timezone.now())
+    except (CannotUndo, RightMissing) as exc:
+        messages.error(request, str(exc))
+        return redirect("publication", sequence)
+    messages.success(request, "The changes are a draft again. Mend what made the name server fail before you publish.")
+    return redirect("changes")

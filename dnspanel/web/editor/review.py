@@ -1,0 +1,270 @@
+"""Review and publish: the draft as a diff, what it breaks, what it does to caches, and one button."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.queries import node_standings
+from dnspanel.web.editor.conflicts import ShownConflict, shown_conflicts
+from dnspanel.web.editor.review_call import ApiCall, call_of, meant
+from dnspanel.web.editor.review_form import PublishForm
+from dnspanel.web.editor.rows import ShownDiff, rrset_query, sentence
+from dnspanel.web.editor.rrset_form import RRsetForm
+from dnspanel.web.editor.zone_head import zone_head
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access, draft, queries, revision
+from dnspanel.zones.errors import CannotResolve, Conflicts, GuardHolds, NothingToPublish, RuleViolations
+from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.plan import PlannedChange, ZonePlan
+from dnspanel.zones.rules import Severity
+from replication import rdata
+from replication.rrset import RRset
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCheck:
+    """Violations of one code in one zone, which one tick accepts."""
+
+    code: str
+    severity: str
+    violations: tuple["LinkedViolation", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedViolation:
+    """A violation and the query that leads to its row."""
+
+    message: str
+    zone: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPlan:
+    """One zone of the review."""
+
+    plan: ZonePlan
+    diffs: list[ShownDiff]
+    conflicts: list[ShownConflict]
+    already_so: list[ShownDiff]
+    next_revision: int
+    call: ApiCall | None  # when asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What publishing does outside of the panel."""
+
+    names: int
+    nodes: int
+    old_until: datetime | None
+    old_ttl: int
+    old_name: str
+    missing_ttl: int  # how long a resolver may remember that an added name did not exist
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_review(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """The draft's changes of one zone; POST publishes them."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    return _publish(request, zone) if request.method == "POST" else review_page(request, zone)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def draft_review(request: PanelRequest) -> HttpResponse:
+    """The draft's changes of all zones; POST publishes them as one publication."""
+    access.require(request.user, Permission.EDIT)
+    return _publish(request, None) if request.method == "POST" else review_page(request, None)
+
+
+def _publish(request: PanelRequest, zone: Zone | None) -> HttpResponse:
+    """Publish what the person saw; anything else shows the review again, with what they typed."""
+    plans = revision.preview(author=request.user, zones=None if zone is None else [zone])
+    zones = [plan.zone for plan in plans] if zone is None else [zone]  # what was seen, and no more
+    form = PublishForm(request.POST, plans=plans)
+    if plans and request.POST.get("seen") != fingerprint(plans):
+        form.refuse(None, "Your draft changed since you saw this page. Look at it again, then publish.")
+    if not form.is_valid():
+        return review_page(request, zone, form=form, plans=plans, status=422)
+    try:
+        publication = revision.publish(
+            author=request.user,
+            channel=Channel.WEB,
+            now=timezone.now(),
+            zones=zones,
+            reason=form.cleaned_data["reason"],
+            form_id=form.id,
+            accept_warnings=form.accepted,
+            confirmed=form.is_confirmed,
+        )
+    except NothingToPublish:
+        messages.info(request, "There was nothing left to publish.")
+        return review_page(request, zone)
+    except Conflicts:
+        return review_page(request, zone, form=PublishForm(request.POST, plans=()), status=409)
+    except (RuleViolations, GuardHolds) as exc:
+        form = PublishForm(request.POST, plans=revision.preview(author=request.user, zones=zones))
+        form.refuse(None, str(exc))
+        return review_page(request, zone, form=form, status=422)
+    return redirect("publication", publication.sequence)
+
+
+def review_page(
+    request: PanelRequest,
+    zone: Zone | None,
+    *,
+    form: PublishForm | None = None,
+    plans: Sequence[ZonePlan] | None = None,
+    resolving: RRsetForm | None = None,
+    resolving_id: int = 0,
+    status: int = 200,
+) -> HttpResponse:
+    if plans is None:
+        plans = revision.preview(author=request.user, zones=None if zone is None else [zone])
+    checks = _checks(plans)
+    as_call = request.GET.get("as") == "call"
+    shown = [_shown_plan(plan, resolving, resolving_id, as_call=as_call) for plan in plans]
+    conflicts = sum(len(plan.conflicts) for plan in plans)
+    context: dict[str, Any] = {
+        "zone": zone,
+        "plans": shown,
+        "form": form or PublishForm(initial={"form_id": uuid4()}, plans=plans),
+        "seen": fingerprint(plans),
+        "errors": [check for check in checks if check.severity == Severity.ERROR],
+        "warnings": [check for check in checks if check.severity == Severity.WARNING],
+        "notes": [check for check in checks if check.severity == Severity.NOTE],
+        "conflicts": conflicts,
+        "merges": sum(len(plan.changes) for plan in plans),
+        "effect": _effect(plans, timezone.now()),
+        "as_text": request.GET.get("as") == "text",
+        "as_call": as_call,
+        "has_call": True,
+        "blocked": bool(conflicts or any(plan.errors for plan in plans)),
+    }
+    if zone is not None:
+        context["head"] = zone_head(request, zone, "review")
+    return render(request, "zones/review.html" if zone else "zones/changes.html", context, status=status)
+
+
+def _shown_plan(plan: ZonePlan, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool) -> ShownPlan:
+    return ShownPlan(
+        plan=plan,
+        diffs=[_shown_change(plan.zone.name, change) for change in plan.changes],
+        conflicts=shown_conflicts(plan.zone, plan.conflicts, resolving, resolving_id),
+        already_so=[_shown_change(plan.zone.name, change) for change in plan.already_so if _shape(change)],
+        next_revision=plan.zone.revision + 1,
+        call=call_of(plan, settings.PANEL_URL) if as_call else None,
+    )
+
+
+def _shape(change: PlannedChange) -> RRset | None:
+    return change.after or change.before
+
+
+def _shown_change(zone: str, change: PlannedChange) -> ShownDiff:
+    return ShownDiff(zone, queries.diff(change.before, change.after), change.operation_id)
+
+
+def _checks(plans: Sequence[ZonePlan]) -> list[ShownCheck]:
+    """What the plans break, grouped by code, in the order of the rules: errors first."""
+    grouped: dict[tuple[str, str], list[LinkedViolation]] = {}
+    for plan in plans:
+        for violation in plan.violations:
+            linked = LinkedViolation(
+                sentence(violation.message, name=violation.name),
+                plan.zone.name,
+                rrset_query(violation.name, violation.type),
+            )
+            grouped.setdefault((violation.severity, violation.code), []).append(linked)
+    return [ShownCheck(code, severity, tuple(found)) for (severity, code), found in grouped.items()]
+
+
+def _effect(plans: Sequence[ZonePlan], now: datetime) -> Effect:
+    changes = [change for plan in plans for change in plan.changes]
+    old = [change.before for change in changes if change.before is not None]
+    slowest = max(old, key=lambda rrset: rrset.ttl, default=None)
+    active = sum(standing.node.state == NodeState.ACTIVE for standing in node_standings(now=now))
+    added_in = [plan for plan in plans if plan.added]
+    return Effect(
+        names=len({(plan.zone.pk, change.name) for plan in plans for change in plan.changes}),
+        nodes=active,
+        old_until=now + timedelta(seconds=slowest.ttl) if slowest else None,
+        old_ttl=slowest.ttl if slowest else 0,
+        old_name=f"{slowest.name} {rdata.type_to_text(slowest.type)}" if slowest else "",
+        missing_ttl=max((_negative_ttl(plan.soa_before) for plan in added_in), default=0),
+    )
+
+
+def _negative_ttl(soa: RRset | None) -> int:
+    """How long "no such name" is remembered (RFC 2308): the smaller of the SOA's TTL and its last field."""
+    return min(soa.ttl, int(soa.rdata[0].split(" ")[-1])) if soa else 0
+
+
+def fingerprint(plans: Sequence[ZonePlan]) -> str:
+    """Tells whether the draft is still what the page showed; others' revisions that merge do not change it."""
+    content = [
+        [plan.zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
+        for plan in plans
+        for change in meant(plan.changes)
+    ]
+    return hashlib.blake2s(json.dumps(content).encode(), digest_size=12).hexdigest()
+
+
+# Conflicts, and the draft as a whole
+
+
+@require_POST
+def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
+    """Settle one conflict by theirs, mine, both, or by what was typed; then review again."""
+    zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
+    choice = request.POST.get("choice", "")
+    now = timezone.now()
+    form = None
+    if choice == "edit":
+        form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=3600)
+        if not form.is_valid() or form.rrset is None:
+            return review_page(request, zone, resolving=form, resolving_id=operation_id, status=422)
+    try:
+        draft.resolve(author=request.user, operation_id=operation_id, choice=_choice(choice), now=now)
+    except CannotResolve as exc:
+        messages.error(request, str(exc))
+    if form is not None and form.rrset is not None:
+        draft.replace_rrset(author=request.user, zone=zone, rrset=form.rrset, now=now)
+    return redirect(_next(request, zone))
+
+
+def _choice(text: str) -> draft.Choice:
+    """The side to take; typing an own value starts from mine."""
+    if text == "theirs":
+        return "theirs"
+    return "both" if text == "both" else "mine"
+
+
+def _next(request: PanelRequest, zone: Zone) -> str:
+    asked = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(asked, allowed_hosts=None) and asked.startswith("/")
+    return asked if safe else reverse("zone-review", args=[zone.name])
+
+
+@require_POST
+def draft_discard(request: PanelRequest) -> HttpResponse:
+    """The draft is empty, in all zones."""
+    access.require(request.user, Permission.EDIT)
+    count = draft.discard(author=request.user)
+    messages.success(request, f"{count} change{'' if count == 1 else 's'} discarded.")
+    return redirect("changes")

@@ -1,0 +1,30 @@
+"""Which rows of an editor a person may change or delete, so that the page does not offer what would be refused."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.web.editor.rows import ShownRow
+from dnspanel.zones.access import Person
+from dnspanel.zones.models import Zone
+
+
+def with_rights(person: Person, zone: Zone, rows: Iterable[ShownRow]) -> list[ShownRow]:
+    """The rows with what this person may do to each. The verbs decide; this only tells beforehand."""
+    actor = actor_of(person)
+    grants = () if actor is None else actor.grants
+    here = [grant for grant in grants if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
+
+    def may(right: Right, row: ShownRow) -> bool:
+        return any(right in grant.rights and grant.covers_rrset(zone.name, row.name, row.row.type) for grant in here)
+
+    # An RRset that only the draft adds is added when it is published, whatever is done to it before.
+    return [
+        replace(
+            row,
+            may_change=may(Right.CHANGE if row.row.before else Right.ADD, row),
+            may_remove=may(Right.REMOVE if row.row.before else Right.ADD, row),
+        )
+        for row in rows
+    ]

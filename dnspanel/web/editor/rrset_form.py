@@ -1,0 +1,177 @@
+"""The form of one RRset: it reads what was typed into canonical values, and never saves."""
+
+import hashlib
+import json
+from typing import Any
+
+from django import forms
+
+from dnspanel.web.editor.fields import Unreadable
+from dnspanel.web.editor.quick_add import Doubled, Means, read_owner, read_rdata, read_ttl
+from dnspanel.web.editor.rows import row_id, row_order, sentence
+from dnspanel.web.forms import PanelForm
+from dnspanel.zones import soa
+from replication import names, rdata, rdtypes, rrset
+from replication.errors import ReplicationError
+from replication.rrset import RRset
+
+LONGEST_VALUES = 400_000  # every byte of the largest RRset written as \DDD, and room to spare
+NAME_MISSING = "Write a name, or @ for the zone itself."
+VALUES_MISSING = "Write at least one value, or delete the row."
+OFF = ";"  # a line that starts with it is kept and not served, as in a zone file
+
+
+class RRsetForm(PanelForm):
+    """Name, type, TTL, values (one per line) and comment, as one row of the editor edits them.
+
+    `old_name` and `old_type` say which RRset the row showed, if any; `seen`
+    is a digest of what it showed, `base_revision` the revision it came from.
+    """
+
+    name = forms.CharField(max_length=1100, error_messages={"required": NAME_MISSING})
+    type = forms.CharField(max_length=20, error_messages={"required": "Write a type, such as A."})
+    ttl = forms.CharField(max_length=20, required=False)
+    values = forms.CharField(
+        max_length=LONGEST_VALUES, widget=forms.Textarea, strip=False, error_messages={"required": VALUES_MISSING}
+    )
+    comment = forms.CharField(max_length=2000, required=False)
+    means = forms.ChoiceField(choices=[("", "")] + [(value, value) for value in Means], required=False)
+    base_revision = forms.IntegerField(required=False, min_value=0)
+    old_name = forms.CharField(max_length=1100, required=False)
+    old_type = forms.CharField(max_length=20, required=False)
+    seen = forms.CharField(max_length=32, required=False)
+
+    def __init__(self, *args: Any, zone_name: str, default_ttl: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.zone_name = zone_name
+        self.default_ttl = default_ttl
+        self.question: Doubled | None = None
+        self.rrset: RRset | None = None
+
+    @classmethod
+    def initial_for(cls, zone_name: str, shown: RRset, *, base_revision: int) -> dict[str, object]:
+        """What the form holds before anything is typed."""
+        lines = (f"{OFF} {text}" if text in shown.disabled else text for text in shown.rdata)
+        type_text = rdata.type_to_text(shown.type)
+        return {
+            "name": names.owner_text(shown.name, zone_name),
+            "type": type_text,
+            "ttl": shown.ttl,
+            "values": "\n".join(lines),
+            "comment": shown.comment,
+            "base_revision": base_revision,
+            "old_name": shown.name,
+            "old_type": type_text,
+            "seen": digest_of(shown),
+        }
+
+    @property
+    def replaces(self) -> tuple[str, int] | None:
+        """The RRset whose row was edited; None for a new one."""
+        old_name, old_type = self.cleaned_data.get("old_name"), self.cleaned_data.get("old_type")
+        return (old_name, rdata.type_from_text(old_type)) if old_name and old_type else None
+
+    @property
+    def row_id(self) -> str:
+        """The row that this form stands in."""
+        old_name, old_type = self["old_name"].value(), self["old_type"].value()
+        try:
+            name, type_ = names.parse(str(old_name or "")), rdata.type_from_text(str(old_type or ""))
+        except ReplicationError:
+            return "rr-new"
+        return row_id(name, type_) if names.is_within(name, self.zone_name) else "rr-new"
+
+    @property
+    def row_order(self) -> str:
+        """Where that row stands in the table; a new one before all others."""
+        old_name, old_type = self["old_name"].value(), self["old_type"].value()
+        if self.row_id == "rr-new":
+            return ""
+        return row_order(self.zone_name, names.parse(str(old_name)), rdata.type_from_text(str(old_type)))
+
+    def clean_old_name(self) -> str:
+        typed = str(self.cleaned_data["old_name"])
+        try:
+            return names.parse(typed) if typed else ""
+        except ReplicationError as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    def clean_old_type(self) -> str:
+        typed = str(self.cleaned_data["old_type"])
+        try:
+            return rdata.type_to_text(rdata.type_from_text(typed)) if typed else ""
+        except ReplicationError as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    def clean_ttl(self) -> int:
+        typed = str(self.cleaned_data["ttl"]).strip()
+        try:
+            return read_ttl(typed) if typed else self.default_ttl
+        except Unreadable as exc:
+            raise forms.ValidationError(exc.message) from exc
+
+    def clean(self) -> dict[str, Any]:
+        """Read name, type and values together, and make the RRset when all three are right."""
+        data: dict[str, Any] = self.cleaned_data
+        means = Means(data["means"]) if data.get("means") else None
+        name = self._read("name", lambda: read_owner(data["name"], self.zone_name, means=means))
+        type_ = self._read("type", lambda: _served_type(data["type"]))
+        values = self._read("values", lambda: self._values(type_, data["values"], means)) if type_ is not None else None
+        if name is None or type_ is None or values is None or "ttl" not in data:
+            return data
+        served, off = values
+        try:
+            self.rrset = rrset.make(name, type_, data["ttl"], served + off, off, data.get("comment", "").strip())
+        except ReplicationError as exc:
+            self.add_error("values", sentence(str(exc), name=name))
+        return data
+
+    def _read(self, field: str, read: Any) -> Any:
+        """The value that `read` gives, or None after the field was told what is wrong with it."""
+        if field not in self.cleaned_data:
+            return None
+        try:
+            return read()
+        except Doubled as exc:
+            self.question = self.question or exc
+            self.add_error(field, f"{exc.typed} has no final dot.")
+        except Unreadable as exc:
+            self.add_error(field, exc.message)
+        except ReplicationError as exc:
+            self.add_error(field, sentence(str(exc)))
+        return None
+
+    def _values(self, type_: int, text: str, means: Means | None) -> tuple[list[str], list[str]]:
+        """Canonical rdata of the lines: served ones, and ones that are switched off."""
+        served: list[str] = []
+        off: list[str] = []
+        lines = [line.strip() for line in text.splitlines()]
+        for number, line in enumerate(lines, 1):
+            is_off = line.startswith(OFF)
+            line = line.removeprefix(OFF).strip()
+            if not line:
+                continue
+            try:
+                value = read_rdata(type_, line, self.zone_name, means=means).rdata
+            except Unreadable as exc:
+                where = f"Line {number}, column {exc.column}: " if len(lines) > 1 else ""
+                raise Unreadable(where + exc.message, exc.column) from exc
+            (off if is_off else served).append(value)
+        if not served and not off:
+            raise Unreadable(VALUES_MISSING)
+        return served, [value for value in off if value not in served]
+
+
+def digest_of(shown: RRset | None) -> str:
+    """Tells whether a row still shows what the draft holds; a SOA's serial moves by itself and does not count."""
+    if shown is not None and shown.type == rdtypes.SOA:
+        shown = soa.with_serial(shown, soa.FIRST_SERIAL)
+    content = [shown.name, shown.type, shown.to_json()] if shown else None
+    return hashlib.blake2s(json.dumps(content).encode(), digest_size=8).hexdigest()
+
+
+def _served_type(text: str) -> int:
+    type_ = rdata.type_from_text(text)
+    if (reason := rdtypes.refusal(type_)) is not None:
+        raise Unreadable(reason)
+    return type_

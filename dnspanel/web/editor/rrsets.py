@@ -1,0 +1,231 @@
+"""Rows of the editor: edit in place, delete, undo; each act goes into the draft."""
+
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.web.editor.additions import FALLBACK_TTL
+from dnspanel.web.editor.row_rights import with_rights
+from dnspanel.web.editor.rows import ShownRow, row_id
+from dnspanel.web.editor.rrset_form import RRsetForm, digest_of
+from dnspanel.web.editor.table import TYPE_NAMES, default_ttl, table_rows
+from dnspanel.web.editor.zone_head import focus_after, is_fragment, render_zone, with_draft_state
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access, draft, queries
+from dnspanel.zones.models import Zone
+from dnspanel.zones.queries import RRsetRow
+from replication import names, rdata
+from replication.errors import ReplicationError
+from replication.rrset import RRset
+
+Key = tuple[str, int]
+FIELDS = {"name", "type", "ttl", "values", "comment"}
+
+
+def rrset_asked(request: HttpRequest, zone: Zone) -> Key | None:
+    """The RRset that `name` and `type` of the URL mean; None when they mean none of this zone."""
+    try:
+        name = names.parse(request.GET.get("name", ""))
+        type_ = rdata.type_from_text(request.GET.get("type", ""))
+    except ReplicationError:
+        return None
+    return (name, type_) if names.is_within(name, zone.name) else None
+
+
+def _row(request: PanelRequest, zone: Zone, key: Key) -> RRsetRow:
+    return queries.rrset_row(zone=zone, author=request.user, name=key[0], type=key[1])
+
+
+def require_rrset(request: HttpRequest, zone: Zone) -> Key:
+    """The RRset that `name` and `type` of the URL mean; raises Unknown."""
+    key = rrset_asked(request, zone)
+    if key is None:
+        raise access.Unknown(request.GET.get("name", ""))
+    return key
+
+
+def _back(zone: Zone, key: Key) -> HttpResponse:
+    return redirect(f"{reverse('zone-detail', args=[zone.name])}#{row_id(*key)}")
+
+
+def _way_back(zone: Zone, came_from: str) -> str:
+    """The review page that a person came from; empty for the editor."""
+    if came_from == "changes":
+        return reverse("changes")
+    return reverse("zone-review", args=[zone.name]) if came_from == "review" else ""
+
+
+# Showing a row
+
+
+@require_safe
+def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """One row as it stands: after Esc, with all its values, or with what it replaces."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    key = require_rrset(request, zone)
+    if not is_fragment(request):
+        return _back(zone, key)
+    shown = ShownRow(
+        zone.name,
+        _row(request, zone, key),
+        all_values="all" in request.GET,
+        show_old="old" in request.GET,
+    )
+    return _show_row(request, zone, shown)
+
+
+def _show_row(request: PanelRequest, zone: Zone, shown: ShownRow) -> HttpResponse:
+    if not shown.exists:
+        return HttpResponse()  # an added RRset that was undone: its row goes
+    [row] = with_rights(request.user, zone, [shown])
+    context = {"zone": zone, "row": row, "may_edit": access.may_edit_zone(request.user, zone)}
+    response = render(request, "zones/_rrset_row.html", context)
+    return focus_after(response, f"#{shown.id} .row-link")
+
+
+# Editing a row
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """GET shows the form of one RRset, or an empty one; POST puts it into the draft."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    if request.method == "POST":
+        return _save(request, zone)
+    key = rrset_asked(request, zone)
+    row = _row(request, zone, key) if key else None
+    shown = (row.now or row.before) if row else None
+    if shown is None:
+        initial: dict[str, object] = {"base_revision": zone.revision}
+    else:
+        initial = RRsetForm.initial_for(zone.name, shown, base_revision=zone.revision)
+    form = RRsetForm(initial=initial, zone_name=zone.name, default_ttl=default_ttl(request, zone))
+    return _show_form(request, zone, form)
+
+
+def _show_form(request: PanelRequest, zone: Zone, form: RRsetForm, status: int = 200) -> HttpResponse:
+    values = str(form["values"].value() or "")
+    came_from = (request.POST if request.method == "POST" else request.GET).get("from", "")
+    context: dict[str, object] = {
+        "form": form,
+        "all_types": TYPE_NAMES,
+        "row_id": form.row_id,
+        "in_place": is_fragment(request),
+        "came_from": came_from,
+        "back": _way_back(zone, came_from) or f"{reverse('zone-detail', args=[zone.name])}#{form.row_id}",
+        "lines": min(max(values.count("\n") + 1 + len(values) // 90, 2), 16),
+        "old_query": urlencode({"name": form["old_name"].value() or "", "type": form["old_type"].value() or ""}),
+    }
+    if not is_fragment(request):
+        return render_zone(request, zone, "records", "zones/rrset.html", context, status)
+    response = render(request, "zones/_rrset_form.html", {"zone": zone, **context}, status=status)
+    wanted = request.GET.get("focus", "")
+    default = "values" if form["old_name"].value() else "name"
+    field = f"[name={wanted if wanted in FIELDS else default}]" if status == 200 else "[aria-invalid=true], .choice"
+    selectors = [f"#{form.row_id} {part.strip()}" for part in field.split(",")]
+    return focus_after(response, ", ".join(selectors))
+
+
+def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
+    """Put the form's RRset into the draft, unless something moved under it."""
+    form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=FALLBACK_TTL)
+    if not request.POST.get("ttl", "").strip():
+        form.default_ttl = default_ttl(request, zone)
+    if not form.is_valid() or form.rrset is None or _moved(request, zone, form):
+        return _show_form(request, zone, form, status=422)
+    replaces = form.replaces
+    draft.replace_rrset(
+        author=request.user,
+        zone=zone,
+        rrset=form.rrset,
+        now=timezone.now(),
+        replaces=replaces if replaces != (form.rrset.name, form.rrset.type) else None,
+        base_revision=form.cleaned_data["base_revision"],
+    )
+    return _saved(request, zone, form.rrset, replaces)
+
+
+def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
+    """True after the form was told that saving would silently overwrite something the row did not show."""
+    assert form.rrset is not None
+    key = (form.rrset.name, form.rrset.type)
+    if form.replaces != key:
+        there = _row(request, zone, key).now
+        if there is not None:
+            listed = ", ".join(there.rdata[:3])
+            form.add_error("name", f"{rdata.type_to_text(key[1])} {key[0]} exists already ({listed}): edit its row.")
+            return True
+    if form.replaces is None:
+        return False
+    row = _row(request, zone, form.replaces)
+    shown = row.now or row.before
+    if digest_of(shown) == form.cleaned_data["seen"]:
+        return False
+    form.data = {**form.data.dict(), "seen": digest_of(shown)} if isinstance(form.data, QueryDict) else form.data
+    now_words = "It is deleted" if row.now is None else f"It now holds {', '.join(row.now.rdata[:5])}"
+    form.add_error("values", f"This row changed in the meantime. {now_words}. Save again to use what you typed.")
+    return True
+
+
+def _saved(request: PanelRequest, zone: Zone, rrset: RRset, replaces: Key | None) -> HttpResponse:
+    key = (rrset.name, rrset.type)
+    said = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)} in draft"
+    if not is_fragment(request):
+        messages.success(request, f"{said}.")
+        to = _way_back(zone, request.POST.get("from", ""))
+        return redirect(to) if to else _back(zone, key)
+    if replaces == key:
+        response = _show_row(request, zone, ShownRow(zone.name, _row(request, zone, key)))
+    else:
+        # The row that was edited shows what became of the old RRset; the new one comes beside it.
+        response = HttpResponse('<tbody id="rr-new" hidden></tbody>')
+        if replaces:
+            response = _show_row(request, zone, ShownRow(zone.name, _row(request, zone, replaces)))
+        response.write(table_rows(request, zone, [key]))
+        focus_after(response, f"#{row_id(*key)} .row-link")
+    return with_draft_state(request, zone, response, speak=said)
+
+
+# Deleting and undoing
+
+
+@require_POST
+def rrset_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """The draft wants the RRset gone."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    key = require_rrset(request, zone)
+    draft.delete_rrset(author=request.user, zone=zone, name=key[0], type=key[1], now=timezone.now())
+    return _after_act(request, zone, key, "deleted in draft")
+
+
+@require_POST
+def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """The draft says nothing about the RRset any more; from the review page the way leads back there."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    key = require_rrset(request, zone)
+    draft.drop_operation(author=request.user, zone=zone, name=key[0], type=key[1])
+    to = _way_back(zone, request.POST.get("from", ""))
+    return redirect(to) if to else _after_act(request, zone, key, "as published again")
+
+
+def _after_act(request: PanelRequest, zone: Zone, key: Key, words: str) -> HttpResponse:
+    said = f"{names.owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])} {words}"
+    if not is_fragment(request):
+        messages.success(request, f"{said}.")
+        return _back(zone, key)
+    response = _show_row(request, zone, ShownRow(zone.name, _row(request, zone, key)))
+    return with_draft_state(request, zone, response, speak=said)
+
+
+@require_POST
+def draft_discard(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """The draft says nothing about this zone any more."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    count = draft.discard(author=request.user, zone=zone)
+    messages.success(request, f"{count} change{'' if count == 1 else 's'} discarded; the zone is as published.")
+    return redirect("zone-detail", zone.name)

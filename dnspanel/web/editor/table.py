@@ -1,0 +1,249 @@
+"""The zone editor: the table of RRsets, quick add, and what others do meanwhile."""
+
+from dataclasses import dataclass, replace
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dnspanel.fleet.queries import node_standings
+from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_entry
+from dnspanel.web.editor.fields import Unreadable
+from dnspanel.web.editor.quick_add import Doubled, Means, read_line
+from dnspanel.web.editor.row_rights import with_rights
+from dnspanel.web.editor.rows import ShownRow, row_id, sentence, shown_rows
+from dnspanel.web.editor.sync import sync_of
+from dnspanel.web.editor.zone_head import focus_after, is_fragment, render_zone, with_draft_state
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access, draft, queries
+from dnspanel.zones.merge import Edit
+from dnspanel.zones.models import Zone
+from dnspanel.zones.plan import plan_zones
+from dnspanel.zones.queries import HistoryRow, RRsetFilter
+from dnspanel.zones.rules import Severity, Violation
+from replication import names, rdata, rdtypes
+from replication.errors import ReplicationError
+
+ROWS_PER_PAGE = 100
+LONGEST_LINE = 70_000  # the longest RRset that an answer can hold
+
+
+# The table
+
+
+@require_safe
+def zone_detail(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """The editor; with htmx the table as filtered, or only its next rows."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    if is_fragment(request):
+        template = "zones/_rrset_rows.html" if request.GET.get("after") else "zones/_rrset_table.html"
+        return render(request, template, {"zone": zone, **_table(request, zone)})
+    return _detail_page(request, zone)
+
+
+def _detail_page(request: PanelRequest, zone: Zone, *, quick: "Quick | None" = None, status: int = 200) -> HttpResponse:
+    context = {"types": _types(zone), "all_types": TYPE_NAMES, "quick": quick or Quick(), **_table(request, zone)}
+    return render_zone(request, zone, "records", "zones/detail.html", context, status)
+
+
+def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
+    """One page of rows as the filters of the request ask for."""
+    after = request.GET.get("after", "")
+    filters = _filters(request)
+    page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
+    asked = request.GET.copy()
+    asked.pop("after", None)
+    return {
+        "rows": with_rights(request.user, zone, shown_rows(zone.name, page.rows)),
+        "next_after": page.next_after,
+        "filters": filters,
+        "type_asked": request.GET.get("type", ""),
+        "is_filtered": bool(filters.text or filters.types or filters.in_draft),
+        "asked": asked.urlencode(),
+        "may_edit": access.may_edit_zone(request.user, zone),
+    }
+
+
+def _filters(request: PanelRequest) -> RRsetFilter:
+    try:
+        types = frozenset({rdata.type_from_text(request.GET["type"])})
+    except (KeyError, ReplicationError):
+        types = frozenset()
+    return RRsetFilter(
+        text=request.GET.get("q", "").strip()[:300],
+        types=types,
+        in_draft=request.GET.get("in") == "draft",
+    )
+
+
+def _types(zone: Zone) -> list[tuple[str, int]]:
+    """Mnemonic and number of RRsets of each type in the zone, the most frequent first."""
+    counted = [(rdata.type_to_text(type), count) for type, count in queries.type_counts(zone=zone)]
+    return sorted(counted, key=lambda item: (-item[1], item[0]))
+
+
+TYPE_NAMES = sorted(rdata.type_to_text(type) for type in rdtypes.SERVED_TYPES)
+
+
+# What others do meanwhile
+
+
+@require_safe
+def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """The chip that says on how many nodes the newest revision is."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    sync = sync_of(zone.sequence, node_standings(now=timezone.now()))
+    return render(request, "zones/_sync_chip.html", {"zone": zone, "sync": sync})
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Revisions that others published since the page was drawn, and how many of my changes they touch."""
+
+    newest: HistoryRow
+    count: int
+    rrsets: int
+    mine: int
+
+
+@require_safe
+def zone_news(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """A strip about newer revisions; 204 while there is none that the page does not show already."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    since, seen = _int(request.GET.get("since")), _int(request.GET.get("seen"))
+    if zone.revision <= max(since, seen):
+        return HttpResponse(status=204)
+    newer = [row for row in queries.history_page(zone=zone, limit=20).rows if row.number > since]
+    touched = queries.rrset_page(zone=zone, author=request.user, filters=RRsetFilter(in_draft=True), limit=500)
+    news = News(
+        newest=newer[0],
+        count=len(newer),
+        rrsets=sum(row.added + row.changed + row.removed for row in newer),
+        mine=sum(row.conflict for row in touched.rows),
+    )
+    return render(request, "zones/_news.html", {"zone": zone, "news": news, "since": since})
+
+
+def _int(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+# Quick add
+
+
+@dataclass(frozen=True, slots=True)
+class Quick:
+    """What quick add shows beneath its field: the addition understood, a question, or an error."""
+
+    line: str = ""
+    addition: Addition | None = None
+    doubled: Doubled | None = None
+    occupied: Occupied | None = None
+    error: str = ""
+    column: int = 0
+    means: str = ""
+    replace: bool = False
+    violations: tuple[Violation, ...] = ()
+
+    @property
+    def type(self) -> str:
+        return rdata.type_to_text(self.addition.rrset.type) if self.addition else ""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """GET shows how a line is understood; POST adds it to the draft."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    quick = _understand(request, zone)
+    if request.method != "POST":
+        if quick.addition and not quick.addition.changes_nothing:
+            quick = replace(quick, violations=_checks(request, zone, quick.addition))
+        return _show_quick(request, zone, quick, status=200)
+    if quick.addition is None:
+        return _show_quick(request, zone, quick, status=422)
+    if not quick.addition.changes_nothing:
+        draft.replace_rrset(author=request.user, zone=zone, rrset=quick.addition.rrset, now=timezone.now())
+    return _added(request, zone, quick.addition)
+
+
+def _understand(request: PanelRequest, zone: Zone) -> Quick:
+    """Read the line of the request against what the author sees in the zone."""
+    asked = request.POST if request.method == "POST" else request.GET
+    quick = Quick(
+        line=asked.get("line", "")[:LONGEST_LINE], means=asked.get("means", ""), replace=asked.get("replace") == "yes"
+    )
+    if not quick.line.strip() and request.method != "POST":
+        return quick
+    try:
+        means = Means(quick.means) if quick.means in set(Means) else None
+        entry = read_line(quick.line.strip(), zone.name, means=means)
+        now = queries.rrset_row(zone=zone, author=request.user, name=entry.name, type=entry.type).now
+        ttl = default_ttl(request, zone) if entry.ttl is None and now is None else FALLBACK_TTL
+        return replace(quick, addition=add_entry(entry, now, ttl, replace=quick.replace))
+    except Unreadable as exc:
+        return replace(quick, error=exc.message, column=exc.column)
+    except Doubled as exc:
+        return replace(quick, doubled=exc)
+    except Occupied as exc:
+        return replace(quick, occupied=exc)
+    except ReplicationError as exc:
+        return replace(quick, error=sentence(str(exc)))
+
+
+def _checks(request: PanelRequest, zone: Zone, addition: Addition) -> tuple[Violation, ...]:
+    """What the addition would break, seen together with the rest of the draft."""
+    filters = RRsetFilter(in_draft=True)
+    drafted = queries.rrset_page(zone=zone, author=request.user, filters=filters, limit=ROWS_PER_PAGE).rows
+    rrset = addition.rrset
+    edits = [
+        Edit(None, row.name, row.type, base=row.before, wanted=row.now)
+        for row in drafted
+        if (row.name, row.type) != (rrset.name, rrset.type)
+    ]
+    published = queries.rrset_row(zone=zone, author=request.user, name=rrset.name, type=rrset.type).before
+    edits.append(Edit(None, rrset.name, rrset.type, base=published, wanted=rrset))
+    [plan] = plan_zones({zone.pk: (zone, edits)})
+    return tuple(v for v in plan.violations if v.name == rrset.name and v.severity != Severity.NOTE)
+
+
+def default_ttl(request: PanelRequest, zone: Zone) -> int:
+    """The TTL of a new RRset: that of the zone's SOA, as the author sees it."""
+    soa = queries.rrset_row(zone=zone, author=request.user, name=zone.name, type=rdtypes.SOA).now
+    return soa.ttl if soa else FALLBACK_TTL
+
+
+def _show_quick(request: PanelRequest, zone: Zone, quick: Quick, *, status: int) -> HttpResponse:
+    if not is_fragment(request):
+        return _detail_page(request, zone, quick=quick, status=status)
+    response = render(request, "zones/_quick_below.html", {"zone": zone, "quick": quick}, status=status)
+    if status == 422:
+        has_question = quick.doubled or quick.occupied
+        focus_after(response, "#quick-below button" if has_question else "#quick-line")
+    return response
+
+
+def _added(request: PanelRequest, zone: Zone, addition: Addition) -> HttpResponse:
+    rrset = addition.rrset
+    said = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)}"
+    if addition.changes_nothing:
+        said = f"{said} has this value already"
+    if not is_fragment(request):
+        messages.success(request, said if addition.changes_nothing else f"{said} added to draft.")
+        return redirect(f"{reverse('zone-detail', args=[zone.name])}#{row_id(rrset.name, rrset.type)}")
+    response = HttpResponse(table_rows(request, zone, [(rrset.name, rrset.type)]))
+    response.write(
+        render_to_string("zones/_quick_below.html", {"zone": zone, "added": addition, "said": said}, request)
+    )
+    with_draft_state(request, zone, response, speak=said if addition.changes_nothing else f"{said} added to draft")
+    return focus_after(response, "#quick-line")
+
+
+def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
+    """Rows for the table, out of band; `editor.js` puts each in the place that its order says."""
+    rows = [queries.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
+    shown = [ShownRow(zone.name, row) for row in rows]
+    return render_to_string("zones/_rows_out_of_band.html", {"zone": zone, "rows": shown, "may_edit": True}, request)

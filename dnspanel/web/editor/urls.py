@@ -1,0 +1,31 @@
+"""URLs of the zone editor, review and history; included by `web.urls`, which registers the `zone` converter."""
+
+from django.urls import path
+
+from dnspanel.web.editor import history, paste, publication, review, rrsets, table
+
+urlpatterns = [
+    path("zones/<zone:zone_name>/", table.zone_detail, name="zone-detail"),
+    path("zones/<zone:zone_name>/news/", table.zone_news, name="zone-news"),
+    path("zones/<zone:zone_name>/sync/", table.zone_sync, name="zone-sync"),
+    path("zones/<zone:zone_name>/quick/", table.quick_add, name="zone-quick"),
+    path("zones/<zone:zone_name>/paste/", paste.zone_paste, name="zone-paste"),
+    path("zones/<zone:zone_name>/rrset/", rrsets.rrset_edit, name="zone-rrset"),
+    path("zones/<zone:zone_name>/rrset/row/", rrsets.rrset_row, name="zone-rrset-row"),
+    path("zones/<zone:zone_name>/rrset/delete/", rrsets.rrset_delete, name="zone-rrset-delete"),
+    path("zones/<zone:zone_name>/rrset/undo/", rrsets.rrset_undo, name="zone-rrset-undo"),
+    path("zones/<zone:zone_name>/discard/", rrsets.draft_discard, name="zone-discard"),
+    path("zones/<zone:zone_name>/review/", review.zone_review, name="zone-review"),
+    path("zones/<zone:zone_name>/history/", history.zone_history, name="zone-history"),
+    path("zones/<zone:zone_name>/history/compare/", history.zone_compare, name="zone-compare"),
+    path("zones/<zone:zone_name>/history/record/", history.record_history, name="zone-record-history"),
+    path("zones/<zone:zone_name>/history/<int:number>/", history.zone_revision, name="zone-revision"),
+    path("zones/<zone:zone_name>/history/<int:number>/undo/", history.revision_undo, name="zone-revision-undo"),
+    path("zones/<zone:zone_name>/history/<int:number>/return/", history.zone_return, name="zone-return"),
+    path("changes/", review.draft_review, name="changes"),
+    path("changes/discard/", review.draft_discard, name="changes-discard"),
+    path("changes/<int:operation_id>/resolve/", review.conflict_resolve, name="changes-resolve"),
+    path("publications/<int:sequence>/", publication.publication, name="publication"),
+    path("publications/<int:sequence>/undo/", publication.publication_undo, name="publication-undo"),
+    path("publications/<int:sequence>/again/", publication.publication_again, name="publication-again"),
+]

@@ -1,0 +1,79 @@
+"""What stands above and below every page of one zone: header, tabs, draft bar."""
+
+import json
+from dataclasses import dataclass
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from dnspanel.accounts.grants import Right
+from dnspanel.fleet.queries import node_standings
+from dnspanel.web.editor.sync import Sync, sync_of
+from dnspanel.web.layout import PanelRequest, say
+from dnspanel.zones import access, queries
+from dnspanel.zones.models import Zone
+from dnspanel.zones.queries import DraftCounts
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneHead:
+    """A zone, what its reader may do with it, and what is under way in it."""
+
+    zone: Zone
+    tab: str
+    may_edit: bool
+    may_delete: bool
+    may_set: bool  # tags and team
+    draft: DraftCounts | None
+    changes_elsewhere: int
+    others: tuple[tuple[str, int], ...]
+    sync: Sync
+
+
+def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
+    may_edit = access.may_edit_zone(request.user, zone)
+    counts = queries.draft_summary(author=request.user) if may_edit else ()
+    here = next((count for count in counts if count.zone_id == zone.pk), None)
+    return ZoneHead(
+        zone=zone,
+        tab=tab,
+        may_edit=may_edit,
+        may_delete=access.has_right(request.user, zone, Right.DELETE_ZONE),
+        may_set=access.has_right(request.user, zone, Right.SETTINGS),
+        draft=here,
+        changes_elsewhere=sum(count.total for count in counts) - (here.total if here else 0),
+        others=queries.others_drafting(zone=zone, author=request.user) if may_edit else (),
+        sync=sync_of(zone.sequence, node_standings(now=timezone.now())),
+    )
+
+
+def is_fragment(request: PanelRequest) -> bool:
+    """True when htmx wants a part of the page; a page restored from history is a whole one."""
+    return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
+
+
+def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, *, speak: str = "") -> HttpResponse:
+    """Append the draft bar and the tab's number to a fragment, and tell the page that the draft changed."""
+    counts = queries.draft_summary(author=request.user)
+    here = next((count for count in counts if count.zone_id == zone.pk), None)
+    elsewhere = sum(count.total for count in counts) - (here.total if here else 0)
+    context = {"zone": zone, "draft": here, "changes_elsewhere": elsewhere, "out_of_band": True}
+    response.write(render_to_string("zones/_draft_bar.html", context, request))
+    total = here.total if here else 0
+    spoken = f"{speak}, {total} change{'' if total == 1 else 's'}" if speak else ""
+    return say(response, speak=spoken, draft_changed=True)
+
+
+def focus_after(response: HttpResponse, selector: str) -> HttpResponse:
+    """The element gets the focus once the fragment stands in the page."""
+    response["HX-Trigger-After-Settle"] = json.dumps({"focus-on": selector})
+    return response
+
+
+def render_zone(
+    request: PanelRequest, zone: Zone, tab: str, template: str, context: dict[str, object], status: int = 200
+) -> HttpResponse:
+    """A page of a zone with its head."""
+    return render(request, template, {"head": zone_head(request, zone, tab), "zone": zone, **context}, status=status)

@@ -1,0 +1,297 @@
+"""Comparisons of an old server with our nodes, and the delegation checklist of each zone."""
+
+import csv
+import io
+from dataclasses import dataclass
+from ipaddress import ip_address
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, cast
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.downloads import file_response
+from dnspanel.transfer.cutover import check as cutover_check
+from dnspanel.transfer.cutover import delegation
+from dnspanel.transfer.cutover.delegation import Point
+from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.exports.csv_table import safe_comment
+from dnspanel.transfer.exports.selection import Selection
+from dnspanel.transfer.imports import queries
+from dnspanel.transfer.models import (
+    EXPECTED_KINDS,
+    UNFINISHED_STATES,
+    CutoverCheck,
+    CutoverDifference,
+    CutoverZone,
+    DifferenceKind,
+    ImportJob,
+    RunState,
+    SourceKind,
+)
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
+from dnspanel.web.forms import PanelForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.zones import LONGEST_SEARCH
+from dnspanel.zones import access
+from replication import names, rdata
+
+LISTED = 30
+ROWS_PER_PAGE = 100
+
+
+class CutoverForm(PanelForm):
+    """Which server was asked before, for which zones, and whom to ask about their parents."""
+
+    job = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    q = forms.CharField(
+        label="Zones", required=False, max_length=LONGEST_SEARCH,
+        help_text="Words of their names, or has:192.0.2.7 for a value. Empty means all zones.",
+    )  # fmt: skip
+    server = forms.CharField(
+        label="Old server", max_length=100, help_text="Its address, IPv4 or IPv6.",
+        widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false", "placeholder": "192.0.2.53"}),
+    )  # fmt: skip
+    port = forms.IntegerField(label="Port", min_value=1, max_value=65535, initial=53)
+    resolver = forms.CharField(
+        label="Resolver", required=False, max_length=100,
+        help_text="Leads to the parents’ servers, for the delegation checklist. Empty: the panel’s own.",
+        widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
+    )  # fmt: skip
+    resolver_port = forms.IntegerField(label="Its port", min_value=1, max_value=65535, initial=53)
+
+    def clean_server(self) -> str:
+        return _address(self.cleaned_data["server"])
+
+    def clean_resolver(self) -> str:
+        return _address(self.cleaned_data["resolver"]) if self.cleaned_data["resolver"] else ""
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text.strip()))
+    except ValueError:
+        raise forms.ValidationError("This is not an IP address.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCheck:
+    """A comparison in a list or on its page."""
+
+    check: CutoverCheck
+    title: str
+    tone: str
+    icon: str
+    is_unfinished: bool
+    percent: int
+
+    @property
+    def seen(self) -> str:
+        """Changes whenever the page would say something else."""
+        return f"{self.check.state}-{self.check.zones}"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDifference:
+    """One row of the table."""
+
+    zone: str
+    owner: str
+    type: str
+    kind: str
+    is_expected: bool
+    node: str
+    old: str
+    new: str
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def cutover_list(request: PanelRequest) -> HttpResponse:
+    """A form for a new comparison, and one's recent ones; sent, the form starts it."""
+    access.require(request.user, Permission.EDIT)
+    if request.method != "POST":
+        return _list_page(request, CutoverForm(initial=_asked(request)))
+    form = CutoverForm(request.POST)
+    if form.is_valid() and (check := _create(request, form)) is not None:
+        return redirect("import-cutover", check.pk)
+    return _list_page(request, form, status=422)
+
+
+def _asked(request: PanelRequest) -> dict[str, Any]:
+    """What the address says about the form; an import from a live server fills in that server."""
+    initial: dict[str, Any] = {"port": 53, "resolver_port": 53, "q": request.GET.get("q", "")}
+    asked = request.GET.get("job", "")
+    if asked.isdecimal() and len(asked) < 10:
+        job = queries.job_for(request.user, int(asked))
+        initial["job"] = job.pk
+        if job.source == SourceKind.AXFR:
+            initial |= {"server": job.parameters.get("server", ""), "port": job.parameters.get("port", 53)}
+    return initial
+
+
+def _import_of(request: PanelRequest, form: CutoverForm) -> ImportJob | None:
+    asked = str(form["job"].value() or "")
+    return queries.job_for(request.user, int(asked)) if asked.isdecimal() and len(asked) < 10 else None
+
+
+def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
+    """The comparison, or None after the form was told why there is none."""
+    cleaned = form.cleaned_data
+    selection = Selection(search=cleaned["q"].strip())
+    job = _import_of(request, form)
+    if job is None and not selection.among(access.zones_visible_to(request.user)).exists():
+        form.refuse("q", "No zone matches.")
+        return None
+    try:
+        return cutover_check.create_check(
+            server=cleaned["server"],
+            port=cleaned["port"],
+            author=request.user,
+            now=timezone.now(),
+            job=job,
+            selection=selection,
+            resolver=cleaned["resolver"],
+            resolver_port=cleaned["resolver_port"],
+        )
+    except WrongState as exc:
+        form.refuse(None, str(exc))
+        return None
+
+
+def _list_page(request: PanelRequest, form: CutoverForm, status: int = 200) -> HttpResponse:
+    checks = CutoverCheck.objects.filter(author=request.user).select_related("job").order_by("-pk")[:LISTED]
+    context = {"form": form, "checks": [_shown(check) for check in checks], "job": _import_of(request, form)}
+    return render(request, "transfer/cutover_list.html", context, status=status)
+
+
+def _shown(check: CutoverCheck) -> ShownCheck:
+    tone, icon = TONES[RunState(check.state)]
+    title = f"zones of “{check.job.title}”" if check.job else Selection.from_json(check.selection).title
+    percent = 100 * check.zones // check.zones_total if check.zones_total else 0
+    return ShownCheck(check, title, tone, icon, check.state in UNFINISHED_STATES, percent)
+
+
+def _check_for(request: PanelRequest, check_id: int) -> CutoverCheck:
+    """A comparison, which everybody may see who may edit; raises Unknown or Forbidden."""
+    access.require(request.user, Permission.EDIT)
+    check = CutoverCheck.objects.select_related("job").filter(pk=check_id).first()
+    if check is None:
+        raise access.Unknown(f"comparison {check_id}")
+    return check
+
+
+@require_safe
+def cutover_detail(request: PanelRequest, check_id: int) -> HttpResponse:
+    """How far a comparison is, and what it found; htmx gets the moving part, the table, or its next rows."""
+    check = _check_for(request, check_id)
+    shown = _shown(check)
+    target = request.htmx.target if request.htmx else None
+    if is_fragment(request) and target == "cutover-progress":
+        if request.GET.get("seen") == shown.seen:
+            return HttpResponse(status=204)
+        return render(request, "transfer/_cutover_progress.html", {"shown": shown})
+    context = {"shown": shown} | _differences(request, check) | _zones(check)
+    if is_fragment(request) and target == "cutover-more":
+        return render(request, "transfer/_cutover_rows.html", context)
+    if is_fragment(request) and target == "cutover-differences":
+        return render(request, "transfer/_cutover_differences.html", context)
+    return render(request, "transfer/cutover.html", context)
+
+
+def _differences(request: PanelRequest, check: CutoverCheck) -> dict[str, Any]:
+    kind, search = request.GET.get("kind", ""), request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    found = CutoverDifference.objects.filter(check_run=check).order_by("pk")
+    if kind in DifferenceKind.values:
+        found = found.filter(kind=kind)
+    elif kind != "all":
+        found = found.exclude(kind__in=EXPECTED_KINDS)
+    for word in search.replace("\0", " ").lower().split():
+        found = found.filter(name__icontains=word)
+    after = request.GET.get("after", "")
+    if after.isdecimal() and len(after) < 19:
+        found = found.filter(pk__gt=int(after))
+    rows = list(found[: ROWS_PER_PAGE + 1])
+    return {
+        "differences": [_shown_difference(row) for row in rows[:ROWS_PER_PAGE]],
+        "next_after": rows[ROWS_PER_PAGE - 1].pk if len(rows) > ROWS_PER_PAGE else "",
+        "kind": kind,
+        "kinds": DifferenceKind.choices,
+        "difference_search": search,
+    }
+
+
+def _shown_difference(row: CutoverDifference) -> ShownDifference:
+    return ShownDifference(
+        zone=row.zone,
+        owner=names.owner_text(row.name, row.zone),
+        type=rdata.type_to_text(row.type),
+        kind=row.get_kind_display(),
+        is_expected=row.kind in EXPECTED_KINDS,
+        node=row.node,
+        old=row.old,
+        new=row.new,
+    )
+
+
+def _zones(check: CutoverCheck) -> dict[str, Any]:
+    """The zones with the most left to do come first."""
+    zones = CutoverZone.objects.filter(check_run=check).defer("checklist")
+    return {"zones": zones.order_by("-differences", "-open_points", "name")[:ROWS_PER_PAGE]}
+
+
+@require_safe
+def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpResponse:
+    """The delegation checklist of one zone, also as text to copy."""
+    check = _check_for(request, check_id)
+    zone = CutoverZone.objects.filter(check_run=check, name=zone_name).first()
+    if zone is None:
+        raise access.Unknown(zone_name)
+    points = [Point.from_json(stored) for stored in zone.checklist]
+    found = CutoverDifference.objects.filter(check_run=check, zone=zone.name).order_by("pk")[:ROWS_PER_PAGE]
+    context = {
+        "shown": _shown(check),
+        "zone": zone,
+        "points": points,
+        "text": delegation.text_of(zone.name, points),
+        "differences": [_shown_difference(row) for row in found],
+    }
+    return render(request, "transfer/cutover_zone.html", context)
+
+
+@require_POST
+def cutover_cancel(request: PanelRequest, check_id: int) -> HttpResponse:
+    """The comparison stops; what it found stays."""
+    check = _check_for(request, check_id)
+    try:
+        cutover_check.cancel_check(check=check, now=timezone.now())
+    except WrongState as exc:
+        messages.error(request, str(exc))
+    else:
+        messages.success(request, "The comparison is cancelled. What it found stays here.")
+    return redirect("import-cutover", check.pk)
+
+
+@require_safe
+def cutover_csv(request: PanelRequest, check_id: int) -> HttpResponseBase:
+    """Every difference that was kept, expected ones too."""
+    check = _check_for(request, check_id)
+    file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115
+    file.write(_csv_line("zone", "name", "type", "difference", "node", "old server", "node says"))
+    for row in CutoverDifference.objects.filter(check_run=check).order_by("pk").iterator(2000):
+        mnemonic = rdata.type_to_text(row.type)
+        file.write(_csv_line(row.zone, row.name, mnemonic, row.get_kind_display(), row.node, row.old, row.new))
+    name = f"comparison-{check.pk}.csv"
+    return file_response(request, file, size=file.tell(), name=name, content_type="text/csv; charset=utf-8")
+
+
+def _csv_line(*cells: str) -> bytes:
+    out = io.StringIO(newline="")
+    csv.writer(out).writerow([safe_comment(cell) if cell else "" for cell in cells])
+    return out.getvalue().encode()

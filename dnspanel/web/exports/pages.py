@@ -1,0 +1,284 @@
+"""Exports: one zone on the screen or as a file, many as a job with a page of its own."""
+
+from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, cast
+
+from django import forms
+from django.contrib import messages
+from django.db import connection, transaction
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.downloads import file_response
+from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.exports import bind
+from dnspanel.transfer.exports import file as export_file
+from dnspanel.transfer.exports import jobs as export_jobs
+from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
+from dnspanel.transfer.exports.selection import Selection
+from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
+from dnspanel.web.editor.zone_head import is_fragment, render_zone
+from dnspanel.web.forms import PanelForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.zones import LONGEST_SEARCH
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
+from replication import names
+from replication.errors import BadName
+
+# A zone with more RRsets than this is not written while somebody waits for the answer.
+MOST_AT_ONCE = 100_000
+MOST_SHOWN = 5_000
+# A file that is made for one answer goes to disk beyond this.
+MOST_IN_MEMORY = 1 << 20
+COUNTED = 10_000
+LISTED = 30
+
+_CONTENT_TYPES = {"bind": "text/dns", "json": "application/json", "csv": "text/csv"}
+TONES = {RunState.DONE: ("ok", "check"), RunState.FAILED: ("bad", "error"), RunState.CANCELLED: ("quiet", "minus"),
+          RunState.RUNNING: ("info", "sync"), RunState.WAITING: ("quiet", "clock")}  # fmt: skip
+
+
+class ExportForm(PanelForm):
+    """Which zones, in which format; for a query file also which queries."""
+
+    zone = forms.CharField(required=False, max_length=1100, widget=forms.HiddenInput)
+    q = forms.CharField(
+        label="Zones",
+        required=False,
+        max_length=LONGEST_SEARCH,
+        widget=forms.TextInput(attrs={"type": "search", "placeholder": "All zones", "spellcheck": "false"}),
+        help_text="Words of their names, or has:192.0.2.7 for a value. Empty means all zones.",
+    )
+    format = forms.ChoiceField(choices=ExportFormat.choices, widget=forms.RadioSelect, initial=ExportFormat.BIND)
+    sample = forms.IntegerField(
+        label="Queries", required=False, min_value=0, max_value=MOST_SAMPLED,
+        help_text="So many names and types, picked at random. Empty means all of them, in order.",
+    )  # fmt: skip
+    each_zone_alike = forms.BooleanField(label="Small zones as often as large ones", required=False)
+    random_percent = forms.IntegerField(
+        label="Names that do not exist, %", required=False, initial=0, min_value=0, max_value=MOST_RANDOM_PERCENT,
+        help_text="Random names below the same zones.",
+    )  # fmt: skip
+    seed = forms.IntegerField(
+        label="Seed", required=False, initial=1, min_value=0, max_value=2**31 - 1,
+        help_text="The same seed makes the same file.",
+    )  # fmt: skip
+
+    def clean_zone(self) -> str:
+        try:
+            return names.parse(self.cleaned_data["zone"]) if self.cleaned_data["zone"] else ""
+        except BadName as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    @property
+    def selection(self) -> Selection:
+        zone = self.cleaned_data["zone"]
+        return Selection(names=(zone,)) if zone else Selection(search=self.cleaned_data["q"].strip())
+
+    @property
+    def query_options(self) -> QueryOptions:
+        cleaned = self.cleaned_data
+        seed = cleaned["seed"]
+        return QueryOptions(
+            sample=cleaned["sample"] or 0,
+            each_zone_alike=cleaned["each_zone_alike"],
+            random_percent=cleaned["random_percent"] or 0,
+            seed=1 if seed is None else seed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownExport:
+    """An export in a list or on its page."""
+
+    job: ExportJob
+    title: str
+    tone: str
+    icon: str
+    has_file: bool
+    is_unfinished: bool
+    file_name: str
+    percent: int
+    seconds: float
+
+    @property
+    def seen(self) -> str:
+        """Changes whenever the page would say something else."""
+        return f"{self.job.state}-{self.job.zones}-{self.job.records}"
+
+
+@require_safe
+def zone_export(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """The zone's file on the screen, to copy; or only where to download it, if it is long."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    text = ""
+    if zone.rrset_count <= MOST_SHOWN:
+        with _zone_file(zone, ExportFormat.BIND) as file:
+            text = file.read().decode()
+    context = {"text": text, "too_large": zone.rrset_count > MOST_AT_ONCE, "most_shown": MOST_SHOWN}
+    return render_zone(request, zone, "", "transfer/export_zone.html", context)
+
+
+@require_safe
+def zone_export_file(request: PanelRequest, zone_name: str, format: str) -> HttpResponseBase:
+    """The zone as a file. One that would take long is offered as a job instead."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    if format not in _CONTENT_TYPES:
+        raise Http404(f"There is no format {format}.")
+    if zone.rrset_count > MOST_AT_ONCE:
+        return redirect(f"{reverse('zone-exports')}?zone={zone.name}&format={format}")
+    file = _zone_file(zone, format)
+    size = file.seek(0, 2)
+    stem = bind.file_name(zone.name).removesuffix(".zone")
+    name = f"{stem}.{'zone' if format == ExportFormat.BIND else export_file.suffix(format)}"
+    return file_response(request, file, size=size, name=name, content_type=f"{_CONTENT_TYPES[format]}; charset=utf-8")
+
+
+def _zone_file(zone: Zone, format: str) -> BinaryIO:
+    """A temporary file with the zone in it. Nobody's slow download keeps a transaction open this way."""
+    file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115
+    zones = Zone.objects.filter(pk=zone.pk)
+    with transaction.atomic():
+        connection.ensure_connection()
+        if format == ExportFormat.BIND:
+            export_file.write_zone_file(connection.connection, zones, file)
+        else:
+            export_file.write_export(connection.connection, zones, file, format=format, mtime=0)
+    file.seek(0)
+    return file
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def export_list(request: PanelRequest) -> HttpResponse:
+    """A form for a new export, and one's recent ones; sent, the form starts the export."""
+    access.require(request.user, Permission.READ)
+    if request.method != "POST":
+        return _export_list_page(request, ExportForm(initial=_asked(request)))
+    form = ExportForm(request.POST)
+    if form.is_valid() and (job := _create(request, form)) is not None:
+        return redirect("zone-export-job", job.pk)
+    return _export_list_page(request, form, status=422)
+
+
+def _asked(request: PanelRequest) -> dict[str, Any]:
+    """What the address says about the form."""
+    initial = {name: field.initial for name, field in ExportForm.base_fields.items() if field.initial is not None}
+    return initial | {name: request.GET[name] for name in ("q", "zone", "format") if request.GET.get(name)}
+
+
+def _create(request: PanelRequest, form: ExportForm) -> ExportJob | None:
+    """The export, or None after the form was told why there is none."""
+    selection = form.selection
+    if not selection.among(access.zones_visible_to(request.user)).exists():
+        form.refuse("q", "No zone matches.")
+        return None
+    try:
+        return export_jobs.create_export(
+            selection=selection,
+            format=form.cleaned_data["format"],
+            author=request.user,
+            now=timezone.now(),
+            options=form.query_options,
+        )
+    except WrongState as exc:
+        form.refuse(None, str(exc))
+        return None
+
+
+def _export_list_page(request: PanelRequest, form: ExportForm, status: int = 200) -> HttpResponse:
+    jobs = ExportJob.objects.filter(author=request.user).order_by("-pk")[:LISTED]
+    asked_zone = str(form["zone"].value() or "")
+    selection = Selection(names=(asked_zone,)) if asked_zone else Selection(search=str(form["q"].value() or ""))
+    found = selection.among(access.zones_visible_to(request.user)).order_by()[: COUNTED + 1].count()
+    context = {
+        "form": form,
+        "exports": [_shown(job) for job in jobs],
+        "zone_name": asked_zone,
+        "found": found,
+        "is_more": found > COUNTED,
+    }
+    if is_fragment(request) and request.htmx.target == "export-count":
+        return render(request, "transfer/_export_count.html", context)
+    return render(request, "transfer/export_list.html", context, status=status)
+
+
+def _shown(job: ExportJob) -> ShownExport:
+    tone, icon = TONES[RunState(job.state)]
+    title = Selection.from_json(job.selection).title
+    ended = job.ended_at or timezone.now()
+    has_file = job.state == RunState.DONE and job.forgotten_at is None and export_jobs.export_path(job).exists()
+    return ShownExport(
+        job=job,
+        title=title,
+        tone=tone,
+        icon=icon,
+        has_file=has_file,
+        is_unfinished=job.state in UNFINISHED_STATES,
+        file_name=_download_name(job),
+        percent=100 * job.zones // job.zones_total if job.zones_total else 0,
+        seconds=(ended - job.started_at).total_seconds() if job.started_at else 0,
+    )
+
+
+def _download_name(job: ExportJob) -> str:
+    selection = Selection.from_json(job.selection)
+    stem = bind.file_name(selection.names[0]).removesuffix(".zone") if len(selection.names) == 1 else "zones"
+    what = "queries" if job.format == ExportFormat.QUERIES else "export"
+    return f"{stem}-{what}-{job.created_at:%Y%m%d-%H%M%S}.{export_file.suffix(job.format)}.gz"
+
+
+def _job_for(request: PanelRequest, export_id: int) -> ExportJob:
+    """One's own export; raises Unknown for everybody else's."""
+    access.require(request.user, Permission.READ)
+    job = ExportJob.objects.filter(pk=export_id, author=request.user).first()
+    if job is None:
+        raise access.Unknown(f"export {export_id}")
+    return job
+
+
+@require_safe
+def export_job(request: PanelRequest, export_id: int) -> HttpResponse:
+    """How far an export is, and its file; htmx gets the moving part, or 204 while it says the same."""
+    shown = _shown(_job_for(request, export_id))
+    context = {"export": shown, "address": request.build_absolute_uri()}
+    if not is_fragment(request):
+        return render(request, "transfer/export.html", context)
+    if request.GET.get("seen") == shown.seen:
+        return HttpResponse(status=204)
+    return render(request, "transfer/_export_progress.html", context)
+
+
+@require_POST
+def export_cancel(request: PanelRequest, export_id: int) -> HttpResponse:
+    """The export stops."""
+    job = _job_for(request, export_id)
+    try:
+        export_jobs.cancel_export(job=job, now=timezone.now())
+    except WrongState as exc:
+        messages.error(request, str(exc))
+    else:
+        messages.success(request, "The export is cancelled.")
+    return redirect("zone-export-job", job.pk)
+
+
+@require_safe
+def export_download(request: PanelRequest, export_id: int) -> HttpResponseBase:
+    """The file of an export that is done."""
+    job = _job_for(request, export_id)
+    try:
+        if job.state != RunState.DONE or job.forgotten_at is not None:
+            raise FileNotFoundError
+        file = export_jobs.export_path(job).open("rb")
+    except FileNotFoundError:
+        raise access.Unknown(f"file of export {export_id}") from None
+    return file_response(
+        request, file, size=job.size, name=_download_name(job), content_type="application/gzip",
+        tag=f"{job.pk}-{job.size}",
+    )  # fmt: skip

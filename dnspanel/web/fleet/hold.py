@@ -1,0 +1,164 @@
+"""Pages of a hold: why nothing is published, what only the nodes know, and the decision between the two."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet import ahead
+from dnspanel.fleet.errors import WrongDecision
+from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
+from dnspanel.web.editor.rows import ShownDiff
+from dnspanel.web.forms import DecisionForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.edit import TRASH_DAYS
+from dnspanel.zones.history import diff
+from dnspanel.zones.hold import standing_hold
+from dnspanel.zones.models import Epoch
+from replication.rrset import RRset
+
+ZONES_PER_PAGE = 100
+RRSETS_PER_PAGE = 100
+
+_KINDS = {"": "All", "nodes": "Only on the nodes", "panel": "Only in the panel", "differs": "Different"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownZone:
+    """A row of the list."""
+
+    pk: int
+    name: str
+    kind: str
+    serial_here: int | None
+    serial_there: int | None
+    size: int
+    in_trash: bool
+    error: str
+
+
+@require_safe
+def hold_page(request: PanelRequest) -> HttpResponse:
+    """The hold as it stands; htmx fetches its moving part alone while there is work on it."""
+    access.require(request.user, Permission.FLEET)
+    if request.htmx and "after" in request.GET:
+        return render(request, "fleet/_hold_rows.html", _listed(request, ahead.newest_report()))
+    return _page(request)
+
+
+@require_safe
+def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
+    """What differs in one zone, RRset by RRset; htmx puts it below the zone's row."""
+    access.require(request.user, Permission.NODES)
+    zone = ahead.zone_of_report(pk)
+    rrsets = ahead.rrsets_page(zone, after=_number(request, "after"), limit=RRSETS_PER_PAGE + 1)
+    context = {
+        "zone": zone,
+        "diffs": [_shown_rrset(zone, rrset) for rrset in rrsets[:RRSETS_PER_PAGE]],
+        "next_after": rrsets[RRSETS_PER_PAGE - 1].pk if len(rrsets) > RRSETS_PER_PAGE else None,
+    }
+    return render(request, "fleet/_hold_zone.html" if request.htmx else "fleet/hold_zone.html", context)
+
+
+@require_POST
+def hold_again(request: PanelRequest) -> HttpResponse:
+    """The nodes are asked anew."""
+    access.require(request.user, Permission.NODES)
+    report = ahead.newest_report()
+    if standing_hold() is None or (report is not None and report.choice):
+        messages.error(request, "There is nothing to ask for now. Nothing was changed.")
+    else:
+        ahead.ask_anew(now=timezone.now())
+        messages.success(request, "The nodes are being asked again.")
+    return redirect("node-hold")
+
+
+@require_POST
+def hold_decide(request: PanelRequest) -> HttpResponse:
+    """The person's decision, typed out; a worker carries it out."""
+    access.require(request.user, Permission.NODES)
+    report = ahead.newest_report()
+    form = DecisionForm(request.POST)
+    if standing_hold() is None or report is None:
+        messages.error(request, "Publishing is not held any more. Nothing was changed.")
+        return redirect("node-hold")
+    if report.choice:
+        messages.error(request, "Somebody else decided first. Nothing was changed.")
+        return redirect("node-hold")
+    if form.is_valid():
+        try:
+            ahead.decide(report=report, by=request.user, now=timezone.now(), **form.cleaned_data)
+        except WrongDecision as exc:
+            form.refuse(exc.field, str(exc))
+        else:
+            messages.success(request, "Decided. A new history begins as soon as everything is written.")
+            return redirect("node-hold")
+    return _page(request, form, status=422)
+
+
+def _page(request: PanelRequest, form: DecisionForm | None = None, status: int = 200) -> HttpResponse:
+    report = ahead.newest_report()
+    held = standing_hold()
+    is_asked = report is not None and held is not None and report.asked_at >= held.since
+    context: dict[str, Any] = {
+        "hold": held,
+        "report": report if is_asked else None,
+        "last": Epoch.objects.select_related("by").filter(began_after__gt=0).order_by("-pk").first(),
+        "is_working": held is not None and (not is_asked or _is_working(report)),
+    }
+    if held is not None and is_asked and report is not None and report.ended_at is not None:
+        context |= {"numbers": ahead.numbers(report), "days": TRASH_DAYS, "decisions": _decisions(report, form)}
+    context |= _listed(request, report if is_asked else None)
+    return render(request, "fleet/_hold.html" if request.htmx else "fleet/hold.html", context, status=status)
+
+
+def _is_working(report: AheadReport | None) -> bool:
+    return report is not None and (bool(report.choice) or report.ended_at is None)
+
+
+def _decisions(report: AheadReport, sent: DecisionForm | None) -> dict[str, dict[str, Any]]:
+    """Per choice: its form (with what was wrong in it), what has to be typed, and why it is not open."""
+    return {
+        str(choice): {
+            "form": sent if sent is not None and sent.data.get("choice") == choice else DecisionForm(choice=choice),
+            "typed": ahead.TYPED[choice],
+            "closed": ahead.may_choose(report, choice),
+        }
+        for choice in Choice
+    }
+
+
+def _listed(request: PanelRequest, report: AheadReport | None) -> dict[str, Any]:
+    """A page of the zones that differ, for who may decide."""
+    kind = request.GET.get("kind", "") if request.GET.get("kind", "") in _KINDS else ""
+    if report is None or report.ended_at is None or not can(request.user, Permission.NODES):
+        return {"zones": [], "kinds": _KINDS, "kind": kind, "next_after": None}
+    found = ahead.zones_page(report, kind=kind, after=_number(request, "after"), limit=ZONES_PER_PAGE + 1)
+    shown = [_shown(zone) for zone in found[:ZONES_PER_PAGE]]
+    next_after = shown[-1].pk if len(found) > ZONES_PER_PAGE else None
+    return {"zones": shown, "kinds": _KINDS, "kind": kind, "next_after": next_after}
+
+
+def _shown(zone: AheadZone) -> ShownZone:
+    kind = "nodes" if zone.id_here is None else "panel" if zone.id_there is None else "differs"
+    size: int = zone.size  # type: ignore[attr-defined]
+    return ShownZone(zone.pk, zone.name, kind, zone.serial_here, zone.serial_there, size, zone.in_trash, zone.error)
+
+
+def _shown_rrset(zone: AheadZone, rrset: AheadRRset) -> ShownDiff:
+    """From the panel's to the node's: what a take over would change."""
+    here = RRset.from_json(rrset.name, rrset.type, rrset.here) if rrset.here else None
+    there = RRset.from_json(rrset.name, rrset.type, rrset.there) if rrset.there else None
+    return ShownDiff(zone.name, diff(here, there))
+
+
+def _number(request: PanelRequest, name: str) -> int:
+    text = request.GET.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 18 else 0

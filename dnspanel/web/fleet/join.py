@@ -1,0 +1,103 @@
+"""How a server becomes a node: name, group and schema, one command, a fingerprint to compare, and its first zones."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet import enroll
+from dnspanel.fleet.errors import BadNode, NameTaken, WrongState
+from dnspanel.fleet.models import Bootstrap, Node, NodeEvent, NodeState
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.fleet.forms import SCHEMA_WORDS, NewNodeForm
+from dnspanel.web.layout import PanelRequest, no_store
+from dnspanel.zones import access
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How far a node has come: made, asked, approved, reached, filled, proved."""
+
+    asked: bool
+    approved: bool
+    reached: bool
+    bootstrap: Bootstrap | None
+    proved: bool
+
+    @property
+    def percent(self) -> int:
+        """How much of its snapshot is there."""
+        return (
+            100 * self.bootstrap.chunks_sent // self.bootstrap.chunks if self.bootstrap and self.bootstrap.chunks else 0
+        )
+
+
+@no_store
+@require_http_methods(["GET", "HEAD", "POST"])
+def node_new(request: PanelRequest) -> HttpResponse:
+    """Make a node that waits for its agent, and show the command with its one-time code, this once."""
+    access.require(request.user, Permission.NODES)
+    form = NewNodeForm(request.POST or None)
+    if form.is_valid():
+        now = timezone.now()
+        try:
+            node = enroll.create_node(now=now, by=request.user, **form.cleaned_data)
+        except BadNode as exc:
+            form.refuse(exc.field, str(exc))
+        except NameTaken as exc:
+            form.refuse("name", str(exc))
+        else:
+            return _enrolment(request, node, code=enroll.make_code(node=node, now=now, by=request.user))
+    return render(request, "fleet/new.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+@no_store
+@require_http_methods(["GET", "HEAD", "POST"])
+def node_enrolment(request: PanelRequest, name: str) -> HttpResponse:
+    """How far a node has come on its way into the fleet; a POST makes a new code."""
+    access.require(request.user, Permission.FLEET)
+    node = enroll.node_by_name(name)
+    if request.method != "POST":
+        return _enrolment(request, node)
+    access.require(request.user, Permission.NODES)
+    try:
+        return _enrolment(request, node, code=enroll.make_code(node=node, now=timezone.now(), by=request.user))
+    except WrongState as exc:
+        messages.error(request, str(exc))
+        return redirect("node-detail", node.name)
+
+
+def steps_of(node: Node, *, asked: bool) -> Steps:
+    """How far the node has come since it was made, or since its certificate was revoked."""
+    approved = node.state != NodeState.AWAITING_APPROVAL
+    return Steps(
+        asked=asked or approved,
+        approved=approved,
+        reached=approved and node.contact_at is not None,
+        bootstrap=Bootstrap.objects.filter(node=node).first() if approved else None,
+        proved=approved and node.acked_at is not None,
+    )
+
+
+def _enrolment(request: PanelRequest, node: Node, code: str = "") -> HttpResponse:
+    waiting = enroll.request_of(node)
+    context: dict[str, Any] = {
+        "node": node,
+        "code": code,
+        "panel_url": settings.PANEL_URL,
+        "fingerprint": waiting.csr_sha256 if waiting else "",
+        "awaiting": node.state == NodeState.AWAITING_APPROVAL,
+        "steps": steps_of(node, asked=waiting is not None),
+        "release": SCHEMA_WORDS[node.schema],
+        "minutes": int(enroll.CODE_LIFETIME.total_seconds() // 60),
+        "revoked": NodeEvent.objects.filter(node=node, kind="certificate").order_by("-id").first(),
+        "may_change": can(request.user, Permission.NODES),
+    }
+    return render(request, "fleet/_enrolment_steps.html" if is_fragment(request) else "fleet/enrolment.html", context)

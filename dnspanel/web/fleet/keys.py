@@ -1,0 +1,62 @@
+"""The keys that sign what nodes get, and how one follows another; the panel's own certificates."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet import keys
+from dnspanel.fleet.authority import authority_expires_at, client_expires_at, ensure_authority, fingerprint
+from dnspanel.publish.errors import KeyRefused
+from dnspanel.publish.signing import ensure_signing_key, new_key, short
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+
+
+@require_safe
+def node_keys(request: PanelRequest) -> HttpResponse:
+    """Every key that counts, which nodes accept it, and when the certificates of the panel end."""
+    access.require(request.user, Permission.FLEET)
+    authority = ensure_authority(now=timezone.now())
+    current = ensure_signing_key(now=timezone.now())
+    context: dict[str, Any] = {
+        "keys": [
+            {"acceptance": each, "short": short(each.key), "is_current": each.key == current}
+            for each in keys.acceptance()
+        ],
+        "under_way": new_key(),
+        "client_expires_at": client_expires_at(authority),
+        "authority_expires_at": authority_expires_at(authority),
+        "authority": fingerprint(authority),
+        "may_change": can(request.user, Permission.NODES),
+    }
+    return render(request, "fleet/_keys.html" if is_fragment(request) else "fleet/keys.html", context)
+
+
+@require_POST
+def node_keys_act(request: PanelRequest, act: str) -> HttpResponse:
+    """Make the next key, use it although some nodes lack it, or retire the former ones."""
+    if act not in _ACTS:
+        raise Http404
+    access.require(request.user, Permission.NODES)
+    verb, sentence = _ACTS[act]
+    try:
+        done = verb(now=timezone.now(), by=request.user)
+    except KeyRefused as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+    else:
+        messages.success(request, sentence) if done else messages.error(request, "There was nothing to do.")
+    return redirect("node-keys")
+
+
+_ACTS: dict[str, tuple[Any, str]] = {
+    "rotate": (keys.rotate, "A new key was made; the nodes are given it now."),
+    "use": (keys.force, "Segments are sealed with the new key from now on."),
+    "retire": (keys.retire_former, "Only the key in use counts from now on."),
+}

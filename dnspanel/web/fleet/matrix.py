@@ -1,0 +1,20 @@
+"""The matrix: zones that are not everywhere, and on which nodes."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.differences import ZONES_SHOWN, matrix
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+
+
+@require_safe
+def node_matrix(request: PanelRequest) -> HttpResponse:
+    """Only what differs; a search shows the zones found on every node. Of zones that this person may read."""
+    access.require(request.user, Permission.FLEET)
+    search = request.GET.get("zone", "").strip().lower()[:255]
+    context = {"matrix": matrix(person=request.user, search=search), "search": search, "most": ZONES_SHOWN}
+    return render(request, "fleet/_matrix.html" if is_fragment(request) else "fleet/matrix.html", context)

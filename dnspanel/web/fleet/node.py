@@ -1,0 +1,227 @@
+"""One node: how it is and why, what happened to it, and what a person may do to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet import enroll, machines, resync, rotate, telemetry
+from dnspanel.fleet.errors import BadNode, FleetError, WrongState
+from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeState
+from dnspanel.fleet.queries import head, node_standing
+from dnspanel.fleet.reported import Reported, clock_words, read_report, rebuild_words
+from dnspanel.fleet.rollup import LEVELS, points_of
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm
+from dnspanel.web.fleet.tiles import room, tile_of
+from dnspanel.web.fleet.top import log_for, top_of
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
+from replication.errors import ReplicationError
+
+EVENTS_SHOWN = 40
+DIVERGENCES_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the page of a node shows besides its tile."""
+
+    reported: Reported
+    room: str
+    clock: str  # how far off, when that matters
+    checked: datetime | None
+    rebuild: str  # why another schema is needed, in sentences
+    machines: str  # why two machines stop pushes, in words
+    bootstrap: Bootstrap | None
+    keys: tuple[str, ...]  # the signing keys it accepts, their first digits
+    expired: bool
+
+
+@require_safe
+def node_detail(request: PanelRequest, name: str) -> HttpResponse:
+    """One node; htmx fetches its facts alone every two seconds, the charts fetch `node_points`."""
+    access.require(request.user, Permission.FLEET)
+    now = timezone.now()
+    standing = node_standing(name=name, now=now)
+    node = standing.node
+    if node.state == NodeState.AWAITING_APPROVAL:
+        return redirect("node-enrolment", name)
+    live = telemetry.live_now([node.pk])
+    context: dict[str, object] = {
+        "tile": tile_of(standing, live.get(node.pk), head()),
+        "node": node,
+        "health": standing.health,
+        "facts": facts_of(node, now),
+        "events": list(NodeEvent.objects.filter(node=node).select_related("by").order_by("-id")[:EVENTS_SHOWN]),
+        "divergences": _divergences(request, node),
+        "may_change": can(request.user, Permission.NODES),
+        "drained": node.state == NodeState.DRAINED,
+        "active": node.state == NodeState.ACTIVE,
+        "retired": node.state == NodeState.RETIRED,
+    }
+    if is_fragment(request):
+        return render(request, "fleet/_node_live.html", context)
+    context |= {
+        "drain_form": DrainForm(),
+        "description_form": NodeDescriptionForm(initial={"group": node.group_id, "tags": " ".join(node.tags)}),
+        "top": top_of(node),
+        "log": log_for(request, node),
+    }
+    return render(request, "fleet/node.html", context)
+
+
+def facts_of(node: Node, now: datetime) -> Facts:
+    """The facts that follow from what is stored of the node."""
+    reported = read_report(node)
+    expires = node.certificate_expires_at
+    return Facts(
+        reported=reported,
+        room=room(reported),
+        clock=clock_words(reported.clock_ahead or 0) if reported.clock_is_wrong else "",
+        checked=datetime.fromtimestamp(reported.checked_at, UTC) if reported.checked_at else None,
+        rebuild=rebuild_words(node, reported),
+        machines=machines.words(node),
+        bootstrap=getattr(node, "bootstrap", None),
+        keys=tuple(str(key)[:16] for key in node.report.get("signing_keys") or ()),
+        expired=expires is not None and expires <= now,
+    )
+
+
+@require_safe
+def node_points(request: PanelRequest, name: str) -> JsonResponse:
+    """The node's numbers for the charts: seconds after `after` (since 1970), or with `step` all minutes or hours."""
+    access.require(request.user, Permission.FLEET)
+    node = enroll.node_by_name(name)
+    try:
+        after = float(request.GET.get("after", "0"))
+    except ValueError:
+        after = 0.0
+    points = points_of(node.pk, LEVELS.get(request.GET.get("step", "")), after=after)
+    return JsonResponse({"now": timezone.now().timestamp(), "points": points})
+
+
+@require_POST
+def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
+    """What one button does to the node; says afterwards what was done, or why nothing was."""
+    if act not in _ACTS:
+        raise Http404
+    access.require(request.user, Permission.NODES)
+    node = enroll.node_by_name(name)
+    verb, sentence = _ACTS[act]
+    try:
+        verb(request, node, timezone.now())
+    except FleetError as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+        return redirect("node-detail", node.name)
+    except ReplicationError as exc:
+        messages.error(request, f"The agent did not do it: {exc}.")
+        return redirect("node-detail", node.name)
+    messages.success(request, sentence.format(node.name))
+    return redirect("node-list") if act == "retire" else redirect("node-detail", node.name)
+
+
+def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
+    """The zones that differed, of those this person may know; what the panel never had is for administrators."""
+    found = Divergence.objects.filter(node=node).order_by("-found_at")
+    known = Q(zone_id__in=access.zones_within_reach(request.user, Right.READ).values("pk"))
+    if can(request.user, Permission.NODES):
+        known |= ~Q(zone_id__in=Zone.objects.values("pk"))
+    return list(found.filter(known)[:DIVERGENCES_SHOWN])
+
+
+def _approve(request: PanelRequest, node: Node, now: datetime) -> None:
+    waiting = enroll.request_of(node)
+    if waiting is None or waiting.csr_sha256 != request.POST.get("fingerprint"):
+        raise FleetError("The request has changed since you compared it.")
+    enroll.approve(node=node, now=now, by=request.user)
+
+
+def _drain(request: PanelRequest, node: Node, now: datetime) -> None:
+    form = DrainForm(request.POST)
+    if not form.is_valid():
+        raise BadNode("reason", "The reason has at most 200 characters, and the time is one of the list.")
+    enroll.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
+
+
+def _describe(request: PanelRequest, node: Node, now: datetime) -> None:
+    form = NodeDescriptionForm(request.POST)
+    if not form.is_valid():
+        raise BadNode("group", "There is no such group.")
+    enroll.describe(node=node, now=now, by=request.user, **form.cleaned_data)
+
+
+def _retire(request: PanelRequest, node: Node, now: datetime) -> None:
+    _require_typed(request, node, "retire it")
+    enroll.retire(node=node, now=now, by=request.user)
+
+
+def _revoke(request: PanelRequest, node: Node, now: datetime) -> None:
+    _require_typed(request, node, "revoke its certificate")
+    enroll.revoke(node=node, now=now, by=request.user)
+
+
+def _require_typed(request: PanelRequest, node: Node, what: str) -> None:
+    if request.POST.get("typed", "").strip() != node.name:
+        raise FleetError(f"Type {node.name} to {what}.")
+
+
+def _rebuild(request: PanelRequest, node: Node, now: datetime) -> None:
+    """The schema is the one that the node wants now, and the one that the person saw."""
+    wanted = read_report(node).wanted_schema
+    if not wanted or request.POST.get("schema") != str(wanted):
+        raise WrongState(node.name, "wants no such schema any more")
+    resync.rebuild(node=node, schema=wanted, now=now, by=request.user)
+
+
+def _accept_machine(request: PanelRequest, node: Node, now: datetime) -> None:
+    machines.accept_other(node=node, machine=request.POST.get("machine", ""), now=now, by=request.user)
+
+
+_Act = Callable[[PanelRequest, Node, datetime], Any]
+
+# What each button does, and what the page says afterwards.
+_ACTS: dict[str, tuple[_Act, str]] = {
+    "approve": (_approve, "{} is approved; its first zones are on their way."),
+    "decline": (
+        lambda request, node, now: enroll.decline(node=node, now=now, by=request.user),
+        "The request of {} is declined; a new code lets it ask again.",
+    ),
+    "drain": (_drain, "{} takes no more pushes; it keeps serving what it has."),
+    "resume": (
+        lambda request, node, now: enroll.resume(node=node, now=now, by=request.user),
+        "{} takes pushes again, beginning with what it missed.",
+    ),
+    "describe": (_describe, "The group and the tags of {} are kept."),
+    "check": (
+        lambda request, node, now: resync.check_now(node=node, now=now, by=request.user),
+        "{} reads every row that it serves and compares it; this page shows how far it is.",
+    ),
+    "resync": (
+        lambda request, node, now: resync.resync(node=node, now=now, by=request.user),
+        "A whole snapshot is on its way to {}; it keeps serving meanwhile.",
+    ),
+    "rebuild": (_rebuild, "The snapshot for the PowerDNS installed on {} is on its way."),
+    "rotate": (
+        lambda request, node, now: rotate.rotate_now(node=node, now=now, by=request.user),
+        "The certificate of {} was replaced.",
+    ),
+    "revoke": (_revoke, "The certificate of {} counts no more. Make a code to enroll it again."),
+    "accept-machine": (_accept_machine, "{} is the other machine from now on."),
+    "keep-machine": (
+        lambda request, node, now: machines.keep_first(node=node, now=now, by=request.user),
+        "{} stays the machine it was.",
+    ),
+    "retire": (_retire, "{} has left the fleet."),
+}

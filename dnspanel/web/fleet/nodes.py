@@ -1,0 +1,165 @@
+"""The fleet page: every node with its live numbers, as tiles or, beyond a hundred, as a table."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet import enroll, resync, telemetry
+from dnspanel.fleet.errors import FleetError
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.queries import Standing, head, node_standings, standings_of
+from dnspanel.publish.stall import stalls
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.fleet.forms import DrainForm
+from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, arrange, fleet_view, tags_of, words_of
+from dnspanel.web.fleet.tiles import Tile, fleet_line, tile_of
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from replication.position import Position
+
+_MOST_NAMED = 5
+
+
+@require_safe
+def node_list(request: PanelRequest) -> HttpResponse:
+    """Every node with its live numbers; htmx fetches the grid alone every two seconds."""
+    access.require(request.user, Permission.FLEET)
+    now = timezone.now()
+    everything = node_standings(now=now)
+    newest = head()
+    if request.GET.get("part") == "line":
+        return _line(request, everything, newest)
+    view = fleet_view(request.GET)
+    shown = arrange(everything, view)
+    is_table = view.layout == "table" or (not view.layout and len(shown) > MOST_TILES)
+    # Of a table, live numbers of the first rows come with the page; each block of rows fetches its own from then on.
+    alive = shown[: 2 * BLOCK] if is_table else shown
+    live = telemetry.live_now([standing.node.pk for standing in alive])
+    tiles = [tile_of(standing, live.get(standing.node.pk), newest) for standing in shown]
+    rates = telemetry.live_now([standing.node.pk for standing in everything], seconds=1) if is_table else live
+    context = {
+        "line": fleet_line(everything, rates, newest),
+        "tiles": tiles,
+        "blocks": _blocks(tiles) if is_table else (),
+        "is_table": is_table,
+        "stalls": stalls(),
+        "no_live_numbers": bool(shown) and not live,
+        "total": len(everything),
+        "order": ".".join(str(standing.node.pk) for standing in shown),
+        "drain_form": DrainForm(auto_id="ticked-%s"),
+        **_filters(view, everything),
+    }
+    return render(request, "fleet/_grid.html" if is_fragment(request) else "fleet/list.html", context)
+
+
+def _line(request: PanelRequest, standings: Sequence[Standing], newest: Position) -> HttpResponse:
+    """The line above the table alone: of each node one second of live numbers."""
+    rates = telemetry.live_now([standing.node.pk for standing in standings], seconds=1)
+    return render(request, "fleet/_line.html", {"line": fleet_line(standings, rates, newest), "is_table": True})
+
+
+@require_safe
+def node_rows(request: PanelRequest) -> HttpResponse:
+    """Some rows of the table, as they are now: those that somebody can see fetch themselves."""
+    access.require(request.user, Permission.FLEET)
+    ids = [int(node_id) for node_id in request.GET.get("ids", "").split(".")[:BLOCK] if node_id.isdecimal()]
+    standings = standings_of(ids, now=timezone.now())
+    live, newest = telemetry.live_now(ids), head()
+    tiles = [tile_of(standing, live.get(standing.node.pk), newest) for standing in standings]
+    return render(request, "fleet/_rows.html", {"block": _block(tiles)})
+
+
+@require_POST
+def node_acts(request: PanelRequest) -> HttpResponse:
+    """Drain, disable, resume, resync or check the nodes that were ticked; says which ones and why others not."""
+    access.require(request.user, Permission.NODES)
+    act = _ACTS.get(request.POST.get("act", ""))
+    if act is None:
+        raise Http404
+    names = request.POST.getlist("node")[:1000]
+    nodes = Node.objects.filter(name__in=names).exclude(state=NodeState.RETIRED).order_by("name")
+    done: list[str] = []
+    refused: list[str] = []
+    now = timezone.now()
+    for node in nodes:
+        try:
+            act[0](request, node, now)
+        except FleetError as exc:
+            refused.append(str(exc))
+        else:
+            done.append(node.name)
+    if not names:
+        messages.error(request, "No node is ticked. Nothing was changed.")
+    if done:
+        messages.success(request, act[1].format(_named(done)))
+    if refused:
+        messages.error(request, " ".join(refused[:_MOST_NAMED]) + (" …" if len(refused) > _MOST_NAMED else ""))
+    return redirect(_back(request))
+
+
+def _drain(request: PanelRequest, node: Node, now: datetime) -> None:
+    form = DrainForm(request.POST)
+    if not form.is_valid():
+        raise FleetError("The reason has at most 200 characters.")
+    enroll.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
+
+
+def _disable(request: PanelRequest, node: Node, now: datetime) -> None:
+    reason = request.POST.get("reason", "").strip()[:200]
+    enroll.drain(node=node, now=now, by=request.user, reason=reason or "disabled")
+
+
+_ACTS: dict[str, tuple[Callable[[PanelRequest, Node, datetime], Any], str]] = {
+    "drain": (_drain, "{} take no more pushes and keep serving what they have."),
+    "disable": (_disable, "{} take no pushes before somebody resumes them; they keep serving what they have."),
+    "resume": (lambda request, node, now: enroll.resume(node=node, now=now, by=request.user), "Pushing again to {}."),
+    "resync": (
+        lambda request, node, now: resync.resync(node=node, now=now, by=request.user),
+        "{}: a whole snapshot is on its way.",
+    ),
+    "check": (
+        lambda request, node, now: resync.check_now(node=node, now=now, by=request.user),
+        "{}: every row is being read and compared.",
+    ),
+}
+
+
+def _filters(view: FleetView, standings: Sequence[Standing]) -> dict[str, Any]:
+    groups = {standing.node.group.name: standing.node.group for standing in standings if standing.node.group}
+    return {
+        "view": view,
+        "query": view.query(),
+        "unfrozen": view.query(frozen=()),
+        "sort_words": SORTS[view.sort],
+        "sorts": SORTS.items(),
+        "groups": sorted(groups, key=lambda name: groups[name].order),
+        "tags": tags_of(standings),
+        "states": words_of(standings),
+    }
+
+
+def _blocks(tiles: Sequence[Tile]) -> list[dict[str, Any]]:
+    return [_block(tiles[at : at + BLOCK]) for at in range(0, len(tiles), BLOCK)]
+
+
+def _block(tiles: Sequence[Tile]) -> dict[str, Any]:
+    return {"tiles": tiles, "ids": ".".join(str(tile.standing.node.pk) for tile in tiles)}
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
+
+
+def _back(request: PanelRequest) -> str:
+    """The fleet page as it was, with its filters: only what `fleet_view` understands goes into the address."""
+    query = fleet_view(QueryDict(request.POST.get("query", ""))).query()
+    return f"{reverse('node-list')}?{query}" if query else reverse("node-list")

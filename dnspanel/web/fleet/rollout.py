@@ -1,0 +1,121 @@
+"""The page of delivery: groups in their order, who waits for whom, stop, pin, go on."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet import deliver, groups
+from dnspanel.fleet.delivery_view import delivery_view
+from dnspanel.fleet.errors import FleetError
+from dnspanel.fleet.models import NodeGroup
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+
+_MOST_DIGITS = 18
+
+
+@require_safe
+def delivery(request: PanelRequest) -> HttpResponse:
+    """How far each group may go, and why not further; htmx fetches the moving part alone every two seconds."""
+    access.require(request.user, Permission.FLEET)
+    context = {
+        "view": delivery_view(now=timezone.now()),
+        "may_change": can(request.user, Permission.NODES),
+    }
+    return render(request, "fleet/_delivery.html" if is_fragment(request) else "fleet/delivery.html", context)
+
+
+@require_POST
+def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
+    """Stop, resume, pin or unpin the fleet."""
+    access.require(request.user, Permission.NODES)
+    by, now, reason = request.user, timezone.now(), request.POST.get("reason", "")
+    acts: dict[str, tuple[Callable[[], None], str]] = {
+        "stop": (
+            lambda: deliver.stop(reason=reason, by=by, now=now),
+            "Delivery is stopped: every node stays where it is, and keeps answering.",
+        ),
+        "resume": (lambda: deliver.resume(by=by, now=now), "Delivery goes on."),
+        "pin": (
+            lambda: deliver.pin(sequence=_number(request, "sequence"), reason=reason, by=by, now=now),
+            "The fleet is pinned. Publications are saved, and wait.",
+        ),
+        "unpin": (lambda: deliver.unpin(by=by, now=now), "The fleet goes on to the newest publication."),
+    }
+    if act not in acts:
+        raise Http404
+    verb, sentence = acts[act]
+    return _done(request, verb, sentence)
+
+
+@require_POST
+def group_new(request: PanelRequest) -> HttpResponse:
+    """One more group, behind the others."""
+    access.require(request.user, Permission.NODES)
+    name = request.POST.get("name", "").strip().lower()
+
+    def create() -> None:
+        seconds = _number(request, "verify_seconds")
+        groups.create_group(name=name, verify_seconds=seconds, by=request.user, now=timezone.now())
+
+    return _done(request, create, f"The group {name} is there; put nodes into it on their pages.")
+
+
+@require_POST
+def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
+    """Change the name or the time to verify of a group, its place, skip it, or delete it."""
+    access.require(request.user, Permission.NODES)
+    group = get_object_or_404(NodeGroup, pk=group_id)
+    by, now = request.user, timezone.now()
+
+    def change() -> None:
+        name, seconds = request.POST.get("name", "").strip().lower(), _number(request, "verify_seconds")
+        if name != group.name:
+            groups.rename_group(group=group, name=name, by=by, now=now)
+        if seconds != group.verify_seconds:
+            groups.set_verify_seconds(group=group, seconds=seconds, by=by, now=now)
+
+    acts: dict[str, tuple[Callable[[], None], str]] = {
+        "change": (change, "The group is changed."),
+        "earlier": (
+            lambda: groups.move_group(group=group, earlier=True, by=by, now=now),
+            f"{group.name} comes earlier now.",
+        ),
+        "later": (
+            lambda: groups.move_group(group=group, earlier=False, by=by, now=now),
+            f"{group.name} comes later now.",
+        ),
+        "skip": (
+            lambda: deliver.skip(group=group, reason=request.POST.get("reason", ""), by=by, now=now),
+            f"Nobody waits for {group.name} until one of its nodes is live again.",
+        ),
+        "delete": (lambda: groups.delete_group(group=group, by=by, now=now), f"The group {group.name} is deleted."),
+    }
+    if act not in acts:
+        raise Http404
+    verb, sentence = acts[act]
+    return _done(request, verb, sentence)
+
+
+def _done(request: PanelRequest, verb: Callable[[], None], sentence: str) -> HttpResponse:
+    """Do it, say so or why not, and show the page again."""
+    try:
+        verb()
+    except FleetError as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+    else:
+        messages.success(request, sentence)
+    return redirect("node-delivery")
+
+
+def _number(request: PanelRequest, field: str) -> int:
+    """A number that was typed; -1, which every verb refuses in its own words, for anything else."""
+    text = request.POST.get(field, "").strip().replace(",", "")
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1

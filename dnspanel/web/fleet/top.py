@@ -1,0 +1,95 @@
+"""What a node is asked most and what its agent logs, on its page: fetched only while somebody looks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet import enroll, telemetry
+from dnspanel.fleet.models import Node
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from replication.protocol import Counted, Top
+
+ROWS_SHOWN = 10
+LINES_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TopRow:
+    """One line of a list; `type` is empty where it is not a question."""
+
+    what: str
+    type: str
+    count: int
+    share: str  # of what the list counted
+
+
+@dataclass(frozen=True, slots=True)
+class TopList:
+    """One list as it is drawn; `empty` is what stands there without a row."""
+
+    title: str
+    rows: tuple[TopRow, ...]
+    empty: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopView:
+    """All lists of one node, and of when they are; no lists while they are still on their way."""
+
+    at: datetime | None
+    lists: tuple[TopList, ...]
+
+
+@require_safe
+def node_top(request: PanelRequest, name: str) -> HttpResponse:
+    """The lists of one node; htmx fetches them alone every five seconds."""
+    access.require(request.user, Permission.FLEET)
+    node = enroll.node_by_name(name)
+    context = {"node": node, "top": top_of(node), "log": log_for(request, node)}
+    return render(request, "fleet/_top.html" if is_fragment(request) else "fleet/top.html", context)
+
+
+def top_of(node: Node) -> TopView:
+    """What there is to show of this node just now; from now on the collector fetches more for half a minute."""
+    telemetry.watch(node.pk)
+    top = telemetry.top(node.pk)
+    return view_of(top) if top is not None else TopView(None, ())
+
+
+def log_for(request: PanelRequest, node: Node) -> list[str] | None:
+    """The agent's last lines, for those who may change nodes: zones are named in them. None for others."""
+    return telemetry.log(node.pk)[-LINES_SHOWN:] if can(request.user, Permission.NODES) else None
+
+
+def view_of(top: Top) -> TopView:
+    """The lists as they are drawn."""
+    lists = [
+        _list("Names", top.names, "Nobody has asked anything yet."),
+        _list("Names that do not exist", top.nxdomain, "Nobody asked for a name that does not exist."),
+        _list("Names answered with SERVFAIL", top.servfail, "Every question got an answer."),
+        _list("Names of other zones, refused", top.refused, "Nobody asked for zones that are not here."),
+        _list("Types", top.types, "Nobody has asked anything yet.", questions=False),
+        _list("Answers by rcode, five minutes", top.rcodes, "No answer in five minutes.", questions=False),
+    ]
+    if top.networks:
+        lists.append(_list("Clients by network", top.networks, "", questions=False))
+    return TopView(datetime.fromtimestamp(top.at, UTC), tuple(lists))
+
+
+def _list(title: str, counted: Sequence[Counted], empty: str, *, questions: bool = True) -> TopList:
+    total = sum(item.times for item in counted)
+    rows = []
+    for item in counted[:ROWS_SHOWN]:
+        name, slash, rrtype = item.what.rpartition("/") if questions else (item.what, "", "")
+        share = 100 * item.times / total
+        percent = f"{share:.0f} %" if share >= 1 else "< 1 %"
+        rows.append(TopRow(name if slash else item.what, rrtype if slash else "", item.times, percent))
+    return TopList(title, tuple(rows), empty)

@@ -1,0 +1,249 @@
+"""The step between scan and dry run: what the scan found, and what is to become of the zones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.models import ENDED_STATES, Action, ImportJob, ImportZone, State
+from dnspanel.transfer.sources.documents import Options
+from dnspanel.web.imports.option_forms import OptionsForm
+from dnspanel.web.imports.steps import badge_of, steps_of
+from dnspanel.web.layout import PanelRequest, say
+from dnspanel.zones import access
+
+LONGEST_SEARCH = 300
+MOST_TICKED = 1000
+
+_CHOICES_NEW = (("", "as the options say"), ("create", "create"), ("skip", "skip"))
+_CHOICES_EXISTING = (("", "as the options say"), ("merge", "merge"), ("replace", "replace"), ("skip", "skip"))
+_CHOICES_ALL = (*_CHOICES_EXISTING[:1], ("create", "create"), *_CHOICES_EXISTING[1:])
+
+# What the table may be narrowed to, before the dry run and after it: key, text, arguments of `queries.zones_page`.
+_BEFORE: dict[str, tuple[str, dict[str, Any]]] = {
+    "": ("All", {}),
+    "new": ("New", {"existing": False}),
+    "existing": ("Exist here", {"existing": True}),
+    "faulty": ("With faults", {"faulty": True}),
+}
+_AFTER: dict[str, tuple[str, dict[str, Any]]] = {
+    "": ("All", {}),
+    "create": ("Create", {"action": Action.CREATE}),
+    "merge": ("Merge", {"action": Action.MERGE}),
+    "replace": ("Replace", {"action": Action.REPLACE}),
+    "waiting": ("Waiting", {"action": Action.WAITING}),
+    "failed": ("Failed", {"action": Action.FAILED}),
+    "nothing": ("Unchanged", {"action": Action.NOTHING}),
+    "skip": ("Skipped", {"action": Action.SKIP}),
+    "duplicate": ("Twice", {"action": Action.DUPLICATE}),
+}
+_COUNT_OF = {
+    "create": "creates",
+    "merge": "merges",
+    "replace": "replaces",
+    "waiting": "waiting",
+    "failed": "failed",
+    "nothing": "unchanged",
+    "skip": "skipped",
+    "duplicate": "duplicates",
+}
+_ACTION_TONES = {
+    Action.CREATE: ("ok", "plus"),
+    Action.MERGE: ("warn", "fork"),
+    Action.REPLACE: ("warn", "sync"),
+    Action.FAILED: ("bad", "error"),
+    Action.WAITING: ("warn", "clock"),
+}
+# After the job is done.
+_PAST = {Action.CREATE: "created", Action.MERGE: "merged", Action.REPLACE: "replaced", Action.SKIP: "skipped"}
+_UNDONE_WORDS = {"undone": ("quiet", "undo", "undone"), "kept": ("warn", "shield", "kept")}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """One way to narrow the table."""
+
+    key: str
+    text: str
+    count: int | None
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ListedZone:
+    """A zone of an import as the table shows it."""
+
+    row: ImportZone
+    exists: bool
+    choices: tuple[tuple[str, str], ...]
+    tone: str
+    icon: str
+    word: str
+
+    @property
+    def may_choose(self) -> bool:
+        return self.row.action not in (Action.FAILED, Action.DUPLICATE)
+
+    @property
+    def has_diff(self) -> bool:
+        return self.row.action in (Action.CREATE, Action.MERGE, Action.REPLACE)
+
+
+def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | None = None) -> dict[str, Any]:
+    """What the scan found, the options, and the first zones."""
+    return {
+        "scan": queries.scan_summary(job),
+        "form": form or OptionsForm(initial=job.options),
+        "replan_needed": job.state == State.PLANNED,
+    } | zones_context(request, job, chooses=True)
+
+
+def zones_context(
+    request: PanelRequest, job: ImportJob, *, chooses: bool, plan: queries.PlanSummary | None = None
+) -> dict[str, Any]:
+    """The table of zones: narrowed, searched and paged as the address says; to choose in, or to look at."""
+    search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    show = request.GET.get("show", "")
+    kinds = _BEFORE if chooses else _AFTER
+    show = show if show in kinds else ""
+    page = queries.zones_page(job, search=search, after=request.GET.get("after", "")[:1200], **kinds[show][1])
+    options = Options.from_json(job.options)
+    return {
+        "job": job,
+        "zones": [_listed(row, options, job.state) for row in page.zones],
+        "next_after": page.after,
+        "search": search,
+        "show": show,
+        "filters": [_filter(key, text, show, plan) for key, (text, _) in kinds.items() if _is_shown(key, show, plan)],
+        "chooses": chooses,
+        "becomes": "What became of it" if job.state in ENDED_STATES else "What becomes of it",
+        "choices": _CHOICES_ALL,
+        "narrowed": bool(search or show),
+    }
+
+
+def _filter(key: str, text: str, show: str, plan: queries.PlanSummary | None) -> Filter:
+    count = getattr(plan, _COUNT_OF[key]) if plan and key else None
+    return Filter(key, text, count, is_current=key == show)
+
+
+def _is_shown(key: str, show: str, plan: queries.PlanSummary | None) -> bool:
+    """Actions that no zone has are left out."""
+    return not plan or not key or key == show or bool(getattr(plan, _COUNT_OF[key]))
+
+
+def _listed(row: ImportZone, options: Options, state: str) -> ListedZone:
+    exists = row.zone_id > 0 and not row.ops_size
+    tone, icon, word = _mark(row, options, exists, state)
+    return ListedZone(row, exists, _CHOICES_EXISTING if exists else _CHOICES_NEW, tone, icon, word)
+
+
+def _mark(row: ImportZone, options: Options, exists: bool, state: str) -> tuple[str, str, str]:
+    """Tone, icon and words of what will become of the zone, or became of it."""
+    if row.undone:
+        return _UNDONE_WORDS.get(row.undone, ("quiet", "undo", row.undone))
+    action = Action(row.action or row.choice or (options.existing if exists else options.new))
+    tone, icon = _ACTION_TONES.get(action, ("quiet", "minus"))
+    return tone, icon, _PAST.get(action, str(action.label)) if state == State.DONE else str(action.label)
+
+
+@require_safe
+def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
+    """The zones of an import; whole page, the table alone, or only its next rows."""
+    job = queries.job_for(request.user, job_id)
+    chooses = job.state == State.CHOOSING or (job.state == State.PLANNED and request.GET.get("step") == "choose")
+    plan = None if chooses else queries.plan_summary(job)
+    context = zones_context(request, job, chooses=chooses, plan=plan)
+    target = request.htmx.target if request.htmx else None
+    if target == "zone-more":
+        return render(request, "transfer/_import_zone_rows.html", context)
+    if target == "import-zones":
+        shown = len(context["zones"])
+        spoken = f"The first {shown} zones are shown" if context["next_after"] else f"{shown} zones found"
+        return say(render(request, "transfer/_import_zones.html", context), speak=spoken)
+    return render(request, "transfer/import_zones.html", context)
+
+
+@require_POST
+def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
+    """The import has these options; with `then=plan` its dry run begins."""
+    job = queries.job_for(request.user, job_id)
+    form = OptionsForm(request.POST)
+    if not form.is_valid():
+        context = _page_context(request, job, form)
+        return render(request, "transfer/import_detail.html", context, status=422)
+    try:
+        if form.options != Options.from_json(job.options):
+            jobs.set_options(job=job, options=form.options, now=timezone.now())
+        if request.POST.get("then") == "plan" and job.state == State.CHOOSING:
+            jobs.start_plan(job=job, now=timezone.now())
+        elif job.state == State.SCANNING:
+            messages.info(request, "The source is read anew with these options; start the dry run after that.")
+        else:
+            messages.success(request, "The options are kept.")
+    except WrongState as exc:
+        messages.warning(request, str(exc))
+    return redirect("import-detail", job.pk)
+
+
+def _page_context(request: PanelRequest, job: ImportJob, form: OptionsForm) -> dict[str, Any]:
+    return {"job": job, "badge": badge_of(job), "steps": steps_of(job, "choose"), "part": "choose"} | choose_context(
+        request, job, form
+    )
+
+
+@require_POST
+def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
+    """One zone (`row`), the ticked ones or all that match get a choice."""
+    job = queries.job_for(request.user, job_id)
+    one = request.POST.get("row", "")
+    ids = _ids([one] if one else request.POST.getlist("zone")[:MOST_TICKED])
+    choice = request.POST.get(f"choice-{one}" if one else "choice", "")
+    search, show = request.POST.get("q", "")[:LONGEST_SEARCH], request.POST.get("show", "")
+    of_all = request.POST.get("scope") == "all"
+    if choice not in jobs.CHOICES or not (of_all or ids):
+        messages.warning(request, "Tick the zones first. Nothing was changed.")
+        return redirect(_back(job, search, show))
+    narrowed = {"search": search, **_BEFORE.get(show, _BEFORE[""])[1]} if of_all else {"ids": ids}
+    try:
+        count = jobs.choose(job=job, choice=choice, now=timezone.now(), **narrowed)
+    except WrongState as exc:
+        messages.warning(request, str(exc))
+        return redirect("import-detail", job.pk)
+    words = f"{count:,} zone{'' if count == 1 else 's'}: {choice or 'as the options say'}"
+    if one and request.htmx:
+        return say(_one_row(request, job, ids), speak=words)
+    messages.success(request, f"{words}.")
+    return redirect(_back(job, search, show))
+
+
+def _ids(texts: Sequence[str]) -> list[int]:
+    return [int(text) for text in texts if text.isdecimal() and len(text) < 18]
+
+
+def _one_row(request: PanelRequest, job: ImportJob, ids: list[int]) -> HttpResponse:
+    row = ImportZone.objects.filter(job=job, pk__in=ids).first()
+    if row is None:
+        raise access.Unknown("this zone of the import")
+    listed = _listed(row, Options.from_json(job.options), job.state)
+    return render(
+        request,
+        "transfer/_import_zone_row.html",
+        {"job": job, "listed": listed, "chooses": True, "becomes": "What becomes of it"},
+    )
+
+
+def _back(job: ImportJob, search: str, show: str) -> str:
+    """The table as it was narrowed, in the page of the import."""
+    asked = {name: value for name, value in (("q", search), ("show", show)) if value}
+    page = reverse("import-detail", args=[job.pk])
+    return f"{page}?{urlencode(asked)}#import-zones" if asked else f"{page}#import-zones"

@@ -1,0 +1,157 @@
+"""The columns of a CSV import: what each of them means, over a sample of the table."""
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.transfer.errors import SourceRefused, WrongState
+from dnspanel.transfer.files import upload
+from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.models import ImportJob, SourceKind, State
+from dnspanel.transfer.sources import csv_table
+from dnspanel.transfer.sources.columns import FIELDS, CsvMapping
+from dnspanel.web.forms import PanelForm
+from dnspanel.web.imports.source_forms import MOST_NAMED_ZONES, name_or_nothing, names_by_line
+from dnspanel.web.imports.steps import badge_of, steps_of
+from dnspanel.web.layout import PanelRequest
+
+MOST_COLUMNS = 60
+_WORDS = {
+    "zone": "zone",
+    "name": "name",
+    "type": "type",
+    "ttl": "TTL",
+    "value": "value",
+    "priority": "priority",
+    "disabled": "disabled",
+    "comment": "comment",
+    "rdclass": "class",
+}
+_DELIMITER_WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_MEANINGS = [("", "not used"), *((field, _WORDS[field]) for field in FIELDS)]
+
+
+class ColumnsForm(PanelForm):
+    """`column-N` says what the column is; a table without a column for the zone needs its name, or several."""
+
+    fixed_zone = forms.CharField(
+        label="Zone of all rows",
+        required=False,
+        max_length=1100,
+        help_text="For a table without a column for the zone; names are then relative to it.",
+        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    zones = forms.CharField(
+        label="or several zones",
+        required=False,
+        max_length=300 * MOST_NAMED_ZONES,
+        help_text="One per line, for a table of full names: each row belongs to the zone that its name lies in.",
+        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
+    )
+    header = forms.BooleanField(label="The first row is a header", required=False)
+
+    def __init__(self, *args: Any, sample: csv_table.CsvSample, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.sample = sample
+        width = max(map(len, [sample.header, *sample.rows]), default=0)
+        self.width = min(width, MOST_COLUMNS)
+        for number in range(self.width):
+            self.fields[f"column-{number}"] = forms.ChoiceField(
+                choices=_MEANINGS,
+                required=False,
+                label=f"Meaning of column {number + 1}",
+                initial=next((field for field in FIELDS if getattr(sample.mapping, field) == number), ""),
+                widget=forms.Select(attrs={"class": "select"}),
+            )
+
+    @property
+    def columns(self) -> list[forms.BoundField]:
+        return [self[f"column-{number}"] for number in range(self.width)]
+
+    @property
+    def mapped(self) -> list[bool]:
+        """Which columns are used."""
+        return [bool(column.value()) for column in self.columns]
+
+    def clean_fixed_zone(self) -> str:
+        return name_or_nothing(self.cleaned_data["fixed_zone"])
+
+    def clean_zones(self) -> list[str]:
+        return names_by_line(self.cleaned_data["zones"])
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = self.cleaned_data
+        used = Counter(cleaned.get(f"column-{number}") or "" for number in range(self.width))
+        for field in FIELDS:
+            if used[field] > 1:
+                self.refuse(None, f"Only one column can be the {_WORDS[field]}.")
+        if self.errors:
+            return cleaned
+        missing = [_WORDS[field] for field in self.mapping.missing]
+        if missing == [_WORDS["zone"]]:
+            self.refuse("fixed_zone", "Say which column is the zone, or name it here.")
+        elif missing:
+            self.refuse(None, f"Say which column is the {', the '.join(missing)}.")
+        return cleaned
+
+    @property
+    def mapping(self) -> CsvMapping:
+        found = {self.cleaned_data[f"column-{number}"]: number for number in range(self.width)}
+        found.pop("", None)
+        return CsvMapping(
+            **found,
+            fixed_zone=self.cleaned_data["fixed_zone"],
+            zones=self.cleaned_data["zones"],
+            delimiter=self.sample.delimiter,
+            header=self.cleaned_data["header"],
+        )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
+    """Show the first rows with what was guessed; POST keeps what the columns are, and the scan begins."""
+    job = queries.job_for(request.user, job_id)
+    files = upload.uploaded_files(job)
+    if job.source != SourceKind.CSV or job.state != State.UPLOADING or len(files) != 1:
+        if len(files) > 1:
+            messages.error(request, f"A CSV import reads one file; {len(files)} were sent. Cancel it and send one.")
+        return redirect("import-detail", job.pk)
+    try:
+        sample = csv_table.sample(files[0].path)
+    except SourceRefused as exc:
+        messages.error(request, str(exc))
+        return redirect("import-detail", job.pk)
+    form = ColumnsForm(request.POST or None, sample=sample, initial={"header": sample.mapping.header})
+    if form.is_valid():
+        return _start(request, job, form.mapping)
+    head = {"job": job, "badge": badge_of(job), "steps": steps_of(job), "may_cancel": True}
+    context = head | {
+        "form": form,
+        "file": files[0],
+        "rows": [_cells(row, form.mapped) for row in sample.rows],
+        "header": _cells(sample.header, form.mapped) if sample.header else [],
+        "delimiter": _DELIMITER_WORDS.get(sample.delimiter, sample.delimiter),
+    }
+    return render(request, "transfer/import_columns.html", context, status=422 if form.is_bound else 200)
+
+
+def _start(request: PanelRequest, job: ImportJob, mapping: CsvMapping) -> HttpResponse:
+    now = timezone.now()
+    try:
+        jobs.set_parameters(job=job, parameters={**job.parameters, "mapping": asdict(mapping)}, now=now)
+        jobs.start_scan(job=job, now=now)
+    except WrongState as exc:
+        messages.warning(request, str(exc))
+    return redirect("import-detail", job.pk)
+
+
+def _cells(row: list[str], mapped: list[bool]) -> list[tuple[str, bool]]:
+    """Each cell of a row that is as wide as the table, and whether its column is used."""
+    return [(row[number] if number < len(row) else "", used) for number, used in enumerate(mapped)]

@@ -1,0 +1,106 @@
+"""The dry run: what publishing would do, zone by zone, and the button that does it."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.transfer.errors import TransferError, WrongState
+from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.models import ImportJob, ImportZone, State
+from dnspanel.web.editor.rows import shown_diffs
+from dnspanel.web.imports.choose import zones_context
+from dnspanel.web.imports.option_forms import TypedForm
+from dnspanel.web.imports.steps import badge_of, steps_of
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+
+GUARDED_SHOWN = 5
+
+
+def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None = None) -> dict[str, Any]:
+    """What the dry run found; the table shows what becomes of each zone."""
+    plan = queries.plan_summary(job)
+    return {
+        "plan": plan,
+        "changes": plan.merges + plan.replaces,
+        "guarded": queries.guarded_zones(job).order_by("-removed", "name")[:GUARDED_SHOWN] if plan.guarded else (),
+        "form": form or (TypedForm(wanted=_wanted(plan)) if plan.guarded else None),
+        "fingerprint": fingerprint(plan),
+    } | zones_context(request, job, chooses=False, plan=plan)
+
+
+def fingerprint(plan: queries.PlanSummary) -> str:
+    """Tells whether the dry run is still the one that the page showed."""
+    counts = (plan.creates, plan.merges, plan.replaces, plan.added, plan.changed, plan.removed)
+    return "-".join(map(str, counts))
+
+
+def _wanted(plan: queries.PlanSummary) -> str:
+    return f"remove {plan.removed:,}"
+
+
+@require_POST
+def import_plan(request: PanelRequest, job_id: int) -> HttpResponse:
+    """The dry run begins."""
+    job = queries.job_for(request.user, job_id)
+    try:
+        jobs.start_plan(job=job, now=timezone.now())
+    except WrongState as exc:
+        messages.warning(request, str(exc))
+    return redirect("import-detail", job.pk)
+
+
+@require_POST
+def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
+    """What the person saw in the dry run is being published."""
+    job = queries.job_for(request.user, job_id)
+    if job.state != State.PLANNED:
+        messages.warning(request, f"This import has moved on: it is {job.get_state_display()}.")
+        return redirect("import-detail", job.pk)
+    plan = queries.plan_summary(job)
+    if request.POST.get("seen") != fingerprint(plan):
+        messages.warning(request, "The dry run is not the one you saw. Look at it again, then apply.")
+        return redirect("import-detail", job.pk)
+    form = TypedForm(request.POST, wanted=_wanted(plan)) if plan.guarded else None
+    if form is not None and not form.is_valid():
+        head = {"job": job, "badge": badge_of(job), "steps": steps_of(job), "part": "plan", "may_cancel": True}
+        context = head | plan_context(request, job, form)
+        return render(request, "transfer/import_detail.html", context, status=422)
+    try:
+        jobs.start_apply(job=job, author=request.user, now=timezone.now())
+    except WrongState as exc:
+        messages.warning(request, str(exc))
+    return redirect("import-detail", job.pk)
+
+
+@require_POST
+def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
+    """The zones that changed since the dry run get another one."""
+    job = queries.job_for(request.user, job_id)
+    try:
+        jobs.replan_waiting(job=job, now=timezone.now())
+    except WrongState as exc:
+        messages.warning(request, str(exc))
+    return redirect("import-detail", job.pk)
+
+
+@require_safe
+def import_zone(request: PanelRequest, job_id: int, row_id: int) -> HttpResponse:
+    """What the import does to one zone: the same diff as in a review."""
+    job = queries.job_for(request.user, job_id)
+    zone = ImportZone.objects.filter(job=job, pk=row_id).first()
+    if zone is None:
+        raise access.Unknown(f"this zone of import {job.pk}")
+    context: dict[str, Any] = {"job": job, "zone": zone, "faults": queries.faults_page(job, zone=zone.name, limit=50)}
+    try:
+        diff = queries.zone_diff(job, zone)
+    except TransferError as exc:
+        context["failure"] = str(exc)
+    else:
+        context |= {"diffs": shown_diffs(zone.name, diff.diffs), "left_out": diff.more}
+    context["as_text"] = request.GET.get("as") == "text"
+    return render(request, "transfer/import_zone.html", context)

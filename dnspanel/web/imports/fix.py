@@ -1,0 +1,156 @@
+"""Fix and retry: the texts of the zones that failed, with what is wrong beside, and the proposed fixes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.transfer.errors import TransferError
+from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
+from dnspanel.web.forms import PublishingForm
+from dnspanel.web.imports.report import ShownFault
+from dnspanel.web.layout import PanelRequest
+
+ZONES_PER_PAGE = 20
+FAULTS_PER_ZONE = 50
+QUOTED_LENGTH = 190  # a fault quotes at most 200 characters, the white space at the ends included
+
+
+@dataclass(frozen=True, slots=True)
+class FixableFault:
+    """A fault beside its zone's text; `line` is where it stands in the text as typed, 0 where that is unknown."""
+
+    shown: ShownFault
+    line: int
+
+    @property
+    def has_fix(self) -> bool:
+        return bool(self.shown.fault.fix and self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedZone:
+    """A zone that could not be imported; `text` None when it is too large for a page, or its file is gone."""
+
+    row: ImportZone
+    text: str | None
+    why_not: str
+    faults: list[FixableFault]
+
+    @property
+    def lines(self) -> int:
+        """How many lines the field shows."""
+        return min(24, max(6, (self.text or "").count("\n") + 2))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
+    """GET shows the texts; POST applies one proposed fix to what was typed, or imports the texts anew."""
+    job = queries.job_for(request.user, job_id)
+    after = request.GET.get("after", "")[:1200]
+    page = queries.zones_page(job, action=Action.FAILED, after=after, limit=ZONES_PER_PAGE)
+    typed = {row.pk: request.POST[f"text-{row.pk}"] for row in page.zones if f"text-{row.pk}" in request.POST}
+    faults = _faults_of(job, page.zones)
+    if request.POST.get("fix"):
+        typed = _with_fix(typed, faults, request.POST["fix"])
+    elif request.method == "POST":
+        answer = _retry(request, job, typed)
+        if answer is not None:
+            return answer
+    context = {
+        "job": job,
+        "zones": [_failed(job, row, typed, faults.get(row.pk, [])) for row in page.zones],
+        "next_after": page.after,
+        "after": after,
+        "form_id": request.POST.get("form_id") or uuid4(),
+    }
+    return render(request, "transfer/import_fix.html", context)
+
+
+def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> HttpResponse | None:
+    """Import those that were ticked; None after saying why not."""
+    form = PublishingForm(request.POST)
+    ticked = {int(text) for text in request.POST.getlist("zone") if text.isdecimal() and len(text) < 18}
+    texts = {pk: text.replace("\r\n", "\n") for pk, text in typed.items() if pk in ticked}
+    if not texts or not form.is_valid():
+        messages.warning(request, "Tick the zones that are to be tried again.")
+        return None
+    try:
+        again = jobs.retry_failed(job=job, texts=texts, author=request.user, now=timezone.now(), form_id=form.id)
+    except TransferError as exc:
+        messages.error(request, str(exc))
+        return None
+    return redirect("import-detail", again.pk)
+
+
+def _faults_of(job: ImportJob, zones: Sequence[ImportZone]) -> dict[int, list[ImportFault]]:
+    """The errors of these zones, in one query; a zone is told by its file where it has no name."""
+    found: dict[int, list[ImportFault]] = {row.pk: [] for row in zones}
+    by_name = {row.name: row.pk for row in zones if row.name}
+    by_path = {row.path: row.pk for row in zones}
+    faults = ImportFault.objects.filter(job=job, severity="error", piece__in={row.piece for row in zones})
+    wanted = faults.filter(zone__in=by_name) | faults.filter(zone="", path__in=by_path)
+    for fault in wanted.order_by("pk")[: FAULTS_PER_ZONE * ZONES_PER_PAGE]:
+        pk = by_name.get(fault.zone) or by_path.get(fault.path)
+        if pk is not None and len(found[pk]) < FAULTS_PER_ZONE:
+            found[pk].append(fault)
+    return found
+
+
+def _failed(job: ImportJob, row: ImportZone, typed: Mapping[int, str], faults: Sequence[ImportFault]) -> FailedZone:
+    text, why_not = typed.get(row.pk), ""
+    if text is None:
+        try:
+            text = queries.zone_text(job, row)
+        except TransferError as exc:
+            why_not = str(exc)
+        else:
+            why_not = "" if text is not None else "The text is too large for a page: correct the file and import it."
+    lines = (text or "").splitlines()
+    shown = [FixableFault(ShownFault(fault), line_of(fault, lines, row.path)) for fault in faults]
+    return FailedZone(row, text, why_not, shown)
+
+
+def _with_fix(typed: dict[int, str], faults: Mapping[int, Sequence[ImportFault]], asked: str) -> dict[int, str]:
+    """What was typed, with the proposed fix of one fault in place of its line."""
+    for pk, of_zone in faults.items():
+        for fault in of_zone:
+            if str(fault.pk) == asked and pk in typed:
+                typed[pk] = with_fix(typed[pk], fault)
+    return typed
+
+
+def with_fix(text: str, fault: ImportFault) -> str:
+    """The text with the fault's line replaced by what is proposed; unchanged if the line is no longer there."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    number = line_of(fault, lines, fault.path)
+    if number and fault.fix:
+        lines[number - 1] = fault.fix
+    return "\n".join(lines)
+
+
+def line_of(fault: ImportFault, lines: Sequence[str], path: str) -> int:
+    """Where the fault stands in these lines, from 1; 0 if it is in another file, or its line was changed.
+
+    A fault counts lines of the source's file; somebody may have added some,
+    and a table's lines are not those of the text made of it.
+    """
+    source = fault.source.strip()
+    if fault.path != path or not source:
+        return 0
+    found = [number for number, line in enumerate(lines, 1) if _says(line, source)]
+    if fault.line in found:
+        return fault.line
+    return found[0] if len(found) == 1 else 0
+
+
+def _says(line: str, source: str) -> bool:
+    """Whether this is the line that a fault quotes; of a long one it quotes the beginning."""
+    line = line.strip()
+    return line == source or (len(source) >= QUOTED_LENGTH and line.startswith(source))

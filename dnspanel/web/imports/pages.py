@@ -1,0 +1,174 @@
+"""Imports: the list of them, and the one page of each, which shows the step that it is at."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.templatetags.static import static
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.models import ACTIVE_STATES, ENDED_STATES, ImportJob, SourceKind, State
+from dnspanel.web.editor.zone_head import is_fragment
+from dnspanel.web.imports.choose import choose_context
+from dnspanel.web.imports.dry_run import plan_context
+from dnspanel.web.imports.report import report_context
+from dnspanel.web.imports.steps import Badge, badge_of, step_of, steps_of
+from dnspanel.web.imports.upload import upload_context
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.templatetags.panel import duration
+
+JOBS_PER_PAGE = 50
+# Files to try an import with: their words in the empty list, and where they lie among the static files.
+_SAMPLES = (
+    ("a zone file", "samples/shop.test.zone"),
+    ("one with faults", "samples/faulty.test.zone"),
+    ("a CSV", "samples/records.csv"),
+)
+
+# What a person may do to a job at any step, and what the page says afterwards.
+_ACTS = {
+    "pause": (jobs.pause, "The import pauses after the piece at hand."),
+    "resume": (jobs.resume, "The import goes on."),
+    "cancel": (jobs.cancel, "The import is cancelled. What it has published stays, and can be undone."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ListedImport:
+    """An import in the list; `progress` only while it works by itself."""
+
+    row: queries.JobRow
+    badge: Badge
+    source: str
+    progress: queries.Progress | None
+
+
+@require_safe
+def import_list(request: PanelRequest) -> HttpResponse:
+    """The imports, the newest first; whole page, the list alone, or its next rows."""
+    asked = request.GET.get("before", "")
+    before = int(asked) if asked.isdecimal() and len(asked) < 10 else None
+    found = queries.jobs_page(request.user, before=before, limit=JOBS_PER_PAGE)
+    now = timezone.now()
+    listed = [_listed(row, now) for row in found]
+    context = {
+        "imports": listed,
+        "next_before": found[-1].job.pk if len(found) == JOBS_PER_PAGE else None,
+        "at_work": before is None and any(each.progress for each in listed),
+        "filtered": before is not None,
+        "samples": [{"text": text, "url": static(path)} for text, path in _SAMPLES],
+    }
+    target = request.htmx.target if request.htmx else None
+    if target == "import-more":
+        return render(request, "transfer/_import_rows.html", context)
+    if target == "import-list":
+        return render(request, "transfer/_import_list.html", context)
+    return render(request, "transfer/import_list.html", context)
+
+
+def _listed(row: queries.JobRow, now: datetime) -> ListedImport:
+    """One more query for an import that is at work; there are never many."""
+    job = row.job
+    progress = queries.progress(job, now=now) if job.state in ACTIVE_STATES else None
+    return ListedImport(row, badge_of(job), str(SourceKind(job.source).label), progress)
+
+
+@require_safe
+def import_detail(request: PanelRequest, job_id: int) -> HttpResponse:
+    """The import at the step where it is; htmx gets it alone, or 204 while it says what the page says already."""
+    job = queries.job_for(request.user, job_id)
+    shown = "choose" if request.GET.get("step") == "choose" and job.state == State.PLANNED else step_of(job)
+    context = _head(job, shown) | _STEP_CONTEXTS[_part(job, shown)](request, job)
+    if not is_fragment(request):
+        return render(request, "transfer/import_detail.html", context)
+    if request.GET.get("seen") == context["seen"]:
+        return HttpResponse(status=204)
+    return render(request, "transfer/_import.html", context)
+
+
+def _head(job: ImportJob, shown: str) -> dict[str, Any]:
+    return {
+        "job": job,
+        "badge": badge_of(job),
+        "source": SourceKind(job.source).label,
+        "steps": steps_of(job, shown),
+        "part": _part(job, shown),
+        "is_active": job.state in ACTIVE_STATES,
+        "has_ended": job.state in ENDED_STATES,
+        "may_cancel": job.state not in ENDED_STATES and job.state != State.UNDOING,
+        "seen": f"{job.state}-{job.paused}",
+    }
+
+
+def _part(job: ImportJob, shown: str) -> str:
+    """Which template shows the step."""
+    if job.state in ACTIVE_STATES:
+        return "progress"
+    if job.state in ENDED_STATES:
+        return "report"
+    return {"source": "upload", "choose": "choose", "dry-run": "plan"}[shown]
+
+
+def _progress_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
+    now = timezone.now()
+    progress = queries.progress(job, now=now)
+    counted = f"{progress.done}-{progress.zones}-{progress.records}-{progress.failure}"
+    return {
+        "progress": progress,
+        "rate": _rate(progress.per_second),
+        "left": duration(progress.seconds_left) if progress.seconds_left is not None else "",
+        "elapsed": duration(progress.seconds),
+        "zones_left": max(0, progress.total - progress.done),
+        "seen": f"{job.state}-{job.paused}-{counted}-{int(progress.seconds)}",
+        "faults": list(queries.fault_kinds(job)) if job.state == State.SCANNING else [],
+    }
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.1f}" if per_second else ""
+
+
+_STEP_CONTEXTS = {
+    "progress": _progress_context,
+    "upload": upload_context,
+    "choose": choose_context,
+    "plan": plan_context,
+    "report": report_context,
+}
+
+
+@require_POST
+def import_act(request: PanelRequest, job_id: int, act: str) -> HttpResponse:
+    """Pause, resume or cancel."""
+    if act not in _ACTS:
+        raise Http404
+    job = queries.job_for(request.user, job_id)
+    verb, sentence = _ACTS[act]
+    try:
+        verb(job=job, now=timezone.now())
+    except WrongState as exc:
+        messages.warning(request, str(exc))
+    else:
+        messages.success(request, sentence)
+    return redirect("import-detail", job.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_delete(request: PanelRequest, job_id: int) -> HttpResponse:
+    """Forget an import and its files; what it published stays."""
+    job = queries.job_for(request.user, job_id)
+    if request.method == "POST":
+        try:
+            jobs.delete_job(job=job)
+        except WrongState as exc:
+            messages.warning(request, str(exc))
+            return redirect("import-detail", job.pk)
+        messages.success(request, f"“{job.title}” is forgotten. What it published stays.")
+        return redirect("import-list")
+    return render(request, "transfer/import_delete.html", {"job": job, "report": queries.report(job)})

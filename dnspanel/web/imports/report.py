@@ -1,0 +1,136 @@
+"""What came of an import: the report, its faults line by line, and the way back."""
+
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, cast
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dnspanel.downloads import file_response
+from dnspanel.transfer import limits
+from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.models import ImportFault, ImportJob, SourceKind, State
+from dnspanel.web.imports.choose import zones_context
+from dnspanel.web.imports.option_forms import TypedForm
+from dnspanel.web.layout import PanelRequest
+
+FAULTS_PER_PAGE = 100
+SEVERITIES = {"": "All", "error": "Errors", "warning": "Warnings", "note": "Notes"}
+_TONES = {"error": "bad", "warning": "warn", "note": "info"}
+_ICONS = {"error": "error", "warning": "alert", "note": "info"}
+# After an import from a server, its answers can be compared with ours.
+_SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFault:
+    """A fault as a row shows it."""
+
+    fault: ImportFault
+
+    @property
+    def tone(self) -> str:
+        return _TONES.get(self.fault.severity, "quiet")
+
+    @property
+    def icon(self) -> str:
+        return _ICONS.get(self.fault.severity, "info")
+
+    @property
+    def place(self) -> str:
+        """`file:line:column`, as far as it is known."""
+        numbers = [number for number in (self.fault.line, self.fault.column) if number]
+        return ":".join([self.fault.path, *map(str, numbers)])
+
+
+def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
+    """Counts, seconds, what waits, and what can be done next."""
+    report = queries.report(job)
+    is_arriving = bool(report.published) and report.nodes_there < report.nodes
+    return {
+        "report": report,
+        "changes": _changes(report),
+        "faults": list(queries.fault_kinds(job)),
+        "seconds": [
+            (text, seconds)
+            for text, seconds in (
+                ("Scan", job.scan_seconds),
+                ("Dry run", job.plan_seconds),
+                ("Apply", job.apply_seconds),
+            )
+            if seconds
+        ],
+        "is_arriving": is_arriving,
+        "may_undo": job.state in (State.DONE, State.CANCELLED) and report.published > 0,
+        "may_fix": report.plan.failed > 0,
+        "compare": f"{reverse('import-cutovers')}?job={job.pk}" if report.published else "",
+        "compare_first": job.source in _SERVERS,
+        "seen": f"{job.state}-{report.nodes_there}-{report.nodes}",
+    } | zones_context(request, job, chooses=False, plan=report.plan)
+
+
+def _changes(report: queries.Report) -> int:
+    return report.plan.merges + report.plan.replaces
+
+
+@require_safe
+def import_faults(request: PanelRequest, job_id: int) -> HttpResponse:
+    """The faults of an import, narrowed by severity, kind or zone; with htmx the next rows."""
+    job = queries.job_for(request.user, job_id)
+    asked = {name: request.GET.get(name, "")[:1100] for name in ("severity", "code", "zone")}
+    after = request.GET.get("after", "")
+    found = queries.faults_page(
+        job, **asked, after=int(after) if after.isdecimal() and len(after) < 18 else 0, limit=FAULTS_PER_PAGE
+    )
+    context = {
+        "job": job,
+        "faults": [ShownFault(fault) for fault in found],
+        "next_after": found[-1].pk if len(found) == FAULTS_PER_PAGE else None,
+        "asked": asked,
+        "query": urlencode({name: value for name, value in asked.items() if value}),
+        "severities": SEVERITIES.items(),
+        "narrowed": any(asked.values()),
+    }
+    if request.htmx and request.htmx.target == "fault-more":
+        return render(request, "transfer/_import_fault_rows.html", context)
+    context |= {"kinds": list(queries.fault_kinds(job)), "most_faults": limits.MOST_FAULTS}
+    return render(request, "transfer/import_faults.html", context)
+
+
+@require_safe
+def import_faults_csv(request: PanelRequest, job_id: int) -> HttpResponseBase:
+    """The same as a table for download."""
+    job = queries.job_for(request.user, job_id)
+    file = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - the answer closes it
+    for line in queries.faults_csv(job, severity=request.GET.get("severity", ""), code=request.GET.get("code", "")):
+        file.write(line.encode())
+    name = f"import-{job.pk}-faults.csv"
+    return file_response(request, file, size=file.tell(), name=name, content_type="text/csv; charset=utf-8")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
+    """Ask for the number of zones, then take back what the import published."""
+    job = queries.job_for(request.user, job_id)
+    report = queries.report(job)
+    if job.state not in (State.DONE, State.CANCELLED) or not report.published:
+        messages.warning(request, "There is nothing to undo here.")
+        return redirect("import-detail", job.pk)
+    wanted = f"undo {report.published:,}"
+    form = TypedForm(request.POST or None, wanted=wanted)
+    if not form.is_valid():
+        context = {"job": job, "report": report, "changes": _changes(report), "form": form}
+        return render(request, "transfer/import_undo.html", context, status=422 if form.is_bound else 200)
+    try:
+        jobs.start_undo(job=job, author=request.user, now=timezone.now())
+    except WrongState as exc:
+        messages.warning(request, str(exc))
+    return redirect("import-detail", job.pk)

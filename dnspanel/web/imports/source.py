@@ -1,0 +1,135 @@
+"""The first step of the import wizard: where to read from."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.transfer import limits
+from dnspanel.transfer.errors import TransferError
+from dnspanel.transfer.imports import jobs
+from dnspanel.transfer.models import ImportJob, SourceKind
+from dnspanel.web.imports.source_forms import SOURCE_FORMS, PasteForm, SourceForm
+from dnspanel.web.imports.steps import first_steps
+from dnspanel.web.imports.upload import addresses_of, take_files
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSource:
+    """One kind of source in the list on the left."""
+
+    kind: str
+    text: str
+    hint: str
+    icon: str
+
+
+# What the pages offer, in groups.
+SOURCES = (
+    (
+        "Files",
+        (
+            ShownSource(SourceKind.FILES, "Zone files", "one, many, a directory, zip, tar.gz, named.conf", "folder"),
+            ShownSource(SourceKind.PASTE, "Pasted text", "a zone file from the clipboard", "copy"),
+            ShownSource(SourceKind.CSV, "CSV", "any table; you say which column is what", "table"),
+            ShownSource(SourceKind.JSON, "JSON", "our export, RRset lists", "file"),
+        ),
+    ),
+    (
+        "Running servers",
+        (
+            ShownSource(SourceKind.AXFR, "Zone transfer", "BIND, Knot, NSD and any other, by AXFR", "server"),
+            ShownSource(SourceKind.POWERDNS_API, "PowerDNS API", "every zone of a PowerDNS server", "link"),
+            ShownSource(SourceKind.POWERDNS_SQL, "PowerDNS database", "PostgreSQL or MySQL, live", "database"),
+        ),
+    ),
+    (
+        "Files of PowerDNS",
+        (
+            ShownSource(SourceKind.POWERDNS_DUMP, "Database dump", "pg_dump, mysqldump, sqlite .dump", "database"),
+            ShownSource(SourceKind.POWERDNS_LMDB, "LMDB", "pdns.lmdb and its shards", "database"),
+        ),
+    ),
+)
+
+
+@sensitive_post_parameters("tsig_secret", "key", "password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpResponse:
+    """Ask where to read from; POST makes the job. Files in the form itself (no script) are taken at once."""
+    access.require(request.user, Permission.EDIT)
+    if source not in SOURCE_FORMS:
+        raise Http404
+    if request.method != "POST":
+        return _source_page(request, SOURCE_FORMS[source](initial=_initial(source)))
+    form = SOURCE_FORMS[source](request.POST)
+    by_script = request.POST.get("by") == "script"  # which sends the files afterwards, in chunks
+    if form.is_valid() and form.takes_files and not by_script and not request.FILES.getlist("files"):
+        form.refuse(None, "Choose at least one file.")
+    if not form.is_valid():
+        return _refused(request, form) if by_script else _source_page(request, form, status=422)
+    try:
+        job = _create(request, form)
+        if by_script:
+            return JsonResponse({"page": reverse("import-detail", args=[job.pk])} | addresses_of(job))
+        page = take_files(request, job) if form.takes_files else reverse("import-detail", args=[job.pk])
+        return redirect(page)
+    except TransferError as exc:
+        form.refuse(None, str(exc))
+        return _source_page(request, form, status=422)
+
+
+def _initial(source: str) -> dict[str, Any]:
+    return {name: field.initial for name, field in SOURCE_FORMS[source].base_fields.items()} | {"form_id": uuid4()}
+
+
+def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> HttpResponse:
+    context = {
+        "form": form,
+        "steps": first_steps(),
+        "groups": SOURCES,
+        "kind": form.kind.value,
+        "accept": form.accept,
+        "chosen": next(shown for _, group in SOURCES for shown in group if shown.kind == form.kind),
+        "chunk_bytes": limits.CHUNK_BYTES,
+        "limits": [limits.TITLES[name] for name in ("upload", "entries", "ratio", "depth", "document")],
+    }
+    return render(request, "transfer/import_new.html", context, status=status)
+
+
+def _refused(request: PanelRequest, form: SourceForm) -> HttpResponse:
+    errors = [str(error) for of_field in form.errors.values() for error in of_field]
+    return JsonResponse({"errors": errors}, status=422)
+
+
+def _create(request: PanelRequest, form: SourceForm) -> ImportJob:
+    now = timezone.now()
+    sent = [file.name or "" for file in request.FILES.getlist("files")]
+    title = form.cleaned_data["title"] or (sent[0][-200:] if sent else form.default_title)
+    if isinstance(form, PasteForm):
+        return jobs.create_paste(
+            title=title,
+            text=form.cleaned_data["text"].encode(),
+            zone=form.cleaned_data["origin"],
+            author=request.user,
+            now=now,
+            form_id=form.id,
+        )
+    return jobs.create_job(
+        source=form.kind,
+        title=title,
+        author=request.user,
+        now=now,
+        parameters=form.parameters,
+        secret=form.secret,
+        form_id=form.id,
+    )

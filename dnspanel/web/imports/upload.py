@@ -1,0 +1,95 @@
+"""Files of an import on their way: chunks as raw bodies, where to go on, and the end of the upload."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dnspanel.transfer import limits
+from dnspanel.transfer.errors import TransferError, WrongState
+from dnspanel.transfer.files import upload
+from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.models import ImportJob, SourceKind, State
+from dnspanel.web.layout import PanelRequest
+
+LONGEST_NAME = 4 * limits.MOST_PATH_BYTES
+
+
+def upload_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
+    """What has arrived, and the field to send the rest."""
+    return {
+        "files": upload.uploaded_files(job),
+        "addresses": addresses_of(job),
+        "chunk_bytes": limits.CHUNK_BYTES,
+        "kind": job.source,
+        "accept": "",
+    }
+
+
+def addresses_of(job: ImportJob) -> dict[str, str]:
+    """Where the script sends chunks of files, and where it says that they were all."""
+    return {"upload": reverse("import-upload", args=[job.pk]), "finish": reverse("import-uploaded", args=[job.pk])}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
+    """Where the next chunk of a file begins; POST takes one, whose bytes are the body."""
+    job = queries.job_for(request.user, job_id)
+    name = request.GET.get("name", "")[:LONGEST_NAME]
+    try:
+        if request.method != "POST":
+            return JsonResponse({"offset": upload.offset_of(job, name)})
+        offset, size = _number(request.GET.get("offset", "")), _number(request.headers.get("Content-Length") or "0")
+        if offset is None or size is None or size > limits.CHUNK_BYTES:
+            sentence = f"A chunk says where it begins and has at most {limits.CHUNK_BYTES >> 20} MiB."
+            return JsonResponse({"errors": [sentence]}, status=400)
+        return JsonResponse(
+            {"offset": upload.receive_chunk(job=job, name=name, offset=offset, stream=request, size=size)}
+        )
+    except upload.WrongOffset as exc:
+        return JsonResponse({"errors": [str(exc)], "offset": exc.offset}, status=409)
+    except upload.ChunkUnderWay as exc:  # an older one of the same file, whose sender has given up: ask again
+        return JsonResponse({"errors": [str(exc)]}, status=503)
+    except TransferError as exc:
+        return JsonResponse({"errors": [str(exc)]}, status=422)
+
+
+@require_POST
+def import_uploaded(request: PanelRequest, job_id: int) -> HttpResponse:
+    """The upload is complete. Files that come with this form, sent without a script, are taken first."""
+    job = queries.job_for(request.user, job_id)
+    by_script = request.accepts("application/json") and not request.accepts("text/html")
+    try:
+        next_page = take_files(request, job)
+    except TransferError as exc:
+        if by_script:
+            return JsonResponse({"errors": [str(exc)]}, status=422)
+        messages.error(request, str(exc))
+        return redirect("import-detail", job.pk)
+    return JsonResponse({"next": next_page}) if by_script else redirect(next_page)
+
+
+def take_files(request: PanelRequest, job: ImportJob) -> str:
+    """The job has the form's files too, and goes on; returns the page to show. Sent twice, it goes on once.
+
+    A table waits for somebody to say what its columns are. Raises TransferError.
+    """
+    page = reverse("import-detail", args=[job.pk])
+    if job.state != State.UPLOADING:
+        return page
+    for file in request.FILES.getlist("files"):
+        upload.receive_file(job=job, name=file.name or "", stream=file)
+    if not upload.uploaded_files(job):
+        raise WrongState("No file has arrived yet. Choose at least one.")
+    if job.source == SourceKind.CSV:
+        return reverse("import-columns", args=[job.pk])
+    jobs.start_scan(job=job, now=timezone.now())
+    return page
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 16 else None

@@ -1,0 +1,28 @@
+"""The tester's form and verdicts."""
+
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.web.access.rights_form import WhyForm
+from tests.dnspanel.web.conftest import MakeZone
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [("www", "www.example.test."), ("@", "example.test."), ("a.example.test.", "a.example.test."), ("", "")],
+)
+def test_a_name_may_be_relative_to_the_zone(make_zone: MakeZone, alice: User, typed: str, name: str) -> None:
+    make_zone()
+    form = WhyForm({"zone": "example.test", "name": typed, "type": ""}, asker=alice)
+    assert form.is_valid(), form.errors
+    assert (form.cleaned_data["name"], form.cleaned_data["type"]) == (name, 1)
+
+
+def test_verdicts_say_what_gives_each_right(make_zone: MakeZone, alice: User, charlie: User) -> None:
+    make_zone()
+    form = WhyForm({"zone": "example.test"}, asker=alice)
+    assert form.is_valid()
+    verdicts = {verdict.words: verdict for verdict in form.verdicts(charlie)}
+    assert verdicts["see records"].reasons == ("as reader",)
+    assert not verdicts["delete zones"].may
+    assert "create zones" not in verdicts, "it is not about a zone that there is"

@@ -1,0 +1,159 @@
+"""The API's documentation inside the product."""
+
+import html
+import re
+import shlex
+import time
+from base64 import b64encode
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.utils import timezone
+
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.models import User
+from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
+from dnspanel.web.docs.api_document import TOKEN
+from dnspanel.web.docs.pages import GUIDES
+from dnspanel.webhooks.sign import new_secret, signed_headers
+from dnspanel.zones.models import RRset
+from tests.dnspanel.web.conftest import Browser, MakeZone
+
+SCOPE = (Grant(frozenset({Right.READ}), everywhere=True),)
+
+
+@pytest.mark.parametrize("guide", [guide.slug for guide in GUIDES])
+def test_every_guide_opens_with_this_panel_s_address(browser: Browser, charlie: User, guide: str) -> None:
+    page = browser(charlie).get(f"/docs/api/{guide}/")
+    assert page.status_code == 200
+    text = page.content.decode()
+    assert f'data-page="/docs/api/{guide}/"' in text
+    for link in re.findall(r'href="(/docs/api/[^"]*)"', text):
+        assert browser(charlie).get(link).status_code == 200
+
+
+def test_operations_are_shown_by_task_with_curl_and_python(browser: Browser, charlie: User) -> None:
+    page = browser(charlie).get("/docs/api/task-change-records/").content.decode()
+    assert f"{settings.PANEL_URL}/api/v2/zones" in page
+    assert "requests.put(" in page
+    assert f"Bearer <span data-secret>{TOKEN}</span>" in page
+    assert browser(charlie).get("/docs/api/task-nothing/").status_code == 404
+
+
+def test_every_kind_of_problem_is_in_the_table_of_errors(browser: Browser, charlie: User) -> None:
+    page = browser(charlie).get("/docs/api/errors/").content.decode()
+    for code in ("precondition-failed", "key-reused", "too-many-requests"):
+        assert f"<code>{code}</code>" in page
+
+
+def test_the_reader_chooses_among_own_living_tokens_and_no_secret_is_in_the_page(
+    browser: Browser, bob: User, charlie: User
+) -> None:
+    now = timezone.now()
+    made = create_token(owner=charlie, terms=TokenTerms("mine", SCOPE), by=charlie, now=now)
+    dead = create_token(owner=charlie, terms=TokenTerms("dead", SCOPE), by=charlie, now=now)
+    revoke_token(token=dead.token, by=charlie, now=now)
+    create_token(owner=bob, terms=TokenTerms("of bob", SCOPE, expires_at=now + timedelta(days=1)), by=bob, now=now)
+    page = browser(charlie).get("/docs/api/").content.decode()
+    assert f'<option value="{made.token.prefix}…">' in page
+    assert "of bob" not in page
+    assert ">dead" not in page
+    assert made.secret not in page
+    assert not re.search(r'<input[^>]*id="docs-secret"[^>]*name=', page), "no form could send it"
+
+
+def test_who_has_no_token_is_led_to_make_one(browser: Browser, charlie: User) -> None:
+    assert b"You have no token yet" in browser(charlie).get("/docs/api/").content
+
+
+def test_the_document_names_this_panel(browser: Browser, charlie: User) -> None:
+    document = browser(charlie).get("/docs/api/openapi.json").json()
+    assert document["servers"] == [{"url": settings.PANEL_URL}]
+    assert document["openapi"].startswith("3.1")
+
+
+def test_the_signature_check_of_the_guide_accepts_what_the_panel_signs(browser: Browser, charlie: User) -> None:
+    page = browser(charlie).get("/docs/api/webhooks/").content.decode()
+    found = re.search(r'id="webhooks-code-text"[^>]*>(.*?)</pre>', page, re.DOTALL)
+    assert found is not None
+    names: dict[str, object] = {}
+    exec(html.unescape(found.group(1)), names)
+    check = names["is_from_the_panel"]
+    secret, body = new_secret(), b'{"type": "ping"}'
+    headers = signed_headers(message_id="1", timestamp=int(time.time()), body=body, secrets=[new_secret(), secret])
+    assert check(secret, headers, body)  # type: ignore[operator]
+    assert not check(secret, headers, body + b" ")  # type: ignore[operator]
+    assert not check(new_secret(), headers, body)  # type: ignore[operator]
+    old = signed_headers(message_id="1", timestamp=int(time.time()) - 600, body=body, secrets=[secret])
+    assert not check(secret, old, body)  # type: ignore[operator]
+
+
+def code_in(page: str, block: str) -> str:
+    """The text of a block of code, about zones that tests may have."""
+    found = re.search(rf'id="{block}"[^>]*>(.*?)</pre>', page, re.DOTALL)
+    assert found is not None, block
+    return html.unescape(re.sub("<[^>]+>", "", found.group(1))).replace("example.com", "example.test")
+
+
+def run_curl(command: str, secret: str) -> Any:
+    """What the API answers to a curl command of the documentation."""
+    words = iter(shlex.split(command.replace(TOKEN, secret)))
+    method, headers, data, url = "GET", {}, "", ""
+    for word in words:
+        if word == "-X":
+            method = next(words)
+        elif word == "-H":
+            name, _, value = next(words).partition(": ")
+            headers[name] = value
+        elif word == "-d":
+            data = next(words)
+        elif word == "-u":
+            headers["Authorization"] = "Basic " + b64encode(next(words).encode()).decode()
+        elif word.startswith("http"):
+            url = word.removeprefix(settings.PANEL_URL)
+    return Client().generic(method, url, data, content_type=headers.pop("Content-Type", ""), headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("guide", "block"),
+    [
+        ("start", "start-me-curl"),
+        ("start", "start-put-curl"),
+        ("paging", "paging-code-curl"),
+        ("idempotency", "idempotency-code-curl"),
+        ("powerdns", "powerdns-code-curl"),
+        ("dyndns2", "dyndns2-code-curl"),
+    ],
+)
+def test_the_commands_of_the_guides_do_what_they_say(
+    browser: Browser, make_zone: MakeZone, bob: User, guide: str, block: str
+) -> None:
+    make_zone("www 300 A 192.0.2.7", name="shop.example.test.")
+    make_zone("home 300 A 192.0.2.8", name="example.test.")
+    terms = TokenTerms("docs", (Grant(EVERY_RIGHT, everywhere=True),))
+    secret = create_token(owner=bob, terms=terms, by=bob, now=timezone.now()).secret
+    page = browser(bob).get(f"/docs/api/{guide}/").content.decode()
+    answer = run_curl(code_in(page, block), secret)
+    assert 200 <= answer.status_code < 300, answer.content
+    if guide == "dyndns2":
+        assert answer.content.startswith(b"good 192.0.2.7")
+
+
+def test_the_guide_s_conditional_write_works_with_a_real_tag(browser: Browser, make_zone: MakeZone, bob: User) -> None:
+    zone = make_zone("www 300 A 192.0.2.7", name="shop.example.test.")
+    terms = TokenTerms("docs", (Grant(EVERY_RIGHT, everywhere=True),))
+    secret = create_token(owner=bob, terms=terms, by=bob, now=timezone.now()).secret
+    text = code_in(browser(bob).get("/docs/api/etag/").content.decode(), "etag-code-curl")
+    read, remark, write = (
+        text.partition("\n# ")[0],
+        re.search(r'"[0-9]+-[0-9a-f]{16}"', text),
+        text[text.index("curl -X") :],
+    )
+    assert remark is not None
+    assert run_curl(write, secret).status_code == 412
+    tag = run_curl(read, secret)["ETag"]
+    assert run_curl(write.replace(remark.group(), tag), secret).status_code == 202
+    assert RRset.objects.get(zone=zone, type=1).rdata == ["192.0.2.9"]

@@ -1,0 +1,91 @@
+"""How RRsets are shown."""
+
+from dnspanel.web.editor.rows import (
+    ShownDiff,
+    ShownRow,
+    row_id,
+    row_order,
+    rrset_query,
+    sentence,
+    shown_diffs,
+    shown_rows,
+)
+from dnspanel.zones.queries import RRsetRow, diff
+from replication.rrset import RRset
+
+ZONE = "example.test."
+
+
+def rrset(name: str = "www.example.test.", type: int = 1, ttl: int = 300, *values: str, off: tuple[str, ...] = ()):
+    return RRset(name, type, ttl, values or ("192.0.2.1",), off)
+
+
+def row(before: RRset | None, now: RRset | None, mark: str | None = None) -> RRsetRow:
+    shape = now or before
+    assert shape is not None
+    return RRsetRow(shape.name, shape.type, before, now, mark, False, None)  # type: ignore[arg-type]
+
+
+def test_rows_sort_in_canonical_order() -> None:
+    names = ["example.test.", "*.example.test.", "a.example.test.", "b.a.example.test.", "z.example.test."]
+    orders = [row_order(ZONE, name, 1) for name in names]
+    assert orders == sorted(orders)
+    assert row_order(ZONE, "a.example.test.", 2) < row_order(ZONE, "a.example.test.", 16)
+
+
+def test_the_id_of_a_row_is_safe_whatever_its_name() -> None:
+    assert row_id(r"a\"b\.<x>.example.test.", 1).replace("rr-", "").isalnum()
+    assert row_id("a.example.test.", 1) != row_id("a.example.test.", 28)
+
+
+def test_an_owner_is_relative_and_readable() -> None:
+    assert ShownRow(ZONE, row(rrset(), rrset())).owner == "www"
+    assert ShownRow(ZONE, row(rrset("example.test."), None)).owner == "@"
+    assert ShownRow(ZONE, row(rrset("xn--bcher-kva.example.test."), None)).owner == "bücher"
+
+
+def test_a_long_rrset_shows_its_first_values_until_asked() -> None:
+    many = rrset("www.example.test.", 1, 300, *(f"192.0.2.{n}" for n in range(100)))
+    shown = ShownRow(ZONE, row(many, many))
+    assert (len(shown.values), shown.hidden_values, shown.is_compact) == (20, 80, True)
+    whole = ShownRow(ZONE, row(many, many), all_values=True)
+    assert (len(whole.values), whole.hidden_values) == (100, 0)
+
+
+def test_a_changed_row_knows_its_old_ttl_and_values() -> None:
+    shown = ShownRow(ZONE, row(rrset(), rrset("www.example.test.", 1, 60, "192.0.2.2"), "changed"))
+    assert (shown.sign, shown.old_ttl, shown.ttl) == ("~", 300, 60)
+    assert [value.text for value in shown.old_values] == ["192.0.2.1"]
+
+
+def test_a_deleted_row_shows_what_goes() -> None:
+    shown = ShownRow(ZONE, row(rrset(), None, "deleted"))
+    assert shown.is_deleted
+    assert shown.sign == "−"
+    assert shown.values[0].text == "192.0.2.1"
+
+
+def test_rows_of_one_name_form_a_group() -> None:
+    rows = [row(rrset(), None), row(rrset("www.example.test.", 28, 300, "2001:db8::1"), None), row(rrset("x."), None)]
+    assert [shown.repeats_name for shown in shown_rows(ZONE, rows)] == [False, True, False]
+
+
+def test_a_difference_reads_as_a_zone_file() -> None:
+    before = rrset("www.example.test.", 1, 300, "192.0.2.1", "192.0.2.2")
+    after = rrset("www.example.test.", 1, 300, "192.0.2.2", "192.0.2.3", off=("192.0.2.3",))
+    assert ShownDiff(ZONE, diff(before, after)).zone_file == [
+        ("is-delete", "www.example.test. 300 IN A 192.0.2.1"),
+        ("is-same", "www.example.test. 300 IN A 192.0.2.2"),
+        ("is-add", "; www.example.test. 300 IN A 192.0.2.3"),
+    ]
+    [deleted] = shown_diffs(ZONE, [diff(before, None)])
+    assert {css for css, _ in deleted.zone_file} == {"is-delete"}
+
+
+def test_the_query_of_a_row_survives_any_name() -> None:
+    assert rrset_query("a&b=c.example.test.", 1) == "name=a%26b%3Dc.example.test.&type=A"
+
+
+def test_sentences_begin_with_a_capital_but_names_keep_theirs() -> None:
+    assert sentence("the address is wrong") == "The address is wrong"
+    assert sentence("www.example.test. is wrong", name="www.example.test.") == "www.example.test. is wrong"

@@ -1,0 +1,264 @@
+"""The zone editor: its table, quick add, and what it says about others."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django.fixtures import DjangoAssertNumQueries
+
+from dnspanel.accounts.models import User
+from dnspanel.web.editor.rows import row_id
+from dnspanel.zones import direct, draft, edit, queries
+from dnspanel.zones.models import Channel, Operation, Zone
+from replication.rrset import RRset, make
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.dnspanel.zones.conftest import rr
+from tests.people import NOW
+
+ZONE = "/zones/example.test./"
+QUICK = ZONE + "quick/"
+
+
+@pytest.fixture
+def zone(make_zone: MakeZone) -> Zone:
+    return make_zone(
+        "www 300 A 192.0.2.1 | 192.0.2.2", "mail 300 A 192.0.2.9", "@ 3600 MX 10 mail", "shop 300 CNAME www"
+    )
+
+
+def wanted(author: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
+    return queries.rrset_row(zone=zone, author=author, name=name, type=type).now
+
+
+def add(client: Client, line: str, **fields: str) -> tuple[int, str]:
+    response = client.post(QUICK, {"line": line, **fields}, headers=HTMX)
+    return response.status_code, response.content.decode()
+
+
+# The table
+
+
+def test_an_editor_sees_the_records_and_the_line_to_add_one(zone: Zone, browser: Browser, bob: User) -> None:
+    page = browser(bob).get(ZONE).content.decode()
+    assert 'id="quick-line"' in page
+    assert "192.0.2.9" in page
+    assert page.index(">@</a>") < page.index(">mail</a>") < page.index(">www</a>")
+
+
+def test_a_reader_sees_records_and_the_reason_but_no_input(zone: Zone, browser: Browser, charlie: User) -> None:
+    page = browser(charlie).get(ZONE).content.decode()
+    assert "192.0.2.9" in page
+    assert "your role is Reader" in page
+    for control in (
+        'id="quick-line"',
+        "data-edit",
+        "data-delete",
+        "draft-bar",
+        reverse("zone-delete", args=[zone.name]),
+    ):
+        assert control not in page
+
+
+def test_a_zone_that_is_not_there_is_not_found(browser: Browser, bob: User) -> None:
+    assert browser(bob).get("/zones/nothing.test./").status_code == 404
+
+
+def test_filters_find_by_text_and_type_and_stay_in_the_form(zone: Zone, browser: Browser, bob: User) -> None:
+    page = browser(bob).get(ZONE, {"q": "192.0.2.9", "type": "A"}).content.decode()
+    assert row_id("mail.example.test.", 1) in page
+    assert row_id("www.example.test.", 1) not in page
+    assert 'value="192.0.2.9"' in page
+    fragment = browser(bob).get(ZONE, {"type": "MX"}, headers=HTMX).content.decode()
+    assert fragment.lstrip().startswith('<div class="table-wrap"')
+    assert row_id("example.test.", 15) in fragment
+    assert "quick-line" not in fragment
+
+
+def test_a_filter_that_finds_nothing_shows_itself_and_a_way_out(zone: Zone, browser: Browser, bob: User) -> None:
+    page = browser(bob).get(ZONE, {"q": "<b>none"}).content.decode()
+    assert "No record matches" in page
+    assert '<span class="chip">&lt;b&gt;none</span>' in page
+
+
+def test_a_page_restored_from_history_is_whole(zone: Zone, browser: Browser, bob: User) -> None:
+    headers = HTMX | {"HX-History-Restore-Request": "true"}
+    assert b"<html" in browser(bob).get(ZONE, headers=headers).content
+
+
+@pytest.mark.parametrize("after", ["nonsense", "zz-1", "00-x", "", "ff" * 300 + "-70000"])
+def test_a_cursor_that_is_none_does_no_harm(zone: Zone, browser: Browser, bob: User, after: str) -> None:
+    assert browser(bob).get(ZONE, {"after": after}).status_code == 200
+
+
+def test_a_zone_of_ten_thousand_rrsets_costs_the_queries_of_a_small_one(
+    alice: User, bob: User, browser: Browser, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    hosts = [RRset(f"h{number:05}.example.test.", 1, 300, ("192.0.2.1",)) for number in range(10_000)]
+    ns = make("example.test.", 2, 300, ["ns1.example.net.", "ns2.example.net."])
+    edit.create_zone(name="example.test.", author=alice, channel=Channel.IMPORT, now=NOW, rrsets=[ns, *hosts])
+    client = browser(bob)
+    client.get(ZONE)
+    with django_assert_max_num_queries(22):
+        page = client.get(ZONE).content.decode()
+    assert page.count("data-delete") == 99  # 100 rows, and nobody deletes the SOA
+    cursor = page.split("after=")[1].split('"')[0]
+    with django_assert_max_num_queries(12):
+        more = client.get(f"{ZONE}?after={cursor}", headers=HTMX).content.decode()
+    assert more.count("data-delete") == 100
+    assert len(page) < 400_000
+
+
+# Quick add
+
+
+def test_one_line_and_enter_puts_a_record_into_the_draft(zone: Zone, browser: Browser, bob: User) -> None:
+    status, fragment = add(browser(bob), "www2 300 A 192.0.2.7")
+    assert status == 200
+    assert wanted(bob, zone, "www2.example.test.") == rr("www2 300 A 192.0.2.7")
+    assert row_id("www2.example.test.", 1) in fragment
+    assert 'hx-swap-oob="beforeend:#rrsets"' in fragment
+    assert "1 change" in fragment
+    assert zone.rrsets.filter(name="www2.example.test.").count() == 0
+
+
+def test_adding_tells_the_page_where_to_look_and_what_to_say(zone: Zone, browser: Browser, bob: User) -> None:
+    response = browser(bob).post(QUICK, {"line": "www2 A 192.0.2.7"}, headers=HTMX)
+    assert "www2 A added to draft, 1 change" in response["HX-Trigger"]
+    assert "draft-changed" in response["HX-Trigger"]
+    assert response["HX-Trigger-After-Settle"] == '{"focus-on": "#quick-line"}'
+
+
+def test_without_a_script_adding_leads_back_to_the_row(zone: Zone, browser: Browser, bob: User) -> None:
+    response = browser(bob).post(QUICK, {"line": "www2 A 192.0.2.7"}, follow=True)
+    assert response.redirect_chain == [(f"{ZONE}#{row_id('www2.example.test.', 1)}", 302)]
+    assert "www2 A added to draft." in response.content.decode()
+
+
+def test_a_value_joins_its_rrset_and_adding_it_twice_is_adding_it_once(zone: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    for _ in range(2):
+        assert add(client, "www A 192.0.2.3")[0] == 200
+    assert wanted(bob, zone, "www.example.test.") == rr("www 300 A 192.0.2.1 | 192.0.2.2 | 192.0.2.3")
+    assert Operation.objects.count() == 1
+
+
+def test_a_value_that_is_there_makes_no_change(zone: Zone, browser: Browser, bob: User) -> None:
+    status, fragment = add(browser(bob), "www A 192.0.2.1")
+    assert (status, Operation.objects.count()) == (200, 0)
+    assert "has this value already" in fragment
+
+
+def test_a_new_record_takes_the_ttl_of_the_soa(zone: Zone, browser: Browser, bob: User) -> None:
+    soa = wanted(bob, zone, zone.name, 6)
+    assert soa is not None
+    add(browser(bob), "new A 192.0.2.3")
+    new = wanted(bob, zone, "new.example.test.")
+    assert new is not None
+    assert new.ttl == soa.ttl
+
+
+def test_while_typing_the_line_is_shown_as_understood(zone: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    fragment = client.get(QUICK, {"line": "www 60 A 192.0.2.3"}, headers=HTMX).content.decode()
+    assert "www.example.test." in fragment
+    assert "TTL 60" in fragment
+    assert "changes from 300 to 60 for the others too" in fragment
+    assert Operation.objects.count() == 0
+    wrong = client.get(QUICK, {"line": "shop A 192.0.2.3"}, headers=HTMX).content.decode()
+    assert "CNAME must be alone" in wrong
+    assert "column 8" in client.get(QUICK, {"line": "shop A x"}, headers=HTMX).content.decode()
+
+
+def test_the_checks_while_typing_know_the_rest_of_the_draft(zone: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    line = {"line": "@ MX 20 mail2"}
+    assert "no address" in client.get(QUICK, line, headers=HTMX).content.decode()
+    add(client, "mail2 A 192.0.2.8")
+    assert "no address" not in client.get(QUICK, line, headers=HTMX).content.decode()
+
+
+def test_a_fault_keeps_the_line_and_says_where(zone: Zone, browser: Browser, bob: User) -> None:
+    status, fragment = add(browser(bob), "www A 192.0.2.x")
+    assert status == 422
+    assert "column 7" in fragment
+    page = browser(bob).post(QUICK, {"line": 'x TXT "<script>alert(1)</script>'})
+    assert page.status_code == 422
+    assert 'value="x TXT &quot;&lt;script&gt;alert(1)&lt;/script&gt;"' in page.content.decode()
+    assert Operation.objects.count() == 0
+
+
+def test_a_doubled_zone_name_is_asked_about_and_never_doubled_silently(zone: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    status, fragment = add(client, "new.example.test A 192.0.2.3")
+    assert status == 422
+    assert "new.example.test.example.test." in fragment
+    assert Operation.objects.count() == 0
+    assert add(client, "new.example.test A 192.0.2.3", means="absolute")[0] == 200
+    assert wanted(bob, zone, "new.example.test.") is not None
+    assert add(client, "new.example.test A 192.0.2.3", means="relative")[0] == 200
+    assert wanted(bob, zone, "new.example.test.example.test.") is not None
+
+
+def test_a_second_cname_offers_to_replace_the_first(zone: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    status, fragment = add(client, "shop CNAME mail")
+    assert status == 422
+    assert "Replace it" in fragment
+    assert add(client, "shop CNAME mail", replace="yes")[0] == 200
+    assert wanted(bob, zone, "shop.example.test.", 5) == rr("shop 300 CNAME mail")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [r'"a\"b\\c"', '"<script>alert(1)</script>"', r'"\000\255"', '"a" "b"', '"' + "k" * 255 + '" "' + "k" * 145 + '"'],
+)
+def test_text_is_stored_exactly_and_shown_escaped(zone: Zone, browser: Browser, bob: User, value: str) -> None:
+    status, fragment = add(browser(bob), f"t TXT {value}")
+    assert status == 200
+    stored = wanted(bob, zone, "t.example.test.", 16)
+    assert stored is not None
+    assert stored.rdata == (value,)
+    assert "<script>" not in fragment
+
+
+def test_a_record_of_an_unknown_type_travels_as_bytes(zone: Zone, browser: Browser, bob: User) -> None:
+    assert add(browser(bob), r"x TYPE65280 \# 2 abcd")[0] == 200
+    assert wanted(bob, zone, "x.example.test.", 65280) is not None
+
+
+# Others
+
+
+def test_others_drafts_are_named_in_a_slim_line(zone: Zone, browser: Browser, alice: User, bob: User) -> None:
+    draft.replace_rrset(author=alice, zone=zone, rrset=rr("a 300 A 192.0.2.1"), now=NOW)
+    assert "alice has 1 change in draft" in browser(bob).get(ZONE).content.decode()
+    assert "in draft</span>" not in browser(alice).get(ZONE).content.decode()
+
+
+def publish(zone: Zone, author: User, line: str) -> None:
+    rrset = rr(line)
+    changes = {(rrset.name, rrset.type): rrset}
+    direct.change_rrsets(zone=zone, changes=changes, author=author, channel=Channel.WEB, now=NOW)
+
+
+def test_news_says_what_others_published_and_whether_it_touches_mine(
+    zone: Zone, browser: Browser, alice: User, bob: User
+) -> None:
+    client = browser(bob)
+    news = ZONE + "news/"
+    assert client.get(news, {"since": "1"}, headers=HTMX).status_code == 204
+    draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 300 A 192.0.2.50"), now=NOW)
+    publish(zone, alice, "other 300 A 192.0.2.1")
+    strip = client.get(news, {"since": "1"}, headers=HTMX).content.decode()
+    assert "Revision 2 by alice" in strip
+    assert "none of yours" in strip
+    assert client.get(news, {"since": "1", "seen": "2"}, headers=HTMX).status_code == 204
+    publish(zone, alice, "www 300 A 192.0.2.60")
+    strip = client.get(news, {"since": "1", "seen": "2"}, headers=HTMX).content.decode()
+    assert "1 of yours" in strip
+    assert reverse("zone-review", args=[zone.name]) in strip
+
+
+def test_the_chip_says_where_the_revision_is(zone: Zone, browser: Browser, charlie: User) -> None:
+    chip = browser(charlie).get(ZONE + "sync/", headers=HTMX).content.decode()
+    assert "No active node" in chip
+    assert reverse("publication", args=[zone.sequence]) in chip
