@@ -3,7 +3,7 @@
 from django.urls import include, path
 
 urlpatterns = [
-    path("", include("dnspanel.fleet.urls")),
+    path("", include("dnspanel.fleet.nodes.urls")),
     path("", include("dnspanel.api.urls")),
     path("", include("dnspanel.web.urls")),
 ]

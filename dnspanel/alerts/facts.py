@@ -16,9 +16,9 @@ from dnspanel.alerts.models import DiskMark
 from dnspanel.alerts.rules import DeliveryFacts, Facts, NodeFacts
 from dnspanel.backup.models import Backup
 from dnspanel.fleet import telemetry
-from dnspanel.fleet.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence
-from dnspanel.fleet.queries import Standing, node_standings
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
+from dnspanel.fleet.reads.queries import Standing, node_standings
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.zones.models import LogHead, Publication

@@ -22,7 +22,7 @@ from dnspanel.alerts.rules import KINDS, NodeFacts
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.health import OFFLINE_AFTER, Word
 from dnspanel.fleet.models import NodeState, Release
-from dnspanel.fleet.queries import Standing
+from dnspanel.fleet.reads.queries import Standing
 
 QUEUES = ("publish", "push", "bootstrap", "bulk")
 # Over so many of the newest proofs, push latencies are measured.

@@ -15,7 +15,7 @@ from dnspanel.alerts.facts import Reading, read
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
 from dnspanel.alerts.quiet import quiet_until
 from dnspanel.alerts.rules import Condition, conditions
-from dnspanel.fleet.heartbeats import WATCH, beat, heartbeats
+from dnspanel.fleet.nodes.heartbeats import WATCH, beat, heartbeats
 from dnspanel.transfer.locks import Lock, locked
 
 LOOK_EVERY = timedelta(seconds=5)

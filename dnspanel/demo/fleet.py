@@ -11,8 +11,8 @@ from pathlib import Path
 from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import SCHEMA, DemoNode
 from dnspanel.demo.ports import LOOPBACK
-from dnspanel.fleet import enroll
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes import enroll
 
 ENROLMENT_SECONDS = 30
 POLL_SECONDS = 0.05

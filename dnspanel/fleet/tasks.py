@@ -17,30 +17,20 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.celery import while_postgresql_answers
-from dnspanel.fleet import (
-    acks,
-    ahead,
-    compare,
-    decision,
-    deliver,
-    enroll,
-    events,
-    keys,
-    machines,
-    poison,
-    repair,
-    rotate,
-    tend,
-)
-from dnspanel.fleet.authority import client_ssl_context, ensure_authority
-from dnspanel.fleet.bootstrap import ask_for_snapshot
-from dnspanel.fleet.gates import free_nodes, with_limit
-from dnspanel.fleet.give_snapshot import give_snapshot
-from dnspanel.fleet.lease import SHORT_PAUSE, Lease, LeaseLost, free_bootstraps
-from dnspanel.fleet.lines import Line, lines
-from dnspanel.fleet.log import DatabaseChangeLog
-from dnspanel.fleet.lost import lost_nodes
+from dnspanel.fleet import events
+from dnspanel.fleet.integrity import compare, decision, repair, unknown_history
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes import enroll, keys, machines, rotate
+from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.push import acks, maintenance
+from dnspanel.fleet.push.bootstrap import ask_for_snapshot
+from dnspanel.fleet.push.connections import Line, lines
+from dnspanel.fleet.push.give_snapshot import give_snapshot
+from dnspanel.fleet.push.lease import SHORT_PAUSE, Lease, LeaseLost, free_bootstraps
+from dnspanel.fleet.push.lost import lost_nodes
+from dnspanel.fleet.push.segment_log import DatabaseChangeLog
+from dnspanel.fleet.rollout import deliver, poison
+from dnspanel.fleet.rollout.gates import free_nodes, with_limit
 from dnspanel.publish.errors import DamagedObject, StorageUnreachable
 from replication.errors import (
     Busy,
@@ -197,7 +187,7 @@ def tend_hold() -> None:
 def tend_log() -> None:
     """The log stays short: snapshots, merged segments, and nothing that nobody needs. In the bulk workers."""
     with while_postgresql_answers():
-        tend.tend_log(now=timezone.now())
+        maintenance.tend_log(now=timezone.now())
 
 
 def late_nodes() -> list[int]:
@@ -280,9 +270,9 @@ def _push(node_id: int, line: Line) -> None:
             return  # what takes it back is on its way
         if isinstance(exc, NodeAhead):
             there = Position(exc.node.epoch, exc.node.sequence)
-            ahead.hold_if_ahead(positions=[(node.name, there)], now=timezone.now())
+            unknown_history.hold_if_ahead(positions=[(node.name, there)], now=timezone.now())
         if isinstance(exc, WrongEpoch):
-            ahead.hold_if_ahead(positions=[(node.name, Position(exc.theirs, 0))], now=timezone.now())
+            unknown_history.hold_if_ahead(positions=[(node.name, Position(exc.theirs, 0))], now=timezone.now())
         acks.record_refusal(node_id=node_id, message=str(exc), now=timezone.now())
         if isinstance(exc, Diverged) or (isinstance(exc, Refused) and exc.error == "Diverged"):
             ring_mend(node_id, countdown=MENDING_DELAY)

@@ -10,7 +10,7 @@ from django.conf import settings
 from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Role, Team
-from dnspanel.fleet.ahead import TYPED
+from dnspanel.fleet.integrity.unknown_history import TYPED
 from dnspanel.fleet.models import Choice
 from dnspanel.zones import rules
 from dnspanel.zones.edit import NewZone

@@ -16,7 +16,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.alerts.queries import Bell, bell
-from dnspanel.fleet.queries import FleetSummary, fleet_summary
+from dnspanel.fleet.reads.queries import FleetSummary, fleet_summary
 from dnspanel.zones import access, queries
 from dnspanel.zones.hold import Hold, standing_hold
 

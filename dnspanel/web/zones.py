@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet.queries import Standing, node_standings
+from dnspanel.fleet.reads.queries import Standing, node_standings
 from dnspanel.web.editor.sync import Sync, sync_of
 from dnspanel.web.forms import DeleteZoneForm, NewZoneForm, ZoneSettingsForm
 from dnspanel.web.layout import PanelRequest, say

@@ -14,7 +14,7 @@ from django.db import transaction
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.fleet.health import WELL, Word
 from dnspanel.fleet.models import Ack, Node, NodeState
-from dnspanel.fleet.queries import Standing, head, node_standings
+from dnspanel.fleet.reads.queries import Standing, head, node_standings
 from dnspanel.transfer.imports import queries
 from dnspanel.transfer.models import ENDED_STATES, ImportJob
 from dnspanel.webhooks.access import listener

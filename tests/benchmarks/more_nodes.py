@@ -70,8 +70,8 @@ class MoreNodes:
 
     def retire(self) -> None:
         """End all of them, and take them out of the fleet."""
-        from dnspanel.fleet import enroll
         from dnspanel.fleet.models import NodeState
+        from dnspanel.fleet.nodes import enroll
 
         for pair in self._running.values():
             for process in reversed(pair):

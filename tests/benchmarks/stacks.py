@@ -69,8 +69,8 @@ class BenchStack:
 
     def status(self) -> list[Status]:
         """What each agent says of itself now."""
-        from dnspanel.fleet.authority import client_ssl_context
         from dnspanel.fleet.models import Authority, Node
+        from dnspanel.fleet.nodes.authority import client_ssl_context
         from replication.push import NodeClient
 
         context = client_ssl_context(Authority.objects.get())

@@ -21,12 +21,13 @@ from dnspanel.accounts import invite, teams
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.fleet import ahead, enroll, keys, machines, resync
-from dnspanel.fleet.authority import NODE_LIFETIME, client_ssl_context, sign_node_certificate
+from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import Authority, Choice, Node
-from dnspanel.fleet.queries import node_standings
+from dnspanel.fleet.nodes import enroll, keys, machines, resync
+from dnspanel.fleet.nodes.authority import NODE_LIFETIME, client_ssl_context, sign_node_certificate
+from dnspanel.fleet.push.maintenance import tend_log
+from dnspanel.fleet.reads.queries import node_standings
 from dnspanel.fleet.tasks import bootstrap_waiting_nodes, push_node
-from dnspanel.fleet.tend import tend_log
 from dnspanel.publish import signing
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.prune import prune_log
@@ -381,17 +382,17 @@ def held() -> str:
 
 def known_to_nodes_only() -> list[str]:
     """The zones in which nodes and panel differ, once every node was asked."""
-    report = ahead.newest_report()
+    report = unknown_history.newest_report()
     if report is None or report.ended_at is None:
         return []
-    return [zone.name for zone in ahead.zones_page(report, limit=1_000)]
+    return [zone.name for zone in unknown_history.zones_page(report, limit=1_000)]
 
 
 def decide(choice: str) -> None:
     """A person's decision: `take_over` or `keep`."""
     make_token()  # there is somebody who may
-    report = ahead.newest_report()
+    report = unknown_history.newest_report()
     assert report is not None
-    typed = ahead.TYPED[Choice(choice)]
+    typed = unknown_history.TYPED[Choice(choice)]
     by = User.objects.get(username="faults")
-    ahead.decide(report=report, choice=choice, typed=typed, reason="a fault test", by=by, now=timezone.now())
+    unknown_history.decide(report=report, choice=choice, typed=typed, reason="a fault test", by=by, now=timezone.now())

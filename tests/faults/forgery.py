@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.utils import timezone
 
-from dnspanel.fleet.authority import client_ssl_context
 from dnspanel.fleet.models import Authority, Node
+from dnspanel.fleet.nodes.authority import client_ssl_context
 from dnspanel.publish import signing
 from dnspanel.publish.models import Segment
 from dnspanel.publish.objects import open_object

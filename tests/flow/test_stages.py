@@ -26,7 +26,7 @@ django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.fleet import deliver, groups
-from dnspanel.fleet.gates import read_gates
+from dnspanel.fleet.rollout.gates import read_gates
 from dnspanel.fleet.models import Ack, Delivery, Isolation, Node, NodeGroup
 from dnspanel.publish.models import Segment
 from dnspanel.zones import bulk, edit
@@ -144,7 +144,7 @@ def test_while_the_rest_waits_its_nodes_say_for_whom(staged: Stack) -> None:
     change(staged, "stages1.test.", "words", "A", "192.0.2.11")
     until(lambda: answers_with(staged.nodes[0], "words.stages1.test.", "192.0.2.11"), seconds=SECONDS, what="ns1")
     script = """
-from dnspanel.fleet.queries import fleet_summary, node_standings
+from dnspanel.fleet.reads.queries import fleet_summary, node_standings
 result = {s.node.name: (s.health.word, s.health.sentence) for s in node_standings(now=timezone.now())}
 result["fleet"] = (fleet_summary().tone, fleet_summary().sentence)
 """

@@ -7,7 +7,7 @@ from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v1.frame import Refusal, actor_in, shown
 from dnspanel.api.waiting import LONGEST_WAIT, wait_for_nodes
-from dnspanel.fleet.reach import NodeReach, reach
+from dnspanel.fleet.reads.reach import NodeReach, reach
 from dnspanel.zones.models import Publication
 
 USUAL_SECONDS = 30.0

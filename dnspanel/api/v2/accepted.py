@@ -19,7 +19,7 @@ from dnspanel.api.v2.shown import moved_json, publication_url, time_json, violat
 from dnspanel.api.v2.sights import seen
 from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.reach import reach
+from dnspanel.fleet.reads.reach import reach
 from dnspanel.zones.access import sight_of, zones_within_reach
 from dnspanel.zones.direct import Outcome
 from dnspanel.zones.models import Publication, Revision, RevisionKind

@@ -15,12 +15,13 @@ from dnspanel.api.v2.fields import Shape, Text, read, stamp
 from dnspanel.api.v2.held import held
 from dnspanel.api.v2.problems import Problem, bad_parameter, bad_value
 from dnspanel.api.v2.view import V2View, actor_in, answer
-from dnspanel.fleet import enroll, resync, telemetry
+from dnspanel.fleet import telemetry
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import NodeState
-from dnspanel.fleet.queries import Standing, head, node_standing, node_standings
-from dnspanel.fleet.reported import read_report
+from dnspanel.fleet.nodes import enroll, resync
+from dnspanel.fleet.nodes.reported import read_report
+from dnspanel.fleet.reads.queries import Standing, head, node_standing, node_standings
 from dnspanel.fleet.rollup import LEVELS, Level, points_of
 from dnspanel.zones import access
 

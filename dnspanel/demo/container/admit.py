@@ -7,8 +7,8 @@ from pathlib import Path
 
 from dnspanel.demo.fleet import approve_if_asked
 from dnspanel.demo.nodes import SCHEMA
-from dnspanel.fleet import enroll
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes import enroll
 
 DNS_PORT, AGENT_PORT = 5300, 8533
 POLL_SECONDS = 0.5

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 from dnspanel.accounts.roles import Permission
 from dnspanel.alerts.models import Route
 from dnspanel.alerts.queries import bell, open_alerts, past_alerts
-from dnspanel.fleet.heartbeats import WATCH, heartbeats
+from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from dnspanel.web.editor.zone_head import is_fragment
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access

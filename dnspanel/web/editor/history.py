@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.fleet.queries import node_standings
+from dnspanel.fleet.reads.queries import node_standings
 from dnspanel.web.editor.rows import ShownDiff, shown_diffs
 from dnspanel.web.editor.rrsets import require_rrset
 from dnspanel.web.editor.sync import Sync, sync_of

@@ -14,10 +14,10 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet.delivery_view import reach_by_stage
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Isolation
-from dnspanel.fleet.reach import NodeReach
+from dnspanel.fleet.reads.reach import NodeReach
+from dnspanel.fleet.reads.rollout_status import reach_by_stage
 from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
 from dnspanel.web.editor.zone_head import is_fragment

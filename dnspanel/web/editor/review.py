@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import NodeState
-from dnspanel.fleet.queries import node_standings
+from dnspanel.fleet.reads.queries import node_standings
 from dnspanel.web.editor.conflicts import ShownConflict, shown_conflicts
 from dnspanel.web.editor.review_call import ApiCall, call_of, meant
 from dnspanel.web.editor.review_form import PublishForm

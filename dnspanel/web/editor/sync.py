@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dnspanel.fleet.health import FAULTS, Health
 from dnspanel.fleet.models import NodeState
-from dnspanel.fleet.queries import Standing
+from dnspanel.fleet.reads.queries import Standing
 from dnspanel.web.templatetags.panel import duration
 
 _MOST_NAMED = 1

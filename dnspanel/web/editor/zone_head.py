@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from dnspanel.accounts.grants import Right
-from dnspanel.fleet.queries import node_standings
+from dnspanel.fleet.reads.queries import node_standings
 from dnspanel.web.editor.sync import Sync, sync_of
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.zones import access, queries

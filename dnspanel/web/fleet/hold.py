@@ -11,8 +11,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet import ahead
 from dnspanel.fleet.errors import WrongDecision
+from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.web.editor.rows import ShownDiff
 from dnspanel.web.forms import DecisionForm
@@ -49,7 +49,7 @@ def hold_page(request: PanelRequest) -> HttpResponse:
     """The hold as it stands; htmx fetches its moving part alone while there is work on it."""
     access.require(request.user, Permission.FLEET)
     if request.htmx and "after" in request.GET:
-        return render(request, "fleet/_hold_rows.html", _listed(request, ahead.newest_report()))
+        return render(request, "fleet/_hold_rows.html", _listed(request, unknown_history.newest_report()))
     return _page(request)
 
 
@@ -57,8 +57,8 @@ def hold_page(request: PanelRequest) -> HttpResponse:
 def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
     """What differs in one zone, RRset by RRset; htmx puts it below the zone's row."""
     access.require(request.user, Permission.NODES)
-    zone = ahead.zone_of_report(pk)
-    rrsets = ahead.rrsets_page(zone, after=_number(request, "after"), limit=RRSETS_PER_PAGE + 1)
+    zone = unknown_history.zone_of_report(pk)
+    rrsets = unknown_history.rrsets_page(zone, after=_number(request, "after"), limit=RRSETS_PER_PAGE + 1)
     context = {
         "zone": zone,
         "diffs": [_shown_rrset(zone, rrset) for rrset in rrsets[:RRSETS_PER_PAGE]],
@@ -71,11 +71,11 @@ def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
 def hold_again(request: PanelRequest) -> HttpResponse:
     """The nodes are asked anew."""
     access.require(request.user, Permission.NODES)
-    report = ahead.newest_report()
+    report = unknown_history.newest_report()
     if standing_hold() is None or (report is not None and report.choice):
         messages.error(request, "There is nothing to ask for now. Nothing was changed.")
     else:
-        ahead.ask_anew(now=timezone.now())
+        unknown_history.ask_anew(now=timezone.now())
         messages.success(request, "The nodes are being asked again.")
     return redirect("node-hold")
 
@@ -84,7 +84,7 @@ def hold_again(request: PanelRequest) -> HttpResponse:
 def hold_decide(request: PanelRequest) -> HttpResponse:
     """The person's decision, typed out; a worker carries it out."""
     access.require(request.user, Permission.NODES)
-    report = ahead.newest_report()
+    report = unknown_history.newest_report()
     form = DecisionForm(request.POST)
     if standing_hold() is None or report is None:
         messages.error(request, "Publishing is not held any more. Nothing was changed.")
@@ -94,7 +94,7 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
         return redirect("node-hold")
     if form.is_valid():
         try:
-            ahead.decide(report=report, by=request.user, now=timezone.now(), **form.cleaned_data)
+            unknown_history.decide(report=report, by=request.user, now=timezone.now(), **form.cleaned_data)
         except WrongDecision as exc:
             form.refuse(exc.field, str(exc))
         else:
@@ -104,7 +104,7 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
 
 
 def _page(request: PanelRequest, form: DecisionForm | None = None, status: int = 200) -> HttpResponse:
-    report = ahead.newest_report()
+    report = unknown_history.newest_report()
     held = standing_hold()
     is_asked = report is not None and held is not None and report.asked_at >= held.since
     context: dict[str, Any] = {
@@ -114,7 +114,11 @@ def _page(request: PanelRequest, form: DecisionForm | None = None, status: int =
         "is_working": held is not None and (not is_asked or _is_working(report)),
     }
     if held is not None and is_asked and report is not None and report.ended_at is not None:
-        context |= {"numbers": ahead.numbers(report), "days": TRASH_DAYS, "decisions": _decisions(report, form)}
+        context |= {
+            "numbers": unknown_history.numbers(report),
+            "days": TRASH_DAYS,
+            "decisions": _decisions(report, form),
+        }
     context |= _listed(request, report if is_asked else None)
     return render(request, "fleet/_hold.html" if request.htmx else "fleet/hold.html", context, status=status)
 
@@ -128,8 +132,8 @@ def _decisions(report: AheadReport, sent: DecisionForm | None) -> dict[str, dict
     return {
         str(choice): {
             "form": sent if sent is not None and sent.data.get("choice") == choice else DecisionForm(choice=choice),
-            "typed": ahead.TYPED[choice],
-            "closed": ahead.may_choose(report, choice),
+            "typed": unknown_history.TYPED[choice],
+            "closed": unknown_history.may_choose(report, choice),
         }
         for choice in Choice
     }
@@ -140,7 +144,7 @@ def _listed(request: PanelRequest, report: AheadReport | None) -> dict[str, Any]
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in _KINDS else ""
     if report is None or report.ended_at is None or not can(request.user, Permission.NODES):
         return {"zones": [], "kinds": _KINDS, "kind": kind, "next_after": None}
-    found = ahead.zones_page(report, kind=kind, after=_number(request, "after"), limit=ZONES_PER_PAGE + 1)
+    found = unknown_history.zones_page(report, kind=kind, after=_number(request, "after"), limit=ZONES_PER_PAGE + 1)
     shown = [_shown(zone) for zone in found[:ZONES_PER_PAGE]]
     next_after = shown[-1].pk if len(found) > ZONES_PER_PAGE else None
     return {"zones": shown, "kinds": _KINDS, "kind": kind, "next_after": next_after}

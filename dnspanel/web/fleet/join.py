@@ -12,9 +12,9 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet import enroll
 from dnspanel.fleet.errors import BadNode, NameTaken, WrongState
 from dnspanel.fleet.models import Bootstrap, Node, NodeEvent, NodeState
+from dnspanel.fleet.nodes import enroll
 from dnspanel.web.editor.zone_head import is_fragment
 from dnspanel.web.fleet.forms import SCHEMA_WORDS, NewNodeForm
 from dnspanel.web.layout import PanelRequest, no_store

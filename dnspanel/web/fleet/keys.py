@@ -10,8 +10,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet import keys
-from dnspanel.fleet.authority import authority_expires_at, client_expires_at, ensure_authority, fingerprint
+from dnspanel.fleet.nodes import keys
+from dnspanel.fleet.nodes.authority import authority_expires_at, client_expires_at, ensure_authority, fingerprint
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.signing import ensure_signing_key, new_key, short
 from dnspanel.web.editor.zone_head import is_fragment

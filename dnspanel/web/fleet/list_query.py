@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from dnspanel.fleet.health import FAULTS, WELL
-from dnspanel.fleet.queries import Standing
+from dnspanel.fleet.reads.queries import Standing
 
 # From here on tiles are more than anybody looks at: the page becomes a table.
 MOST_TILES = 100

@@ -12,10 +12,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet import enroll, resync, telemetry
+from dnspanel.fleet import telemetry
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.queries import Standing, head, node_standings, standings_of
+from dnspanel.fleet.nodes import enroll, resync
+from dnspanel.fleet.reads.queries import Standing, head, node_standings, standings_of
 from dnspanel.publish.stall import stalls
 from dnspanel.web.editor.zone_head import is_fragment
 from dnspanel.web.fleet.forms import DrainForm

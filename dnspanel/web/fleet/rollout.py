@@ -10,10 +10,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet import deliver, groups
-from dnspanel.fleet.delivery_view import delivery_view
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import NodeGroup
+from dnspanel.fleet.reads.rollout_status import delivery_view
+from dnspanel.fleet.rollout import deliver, groups
 from dnspanel.web.editor.zone_head import is_fragment
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access

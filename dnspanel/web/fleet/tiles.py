@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from dnspanel.fleet.health import WELL, Word
 from dnspanel.fleet.models import NodeState
-from dnspanel.fleet.queries import Standing
-from dnspanel.fleet.reported import Reported, read_report
+from dnspanel.fleet.nodes.reported import Reported, read_report
+from dnspanel.fleet.reads.queries import Standing
 from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.web.templatetags.panel import duration
 from replication.position import Position

@@ -10,8 +10,9 @@ from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet import enroll, telemetry
+from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
+from dnspanel.fleet.nodes import enroll
 from dnspanel.web.editor.zone_head import is_fragment
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access

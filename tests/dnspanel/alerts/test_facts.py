@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.alerts.facts import read
 from dnspanel.backup.models import Backup
-from dnspanel.fleet.heartbeats import COLLECTOR, beat
 from dnspanel.fleet.models import Bootstrap, Delivery, Divergence, Node
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.publish.models import Segment, Snapshot, Stall
 from dnspanel.zones.models import LogHead, Publication
 from tests.dnspanel.fleet.conftest import MakeNode

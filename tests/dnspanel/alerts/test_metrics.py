@@ -14,8 +14,8 @@ from dnspanel.alerts.models import Severity
 from dnspanel.alerts.rules import KINDS, Condition
 from dnspanel.alerts.watch import keep
 from dnspanel.fleet import telemetry
-from dnspanel.fleet.heartbeats import COLLECTOR, beat
 from dnspanel.fleet.models import Ack, Node, NodeGroup, Release
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.zones.models import LogHead, Publication
 from replication.protocol import Sample
 from tests.dnspanel.fleet.conftest import MakeNode

@@ -8,7 +8,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.alerts import tasks
 from dnspanel.alerts.models import Message
-from dnspanel.fleet.heartbeats import WATCH, heartbeats
+from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from tests.dnspanel.alerts.conftest import MakeRoute
 from tests.dnspanel.alerts.mailserver import MailServer
 

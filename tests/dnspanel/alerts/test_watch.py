@@ -10,8 +10,8 @@ from dnspanel.alerts.facts import read
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
 from dnspanel.alerts.rules import Condition
 from dnspanel.alerts.watch import GATHER, OVER_AFTER, keep, look
-from dnspanel.fleet.heartbeats import COLLECTOR, WATCH, beat, heartbeats
 from dnspanel.fleet.models import Node
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH, beat, heartbeats
 from dnspanel.transfer.locks import Lock
 from tests.dnspanel.alerts.conftest import MakeRoute
 from tests.dnspanel.fleet.conftest import MakeNode

@@ -11,7 +11,7 @@ from django.utils import timezone
 from dnspanel.alerts import watch
 from dnspanel.alerts.models import Message
 from dnspanel.alerts.watcher import Watcher
-from dnspanel.fleet.heartbeats import WATCH, heartbeats
+from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from tests.dnspanel.alerts.conftest import MakeRoute
 from tests.dnspanel.alerts.mailserver import MailServer
 

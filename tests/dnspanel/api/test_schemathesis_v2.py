@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from pytest_django.live_server_helper import LiveServer
 
-from dnspanel.fleet import enroll
+from dnspanel.fleet.nodes import enroll
 from tests.dnspanel.api.callers import Caller, secret_of
 from tests.dnspanel.api.described import described
 from tests.dnspanel.api.schemathesis_hooks_v2 import FIRST_OWN_ID

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.api import waiting
-from dnspanel.fleet.acks import record_ack
+from dnspanel.fleet.push.acks import record_ack
 from dnspanel.zones.models import Publication, Zone
 from replication.position import Position
 from replication.protocol import Ack

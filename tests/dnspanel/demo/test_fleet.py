@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from dnspanel.demo import fleet
 from dnspanel.demo.nodes import DemoNode
-from dnspanel.fleet import enroll
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes import enroll
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,10 +15,11 @@ from cryptography.x509.oid import NameOID
 from django.conf import settings
 from django.utils import timezone
 
-from dnspanel.fleet import enroll, telemetry
-from dnspanel.fleet.authority import client_ssl_context, ensure_authority
-from dnspanel.fleet.lines import lines
+from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
+from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.push.connections import lines
 from dnspanel.publish.signing import ensure_signing_key, public_keys
 from dnspanel.zones.models import LogHead
 from replication.agent.config import format_identity, parse_identity, read_config

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.fleet import enroll, tasks
-from dnspanel.fleet.lines import Line
+from dnspanel.fleet import tasks
 from dnspanel.fleet.models import Ack, Node
+from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.push.connections import Line
 from dnspanel.fleet.tasks import late_nodes, push_node
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
@@ -70,9 +71,9 @@ def test_a_node_that_lost_its_files_is_filled_again_and_never_counted_backwards(
 
 
 def test_a_new_node_takes_a_log_of_many_pages(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dnspanel.fleet import log
+    from dnspanel.fleet.push import segment_log
 
-    monkeypatch.setattr(log, "PAGE", 2)
+    monkeypatch.setattr(segment_log, "PAGE", 2)
     made = served()
     for number in range(7):
         publish(f"z{number}.test.")

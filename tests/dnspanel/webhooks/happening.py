@@ -6,8 +6,8 @@ from typing import Any
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, User
-from dnspanel.fleet import acks
 from dnspanel.fleet.models import Node
+from dnspanel.fleet.push import acks
 from dnspanel.transfer.models import ImportJob, ImportPiece, State
 from dnspanel.webhooks.models import Delivery, Event
 from dnspanel.webhooks.notice import notice

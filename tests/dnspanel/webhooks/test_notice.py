@@ -10,8 +10,8 @@ from django.db import connection
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import revoke_token
-from dnspanel.fleet import enroll
 from dnspanel.fleet.models import Node
+from dnspanel.fleet.nodes import enroll
 from dnspanel.transfer.models import ImportJob, State
 from dnspanel.webhooks import notice as module
 from dnspanel.webhooks.deliver import deliver_next

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from dnspanel.alerts.watcher import Watcher
-from dnspanel.fleet.collect import Collector
+from dnspanel.fleet.collector import Collector
 
 
 class Command(BaseCommand):

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.fleet import enroll
 from dnspanel.fleet.errors import FleetError
+from dnspanel.fleet.nodes import enroll
 
 
 class Command(BaseCommand):

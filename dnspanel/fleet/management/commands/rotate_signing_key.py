@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.fleet import keys
+from dnspanel.fleet.nodes import keys
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.signing import new_key, short
 

@@ -7,7 +7,8 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet import enroll, telemetry
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.nodes import enroll
 from tests.dnspanel.api.v1.calls import Caller, caller
 from tests.dnspanel.fleet.conftest import MakeNode, active_node, live_redis, waiting_node
 from tests.dnspanel.fleet.test_telemetry import sample

@@ -8,8 +8,8 @@ from django.db import connection
 from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.fleet.acks import record_ack
 from dnspanel.fleet.models import Node
+from dnspanel.fleet.push.acks import record_ack
 from dnspanel.zones.models import LogHead, Zone
 from replication.position import Position
 from replication.protocol import Ack

@@ -9,7 +9,7 @@ from dnspanel.accounts.models import User
 from dnspanel.alerts.models import Severity
 from dnspanel.alerts.rules import Condition
 from dnspanel.alerts.watch import keep
-from dnspanel.fleet.heartbeats import WATCH, beat
+from dnspanel.fleet.nodes.heartbeats import WATCH, beat
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser
 from tests.people import NOW, make_person

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.fleet import heartbeats
 from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
+from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish import stall
 from dnspanel.publish.models import Segment
 from dnspanel.zones import direct, edit, failed, queries

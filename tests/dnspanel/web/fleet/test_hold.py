@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.fleet import ahead
+from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.zones import draft, hold
 from dnspanel.zones.models import Epoch, LogHead, Operation, Publication, Zone
@@ -165,14 +165,16 @@ def test_a_decision_must_be_typed(browser: Browser, report: AheadReport, alice: 
 
 def test_a_decision_is_taken_and_the_page_waits_for_it(browser: Browser, report: AheadReport, alice: User) -> None:
     client = browser(alice)
-    sent = {"choice": "take_over", "typed": ahead.TYPED[Choice.TAKE_OVER], "reason": ""}
+    sent = {"choice": "take_over", "typed": unknown_history.TYPED[Choice.TAKE_OVER], "reason": ""}
     assert client.post(DECIDE, sent)["Location"] == HOLD
     report.refresh_from_db()
     assert (report.choice, report.decided_by) == ("take_over", alice)
     page = text(client.get(HOLD))
     assert "alice decided" in page
     assert 'hx-trigger="live"' in page
-    again = client.post(DECIDE, {"choice": "keep", "typed": ahead.TYPED[Choice.KEEP], "reason": ""}, follow=True)
+    again = client.post(
+        DECIDE, {"choice": "keep", "typed": unknown_history.TYPED[Choice.KEEP], "reason": ""}, follow=True
+    )
     assert "Somebody else decided first." in text(again)
 
 

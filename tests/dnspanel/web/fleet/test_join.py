@@ -8,8 +8,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.fleet import enroll
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes import enroll
 from tests.dnspanel.fleet.conftest import MakeNode, signing_request
 from tests.dnspanel.web.conftest import HTMX, Browser
 

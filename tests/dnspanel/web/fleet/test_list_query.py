@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.models import Node, NodeGroup
-from dnspanel.fleet.queries import Standing
+from dnspanel.fleet.reads.queries import Standing
 from dnspanel.web.fleet.list_query import FleetView, arrange, fleet_view, tags_of, words_of
 
 

@@ -9,8 +9,9 @@ from django.utils import timezone
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import Role, User
-from dnspanel.fleet import enroll, events, machines, telemetry
+from dnspanel.fleet import events, telemetry
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeGroup, NodeState
+from dnspanel.fleet.nodes import enroll, machines
 from dnspanel.fleet.rollup import roll_up
 from replication.protocol import Sample
 from tests.dnspanel.fleet.conftest import MakeNode

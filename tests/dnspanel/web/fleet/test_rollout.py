@@ -4,8 +4,8 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.fleet import deliver, groups
 from dnspanel.fleet.models import Delivery, Node, NodeGroup
+from dnspanel.fleet.rollout import deliver, groups
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser
 from tests.people import make_person

@@ -6,7 +6,7 @@ import pytest
 
 from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.queries import Standing
+from dnspanel.fleet.reads.queries import Standing
 from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.web.fleet.tiles import fleet_line, percent, rate, rcode_bar, sparkline, tile_of
 from replication.position import Position

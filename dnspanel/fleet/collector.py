@@ -1,0 +1,251 @@
+"""The collector: asks every agent once a second for its samples and how it is, and keeps what it hears.
+
+Samples go to Redis, contact and versions to PostgreSQL. Both may be away for
+a while: agents keep an hour of samples, so nothing is lost by a restart of
+Redis, of PostgreSQL or of the collector itself.
+"""
+
+import logging
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import DatabaseError, close_old_connections
+from django.utils import timezone
+from redis.exceptions import RedisError
+
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.integrity.unknown_history import hold_if_ahead
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes import machines
+from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
+from dnspanel.fleet.push import acks
+from dnspanel.fleet.rollup import MINUTES, roll_up
+from dnspanel.fleet.tasks import ring_mend
+from replication.errors import BadBytes, NotServed, Refused, ReplicationError
+from replication.position import Position
+from replication.protocol import Sample, Status
+from replication.push import NodeClient
+
+TICK_SECONDS = 1.0
+ANSWER_SECONDS = 3.0
+# How often the top lists of a node are fetched while somebody looks at them.
+TOP_EVERY_SECONDS = 5.0
+# A node whose repair did not help at once is not repaired all the time.
+REPAIR_EVERY_SECONDS = 15.0
+# How often PostgreSQL hears of contact and says which nodes there are.
+RECORD_SECONDS = 4.0
+MAX_THREADS = 32
+# A node's clock may be this far off before its samples are moved to the panel's time.
+CLOCK_TOLERANCE = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Poller:
+    """One node as the collector knows it. Used by one thread at a time."""
+
+    node_id: int
+    name: str
+    client: NodeClient
+    # The agent's time of the newest sample that is kept; None until Redis was asked.
+    seen: int | None = None
+    kept: bool = False  # whether this process has put samples into the stream
+    running: "Future[None] | None" = None
+    heard: bool = False
+    status: Status | None = None  # what it said last, and when
+    status_at: datetime | None = None
+    diverged: tuple[tuple[int, str, str], ...] = ()
+    repair_rung: float = float("-inf")
+    position: Position | None = None
+    top_looked: float = float("-inf")  # when it was last asked whether somebody wants top lists
+    versions: Mapping[str, str] = field(default_factory=dict)
+    versions_recorded: Mapping[str, str] = field(default_factory=dict)
+    # The machines that answered since PostgreSQL was told, with their addresses, and whether two did in turns.
+    seen_machines: dict[str, str] = field(default_factory=dict)
+    second: bool = False
+    sightings: machines.Sightings = field(default_factory=machines.Sightings)
+
+    def poll(self) -> None:
+        """Ask the agent and keep its new samples. Raises ReplicationError, RedisError."""
+        status = self.client.status()
+        self.heard, self.versions, self.position = True, status.versions, status.position
+        self.status, self.status_at = status, timezone.now()
+        self._ring_repair(status, time.monotonic())
+        self.seen_machines[status.machine] = self.client.peer
+        self.second |= self.sightings.is_second(status.started_at)
+        ahead = _clock_offset(status, time.time())
+        if self.seen is None:
+            newest = telemetry.newest_at(node_id=self.node_id)
+            self.seen = newest + ahead if newest else 0
+        elif status.clock < self.seen - CLOCK_TOLERANCE:
+            self.seen = int(status.clock)  # its clock was set back: go on from its present
+        samples = [_moved(sample, -ahead) for sample in self.client.samples(self.seen)]
+        length = telemetry.keep_samples(node_id=self.node_id, samples=samples)
+        if self.kept and length <= len(samples):
+            telemetry.forget_samples(node_id=self.node_id)  # Redis was emptied: take the whole hour again
+            self.seen, self.kept = None, False
+        elif samples:
+            if not self.kept or MINUTES.end_of(samples[-1].at) != MINUTES.end_of(self.seen - ahead):
+                roll_up(node_id=self.node_id)
+            self.seen, self.kept = samples[-1].at + ahead, True
+        self._fetch_top(time.monotonic())
+
+    def _ring_repair(self, status: Status, now: float) -> None:
+        """The agent has named zones that are not what the panel wrote: wake the repair, again only after a while."""
+        if status.diverged and (status.diverged != self.diverged or now - self.repair_rung > REPAIR_EVERY_SECONDS):
+            self.repair_rung = now
+            ring_mend(self.node_id)
+        self.diverged = status.diverged
+
+    def _fetch_top(self, now: float) -> None:
+        """Now and then, top lists and log, if somebody looks at the node's page. An old agent has neither."""
+        if now - self.top_looked < TOP_EVERY_SECONDS:
+            return
+        self.top_looked = now
+        if not telemetry.is_watched(node_id=self.node_id):
+            return
+        with suppress(Refused, NotServed, BadBytes):
+            telemetry.keep_log(node_id=self.node_id, lines=self.client.log())
+        with suppress(Refused, NotServed, BadBytes):
+            telemetry.keep_top(node_id=self.node_id, top=self.client.top())
+
+    def leave(self) -> None:
+        """Close the connection, once the poll under way has ended."""
+        if self.running is None:
+            self.client.close()
+        else:
+            self.running.add_done_callback(lambda _: self.client.close())
+
+
+class Collector:
+    """Polls all active nodes concurrently; a slow or dead node delays only itself."""
+
+    def __init__(self) -> None:
+        self._pollers: dict[int, Poller] = {}
+        self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="poll")
+        self._recorded_at = float("-inf")
+        self._troubles: dict[str, str] = {}
+
+    def run(self, stop: threading.Event) -> None:
+        """Tick until told to stop."""
+        while not stop.wait(TICK_SECONDS - time.time() % TICK_SECONDS):
+            self.tick(time.monotonic())
+        self.close()
+
+    def tick(self, now: float) -> None:
+        """Start a poll of every node that is not still being polled; now and then, tell and ask PostgreSQL."""
+        if now - self._recorded_at >= RECORD_SECONDS:
+            self._recorded_at = now
+            self._exchange()
+        for poller in self._pollers.values():
+            if poller.running is None or poller.running.done():
+                poller.running = self._threads.submit(self._poll, poller)
+
+    def settle(self) -> None:
+        """Wait until no poll is under way."""
+        for poller in self._pollers.values():
+            if poller.running is not None:
+                poller.running.result()
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True)
+        for poller in self._pollers.values():
+            poller.leave()
+
+    def _poll(self, poller: Poller) -> None:
+        try:
+            poller.poll()
+        except ReplicationError as exc:
+            self._say(poller.name, f"no numbers of {poller.name}: {exc}")
+        except RedisError as exc:
+            self._say("redis", f"Redis keeps no live numbers: {exc}")
+        except Exception:
+            logger.exception("poll of %s failed", poller.name)
+        else:
+            self._say(poller.name, "")
+            self._say("redis", "")
+
+    def _exchange(self) -> None:
+        """Record whom we heard, and learn which nodes there are. Without PostgreSQL, go on with those we know."""
+        try:
+            close_old_connections()
+            self._record()
+            self._learn()
+        except DatabaseError as exc:
+            self._say("postgresql", f"PostgreSQL does not answer: {exc}")
+        else:
+            self._say("postgresql", "")
+
+    def _record(self) -> None:
+        heard = [poller for poller in self._pollers.values() if poller.heard]
+        fresh = {p.node_id: p.versions for p in heard if p.versions != p.versions_recorded}
+        acks.record_contact(node_ids=[p.node_id for p in heard], versions=fresh, now=timezone.now())
+        at = [(poller.name, poller.position) for poller in heard if poller.position is not None]
+        hold_if_ahead(positions=at, now=timezone.now())
+        said = {p.node_id: (p.status_at, p.status.to_json()) for p in heard if p.status and p.status_at}
+        acks.record_reports(reports=said)
+        for poller in heard:
+            poller.heard, poller.versions_recorded = False, poller.versions
+        beat(process=COLLECTOR, now=timezone.now())
+
+    def _learn(self) -> None:
+        nodes = {node.pk: node for node in Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED))}
+        context = client_ssl_context(ensure_authority(now=timezone.now()))
+        for node_id, poller in list(self._pollers.items()):
+            node = nodes.get(node_id)
+            if node is None or not _leads_to(poller.client, node, context):
+                self._pollers.pop(node_id).leave()
+            else:
+                _tell_machines(poller, node)
+        if new := [node for node_id, node in nodes.items() if node_id not in self._pollers]:
+            for node in new:
+                client = NodeClient(
+                    node.agent_host,
+                    node.agent_port,
+                    context,
+                    certificate_sha256=node.pins,
+                    answer_seconds=ANSWER_SECONDS,
+                )
+                self._pollers[node.pk] = Poller(node.pk, node.name, client)
+
+    def _say(self, about: str, trouble: str) -> None:
+        """Log a trouble once, and once that it is over."""
+        before = self._troubles.get(about, "")
+        self._troubles[about] = trouble
+        if trouble and not before:
+            logger.warning("%s", trouble)
+        elif before and not trouble:
+            logger.info("over: %s", before)
+
+
+def _clock_offset(status: Status, now: float) -> int:
+    """Return by how many seconds the node's clock is ahead of ours; 0 when it is about right."""
+    offset = status.clock - now
+    return round(offset) if abs(offset) > CLOCK_TOLERANCE else 0
+
+
+def _moved(sample: Sample, seconds: int) -> Sample:
+    return sample._replace(at=sample.at + seconds) if seconds else sample
+
+
+def _tell_machines(poller: Poller, node: Node) -> None:
+    """Tell PostgreSQL which machines answered as this node; costs nothing while it is the known one."""
+    seen, second = poller.seen_machines, poller.second
+    poller.seen_machines, poller.second = {}, False
+    for machine, address in seen.items():
+        if second or (machine, address) != (node.machine, node.machine_address):
+            machines.see(node=node, machine=machine, address=address, second=second, now=timezone.now())
+
+
+def _leads_to(client: NodeClient, node: Node, context: ssl.SSLContext) -> bool:
+    """Whether the client still speaks to where, and to whom, the node is now, with the panel's present certificate."""
+    agent = (node.agent_host, node.agent_port, node.pins, context)
+    return (client.host, client.port, client.certificate_sha256, client.ssl_context) == agent

@@ -1,0 +1,188 @@
+"""Prove that the panel's LMDB and every node hold what PostgreSQL says, by other code than that which made them so.
+
+`reckon` works out from PostgreSQL what each zone has to add up to. Beside that stand: the rows in the panel's own
+files, added up here; and what each node's agent says of its rows after it has read all of them anew. Nothing stands
+still for an audit. A zone that differs is looked at again, ROUNDS times, and counts as different only if it was not
+being edited meanwhile; the sum over a whole file is compared where a node stands at the sequence of the reckoning.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from django.utils import timezone
+
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.publish.publisher import this_publisher
+from dnspanel.publish.reckon import Reckoning, as_digest, digest_of, reckon
+from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.publish.session import reading
+from replication.errors import ReplicationError
+from replication.position import Position
+from replication.protocol import Status
+from replication.push import NodeClient
+
+ROUNDS = 4
+CHECK_SECONDS = 300.0
+_PAUSE_SECONDS = 1.0
+
+Found = dict[int, tuple[str, bytes]]  # zone id: its name, and the digest of its rows (empty: not read yet)
+Read = Callable[[Collection[int] | None], "Copy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What one place holds: its zones, and, if it stands still, where it is and what its files add up to."""
+
+    zones: Found
+    position: Position | None = None
+    digests: tuple[bytes, bytes] = (b"", b"")
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What was found out about one place, in lines for people."""
+
+    place: str
+    differences: list[str] = field(default_factory=list)
+    note: str = ""  # why it could not be compared
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The whole: what PostgreSQL has, and each place beside it."""
+
+    sequence: int
+    zones: int
+    rows: int
+    verdicts: list[Verdict]
+
+    @property
+    def is_equal(self) -> bool:
+        return not any(verdict.differences for verdict in self.verdicts)
+
+
+def audit(*, say: Callable[[str], None] = lambda words: None, pause: float = _PAUSE_SECONDS) -> Audit | None:
+    """Compare every place with PostgreSQL; None while nothing was ever published. `say` hears what takes time."""
+    reckoning = _reckon(None)
+    if reckoning is None or not reckoning.sequence:
+        return None
+    places: list[tuple[str, int, Read]] = [
+        (f"the panel's LMDB of schema {schema}", schema, _panel_copy(schema, reckoning)) for schema in schemas_in_use()
+    ]
+    for node in Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).order_by("name"):
+        places.append((node.name, node.schema, _node_copy(node)))
+    verdicts = []
+    for place, schema, read in places:
+        say(f"comparing {place}")
+        verdicts.append(_compare(place, schema, read, reckoning, pause))
+    return Audit(reckoning.sequence, len(reckoning.zones), reckoning.rows, verdicts)
+
+
+def _reckon(only: Iterable[int] | None) -> Reckoning | None:
+    with reading() as conn:
+        return reckon(conn, only)
+
+
+def _compare(place: str, schema: int, read: Read, first: Reckoning, pause: float) -> Verdict:
+    """One place against PostgreSQL, in as many rounds as it takes until nothing that differs was edited meanwhile."""
+    verdict = Verdict(place)
+    try:
+        copy = read(None)
+        suspects = differing(first.zones_digests(), copy.zones)
+        verdict.differences = _whole_differences(schema, copy, first) if not suspects else []
+        serials: Mapping[int, int] = {zone_id: zone.serial for zone_id, zone in first.zones.items()}
+        for _ in range(ROUNDS):
+            if not suspects:
+                break
+            time.sleep(pause)
+            again = _reckon(suspects)
+            assert again is not None
+            differing_now = differing(again.zones_digests(), read(set(suspects)).zones)
+            moving = {zone_id for zone_id, zone in again.zones.items() if serials.get(zone_id) != zone.serial}
+            serials = {zone_id: zone.serial for zone_id, zone in again.zones.items()}
+            if differing_now and not moving & differing_now.keys():
+                verdict.differences = [words for _, words in sorted(differing_now.items())]
+            suspects = differing_now
+    except (ReplicationError, OSError) as exc:
+        verdict.note = str(exc)
+    return verdict
+
+
+def differing(wanted: Found, found: Found) -> dict[int, str]:
+    """What is not the same, in words by zone id."""
+    words: dict[int, str] = {}
+    for zone_id, (name, digest) in wanted.items():
+        if zone_id not in found:
+            words[zone_id] = f"{name} is missing"
+        elif found[zone_id][0] != name:
+            words[zone_id] = f"{name} is there as {found[zone_id][0]}"
+        elif found[zone_id][1] != digest:
+            words[zone_id] = f"{name} has other records" if found[zone_id][1] else f"{name} has not been read yet"
+    for zone_id, (name, _) in found.items():
+        if zone_id not in wanted:
+            words[zone_id] = f"{name} (zone {zone_id}) is there, and PostgreSQL does not have it"
+    return words
+
+
+def _whole_differences(schema: int, copy: Copy, reckoning: Reckoning) -> list[str]:
+    """Where no zone differs: whether the files as such add up, if they are where PostgreSQL was."""
+    if copy.position != Position(reckoning.epoch, reckoning.sequence) or not copy.digests[0]:
+        return []
+    words = []
+    if copy.digests[0] != reckoning.main_digest(schema):
+        words.append("the list of zones does not add up")
+    if copy.digests[1] != reckoning.records_digest:
+        words.append("the records do not add up, though every zone does")
+    return words
+
+
+def _panel_copy(schema: int, reckoning: Reckoning) -> Read:
+    def read(only: Collection[int] | None) -> Copy:
+        store = this_publisher().store(schema, reckoning.cluster)
+        position, *digests = store.standing()
+        zones: Found = {}
+        first = 1
+        while page := store.zones_from(first, limit=5_000):
+            for zone in page:
+                if only is None or zone.zone_id in only:
+                    total = sum(digest_of(0, key, body) for key, body in store.rows(zone.zone_id).raw())
+                    zones[zone.zone_id] = zone.name, as_digest(total)
+            first = page[-1].zone_id + 1
+        is_still = store.standing()[0] == position
+        return Copy(zones, position if is_still else None, (digests[0], digests[1]))
+
+    return read
+
+
+def _node_copy(node: Node) -> Read:
+    context = client_ssl_context(ensure_authority(now=timezone.now()))
+
+    def read(only: Collection[int] | None) -> Copy:
+        with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
+            before = _read_anew(client)
+            zones: Found = {
+                zone.zone_id: (zone.name, bytes.fromhex(zone.digest))
+                for zone in client.zones()
+                if only is None or zone.zone_id in only
+            }
+            after = client.status()
+            for zone_id, name, _ in after.diverged:  # its own digest is not that of its rows
+                zones[zone_id] = name, b"\0"
+        is_still = before.position == after.position
+        return Copy(zones, after.position if is_still else None, (after.digest_main, after.digest_records))
+
+    return read
+
+
+def _read_anew(client: NodeClient) -> Status:
+    """Have the agent compare all of its rows with its digests; return how it is then. Raises ReplicationError."""
+    before = client.status()
+    client.check()
+    until = time.monotonic() + CHECK_SECONDS
+    while time.monotonic() < until:
+        time.sleep(0.2)
+        if (now := client.status()).checked_at != before.checked_at:  # its clock may have been set back
+            break
+    return now

@@ -1,0 +1,156 @@
+"""Mend a node whose content is not what the panel wrote: zone by zone, or all of it by a snapshot.
+
+A step (`mend`), for one node:
+
+1. Ask the node how it is; its own answer counts, not what was recorded.
+2. Decide (`compare.decide`). Where the digests differ and it named no zone, have it read everything, and decide again.
+3. For each zone named: hold the node's line, so that its position stays where it is; compile the zone from PostgreSQL
+   at that position; send it. Between two zones pushes get through.
+4. Ask again, because more may have been found meanwhile. What does not come right in ROUNDS gets a snapshot.
+"""
+
+import logging
+import time
+from datetime import datetime
+
+from django.utils import timezone
+
+from dnspanel.fleet.integrity import divergences
+from dnspanel.fleet.integrity.compare import (
+    Decision,
+    LookCloser,
+    Nothing,
+    Repair,
+    TakeSnapshot,
+    decide,
+    record,
+    seen_in,
+)
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.push.bootstrap import ask_for_snapshot
+from dnspanel.fleet.push.connections import Line
+from dnspanel.publish import repairs
+from dnspanel.publish.errors import ZoneNotEncoded
+from dnspanel.zones.hold import standing_hold
+from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient
+from replication.protocol import Status
+from replication.push import NodeClient
+
+ROUNDS = 4
+# How long a push may keep the line before a repair waits no longer.
+LINE_SECONDS = 20.0
+# How long a node may take to read all of its rows; reading two million takes some seconds.
+CHECK_SECONDS = 90.0
+_POLL_SECONDS = 0.5
+_PAUSE_SECONDS = 0.2
+
+logger = logging.getLogger(__name__)
+
+
+def mend(node_id: int, line: Line) -> bool:
+    """Find out what differs on the node and put it right; True if anything was sent or asked for.
+
+    Twice, late or never does no harm. Raises NodeUnreachable or another Transient: beat tries again.
+    """
+    if standing_hold() or not line.mending.acquire(blocking=False):
+        return False  # a person has to see first what only nodes know; or somebody is at it
+    try:
+        return _mend(node_id, line)
+    finally:
+        line.mending.release()
+
+
+def _mend(node_id: int, line: Line) -> bool:
+    node = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE, bootstrap=None, other_machine="").first()
+    if node is None:
+        return False
+    has_checked = acted = False
+    for _ in range(ROUNDS):
+        status = _status(node, line)
+        decision = _decide(node, status, has_checked=has_checked)
+        if isinstance(decision, Nothing):
+            return acted
+        acted = True
+        if isinstance(decision, TakeSnapshot):
+            _take_snapshot(node, status, decision.reason)
+            return True
+        if isinstance(decision, Repair):
+            divergences.record_found(node_id=node_id, zones=decision.zones, now=timezone.now())
+            for zone in decision.zones:
+                _repair(node, line, zone)
+            time.sleep(_PAUSE_SECONDS)
+        elif isinstance(decision, LookCloser):
+            has_checked = _check(node, line, status)
+    decision = _decide(node, status := _status(node, line), has_checked=has_checked)
+    if isinstance(decision, Repair):
+        _take_snapshot(node, status, f"{len(decision.zones)} zones differ again after every repair")
+    return acted
+
+
+def _decide(node: Node, status: Status, *, has_checked: bool) -> Decision:
+    """What to do, recording whether the node is equal."""
+    seen = seen_in(status, has_checked=has_checked)
+    expected = None
+    if seen.position is not None:
+        expected = repairs.digest_at(schema=status.schema, position=seen.position)
+    decision = decide(seen, expected)
+    record(node_id=node.pk, seen=seen, decision=decision, now=timezone.now())
+    return decision
+
+
+def _client(node: Node, line: Line) -> NodeClient:
+    return line.client(node.agent_host, node.agent_port, node.pins)
+
+
+def _status(node: Node, line: Line) -> Status:
+    with line.held(LINE_SECONDS):
+        return _client(node, line).status()
+
+
+def _repair(node: Node, line: Line, zone: tuple[int, str, str]) -> None:
+    """Send one zone. A zone that cannot be repaired is told, and the others go on. Raises Transient."""
+    zone_id, told_name, _ = zone
+    with line.held(LINE_SECONDS):
+        client = _client(node, line)
+        try:
+            words, name = _send(client, node, zone_id, told_name, now=timezone.now())
+        except Gap as gap:
+            logger.info("repair put off node=%s zone_id=%s: it is at %s now", node.name, zone_id, gap.have)
+        except Transient:
+            raise
+        except (ReplicationError, ZoneNotEncoded) as exc:
+            divergences.record_failed(node_id=node.pk, zone_id=zone_id, error=str(exc))
+            logger.error("cannot repair node=%s zone_id=%s: %s", node.name, zone_id, exc)
+        else:
+            divergences.record_repaired(
+                node_id=node.pk, zone_id=zone_id, zone_name=name, words=words, now=timezone.now()
+            )
+
+
+def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: datetime) -> tuple[tuple[str, ...], str]:
+    """Compile the zone at the position where the node is, send it; return what it found to differ, and the name."""
+    status = client.status()
+    if status.position is None:
+        raise NodeUnreachable(host=client.host, port=client.port, reason="it has no position just now")
+    repair = repairs.make_repair(
+        schema=status.schema, zone_id=zone_id, told_name=told_name, position=status.position, now=now
+    )
+    return client.repair(repair.sealed).words, repair.zone_name
+
+
+def _check(node: Node, line: Line, before: Status) -> bool:
+    """Have the node read every row; True once it has."""
+    with line.held(LINE_SECONDS):
+        _client(node, line).check()
+    until = time.monotonic() + CHECK_SECONDS
+    while time.monotonic() < until:
+        time.sleep(_POLL_SECONDS)
+        if (status := _status(node, line)).checked_at != before.checked_at or status.diverged:
+            return True
+    return False
+
+
+def _take_snapshot(node: Node, status: Status, reason: str) -> None:
+    now = timezone.now()
+    divergences.record_found(node_id=node.pk, zones=status.diverged, now=now)
+    ask_for_snapshot(node_id=node.pk, reason=reason, now=now)

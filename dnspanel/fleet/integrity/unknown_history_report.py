@@ -1,0 +1,305 @@
+"""Ask the node that is furthest what it serves, and write down how that differs from the panel. A verb module.
+
+1. Ask every node how far it is; take the one that is furthest.
+2. Go through its list of zones page by page, beside the panel's zones with
+   the same ids: what is on one side only, what has another serial, and what
+   has the same serial but another digest.
+3. Fetch the records of each zone that differs, and compare RRset by RRset.
+
+One page and one zone are in memory at a time. Killed in between, it begins
+again: nothing of a report counts before it has ended.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.db.models import F, Max
+from django.utils import timezone
+
+from dnspanel.fleet.integrity import unknown_history
+from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Node, NodeState
+from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.publish.log import ZoneStep
+from dnspanel.publish.models import Segment
+from dnspanel.publish.operations import compiled_rows
+from dnspanel.zones import hold, soa, store_rrsets
+from dnspanel.zones.models import LogHead, Zone
+from replication.codec.keys import relative_key
+from replication.decompile import rrsets_of_rows
+from replication.errors import BadBytes, NodeUnreachable, ReplicationError
+from replication.operations import record_puts
+from replication.position import Position
+from replication.protocol import ServedZone, Status
+from replication.push import NodeClient
+from replication.rrset import RRset, make
+from replication.segment import digest_bytes
+
+_ANSWER_SECONDS = 30.0
+# Zones compiled at once for their digests, unless they have more RRsets than this together.
+_DIGEST_RRSETS = 20_000
+_PAGE = 2_000
+# Zones that PowerDNS's own tools made have random ids; one so far above the panel's is not the panel's.
+_BELIEVABLE_IDS = 10_000_000
+_BY_NAME = {"update_conflicts": True, "unique_fields": ["report", "name"]}
+
+logger = logging.getLogger(__name__)
+
+
+class Knows(Protocol):
+    """What is asked of a node; `NodeClient` implements it."""
+
+    def status(self) -> Status:
+        """How it is."""
+
+    def zones(self, after: int = 0) -> Iterator[ServedZone]:
+        """Every zone with a higher id than this, by id."""
+
+    def all_zone_rows(self, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
+        """Every row (record key, body) of a zone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A node that answered, and how it is."""
+
+    node: Node
+    status: Status
+
+    @property
+    def position(self) -> Position | None:
+        return self.status.position
+
+
+def make_report(*, report: AheadReport, now: datetime) -> None:
+    """The report is complete, or says in words why it could not be made; then it is made anew when a person asks."""
+    AheadZone.objects.filter(report=report).delete()
+    clients = {node.pk: (node, _client(node, now)) for node in _asked_nodes()}
+    try:
+        answered, silent = _ask_all(clients.values())
+        furthest = _furthest(answered)
+        if furthest is None:
+            AheadReport.objects.filter(pk=report.pk).update(
+                silent_nodes=silent, ended_at=None, error="No node that holds zones answered."
+            )
+            return
+        client = clients[furthest.node.pk][1]
+        _note_positions(report, answered, silent, furthest)
+        _compare_lists(report, client)
+        _note_highest_id(report, [clients[each.node.pk][1] for each in answered])
+        _compare_records(report, client)
+    except ReplicationError as exc:
+        AheadReport.objects.filter(pk=report.pk).update(error=f"The node could not be asked to the end: {exc}")
+    else:
+        AheadReport.objects.filter(pk=report.pk).update(error="", ended_at=timezone.now())
+        logger.info("asked node=%s report=%s", furthest.node.name, report.pk)
+    finally:
+        for _, client in clients.values():
+            client.close()
+
+
+def _asked_nodes() -> list[Node]:
+    return list(Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).order_by("name"))
+
+
+def _client(node: Node, now: datetime) -> NodeClient:
+    context = client_ssl_context(ensure_authority(now=now))
+    return NodeClient(
+        node.agent_host, node.agent_port, context, certificate_sha256=node.pins, answer_seconds=_ANSWER_SECONDS
+    )
+
+
+def _ask_all(clients: Iterable[tuple[Node, Knows]]) -> tuple[list[Answered], list[str]]:
+    """Those that answered, and the names of those that did not."""
+    answered, silent = [], []
+    for node, client in clients:
+        try:
+            answered.append(Answered(node, client.status()))
+        except ReplicationError as exc:
+            if not isinstance(exc, NodeUnreachable):
+                logger.warning("node=%s cannot be asked: %s", node.name, exc)
+            silent.append(node.name)
+    return answered, silent
+
+
+def _furthest(answered: Sequence[Answered]) -> Answered | None:
+    """The node to ask: one that is where the panel never was before any other, then the one with the most.
+
+    A node of a history that only nodes know was changed last; a fork at or below the head (same epoch, other
+    digests than the segment there) comes before nodes that are merely behind.
+    """
+    at = [each for each in answered if each.position is not None]
+    return max(at, key=lambda each: (_is_ahead(each), _sequence(each)), default=None)
+
+
+def _sequence(each: Answered) -> int:
+    return each.position.sequence if each.position else 0
+
+
+def _is_ahead(each: Answered) -> bool:
+    """Whether it has what was published in a history that this panel does not have."""
+    if each.position is None:
+        return False
+    head = LogHead.objects.get()
+    is_known = hold.is_of_this_history(each.position.epoch)
+    if unknown_history.suspicion(each.node.name, each.position, Position(head.epoch, head.sequence), is_known=is_known):
+        return True
+    return _is_fork(each.position, each.status)
+
+
+def _is_fork(position: Position, status: Status) -> bool:
+    """Running digests know nothing of flipped bits: where they differ from the segment's, other things were applied."""
+    sealed = Segment.objects.filter(epoch=position.epoch, schema=status.schema, last=position.sequence)
+    digest = sealed.values_list("digest", flat=True).first()
+    return digest is not None and bytes(digest) != status.digest_main + status.digest_records
+
+
+def _note_positions(
+    report: AheadReport, answered: Sequence[Answered], silent: Sequence[str], furthest: Answered
+) -> None:
+    epochs: set[UUID] = {each.position.epoch for each in answered if each.position}
+    AheadReport.objects.filter(pk=report.pk).update(
+        node=furthest.node, node_name=furthest.node.name, is_ahead=_is_ahead(furthest),
+        highest_sequence=max(map(_sequence, answered)), silent_nodes=list(silent),
+        foreign_epochs=[epoch for epoch in epochs if not hold.is_of_this_history(epoch)],
+        zones_done=0, zones_total=Zone.objects.filter(deleted_at=None).count(), error="", ended_at=None,
+    )  # fmt: skip
+
+
+def _note_highest_id(report: AheadReport, clients: Iterable[Knows]) -> None:
+    """Only what lies beyond the highest id known so far is asked of every other node."""
+    ours = Zone.objects.aggregate(highest=Max("pk"))["highest"] or 0
+    believable = report.zones.filter(id_there__lt=ours + _BELIEVABLE_IDS)
+    highest = max(ours, believable.aggregate(highest=Max("id_there"))["highest"] or 0)
+    for client in clients:
+        believed = (zone.zone_id for zone in client.zones(highest) if zone.zone_id < ours + _BELIEVABLE_IDS)
+        highest = max(believed, default=highest)
+    AheadReport.objects.filter(pk=report.pk).update(highest_zone_id=highest)
+
+
+# Lists of zones
+
+
+def _compare_lists(report: AheadReport, client: Knows) -> None:
+    after = 0
+    served = client.zones()
+    while page := list(islice(served, _PAGE)):
+        last = page[-1].zone_id
+        _compare_page(report, page, Zone.objects.filter(pk__gt=after, pk__lte=last, deleted_at=None))
+        AheadReport.objects.filter(pk=report.pk).update(zones_done=F("zones_done") + len(page))
+        after = last
+    _compare_page(report, [], Zone.objects.filter(pk__gt=after, deleted_at=None))
+
+
+def _compare_page(report: AheadReport, page: Sequence[ServedZone], ours: Any) -> None:
+    here = {zone.pk: zone for zone in ours.only("id", "name", "serial", "rrset_count")}
+    there = {zone.zone_id: zone for zone in page}
+    pairs = [(here[id], zone) for id, zone in there.items() if id in here and here[id].name == zone.name]
+    paired = {zone.pk for zone, _ in pairs}
+    differing = [(ours_, theirs) for ours_, theirs in pairs if ours_.serial != theirs.serial]
+    differing += _same_serial_other_digest([pair for pair in pairs if pair[0].serial == pair[1].serial])
+    only_here = [zone for id, zone in here.items() if id not in paired]
+    only_there = [zone for id, zone in there.items() if id not in paired]
+    _note(
+        [AheadZone(report=report, name=zone.name, id_here=zone.pk, serial_here=zone.serial) for zone in only_here]
+        + [AheadZone(report=report, name=z.name, id_here=z.pk, serial_here=z.serial) for z, _ in differing],
+        ["id_here", "serial_here"],
+    )
+    trashed = dict(Zone.objects.filter(pk__in=list(there)).exclude(deleted_at=None).values_list("pk", "name"))
+    _note(
+        [_there(report, zone, trashed) for zone in only_there]
+        + [_there(report, theirs, {}) for _, theirs in differing],
+        ["id_there", "serial_there"],
+    )
+
+
+def _there(report: AheadReport, zone: ServedZone, trashed: Mapping[int, str]) -> AheadZone:
+    in_trash = trashed.get(zone.zone_id) == zone.name
+    return AheadZone(report=report, name=zone.name, id_there=zone.zone_id, serial_there=zone.serial, in_trash=in_trash)
+
+
+def _note(zones: Sequence[AheadZone], fields: list[str]) -> None:
+    """One row per name: a zone that has another id on the other side is one zone, and completes the row."""
+    AheadZone.objects.bulk_create(zones, batch_size=1000, update_fields=fields, **_BY_NAME)  # type: ignore[arg-type]
+
+
+def _same_serial_other_digest(pairs: Sequence[tuple[Zone, ServedZone]]) -> list[tuple[Zone, ServedZone]]:
+    """Those whose records are not what the panel would send, although the serial is the same."""
+    found = []
+    for some in _in_portions([pair for pair in pairs if pair[1].digest]):
+        rrsets = store_rrsets.rrsets_of_zones([zone.pk for zone, _ in some])
+        found += [(zone, theirs) for zone, theirs in some if _digest(zone, rrsets[zone.pk].values()) != theirs.digest]
+    return found
+
+
+def _in_portions(pairs: Sequence[tuple[Zone, ServedZone]]) -> Iterator[list[tuple[Zone, ServedZone]]]:
+    portion: list[tuple[Zone, ServedZone]] = []
+    size = 0
+    for pair in pairs:
+        portion.append(pair)
+        size += pair[0].rrset_count
+        if size >= _DIGEST_RRSETS:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
+
+
+def _digest(zone: Zone, rrsets: Iterable[RRset]) -> str:
+    step = ZoneStep(zone.pk, zone.name, zone.serial, served_before=False, whole=True)
+    _, digest = record_puts(zone.pk, compiled_rows(step, rrsets))
+    return digest_bytes(digest).hex()
+
+
+# Records of zones that differ
+
+
+def _compare_records(report: AheadReport, client: Knows) -> None:
+    zones = report.zones.filter(id_there__isnull=False).order_by("pk")
+    AheadReport.objects.filter(pk=report.pk).update(zones_total=F("zones_done") + zones.count())
+    for zone in zones.iterator(chunk_size=500):
+        try:
+            rrsets = list(_differences(zone, client))
+            if zone.serial_there is None:
+                raise BadBytes(what="its apex", reason="there is no SOA record on the node")
+        except NodeUnreachable:
+            raise
+        except ReplicationError as exc:
+            AheadZone.objects.filter(pk=zone.pk).update(error=str(exc))
+        else:
+            AheadRRset.objects.bulk_create(rrsets, batch_size=1000)
+        AheadReport.objects.filter(pk=report.pk).update(zones_done=F("zones_done") + 1)
+
+
+def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
+    """What differs in a zone; of a zone that only the node has, everything."""
+    assert zone.id_there is not None
+    there = {
+        (rrset.name, rrset.type): rrset for rrset in rrsets_of_rows(zone.name, client.all_zone_rows(zone.id_there))
+    }
+    zone_id = zone.id_here or (zone.id_there if zone.in_trash else None)
+    here = store_rrsets.rrsets_of_zones([zone_id])[zone_id] if zone_id else {}
+    for key in sorted({*here, *there}):
+        before, after = here.get(key), taken_over(here.get(key), there.get(key))
+        if before == after or (zone_id and soa.same(before, after)):
+            continue
+        yield AheadRRset(
+            zone=zone, name=key[0], owner_key=relative_key(key[0], zone.name), type=key[1],
+            here=before.to_json() if before else None, there=after.to_json() if after else None,
+        )  # fmt: skip
+
+
+def taken_over(here: RRset | None, there: RRset | None) -> RRset | None:
+    """What the node serves, with what never travels: the panel's comment and its disabled records. Pure."""
+    if here is None:
+        return there
+    kept = [text for text in here.disabled if there is None or text not in there.rdata]
+    if there is None:
+        return replace(here, rdata=tuple(kept), disabled=tuple(kept)) if kept else None
+    if not kept:
+        return replace(there, comment=here.comment)
+    return make(there.name, there.type, there.ttl, [*there.rdata, *kept], kept, here.comment)

@@ -1,0 +1,388 @@
+"""How a server becomes a node, pauses and leaves: the verbs over `Node` and `EnrolmentCode`.
+
+1. A person creates the node and gets a code: 15 minutes, one use.
+2. The agent makes its key, and sends a signing request with the code.
+3. A person compares the request's fingerprint with what the agent printed,
+   and approves: the panel signs the certificate.
+4. The agent, asking again with the same code and request, receives it.
+"""
+
+import base64
+import contextlib
+import hashlib
+import logging
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet import events
+from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, UnknownNode, WrongState
+from dnspanel.fleet.models import Authority, EnrolmentCode, Node, NodeGroup, NodeState
+from dnspanel.fleet.nodes.authority import ensure_authority, fingerprint, sign_node_certificate
+from dnspanel.fleet.nodes.node_rules import check_node, checked_tags
+from dnspanel.publish.schemas import use_schema
+from dnspanel.publish.signing import ensure_signing_key, keys_generation, public_keys
+from dnspanel.zones import access
+from dnspanel.zones.models import LogHead
+
+CODE_LIFETIME = timedelta(minutes=15)
+# How much of the authority's SHA-256 a code carries: by it the agent knows that it speaks to our panel.
+CODE_FINGERPRINT_LENGTH = 32
+
+
+_NO_CERTIFICATE = {
+    "certificate_pem": "",
+    "certificate_sha256": "",
+    "certificate_expires_at": None,
+    "next_certificate_pem": "",
+    "next_certificate_sha256": "",
+}
+_NOT_DRAINED = {"drain_reason": "", "drained_at": None, "drained_until": None, "drained_by": None}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The request is stored; a person has yet to approve it."""
+
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolled:
+    """All that an agent needs to be a node."""
+
+    node: str
+    schema: int
+    cluster: UUID
+    certificate: str
+    ca: str
+    signing_keys: tuple[str, ...]  # Base64 of the raw Ed25519 public keys
+    keys_generation: int
+
+
+def create_node(
+    *,
+    name: str,
+    dns_address: str,
+    dns_port: int,
+    agent_host: str,
+    agent_port: int,
+    schema: int,
+    now: datetime,
+    by: Author,
+    group: NodeGroup | None = None,
+    tags: Collection[str] = (),
+    is_ring0: bool = False,
+) -> Node:
+    """Make a node that waits for its agent. Raises BadNode, NameTaken, Forbidden.
+
+    `by` is None on the command line of the panel's own machine. Ring 0 is a
+    private server beside the publisher: it gets everything before all others.
+    """
+    require_permission(by)
+    check_node(name, dns_address, dns_port, agent_host, agent_port, schema)
+    sorted_tags = checked_tags(tags)
+    try:
+        with transaction.atomic():
+            node = Node.objects.create(
+                name=name,
+                dns_address=dns_address,
+                dns_port=dns_port,
+                agent_host=agent_host,
+                agent_port=agent_port,
+                schema=schema,
+                group=group,
+                tags=sorted_tags,
+                is_ring0=is_ring0,
+                created_at=now,
+            )
+            use_schema(schema=schema, now=now)
+            audit.record(action="node.create", by=by, now=now, target=name, dns=dns_address, agent=agent_host)
+    except IntegrityError as exc:
+        raise NameTaken(name) from exc
+    logger.info("created node=%s by=%s", name, user_of(by) or "command line")
+    return node
+
+
+def make_code(*, node: Node, now: datetime, by: Author) -> str:
+    """Return a new one-time code for this node; older unused codes of it no longer work.
+
+    Raises WrongState for a node that is not waiting for approval, and Forbidden.
+    """
+    require_permission(by)
+    if node.state != NodeState.AWAITING_APPROVAL:
+        raise WrongState(node.name, "is enrolled already")
+    authority = ensure_authority(now=now)
+    # Hexadecimal: a code that begins with a dash would look like an option on the agent's command line.
+    secret = secrets.token_hex(24)
+    with transaction.atomic():
+        EnrolmentCode.objects.filter(node=node).delete()
+        EnrolmentCode.objects.create(
+            node=node, secret_sha256=_sha256(secret), created_at=now, expires_at=now + CODE_LIFETIME
+        )
+        audit.record(action="node.code", by=by, now=now, target=node.name)
+    return f"{secret}.{fingerprint(authority)[:CODE_FINGERPRINT_LENGTH]}"
+
+
+def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrolled:
+    """Take an agent's signing request; asked again with the same request, say how it stands.
+
+    Raises CodeRefused, BadRequest. The code is claimed by one conditional
+    UPDATE, so of two requests that share a code one is refused.
+    """
+    request = checked_request(csr_pem)
+    secret_sha256 = _sha256(code.partition(".")[0])
+    request_sha256 = request_fingerprint(request)
+    claimed = EnrolmentCode.objects.filter(
+        secret_sha256=secret_sha256, used_at=None, expires_at__gt=now, node__state=NodeState.AWAITING_APPROVAL
+    ).update(used_at=now, csr_pem=csr_pem, csr_sha256=request_sha256)
+    used = EnrolmentCode.objects.select_related("node").filter(secret_sha256=secret_sha256, csr_sha256=request_sha256)
+    enrolment = used.first()
+    if enrolment is None:
+        raise CodeRefused
+    node = enrolment.node
+    if claimed:
+        logger.info("signing request received node=%s fingerprint=%s", node.name, request_sha256)
+    if node.state == NodeState.AWAITING_APPROVAL:
+        return Waiting(fingerprint=request_sha256)
+    if node.state == NodeState.RETIRED or not node.certificate_pem:
+        raise CodeRefused
+    return _enrolled(node, ensure_authority(now=now), now)
+
+
+def request_of(node: Node) -> EnrolmentCode | None:
+    """Return the code with the signing request that waits for approval, if there is one."""
+    return node.codes.exclude(used_at=None).order_by("-used_at").first()
+
+
+def approve(*, node: Node, now: datetime, by: Author) -> Node:
+    """Sign the waiting request and make the node active. Raises WrongState, Forbidden."""
+    require_permission(by)
+    waiting = request_of(node)
+    if waiting is None:
+        raise WrongState(node.name, "has not asked for a certificate yet")
+    certificate = sign_node_certificate(
+        authority=ensure_authority(now=now),
+        public_key=public_key(checked_request(waiting.csr_pem)),
+        node_name=node.name,
+        agent_host=node.agent_host,
+        now=now,
+    )
+    with transaction.atomic():
+        _move(
+            node,
+            to=NodeState.ACTIVE,
+            expected=(NodeState.AWAITING_APPROVAL,),
+            refused="is not waiting for approval",
+            certificate_pem=certificate.public_bytes(serialization.Encoding.PEM).decode(),
+            certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),
+            certificate_expires_at=certificate.not_valid_after_utc,
+            # Whoever enrolled with this code is the node, whatever machine showed an identity of it before.
+            machine="",
+            machine_address="",
+            other_machine="",
+            other_machine_address="",
+            other_machine_at=None,
+        )
+        audit.record(action="node.approve", by=by, now=now, target=node.name, fingerprint=waiting.csr_sha256)
+        sentence = f"It was approved with the fingerprint {waiting.csr_sha256[:16]}."
+        events.note(node_id=node.pk, kind="enrolment", sentence=sentence, now=now, by=by)
+    logger.info("approved node=%s by=%s", node.name, user_of(by) or "command line")
+    return node
+
+
+def decline(*, node: Node, now: datetime, by: Author) -> Node:
+    """Refuse the waiting request; the node then waits for a new code. Raises WrongState, Forbidden."""
+    require_permission(by)
+    if node.state != NodeState.AWAITING_APPROVAL:
+        raise WrongState(node.name, "is not waiting for approval")
+    with transaction.atomic():
+        EnrolmentCode.objects.filter(node=node).delete()
+        audit.record(action="node.decline", by=by, now=now, target=node.name)
+    logger.info("declined node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
+    return node
+
+
+def revoke(*, node: Node, now: datetime, by: Author) -> Node:
+    """The node's certificate counts no more from this moment; it keeps serving and has to enroll again.
+
+    For a key that may be in other hands, and for a certificate that expired. Raises WrongState, Forbidden.
+    """
+    require_permission(by)
+    with transaction.atomic():
+        _move(
+            node,
+            to=NodeState.AWAITING_APPROVAL,
+            expected=(NodeState.ACTIVE, NodeState.DRAINED),
+            refused="has no certificate that counts",
+            **_NO_CERTIFICATE,
+            **_NOT_DRAINED,
+            refusal="",
+            refused_at=None,
+        )
+        EnrolmentCode.objects.filter(node=node).delete()
+        audit.record(action="node.revoke", by=by, now=now, target=node.name)
+        sentence = "Its certificate was revoked: nobody speaks to it before it is enrolled again."
+        events.note(node_id=node.pk, kind="certificate", sentence=sentence, now=now, by=by)
+    logger.info("revoked the certificate node=%s by=%s", node.name, user_of(by) or "command line")
+    return node
+
+
+def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: datetime | None = None) -> Node:
+    """Push nothing more to the node before somebody resumes it, or before `until`; it keeps serving what it has.
+
+    Raises WrongState, BadNode for an end that is over, Forbidden.
+    """
+    require_permission(by)
+    if until is not None and until <= now:
+        raise BadNode("until", "The end of the drain is in the past.")
+    with transaction.atomic():
+        _move(
+            node,
+            to=NodeState.DRAINED,
+            expected=(NodeState.ACTIVE,),
+            refused="is not active",
+            drain_reason=reason,
+            drained_at=now,
+            drained_until=until,
+            drained_by=user_of(by),
+        )
+        audit.record(
+            action="node.drain", by=by, now=now, target=node.name, reason=reason,
+            until=until.isoformat() if until else "",
+        )  # fmt: skip
+        events.note(node_id=node.pk, kind="drain", sentence=_drained_words(reason, until), now=now, by=by)
+    logger.info("drained node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
+    return node
+
+
+def resume(*, node: Node, now: datetime, by: Author, why: str = "") -> Node:
+    """Push to a drained node again, beginning with what it missed. Raises WrongState, Forbidden."""
+    require_permission(by)
+    with transaction.atomic():
+        _move(node, to=NodeState.ACTIVE, expected=(NodeState.DRAINED,), refused="is not drained", **_NOT_DRAINED)
+        audit.record(action="node.resume", by=by, now=now, target=node.name)
+        events.note(node_id=node.pk, kind="resume", sentence=f"It takes pushes again{why}.", now=now, by=by)
+    logger.info("resumed node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
+    return node
+
+
+def resume_due(*, now: datetime) -> int:
+    """Resume every node whose drain has come to its end; return how many there were. Idempotent."""
+    resumed = 0
+    for node in Node.objects.filter(state=NodeState.DRAINED, drained_until__lte=now):
+        with contextlib.suppress(WrongState):  # somebody was first
+            resume(node=node, now=now, by=None, why=": the end of its drain has come")
+            resumed += 1
+    return resumed
+
+
+def retire(*, node: Node, now: datetime, by: Author) -> Node:
+    """Let the node go for good: it counts nowhere any more and its codes are void. Raises WrongState, Forbidden."""
+    require_permission(by)
+    with transaction.atomic():
+        _move(
+            node,
+            to=NodeState.RETIRED,
+            expected=(NodeState.AWAITING_APPROVAL, NodeState.ACTIVE, NodeState.DRAINED),
+            refused="is retired already",
+        )
+        EnrolmentCode.objects.filter(node=node).delete()
+        audit.record(action="node.retire", by=by, now=now, target=node.name)
+        events.note(node_id=node.pk, kind="retire", sentence="It was retired.", now=now, by=by)
+    logger.info("retired node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
+    return node
+
+
+def describe(*, node: Node, group: NodeGroup | None, tags: Collection[str], now: datetime, by: Author) -> Node:
+    """The node belongs to this group and has these tags. Raises BadNode, Forbidden."""
+    require_permission(by)
+    checked = checked_tags(tags)
+    with transaction.atomic():
+        Node.objects.filter(pk=node.pk).update(group=group, tags=checked)
+        name = group.name if group else ""
+        audit.record(action="node.describe", by=by, now=now, target=node.name, group=name, tags=checked)
+    node.refresh_from_db()
+    return node
+
+
+def node_by_name(name: str) -> Node:
+    """Return the node of this name; raises UnknownNode."""
+    node = Node.objects.filter(name=name).first()
+    if node is None:
+        raise UnknownNode(name)
+    return node
+
+
+def request_fingerprint(request: x509.CertificateSigningRequest) -> str:
+    """Return the SHA-256 of the request's DER in hex: what a person compares before approving."""
+    return hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
+
+
+def _move(node: Node, *, to: NodeState, expected: tuple[NodeState, ...], refused: str, **fields: object) -> None:
+    """Change the state by one conditional UPDATE; raise WrongState when the node was in none of the expected ones."""
+    moved = Node.objects.filter(pk=node.pk, state__in=expected).update(state=to, **fields)
+    if not moved:
+        raise WrongState(node.name, refused)
+    node.refresh_from_db()
+
+
+def _enrolled(node: Node, authority: Authority, now: datetime) -> Enrolled:
+    ensure_signing_key(now=now)
+    return Enrolled(
+        node=node.name,
+        schema=node.schema,
+        cluster=LogHead.objects.get().cluster,
+        certificate=node.certificate_pem,
+        ca=authority.ca_pem,
+        signing_keys=tuple(base64.b64encode(public).decode() for public in public_keys()),
+        keys_generation=keys_generation(),
+    )
+
+
+def checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
+    """Return the request when its sender proves to hold an acceptable key; names in it are ignored, ours count."""
+    try:
+        request = x509.load_pem_x509_csr(csr_pem.encode())
+        signed = request.is_signature_valid
+    except (ValueError, TypeError, InvalidSignature) as exc:
+        raise BadRequest("it is not a PEM signing request") from exc
+    if not signed:
+        raise BadRequest("its signature is wrong")
+    public_key(request)
+    return request
+
+
+def public_key(request: x509.CertificateSigningRequest) -> ec.EllipticCurvePublicKey:
+    key = request.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise BadRequest("its key is not an EC key on P-256")
+    return key
+
+
+def _drained_words(reason: str, until: datetime | None) -> str:
+    words = f"It was drained{f' until {until:%Y-%m-%d %H:%M} UTC' if until else ''}"
+    return f"{words}: {reason}" if reason else f"{words}."
+
+
+def _sha256(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def require_permission(by: Author) -> None:
+    """Raise Forbidden unless this person may change nodes; None is the panel itself, or its own command line."""
+    if by is not None:
+        access.require(by, Permission.NODES)

@@ -1,0 +1,130 @@
+"""Giving the nodes the keys that sign segments, and using a new one once they have it. Verbs, called by beat.
+
+A node says which keys it accepts; whoever differs from `signing.public_keys` is given the list, signed by a key that it
+knows. A new key seals nothing before every active node accepts it, unless a person forces it.
+"""
+
+import logging
+import ssl
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from dnspanel.accounts.actors import Author
+from dnspanel.fleet import events
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.enroll import require_permission
+from dnspanel.publish import signing
+from dnspanel.publish.errors import KeyRefused
+from dnspanel.publish.models import SigningKey
+from replication.errors import ReplicationError
+from replication.push import NodeClient
+
+ANSWER_SECONDS = 5.0
+HEARD_WITHIN = timedelta(minutes=1)
+
+logger = logging.getLogger(__name__)
+
+
+class Gave(StrEnum):
+    """Whether a node accepts our keys."""
+
+    BEFORE = "before"
+    NOW = "now"
+    CANNOT = "cannot"
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """One key, and which active nodes do not accept it yet, by name."""
+
+    key: SigningKey
+    accepting: int
+    lacking: tuple[str, ...]
+
+
+def rotate(*, now: datetime, by: Author) -> SigningKey:
+    """Make the next signing key; the nodes are given it within a minute. Raises RotationUnderWay, Forbidden."""
+    require_permission(by)
+    return signing.rotate(now=now, by=by)
+
+
+def force(*, now: datetime, by: Author) -> SigningKey | None:
+    """Seal with the new key although some nodes may not accept it yet; they catch up once they have the list."""
+    require_permission(by)
+    return signing.begin_use(now=now, by=by)
+
+
+def retire_former(*, now: datetime, by: Author) -> int:
+    """Let nodes accept only the key in use. Raises KeyStillNeeded, Forbidden."""
+    require_permission(by)
+    return signing.retire_former(now=now, by=by)
+
+
+def spread_keys(*, now: datetime) -> int:
+    """Give the keys to every node that accepts others, and go on with the rotation; return how many were given them."""
+    wanted = {key.hex() for key in signing.public_keys()}
+    nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).exclude(certificate_sha256="")
+    context = client_ssl_context(ensure_authority(now=now))
+    given, lacking = 0, []
+    for node in nodes:
+        if set(node.report.get("signing_keys") or ()) == wanted:
+            continue
+        try:
+            gave = _give(node, context, now)
+        except ReplicationError as exc:
+            gave = Gave.CANNOT
+            logger.info("node=%s does not have the signing keys yet: %s", node.name, exc)
+        given += gave == Gave.NOW
+        if gave == Gave.CANNOT and node.state == NodeState.ACTIVE:
+            lacking.append(node.name)
+    if not lacking and signing.begin_use(now=now, by=None):
+        logger.info("every active node accepts the new signing key; segments are sealed with it")
+    return given
+
+
+def retire_when_possible(*, now: datetime) -> int:
+    """Retire former keys as soon as nothing that they signed is kept any more."""
+    try:
+        return signing.retire_former(now=now, by=None)
+    except KeyRefused:
+        return 0
+
+
+def give_keys(client: NodeClient) -> Gave:
+    """Give the node our list over this connection, if it accepts other keys. Raises ReplicationError."""
+    known = tuple(bytes.fromhex(key) for key in client.status().signing_keys)
+    wanted = set(signing.public_keys())
+    if set(known) == wanted:
+        return Gave.BEFORE
+    sealed = signing.sealed_keyring(known)
+    if sealed is None:
+        return Gave.CANNOT
+    client.give_keys(sealed)
+    accepted = {bytes.fromhex(key) for key in client.status().signing_keys}
+    return Gave.NOW if accepted == wanted else Gave.CANNOT
+
+
+def acceptance() -> tuple[Acceptance, ...]:
+    """For every key that counts, newest first, which active nodes accept it, by what they said last."""
+    nodes = list(Node.objects.filter(state=NodeState.ACTIVE).order_by("name").only("name", "report"))
+    found = []
+    for key in SigningKey.objects.filter(retired_at=None).order_by("-created_at", "-pk"):
+        public = bytes(key.public).hex()
+        lacking = tuple(node.name for node in nodes if public not in (node.report.get("signing_keys") or ()))
+        found.append(Acceptance(key, len(nodes) - len(lacking), lacking))
+    return tuple(found)
+
+
+def _give(node: Node, context: ssl.SSLContext, now: datetime) -> Gave:
+    """Give the keys to a node that was heard lately; one that is away is not waited for."""
+    if node.contact_at is None or now - node.contact_at > HEARD_WITHIN:
+        return Gave.CANNOT
+    with NodeClient(
+        node.agent_host, node.agent_port, context, certificate_sha256=node.pins, answer_seconds=ANSWER_SECONDS
+    ) as client:
+        gave = give_keys(client)
+    if gave == Gave.NOW:
+        events.note(node_id=node.pk, kind="keys", sentence="It was given the keys that sign segments.", now=now)
+    return gave

@@ -1,0 +1,114 @@
+"""Which machine is a node: whoever shows its identity first, until a person says otherwise. Verbs.
+
+Two machines with one identity are a copied disk or directory. Both keep serving what they have and neither is given
+anything more, because nobody but a person knows which of them is the node.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.fleet import events
+from dnspanel.fleet.errors import WrongState
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.nodes.enroll import require_permission
+
+_MOST_FORMER = 100
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Sightings:
+    """The starts of one node's agent, as they were seen. Kept in memory by whoever asks the agent again and again."""
+
+    latest: float | None = None
+    _former: list[float] = field(default_factory=list)
+
+    def is_second(self, started_at: float) -> bool:
+        """Whether this agent runs beside the one seen before it.
+
+        Every start has its own moment, and an agent that was replaced by a newer one never answers again. One that
+        does is another machine, even if it is a copy in which nothing else differs.
+        """
+        if started_at == self.latest:
+            return False
+        returned = started_at in self._former
+        if self.latest is not None:
+            self._former = [*self._former, self.latest][-_MOST_FORMER:]
+        self.latest = started_at
+        return returned
+
+
+def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) -> None:
+    """This machine, at this address, has just shown the node's identity.
+
+    The first one is the node. Another one, or a `second` agent on what looks like the same, stops pushes to both.
+    An agent too old to name its machine changes nothing.
+    """
+    if not machine:
+        return
+    if not node.machine:
+        Node.objects.filter(pk=node.pk, machine="").update(machine=machine, machine_address=address)
+        return
+    if machine == node.machine and not second:
+        if address != node.machine_address and not node.other_machine:
+            Node.objects.filter(pk=node.pk, machine=machine).update(machine_address=address)
+        return
+    is_new = Node.objects.filter(pk=node.pk, other_machine="").update(
+        other_machine=machine, other_machine_address=address, other_machine_at=now
+    )
+    if is_new:
+        node.refresh_from_db()
+        logger.error("two agents with one identity node=%s: %s", node.name, words(node))
+        sentence = f"{words(node).capitalize()}."
+        events.note(node_id=node.pk, kind="machine", sentence=sentence, now=now)
+
+
+def words(node: Node) -> str:
+    """Why nothing is pushed while two machines show the node's identity; empty in normal work."""
+    if not node.other_machine:
+        return ""
+    first, other = (address or "an unknown address" for address in (node.machine_address, node.other_machine_address))
+    if node.other_machine == node.machine:
+        return (
+            f"two agents show this identity in turns, at {first} and at {other}: one is an exact copy of the other;"
+            " stop the copy, or enroll it as a node of its own"
+        )
+    return (
+        f"two machines show this identity: {node.machine[:12]} at {first} and {node.other_machine[:12]} at {other};"
+        " both keep serving and neither is given anything before a person has chosen"
+    )
+
+
+def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None:
+    """The other machine is the node from now on. Raises WrongState when it is not the one the person saw."""
+    require_permission(by)
+    with transaction.atomic():
+        moved = Node.objects.filter(pk=node.pk, other_machine=machine).exclude(other_machine="").update(
+            machine=machine, machine_address=node.other_machine_address,
+            other_machine="", other_machine_address="", other_machine_at=None, refusal="", refused_at=None,
+        )  # fmt: skip
+        if not moved:
+            raise WrongState(node.name, "shows no such machine any more")
+        audit.record(action="node.machine", by=by, now=now, target=node.name, machine=machine)
+        sentence = f"The machine {machine[:12]} was accepted as this node."
+        events.note(node_id=node.pk, kind="machine", sentence=sentence, now=now, by=by)
+
+
+def keep_first(*, node: Node, now: datetime, by: Author) -> None:
+    """The machine that was known stays the node; the other one is flagged again if it still answers."""
+    require_permission(by)
+    with transaction.atomic():
+        moved = Node.objects.filter(pk=node.pk).exclude(other_machine="").update(
+            other_machine="", other_machine_address="", other_machine_at=None, refusal="", refused_at=None
+        )  # fmt: skip
+        if not moved:
+            raise WrongState(node.name, "is shown by one machine only")
+        audit.record(action="node.machine", by=by, now=now, target=node.name, machine=node.machine)
+        sentence = f"The machine {node.machine[:12]} stays this node; the other one was dismissed."
+        events.note(node_id=node.pk, kind="machine", sentence=sentence, now=now, by=by)

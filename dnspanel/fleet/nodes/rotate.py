@@ -1,0 +1,139 @@
+"""Certificates follow one another by themselves: each node's, and the panel's own. Verbs, called by beat.
+
+1. Less than a third of the lifetime is left: the agent makes a key and a signing request, the panel signs.
+2. The new certificate is stored beside the old one, and from now on the agent may show either.
+3. The agent gets it, checks it, and shows it from the next connection on.
+4. The panel has seen it: it takes the place of the old one, which counts no more.
+
+Every step finds out by itself how far the former try came, so that a crash anywhere repeats a step and nothing else.
+"""
+
+import logging
+import ssl
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from django.db import transaction
+from django.db.models import Q
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.fleet import events
+from dnspanel.fleet.errors import FleetError, WrongState
+from dnspanel.fleet.models import Authority, Node, NodeState
+from dnspanel.fleet.nodes.authority import (
+    NODE_LIFETIME,
+    certificate_is_due,
+    client_ssl_context,
+    ensure_authority,
+    rotate_client_certificate,
+    sign_node_certificate,
+)
+from dnspanel.fleet.nodes.enroll import checked_request, public_key, require_permission
+from replication.errors import ReplicationError, Transient
+from replication.push import NodeClient
+
+ANSWER_SECONDS = 5.0
+_ENROLLED = (NodeState.ACTIVE, NodeState.DRAINED)
+
+logger = logging.getLogger(__name__)
+
+
+def rotate_due(*, now: datetime) -> int:
+    """Go on with every rotation that is due or under way; return how many nodes show a new certificate by now."""
+    if rotate_client_certificate(now=now):
+        logger.info("the panel's own certificate was replaced")
+    due = Q(certificate_expires_at__lt=now + NODE_LIFETIME / 3, certificate_expires_at__gt=now)
+    rotated = 0
+    for node in Node.objects.filter(due | ~Q(next_certificate_sha256=""), state__in=_ENROLLED):
+        if node.next_certificate_sha256 or certificate_is_due(node.certificate_pem, now):
+            try:
+                rotated += rotate_node(node=node, now=now)
+            except (ReplicationError, FleetError) as exc:
+                logger.log(
+                    logging.INFO if isinstance(exc, Transient) else logging.WARNING,
+                    "the certificate of node=%s is not replaced yet: %s", node.name, exc,
+                )  # fmt: skip
+    return rotated
+
+
+def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
+    """Replace the node's certificate although it is not due. Raises WrongState, ReplicationError, Forbidden."""
+    require_permission(by)
+    if node.state not in _ENROLLED or not node.certificate_sha256:
+        raise WrongState(node.name, "has no certificate that counts")
+    audit.record(action="node.rotate", by=by, now=now, target=node.name)
+    rotate_node(node=node, now=now, by=by)
+
+
+def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
+    """Bring the node's rotation one attempt further; True once it was seen to show the new certificate.
+
+    Raises ReplicationError when the agent cannot be reached or refuses; nothing is lost then.
+    """
+    authority = ensure_authority(now=now)
+    context = client_ssl_context(authority)
+    if node.next_certificate_sha256 and _shown(node, context) == node.next_certificate_sha256:
+        return _adopt(node, now, by)
+    with _client(node, context) as client:
+        _prepare(node, public_key(checked_request(client.certificate_request())), authority, now)
+        client.install_certificate(node.next_certificate_pem, authority.ca_pem)
+    return _shown(node, context) == node.next_certificate_sha256 and _adopt(node, now, by)
+
+
+def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, now: datetime) -> None:
+    """The agent may show a certificate for this key from now on. Committed before the agent gets it.
+
+    One key, one certificate: whoever tries at the same time, or again, sends the same one. Raises WrongState.
+    """
+    if node.next_certificate_pem:
+        prepared = x509.load_pem_x509_certificate(node.next_certificate_pem.encode())
+        if prepared.public_key() == key:
+            return
+    certificate = sign_node_certificate(
+        authority=authority, public_key=key, node_name=node.name, agent_host=node.agent_host, now=now
+    )
+    unchanged = Node.objects.filter(
+        pk=node.pk, certificate_sha256=node.certificate_sha256, state__in=_ENROLLED,
+        next_certificate_sha256=node.next_certificate_sha256,
+    )  # fmt: skip
+    prepared_now = unchanged.update(
+        next_certificate_pem=certificate.public_bytes(serialization.Encoding.PEM).decode(),
+        next_certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),
+    )
+    if not prepared_now:
+        raise WrongState(node.name, "was changed meanwhile")
+    node.refresh_from_db()
+
+
+def _adopt(node: Node, now: datetime, by: Author) -> bool:
+    """The new certificate was seen and takes the place of the old one."""
+    certificate = x509.load_pem_x509_certificate(node.next_certificate_pem.encode())
+    with transaction.atomic():
+        moved = Node.objects.filter(pk=node.pk, next_certificate_sha256=node.next_certificate_sha256).update(
+            certificate_pem=node.next_certificate_pem,
+            certificate_sha256=node.next_certificate_sha256,
+            certificate_expires_at=certificate.not_valid_after_utc,
+            next_certificate_pem="",
+            next_certificate_sha256="",
+        )
+        if moved:
+            sentence = f"Its certificate was replaced; the new one expires {certificate.not_valid_after_utc:%Y-%m-%d}."
+            events.note(node_id=node.pk, kind="certificate", sentence=sentence, now=now, by=by)
+    node.refresh_from_db()
+    return bool(moved)
+
+
+def _shown(node: Node, context: ssl.SSLContext) -> str:
+    """The fingerprint of the certificate that the agent shows on a new connection."""
+    with _client(node, context) as client:
+        client.status()
+        return client.shown_sha256
+
+
+def _client(node: Node, context: ssl.SSLContext) -> NodeClient:
+    return NodeClient(
+        node.agent_host, node.agent_port, context, certificate_sha256=node.pins, answer_seconds=ANSWER_SECONDS
+    )

@@ -1,0 +1,51 @@
+"""The one door for agents that have no certificate yet: `POST /enroll/`, JSON in and out."""
+
+import json
+from typing import Any
+
+from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from dnspanel.fleet.errors import BadRequest, CodeRefused
+from dnspanel.fleet.nodes import enroll
+
+# A code and a signing request of an EC key are below 1 KB.
+MAX_BODY = 16 * 1024
+
+
+@csrf_exempt  # no session is read here: the one-time code is the only authority
+@require_POST
+def enroll_agent(request: HttpRequest) -> JsonResponse:
+    """Answer 200 with the certificate, 202 while a person has to approve, or 4xx with `error` and `message`."""
+    if int(request.headers.get("Content-Length") or 0) > MAX_BODY:
+        return _refusal(413, "too large", f"A request has at most {MAX_BODY} bytes.")
+    try:
+        body: Any = json.loads(request.body)
+        code, csr_pem = str(body["code"]), str(body["csr"])
+    except (ValueError, KeyError, TypeError):
+        return _refusal(400, "bad request", "Send a JSON object with `code` and `csr`.")
+    try:
+        answer = enroll.submit_request(code=code, csr_pem=csr_pem, now=timezone.now())
+    except BadRequest as exc:
+        return _refusal(400, "bad request", str(exc))
+    except CodeRefused as exc:
+        return _refusal(403, "code refused", str(exc))
+    if isinstance(answer, enroll.Waiting):
+        return JsonResponse({"state": "waiting for approval", "fingerprint": answer.fingerprint}, status=202)
+    return JsonResponse(
+        {
+            "node": answer.node,
+            "schema": answer.schema,
+            "cluster": str(answer.cluster),
+            "certificate": answer.certificate,
+            "ca": answer.ca,
+            "signing_keys": list(answer.signing_keys),
+            "keys_generation": answer.keys_generation,
+        }
+    )
+
+
+def _refusal(status: int, error: str, message: str) -> JsonResponse:
+    return JsonResponse({"error": error, "message": message}, status=status)

@@ -1,0 +1,152 @@
+"""Give a node the newest snapshot that may be its own, from where an earlier attempt ended.
+
+Runs in the workers of the queue `bootstrap`, which are few: however many nodes
+ask at once, edits go their own way.
+"""
+
+import logging
+import time
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from dnspanel.fleet import events
+from dnspanel.fleet.models import Bootstrap, Node
+from dnspanel.fleet.nodes import keys
+from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.push import acks
+from dnspanel.fleet.push.lease import PAUSE, SHORT_FOR, SHORT_PAUSE, Lease
+from dnspanel.fleet.push.segment_log import DatabaseChangeLog
+from dnspanel.fleet.rollout.gates import with_limit
+from dnspanel.publish.damage import drop_snapshot
+from dnspanel.publish.errors import DamagedObject
+from dnspanel.publish.models import Snapshot
+from dnspanel.publish.snapshots import read_chunk, read_manifest
+from dnspanel.publish.tasks import ring_snapshot
+from replication.errors import NEEDS_A_PERSON, Diverged, NeedsSnapshot, NodeUnreachable, Refused, ReplicationError
+from replication.position import Position
+from replication.protocol import Ack
+from replication.push import NodeClient, send_snapshot
+from replication.snapshot import Manifest
+from replication.steps import Refuse, Way, next_step
+
+logger = logging.getLogger(__name__)
+
+
+def give_snapshot(*, lease: Lease) -> bool:
+    """The node serves from the snapshot that was asked for; False when it does not yet, and the row says why.
+
+    Raises LeaseLost when another worker has taken over, and DatabaseError.
+    """
+    asked = Bootstrap.objects.select_related("node").get(node_id=lease.node_id)
+    node = with_limit(Node.objects.filter(pk=lease.node_id)).get()
+    lease.note(started_at=asked.started_at or timezone.now())
+    snapshot = None
+    try:
+        with lease.kept(), _client(node) as client:
+            snapshot = _snapshot_for(node, asked.schema, client.status().position)
+            ack = _send_with_keys(client, snapshot, lease, asked)
+    except DamagedObject as exc:
+        if snapshot is not None:
+            drop_snapshot(snapshot=snapshot, reason=exc.reason, now=timezone.now())
+        ring_snapshot(schema=asked.schema)
+        lease.leave(error=f"{exc}; another snapshot is being made")
+        return False
+    except NeedsSnapshot as exc:
+        ring_snapshot(schema=asked.schema)
+        lease.leave(error=exc.reason, pause=_pause(asked))
+        return False
+    except ReplicationError as exc:
+        lease.leave(error=str(exc), pause=_pause(asked) if isinstance(exc, NodeUnreachable) else PAUSE)
+        if isinstance(exc, NEEDS_A_PERSON):  # not a node that is catching up
+            acks.record_refusal(node_id=node.pk, message=str(exc), now=timezone.now())
+        logger.warning("no snapshot for node=%s: %s", node.name, exc)
+        return False
+    return _conclude(node, asked, ack, lease, timezone.now())
+
+
+def _pause(asked: Bootstrap) -> timedelta:
+    """How soon to try again what is probably only a matter of seconds: the agent or the snapshot is being made."""
+    return SHORT_PAUSE if timezone.now() - asked.asked_at < SHORT_FOR else PAUSE
+
+
+def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
+    """Return the snapshot to send to a node that is at `have`.
+
+    It is not older than what the node has, so that no answer goes back, and
+    segments lead on from it. Raises NeedsSnapshot when there is none yet, and
+    NodeAhead or WrongEpoch when nobody may overwrite what the node has.
+    """
+    limit: int | None = node.limit  # type: ignore[attr-defined]
+    way = DatabaseChangeLog(schema, limit=limit).long_way(have)
+    step = next_step(have, way)
+    if isinstance(step, Refuse):
+        raise step.error
+    if way.head is None or way.snapshot is None or way.snapshot < _least(have, way):
+        raise NeedsSnapshot(reason="a snapshot is being made")
+    found = Snapshot.objects.filter(schema=schema, epoch=way.head.epoch, sequence=way.snapshot).first()
+    if found is None:
+        raise NeedsSnapshot(reason="a snapshot is being made")
+    return found
+
+
+def _least(have: Position | None, way: Way) -> int:
+    """Return the sequence below which no snapshot may be sent; where a node is held back, the newest will do."""
+    is_ours = have is not None and way.head is not None and have.epoch == way.head.epoch
+    return have.sequence if have is not None and is_ours else 0
+
+
+def _send_with_keys(client: NodeClient, snapshot: Snapshot, lease: Lease, asked: Bootstrap) -> Ack:
+    """As `_send`; a node that was away while the signing keys changed is given them first."""
+    try:
+        return _send(client, snapshot, lease, asked)
+    except Refused as exc:
+        if exc.error != "BadSignature" or keys.give_keys(client) != keys.Gave.NOW:
+            raise
+        return _send(client, snapshot, lease, asked)
+
+
+def _send(client: NodeClient, snapshot: Snapshot, lease: Lease, asked: Bootstrap) -> Ack:
+    """Send what the node lacks, writing down each chunk, and have it installed."""
+    sealed, manifest = read_manifest(snapshot)
+    is_resumed = (asked.chunks, asked.bytes) == (snapshot.chunks, snapshot.size)
+    chunks, size = (asked.chunks_sent, asked.bytes_sent) if is_resumed else (0, 0)
+    lease.note(chunks=snapshot.chunks, bytes=snapshot.size, chunks_sent=chunks, bytes_sent=size, error="")
+
+    def sent(number: int, stored: int) -> None:
+        nonlocal chunks, size
+        chunks, size = min(chunks + 1, snapshot.chunks), min(size + stored, snapshot.size)
+        lease.note(chunks_sent=chunks, bytes_sent=size)
+
+    started = time.monotonic()
+    ack = send_snapshot(
+        client, sealed, lambda number: read_chunk(snapshot, manifest, number), raw_size=manifest.raw_size, sent=sent
+    )
+    _refuse_diverged(ack, manifest)
+    logger.info(
+        "snapshot given node_id=%s sequence=%s chunks=%s bytes=%s seconds=%.1f",
+        lease.node_id, snapshot.sequence, snapshot.chunks, client.bytes_sent, time.monotonic() - started,
+    )  # fmt: skip
+    return ack
+
+
+def _refuse_diverged(ack: Ack, manifest: Manifest) -> None:
+    expected = manifest.digest_main + manifest.digest_records
+    found = ack.digest_main + ack.digest_records
+    if ack.position != manifest.position or found != expected:
+        raise Diverged(expected=expected, found=found, what="the node's database after the snapshot")
+
+
+def _conclude(node: Node, asked: Bootstrap, ack: Ack, lease: Lease, now: datetime) -> bool:
+    """Nothing is asked for any more, and the node is where it has proved to be."""
+    before = Position(node.epoch, node.acked) if node.epoch else None
+    acks.record_snapshot_ack(node_id=node.pk, ack=ack, schema=asked.schema, before=before, now=now)
+    if lease.end():
+        sentence = f"It has got a whole snapshot, at sequence {ack.position.sequence}: {asked.reason}."
+        events.note(node_id=node.pk, kind="snapshot", sentence=sentence, now=now)
+    return True
+
+
+def _client(node: Node) -> NodeClient:
+    context = client_ssl_context(ensure_authority(now=timezone.now()))
+    return NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins)

@@ -1,0 +1,65 @@
+"""What keeps the log short: the fleet's needs, told to `publish`, which does not know that nodes exist."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.db.models import Min, Q
+
+from dnspanel.fleet.models import Bootstrap, Node, NodeState
+from dnspanel.fleet.push import acks
+from dnspanel.fleet.rollout.gates import with_limit
+from dnspanel.publish.consolidate import consolidate
+from dnspanel.publish.prune import prune_log
+from dnspanel.publish.schemas import keep_schemas, schemas_in_use
+from dnspanel.publish.snapshots import due_schemas, make_snapshot
+from dnspanel.zones.models import LogHead
+from replication.errors import ReplicationError
+
+ACKS_KEPT = timedelta(days=30)
+
+logger = logging.getLogger(__name__)
+
+
+def tend_log(*, now: datetime) -> None:
+    """The schemas of all nodes are written, snapshots that are due are made, small segments are merged, old ones gone.
+
+    What fails, such as a storage that is away, is tried again the next time and stops nothing else.
+    """
+    keep_schemas(schemas=schemas_of_nodes(), now=now)
+    for schema in due_schemas(schemas=schemas_in_use(), now=now):
+        _attempt("a snapshot", lambda schema=schema: make_snapshot(schema=schema, now=now))  # type: ignore[misc]
+    _attempt("merging", lambda: consolidate(up_to=lowest_limit(), now=now))
+    _attempt("pruning", lambda: prune_log(needed=needed_by_schema(), now=now))
+    acks.forget_acks(before=now - ACKS_KEPT)
+
+
+def schemas_of_nodes() -> set[int]:
+    """Return the schemas that nodes have, or will have after a rebuild."""
+    present = Node.objects.exclude(state=NodeState.RETIRED).values_list("schema", flat=True)
+    return {*present, *Bootstrap.objects.values_list("schema", flat=True)}
+
+
+def needed_by_schema() -> dict[int, int]:
+    """Return, per schema, up to which sequence of the present epoch every node is.
+
+    A node without a position, and one of another epoch, takes a snapshot: it needs no segment before that.
+    """
+    head = LogHead.objects.get()
+    takes_more = Q(state__in=(NodeState.ACTIVE, NodeState.DRAINED), epoch=head.epoch)
+    slowest = Node.objects.filter(takes_more).order_by().values_list("schema").annotate(Min("acked"))
+    return dict(slowest)
+
+
+def lowest_limit() -> int | None:
+    """Return the sequence beyond which some node may not go yet, or None where all may go to the head."""
+    nodes = with_limit(Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)))
+    limits = [limit for limit in nodes.values_list("limit", flat=True) if limit is not None]
+    return min(limits, default=None)
+
+
+def _attempt(what: str, act: Callable[[], object]) -> None:
+    try:
+        act()
+    except (ReplicationError, OSError) as exc:
+        logger.warning("%s is put off: %s", what, exc)

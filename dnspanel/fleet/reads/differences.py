@@ -1,0 +1,111 @@
+"""Zones that are not everywhere, and on which nodes: what the matrix of the fleet shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from dnspanel.accounts.grants import Right
+from dnspanel.fleet.models import Divergence, Node, NodeState
+from dnspanel.fleet.reads.queries import head
+from dnspanel.zones import access
+from dnspanel.zones.models import Revision, Zone
+
+ZONES_SHOWN = 100
+_MOST_REVISIONS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One zone on one node: `kind` is same, behind, differs or nothing."""
+
+    kind: str
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One zone, and how each node of the columns has it."""
+
+    zone: Zone
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Zones by name and nodes by name; `more`: there are more such zones than are shown."""
+
+    nodes: tuple[Node, ...]
+    rows: tuple[Row, ...]
+    total_nodes: int
+    more: bool
+    empty: tuple[str, ...] = ()  # nodes that have nothing yet, by name; they are not compared
+
+    @property
+    def differing(self) -> int:
+        return sum(any(cell.kind != "same" for cell in row.cells) for row in self.rows)
+
+
+def matrix(*, person: access.Person, search: str = "") -> Matrix:
+    """Return the zones that some node does not have as the panel does, and those nodes alone.
+
+    With a search, the zones found, and every node. Of zones that this person may read. A handful of queries, whatever
+    the size of the fleet.
+    """
+    epoch = head().epoch
+    nodes_there = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
+    everyone = list(nodes_there.only("name", "epoch", "acked"))
+    have = {node.pk: node.acked if node.epoch == epoch else 0 for node in everyone}
+    active = [node for node in everyone if have[node.pk]]
+    empty = tuple(node.name for node in everyone if not have[node.pk])
+    unrepaired = Divergence.objects.filter(repaired_at=None, node__in=have).order_by("zone_name")
+    differing = list(unrepaired[: ZONES_SHOWN * 4])
+    lowest = min((have[node.pk] for node in active), default=0)
+    wanted = Q(name__contains=search) if search else Q(sequence__gt=lowest) | Q(pk__in={d.zone_id for d in differing})
+    there = Q(deleted_at=None) | Q(sequence__gt=lowest)
+    readable = access.zones_within_reach(person, Right.READ)
+    zones = list(readable.filter(wanted & there).order_by("name")[: ZONES_SHOWN + 1]) if active else []
+    shown = zones[:ZONES_SHOWN]
+    concerned = {d.node_id for d in differing}
+    nodes = active if search else [node for node in active if node.pk in concerned or _lacks(node, have, shown)]
+    words = {(d.zone_id, d.node_id): d.words for d in differing}
+    revisions = _revisions_after(lowest, shown)
+    rows = tuple(
+        Row(zone, tuple(_cell(zone, node, have[node.pk], words, revisions) for node in nodes)) for zone in shown
+    )
+    return Matrix(tuple(nodes), rows, len(everyone), len(zones) > ZONES_SHOWN, empty)
+
+
+def _lacks(node: Node, have: dict[int, int], zones: Sequence[Zone]) -> bool:
+    return any(zone.sequence > have[node.pk] for zone in zones)
+
+
+def _revisions_after(sequence: int, zones: Sequence[Zone]) -> dict[int, list[tuple[int, int]]]:
+    """For each zone, the sequence and number of its revisions after this sequence, oldest first."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    rows = (
+        Revision.objects.filter(zone__in=zones, publication_id__gt=sequence)
+        .order_by("publication_id")
+        .values_list("zone_id", "publication_id", "number")[:_MOST_REVISIONS]
+    )
+    for zone_id, at, number in rows:
+        found.setdefault(zone_id, []).append((at, number))
+    return found
+
+
+def _cell(
+    zone: Zone,
+    node: Node,
+    have: int,
+    words: dict[tuple[int, int], str],
+    revisions: dict[int, list[tuple[int, int]]],
+) -> Cell:
+    if said := words.get((zone.pk, node.pk)):
+        return Cell("differs", "differs", said)
+    if zone.sequence <= have:
+        return Cell("same", "deleted" if zone.deleted_at else f"{zone.revision}")
+    first = next((number for at, number in revisions.get(zone.pk, ()) if at > have), zone.revision)
+    if first <= 1:
+        return Cell("nothing", "not yet", "The zone is not on this node yet.")
+    return Cell("behind", f"{first - 1}", f"It serves revision {first - 1}; the panel has {zone.revision}.")

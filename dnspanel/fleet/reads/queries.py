@@ -1,0 +1,154 @@
+"""Reads for the faces: how every node stands, in three queries however many nodes there are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from dnspanel.fleet.errors import UnknownNode
+from dnspanel.fleet.health import FAULTS, WELL, Facts, Health, health
+from dnspanel.fleet.models import Bootstrap, Delivery, Node, NodeState
+from dnspanel.fleet.nodes import machines
+from dnspanel.fleet.rollout.gates import Gates, read_gates, with_limit
+from dnspanel.publish.stall import stalls
+from dnspanel.zones.models import LogHead, Publication
+from replication.position import Position
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A node, how it is doing, and the epoch of the present log."""
+
+    node: Node
+    health: Health
+    head_epoch: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSummary:
+    """The fleet in one line; `tone` is ok, warn, bad or quiet, and only nodes that take pushes count."""
+
+    live: int
+    total: int
+    tone: str
+    sentence: str
+
+
+def head() -> Position:
+    """The newest position of the log."""
+    row = LogHead.objects.get()
+    return Position(row.epoch, row.sequence)
+
+
+def node_standings(*, now: datetime) -> tuple[Standing, ...]:
+    """Every node that has not left, by name, without ring 0: nobody else asks that one anything."""
+    there = Node.objects.exclude(state=NodeState.RETIRED).filter(is_ring0=False).order_by("name")
+    return _standings(list(_with_facts(there)), now)
+
+
+def ring0_standing(*, now: datetime) -> Standing | None:
+    """How ring 0 stands; None for a panel without one."""
+    there = Node.objects.exclude(state=NodeState.RETIRED).filter(is_ring0=True).order_by("name")
+    return next(iter(_standings(list(_with_facts(there)), now)), None)
+
+
+def standings_of(node_ids: Sequence[int], *, now: datetime) -> tuple[Standing, ...]:
+    """These nodes, in this order; those that have left are left out."""
+    there = Node.objects.filter(pk__in=node_ids).exclude(state=NodeState.RETIRED)
+    found = {standing.node.pk: standing for standing in _standings(list(_with_facts(there)), now)}
+    return tuple(found[node_id] for node_id in node_ids if node_id in found)
+
+
+def node_standing(*, name: str, now: datetime) -> Standing:
+    """One node, also one that has left; raises UnknownNode."""
+    found = _standings(list(_with_facts(Node.objects.filter(name=name))), now)
+    if not found:
+        raise UnknownNode(name)
+    return found[0]
+
+
+def fleet_summary(*, now: datetime | None = None) -> FleetSummary:
+    """How many of the nodes that take pushes are live, and what is wrong with the others and with publishing."""
+    active = [s for s in node_standings(now=now or timezone.now()) if s.node.state == NodeState.ACTIVE]
+    troubled = [s for s in active if s.health.word not in WELL]
+    live = len(active) - len(troubled)
+    stalled = stalls()
+    if stalled:
+        return FleetSummary(live, len(active), "bad", f"Publishing stands still: {stalled[0].message}")
+    if stopped := Delivery.objects.exclude(stopped_reason="").values_list("stopped_reason", flat=True).first():
+        return FleetSummary(live, len(active), "bad", f"Delivery is stopped: {stopped}")
+    if not active:
+        return FleetSummary(0, 0, "quiet", "No active node")
+    named = [f"{s.node.name} {s.health.word}" for s in troubled[:_MOST_NAMED]]
+    if len(troubled) > _MOST_NAMED:
+        named.append(f"{len(troubled) - _MOST_NAMED} more")
+    tone = "bad" if any(s.health.word in FAULTS for s in troubled) else "warn" if troubled else "ok"
+    return FleetSummary(live, len(active), tone, "; ".join([f"{live} of {len(active)} nodes live", *named]))
+
+
+def _with_facts(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
+    related = with_limit(nodes).select_related("group", "bootstrap", "drained_by")
+    return related.defer("certificate_pem", "next_certificate_pem")
+
+
+def _standings(nodes: Sequence[Any], now: datetime) -> tuple[Standing, ...]:
+    if not nodes:
+        return ()
+    newest = head()
+    lacking = {node.pk: (node.acked if node.epoch == newest.epoch else 0) + 1 for node in nodes}
+    gates = read_gates(now=now) if any(_is_held(node, newest) for node in nodes) else None
+    published = dict(Publication.objects.filter(sequence__in=set(lacking.values())).values_list("sequence", "at"))
+    return tuple(
+        Standing(node, health(_facts(node, newest, published.get(lacking[node.pk]), gates), now), newest.epoch)
+        for node in nodes
+    )
+
+
+def _is_held(node: Any, newest: Position) -> bool:
+    """Whether it has all that it may have, and that is not all there is."""
+    return node.limit is not None and node.epoch == newest.epoch and node.limit <= node.acked < newest.sequence
+
+
+def _facts(node: Any, newest: Position, lacks_since: datetime | None, gates: Gates | None) -> Facts:
+    return Facts(
+        state=node.state,
+        epoch=node.epoch,
+        acked=node.acked,
+        acked_at=node.acked_at,
+        contact_at=node.contact_at,
+        refusal=machines.words(node) or node.refusal,
+        head_epoch=newest.epoch,
+        head=newest.sequence,
+        # A new node has been behind since it exists, not since the first publication of all.
+        behind_since=max(lacks_since, node.created_at) if lacks_since else node.created_at,
+        limit=node.limit,
+        waits=gates.why(group_id=node.group_id, is_ring0=node.is_ring0) if gates else "",
+        drain=_drain_words(node),
+        certificate_expires_at=node.certificate_expires_at,
+        snapshot=_snapshot_words(node),
+    )
+
+
+def _drain_words(node: Node) -> str:
+    until = f" until {node.drained_until:%Y-%m-%d %H:%M} UTC" if node.drained_until else ""
+    return f"{until} ({node.drain_reason})" if node.drain_reason else until
+
+
+def _snapshot_words(node: Node) -> str:
+    """How far the snapshot on its way is; empty without one."""
+    bootstrap: Bootstrap | None = getattr(node, "bootstrap", None)
+    if bootstrap is None:
+        return ""
+    if bootstrap.error:
+        return f"A snapshot does not get through: {bootstrap.error}."
+    if not bootstrap.chunks:
+        return f"It waits for a snapshot: {bootstrap.reason}."
+    if bootstrap.chunks_sent < bootstrap.chunks:
+        return f"It gets a snapshot, {bootstrap.chunks_sent} of {bootstrap.chunks} parts are there: {bootstrap.reason}."
+    return f"It installs a snapshot: {bootstrap.reason}."

@@ -1,0 +1,267 @@
+"""Delivery: let groups go further as those before them prove what they got; stop, pin, and go on. Verbs.
+
+`advance` follows from facts and is run after every proof and every second.
+What a person decides (stop, pin, skip a group) holds until a person ends it.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import connection, transaction
+from django.db.models import Max
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet import events
+from dnspanel.fleet.errors import DeliveryRefused
+from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
+from dnspanel.fleet.rollout import isolation
+from dnspanel.fleet.rollout.gates import Gates, read_gates
+from dnspanel.fleet.rollout.stages import Ring0, Stop, stop_for
+from dnspanel.fleet.signals import released
+from dnspanel.zones import access
+from dnspanel.zones.models import LogHead
+
+LONGEST_REASON = 500
+
+# Whether there is anything to decide (a fleet with one group and no ring 0 ends here), and to merge.
+_IS_STAGED = """
+    SELECT EXISTS (SELECT FROM fleet_node WHERE is_ring0 AND state = 'active')
+        OR EXISTS (SELECT FROM fleet_release)
+        OR (SELECT count(*) FROM fleet_nodegroup) > 1,
+        EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)"""
+# Whoever decides how far nodes may go, decides alone.
+_ALONE = "SELECT pg_advisory_xact_lock(1685088005)"
+# What is released can be worked out again, so nobody has to wait until a disk has it; a stop has to be on the disk.
+_QUICKLY = "SELECT pg_advisory_xact_lock(1685088005), set_config('synchronous_commit', 'off', true)"
+_DURABLY = "SELECT set_config('synchronous_commit', 'on', true)"
+_RELEASE = """
+    INSERT INTO fleet_release (group_id, epoch, sequence, at) VALUES (%s, %s, %s, %s)
+    ON CONFLICT (group_id, epoch) DO UPDATE SET sequence = excluded.sequence, at = excluded.at
+    WHERE fleet_release.sequence < excluded.sequence"""
+_GO_FREE = """
+    DELETE FROM fleet_release r WHERE r.epoch <> %s
+        OR NOT EXISTS (SELECT FROM unnest(%s::bigint[]) held (id) WHERE held.id IS NOT DISTINCT FROM r.group_id)
+    RETURNING r.group_id, r.epoch = %s"""
+
+logger = logging.getLogger(__name__)
+_turn = threading.Lock()
+_wanted = threading.Event()
+
+
+def advance(*, now: datetime) -> None:
+    """Every stage may go as far as the ones before it allow, and whoever may go further than before is rung.
+
+    Any number of callers at once: one of them does it, and looks once more if
+    another came meanwhile. A fleet without stages costs one query.
+    """
+    _wanted.set()
+    while _wanted.is_set() and _turn.acquire(blocking=False):
+        try:
+            _wanted.clear()
+            _advance(now)
+        finally:
+            _turn.release()
+
+
+def stop(*, reason: str, by: Author, now: datetime) -> None:
+    """No node gets anything until `resume`. Raises DeliveryRefused without a reason, Forbidden."""
+    _require(by)
+    words = _checked(reason)
+    with transaction.atomic():
+        delivery = _locked()
+        Delivery.objects.filter(pk=delivery.pk).update(
+            stopped_reason=words, stopped_at=now, stopped_group=None, stopped_whole=True
+        )
+        audit.record(action="delivery.stop", by=by, now=now, reason=words)
+        _note_all("delivery", f"Delivery to the whole fleet was stopped: {words}", now, by)
+    logger.warning("delivery stopped by=%s: %s", user_of(by) or "command line", words)
+
+
+def resume(*, by: Author, now: datetime) -> None:
+    """Delivery goes on where it was stopped; the answers given until now stop it no more.
+
+    Raises DeliveryRefused when it is not stopped, Forbidden. What still goes
+    wrong (a node that refuses, content that is not the panel's) stops it again.
+    """
+    _require(by)
+    with transaction.atomic():
+        delivery = _locked()
+        if not delivery.stopped_reason:
+            raise DeliveryRefused("Delivery is not stopped.")
+        Delivery.objects.filter(pk=delivery.pk).update(
+            stopped_reason="", stopped_at=None, stopped_group=None, stopped_whole=False, resumed_at=now
+        )
+        audit.record(action="delivery.resume", by=by, now=now, reason=delivery.stopped_reason)
+        _note_all("delivery", "Delivery goes on.", now, by)
+    logger.info("delivery goes on by=%s", user_of(by) or "command line")
+    advance(now=now)
+    _ring(_active_ids())
+
+
+def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
+    """No node goes beyond this sequence until `unpin`. Publications are still taken and encoded.
+
+    Raises DeliveryRefused for a sequence that the log does not have, or below
+    what a node answers with already: a pin takes nothing back. Forbidden.
+    """
+    _require(by)
+    words = _checked(reason)
+    with transaction.atomic():
+        delivery = _locked()
+        head = LogHead.objects.get()
+        proved = Node.objects.filter(state=NodeState.ACTIVE, epoch=head.epoch).aggregate(most=Max("acked"))["most"] or 0
+        if sequence > head.sequence:
+            raise DeliveryRefused(f"The newest publication has sequence {head.sequence}.")
+        if sequence < proved:
+            raise DeliveryRefused(
+                f"A node answers with sequence {proved} already, and a pin takes nothing back: pin at {proved} or "
+                "later, and undo the publications that should not be."
+            )
+        Delivery.objects.filter(pk=delivery.pk).update(
+            pinned=sequence, pinned_reason=words, pinned_at=now, pinned_by=user_of(by)
+        )
+        audit.record(action="delivery.pin", by=by, now=now, sequence=sequence, reason=words)
+        _note_all("delivery", f"The fleet was pinned at sequence {sequence}: {words}", now, by)
+    logger.warning("fleet pinned sequence=%s by=%s: %s", sequence, user_of(by) or "command line", words)
+    _ring(_active_ids())
+
+
+def unpin(*, by: Author, now: datetime) -> None:
+    """Nodes go on to the head, stage by stage. Raises DeliveryRefused when nothing is pinned, Forbidden."""
+    _require(by)
+    with transaction.atomic():
+        delivery = _locked()
+        if delivery.pinned is None:
+            raise DeliveryRefused("The fleet is not pinned.")
+        Delivery.objects.filter(pk=delivery.pk).update(pinned=None, pinned_reason="", pinned_at=None, pinned_by=None)
+        audit.record(action="delivery.unpin", by=by, now=now, sequence=delivery.pinned)
+        _note_all("delivery", f"The fleet is no longer pinned at sequence {delivery.pinned}.", now, by)
+    advance(now=now)
+    _ring(_active_ids())
+
+
+def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
+    """Later groups do not wait for this one while none of its nodes is live; it ends with the first that is.
+
+    Raises DeliveryRefused while one is live, Forbidden.
+    """
+    _require(by)
+    words = _checked(reason)
+    with transaction.atomic():
+        _locked()
+        stage = next((s for s in read_gates(now=now).stages if s.group_id == group.pk), None)
+        if stage is None or not stage.members:
+            raise DeliveryRefused(f"{group.name} has no node that takes pushes: nobody waits for it.")
+        if stage.live:
+            raise DeliveryRefused(f"{stage.live[0].name} of {group.name} is live; drain it if it must not count.")
+        NodeGroup.objects.filter(pk=group.pk).update(skipped_reason=words, skipped_at=now)
+        audit.record(action="delivery.skip", by=by, now=now, target=group.name, reason=words)
+        for member in stage.members:
+            sentence = f"Other groups no longer wait for {group.name}: {words}"
+            events.note(node_id=member.id, kind="delivery", sentence=sentence, now=now, by=by)
+    advance(now=now)
+
+
+def _advance(now: datetime) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_IS_STAGED)
+        is_staged, is_isolating = cursor.fetchone()
+    if is_isolating:
+        isolation.merge_settled(now=now)
+    if not is_staged:
+        return
+    with transaction.atomic():
+        _execute(_QUICKLY)
+        gates = read_gates(now=now)
+        _end_skips(gates, now)
+        if not gates.stopped_reason and (found := stop_for(gates.stages)):
+            _stop_behind(found, now)
+            gates = read_gates(now=now)
+        groups = _write_releases(gates, now)
+        node_ids = _nodes_of(groups, gates) if groups else []
+    _ring(node_ids)
+
+
+def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
+    """Keep up to where each stage may go; return the groups that may go further than before."""
+    moved: set[int | None] = set()
+    held = [c for c in gates.clearances() if c.sequence is not None and c.stage.ring0 is Ring0.NO]
+    rows = gates.releases + sum(clearance.stage.released is None for clearance in held)
+    with connection.cursor() as cursor:
+        for clearance in held:
+            if clearance.sequence != clearance.stage.released:
+                cursor.execute(_RELEASE, (clearance.stage.group_id, gates.epoch, clearance.sequence, now))
+                moved.add(clearance.stage.group_id)
+        if rows != len(held):  # some are of groups that wait for nobody any more, or of another epoch
+            cursor.execute(_GO_FREE, (gates.epoch, [c.stage.group_id for c in held], gates.epoch))
+            moved |= {group_id for group_id, is_ours in cursor.fetchall() if is_ours}
+    return moved
+
+
+def _stop_behind(found: Stop, now: datetime) -> None:
+    """Nothing goes behind this stage any more, until a person resumes."""
+    _execute(_DURABLY)
+    _locked()
+    Delivery.objects.filter(pk=1).update(
+        stopped_reason=found.reason, stopped_at=now, stopped_group_id=found.stage.group_id, stopped_whole=False
+    )
+    audit.record(action="delivery.stop", by=None, now=now, target=found.stage.name, reason=found.reason)
+    for member in found.stage.members:
+        sentence = f"Delivery stopped behind {found.stage.name}: {found.reason}"
+        events.note(node_id=member.id, kind="delivery", sentence=sentence, now=now)
+    logger.error("delivery stopped behind group=%s: %s", found.stage.name, found.reason)
+
+
+def _end_skips(gates: Gates, now: datetime) -> None:
+    """A group that was skipped counts again as soon as one of its nodes is live."""
+    for stage in gates.stages:
+        if stage.group_id is not None and stage.is_skipped and stage.live:
+            NodeGroup.objects.filter(pk=stage.group_id).update(skipped_reason="", skipped_at=None)
+            audit.record(action="delivery.skip_ended", by=None, now=now, target=stage.name)
+
+
+def _nodes_of(groups: set[int | None], gates: Gates) -> list[int]:
+    return [member.id for s in gates.stages if s.ring0 is Ring0.NO and s.group_id in groups for member in s.members]
+
+
+def _active_ids() -> list[int]:
+    return list(Node.objects.filter(state=NodeState.ACTIVE).values_list("pk", flat=True))
+
+
+def _ring(node_ids: Iterable[int]) -> None:
+    if ids := list(node_ids):
+        released.send_robust(sender=None, node_ids=ids)
+
+
+def _locked() -> Delivery:
+    """The one row, for who decides alone until the end of the transaction."""
+    _execute(_ALONE)
+    delivery, _ = Delivery.objects.get_or_create(pk=1)
+    return delivery
+
+
+def _execute(sql: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
+def _note_all(kind: str, sentence: str, now: datetime, by: Author) -> None:
+    for node_id in _active_ids():
+        events.note(node_id=node_id, kind=kind, sentence=sentence, now=now, by=by)
+
+
+def _checked(reason: str) -> str:
+    words = " ".join(reason.split())
+    if not words or len(words) > LONGEST_REASON:
+        raise DeliveryRefused(f"Say why, in up to {LONGEST_REASON} characters: others will ask.")
+    return words
+
+
+def _require(by: Author) -> None:
+    """`by` is None on the command line of the panel's own machine."""
+    if by is not None:
+        access.require(by, Permission.NODES)

@@ -1,0 +1,221 @@
+"""What delivery has to know, read from the database: how each stage stands, and how far one node may go.
+
+A fleet with one group and no ring 0 has no row of `Release`: then nothing here
+is asked more than the one statement that loads a node anyway.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import BigIntegerField, BooleanField, QuerySet
+from django.db.models.expressions import RawSQL
+
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.health import OFFLINE_AFTER
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.rollout.stages import Answers, Clearance, Member, Ring0, Stage, clearances
+
+RING0 = "ring 0"
+# Nodes of a fleet without groups.
+EVERYONE = "all nodes"
+# Others wait for a ring 0 that was heard within this time; PANEL_RING0_REQUIRED makes them wait for ever.
+RING0_PATIENCE = timedelta(seconds=60)
+# A refusal that ends by itself sooner, such as while PowerDNS restarts, stops nobody; a push is tried again by then.
+REFUSAL_PATIENCE = timedelta(seconds=15)
+# With what the answers since a publication are compared, and for how long its effect is looked at.
+BEFORE = timedelta(minutes=5)
+LONGEST_AFTER = timedelta(minutes=10)
+
+# A node without a group goes with the last one. Rows of another epoch hold it where it is until the new one's are made.
+_GROUP = """coalesce(fleet_node.group_id, (SELECT id FROM fleet_nodegroup ORDER BY "order" DESC LIMIT 1))"""
+_LIMIT = f"""(
+    SELECT least(
+        CASE WHEN d.stopped_whole THEN 0 END,
+        d.pinned,
+        CASE WHEN NOT fleet_node.is_ring0 THEN (
+            SELECT max(CASE WHEN r.epoch = (SELECT epoch FROM zones_loghead) THEN r.sequence ELSE 0 END)
+            FROM fleet_release r WHERE r.group_id IS NOT DISTINCT FROM {_GROUP}
+        ) END
+    ) FROM (SELECT 1) one LEFT JOIN fleet_delivery d ON true
+)"""
+_IS_GATE = "EXISTS (SELECT FROM fleet_release)"
+
+# Nobody's silence means anything while the collector, which hears them, does not run.
+_HEARD = """CASE WHEN (SELECT at FROM fleet_heartbeat WHERE process = 'collector') > %s THEN contact_at ELSE %s END"""
+_NODES = f"""
+    SELECT fleet_node.id, fleet_node.name, is_ring0, {_GROUP}, CASE WHEN epoch = %s THEN acked ELSE 0 END,
+        acked_at, {_HEARD}, CASE WHEN refused_since <= %s THEN refusal ELSE '' END, digest_equal IS FALSE
+    FROM fleet_node WHERE state = 'active' ORDER BY fleet_node.name"""
+_GROUPS = """
+    SELECT g.id, g.name, g.verify_seconds, g.skipped_reason <> '', r.sequence
+    FROM (SELECT id, name, verify_seconds, skipped_reason, "order" FROM fleet_nodegroup
+          UNION ALL SELECT NULL, %s, 0, '', 0 WHERE NOT EXISTS (SELECT FROM fleet_nodegroup)) g
+    LEFT JOIN fleet_release r ON r.group_id IS NOT DISTINCT FROM g.id AND r.epoch = %s
+    ORDER BY g."order" """
+_STATE = """
+    SELECT h.epoch, h.sequence, d.stopped_reason, d.stopped_group_id, d.stopped_whole, d.pinned, d.resumed_at,
+        (SELECT min(failed) FROM fleet_isolation i WHERE i.epoch = h.epoch AND i.merged_at IS NULL),
+        (SELECT count(*) FROM fleet_release)
+    FROM zones_loghead h LEFT JOIN fleet_delivery d ON true"""
+_SETTLED = """
+    SELECT n.id, (SELECT a.sequence FROM fleet_ack a WHERE a.node_id = n.id AND a.epoch = %s AND a.at <= %s
+                  ORDER BY a.sequence DESC LIMIT 1)
+    FROM fleet_node n WHERE n.id = ANY(%s)"""
+_BEGAN = "SELECT min(at) FROM fleet_ack WHERE node_id = ANY(%s) AND epoch = %s AND sequence > %s AND at > %s"
+
+
+class _Row(NamedTuple):
+    id: int
+    name: str
+    is_ring0: bool
+    group_id: int | None
+    acked: int
+    acked_at: datetime | None
+    heard_at: datetime | None
+    refusal: str
+    is_diverged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """How delivery stands: the stages in order, and what people or trouble have set."""
+
+    epoch: UUID
+    head: int
+    stages: tuple[Stage, ...]
+    stopped_reason: str = ""
+    stopped_behind: Stage | None = None
+    stopped_whole: bool = False
+    pinned: int | None = None
+    isolated: int | None = None  # from here on nobody but ring 0 gets anything yet
+    releases: int = 0  # how many rows of Release there are, of whatever epoch
+
+    def clearances(self) -> list[Clearance]:
+        """Up to where each stage may go, with the reason in words where that is not the head."""
+        cleared = clearances(self.stages, head=self.head, stopped=self.stopped_behind)
+        return [self._capped(clearance) for clearance in cleared]
+
+    def why(self, *, group_id: int | None, is_ring0: bool) -> str:
+        """Return for what nodes of this group wait; they have all that they may have."""
+        if self.stopped_whole:
+            return f"delivery is stopped: {self.stopped_reason}"
+        cleared = self.clearances()
+        groups = [c for c in cleared if c.stage.ring0 is Ring0.NO]
+        # A node without a group goes with the last one.
+        mine = next((c for c in groups if c.stage.group_id == group_id), groups[-1]) if not is_ring0 else cleared[0]
+        is_first = mine.sequence is None or (self.pinned is not None and self.pinned <= mine.sequence)
+        if self.pinned is not None and is_first:
+            return f"the fleet is pinned at sequence {self.pinned}"
+        return mine.sentence or "the next is about to be sent"
+
+    def _capped(self, clearance: Clearance) -> Clearance:
+        sequence = clearance.sequence
+        if self.isolated is None or clearance.stage.ring0 is not Ring0.NO:
+            return clearance
+        if sequence is not None and sequence < self.isolated:
+            return clearance
+        return replace(
+            clearance,
+            sequence=max(self.isolated - 1, clearance.stage.released or 0),
+            sentence=f"sequence {self.isolated} made ring 0 fail and is being taken back",
+        )
+
+
+def with_limit(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
+    """Return the same nodes with `limit` and `is_gate`, in the same single statement."""
+    return nodes.annotate(
+        limit=RawSQL(_LIMIT, (), output_field=BigIntegerField(null=True)),
+        is_gate=RawSQL(_IS_GATE, (), output_field=BooleanField()),
+    )
+
+
+def free_nodes(*, schema: int) -> list[int]:
+    """Return the active nodes of a schema that wait for no other: those to ring when there is something new."""
+    active = with_limit(Node.objects.filter(state=NodeState.ACTIVE, schema=schema))
+    return list(active.filter(limit=None).values_list("pk", flat=True))
+
+
+def read_gates(*, now: datetime) -> Gates:
+    """Return how delivery stands: three statements, and two more for each group that asks for time to verify."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STATE)
+        epoch, head, reason, stopped_group, whole, pinned, resumed_at, isolated, releases = cursor.fetchone()
+        cursor.execute(_NODES, (epoch, now - OFFLINE_AFTER, now, now - REFUSAL_PATIENCE))
+        rows = defaultdict(list)
+        for row in map(_Row._make, cursor.fetchall()):
+            rows[RING0 if row.is_ring0 else row.group_id].append(row)
+        cursor.execute(_GROUPS, (EVERYONE, epoch))
+        groups = cursor.fetchall()
+    stages = [_ring0_stage(rows[RING0], now)] if rows[RING0] else []
+    for id_, name, verify_seconds, is_skipped, released in groups:
+        stage = Stage(name, (), id_, Ring0.NO, verify_seconds, released, is_skipped)
+        stages.append(_with_members(stage, rows[id_], epoch, now))
+    stages = [_with_answers(stage, stages, epoch, resumed_at, now) for stage in stages]
+    behind = next((s for s in stages if s.ring0 is Ring0.NO and reason and s.group_id == stopped_group), None)
+    return Gates(
+        epoch, head, tuple(stages), reason or "", None if whole else behind, bool(whole), pinned, isolated, releases
+    )
+
+
+def _ring0_stage(rows: Sequence[_Row], now: datetime) -> Stage:
+    """Ring 0 counts while it was heard lately and has answers to give; or always, where the setting says so."""
+    members = tuple(_member(row, row.acked, is_live=_is_live(row, now, RING0_PATIENCE)) for row in rows)
+    is_there = settings.RING0_REQUIRED or any(member.is_live for member in members)
+    return Stage(RING0, members, ring0=Ring0.WAITED_FOR if is_there else Ring0.AWAY)
+
+
+def _with_members(stage: Stage, rows: Sequence[_Row], epoch: UUID, now: datetime) -> Stage:
+    settled = {row.id: row.acked for row in rows}
+    if stage.verify_seconds and rows:
+        until = now - timedelta(seconds=stage.verify_seconds)
+        young = [row.id for row in rows if row.acked_at is not None and row.acked_at > until]
+        with connection.cursor() as cursor:
+            cursor.execute(_SETTLED, (epoch, until, young))
+            settled |= {id_: sequence or 0 for id_, sequence in cursor.fetchall()}
+    members = tuple(_member(row, settled[row.id], is_live=_is_live(row, now, OFFLINE_AFTER)) for row in rows)
+    return replace(stage, members=members)
+
+
+def _member(row: _Row, settled: int, *, is_live: bool) -> Member:
+    return Member(row.id, row.name, row.acked, settled, is_live, row.refusal, row.is_diverged)
+
+
+def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
+    """Whether its agent answers and it has proved something: a new node that gets its first zones delays nobody."""
+    heard = row.heard_at is not None and now - row.heard_at <= patience
+    return heard and row.acked > 0
+
+
+def _with_answers(
+    stage: Stage, stages: Sequence[Stage], epoch: UUID, resumed_at: datetime | None, now: datetime
+) -> Stage:
+    """The stage with its answers before and since what the next one does not have yet came to it."""
+    followers = [s for s in stages[stages.index(stage) + 1 :] if s.members]
+    if not stage.verify_seconds or not stage.members or not followers:
+        return stage
+    ids = [member.id for member in stage.members]
+    others = [member.id for follower in followers for member in follower.members]
+    oldest = now - LONGEST_AFTER
+    with connection.cursor() as cursor:
+        cursor.execute(_BEGAN, (ids, epoch, followers[0].released or 0, oldest))
+        (began,) = cursor.fetchone()
+    if began is None:
+        return stage
+    began = max(began, resumed_at or began)
+    return replace(
+        stage,
+        before=_answers(ids, began - BEFORE, began),
+        after=_answers(ids, began, now),
+        elsewhere=_answers(others, began, now),
+    )
+
+
+def _answers(node_ids: Sequence[int], begin: datetime, end: datetime) -> Answers:
+    rcodes = telemetry.answers_between(node_ids, begin.timestamp(), end.timestamp())
+    return Answers(sum(rcodes.values()), rcodes["SERVFAIL"] + rcodes["REFUSED"])

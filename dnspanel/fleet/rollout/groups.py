@@ -1,0 +1,132 @@
+"""Groups of nodes, in the order in which they get publications. Verbs."""
+
+import re
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.errors import GroupRefused
+from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
+from dnspanel.fleet.rollout import deliver
+from dnspanel.zones import access
+
+LONGEST_VERIFY_SECONDS = 24 * 3600
+MOST_GROUPS = 50
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+# Names that the pages use for something else.
+_RESERVED = frozenset({"ring0", "ring-0"})
+
+
+def all_groups() -> list[NodeGroup]:
+    """Return every group, the first to be served first."""
+    return list(NodeGroup.objects.order_by("order"))
+
+
+def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -> NodeGroup:
+    """The group is there, behind all others, without nodes. Raises GroupRefused, Forbidden.
+
+    Nodes without a group go with the last one: where there was none before,
+    all of them are in this one now.
+    """
+    _require(by)
+    _check_name(name)
+    _check_seconds(verify_seconds)
+    try:
+        with transaction.atomic():
+            groups = NodeGroup.objects.select_for_update().order_by("order")
+            if len(groups) >= MOST_GROUPS:
+                raise GroupRefused(f"There are {MOST_GROUPS} groups already, which is as many as there may be.")
+            last = max((group.order for group in groups), default=0)
+            if groups:
+                # A node is in the group that it was seen in: a new last group takes nobody along.
+                Node.objects.filter(group=None, is_ring0=False).update(group=groups[len(groups) - 1])
+            group = NodeGroup.objects.create(name=name, order=last + 1, verify_seconds=verify_seconds)
+            audit.record(action="group.create", by=by, now=now, target=name, verify_seconds=verify_seconds)
+    except IntegrityError as exc:
+        raise GroupRefused(f"A group named {name} exists already.", field="name") from exc
+    deliver.advance(now=now)
+    return group
+
+
+def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> None:
+    """The group has this name. Raises GroupRefused, Forbidden."""
+    _require(by)
+    _check_name(name)
+    try:
+        with transaction.atomic():
+            NodeGroup.objects.filter(pk=group.pk).update(name=name)
+            audit.record(action="group.rename", by=by, now=now, target=name, before=group.name)
+    except IntegrityError as exc:
+        raise GroupRefused(f"A group named {name} exists already.", field="name") from exc
+
+
+def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datetime) -> None:
+    """Its nodes have this long to answer well before the next group gets a publication. Raises GroupRefused."""
+    _require(by)
+    _check_seconds(seconds)
+    with transaction.atomic():
+        NodeGroup.objects.filter(pk=group.pk).update(verify_seconds=seconds)
+        audit.record(action="group.verify", by=by, now=now, target=group.name, verify_seconds=seconds)
+    deliver.advance(now=now)
+
+
+def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) -> None:
+    """The group has changed places with its neighbour. Raises GroupRefused at the end of the row, Forbidden."""
+    _require(by)
+    with transaction.atomic():
+        groups = list(NodeGroup.objects.select_for_update().order_by("order"))
+        at = next((number for number, each in enumerate(groups) if each.pk == group.pk), None)
+        to = None if at is None else at - 1 if earlier else at + 1
+        if at is None or to is None or not 0 <= to < len(groups):
+            raise GroupRefused(f"{group.name} is the {'first' if earlier else 'last'} group already.")
+        if len(groups) - 1 in (at, to):
+            # Nodes without a group stay where they are: in the group that was the last.
+            Node.objects.filter(group=None, is_ring0=False).update(group=groups[-1])
+        one, other = groups[at], groups[to]
+        above = groups[-1].order + 1  # the order is unique at every moment
+        NodeGroup.objects.filter(pk=one.pk).update(order=above)
+        NodeGroup.objects.filter(pk=other.pk).update(order=one.order)
+        NodeGroup.objects.filter(pk=one.pk).update(order=other.order)
+        audit.record(action="group.move", by=by, now=now, target=group.name, earlier=earlier)
+    deliver.advance(now=now)
+
+
+def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
+    """The group is gone. Raises GroupRefused while nodes are in it or delivery is stopped behind it, Forbidden."""
+    _require(by)
+    with transaction.atomic():
+        groups = list(NodeGroup.objects.select_for_update().order_by("order"))
+        inside = Node.objects.filter(group=group).exclude(state=NodeState.RETIRED)
+        if first := inside.order_by("name").first():
+            raise GroupRefused(f"{first.name} is in {group.name}; put its nodes into another group first.")
+        if Delivery.objects.filter(stopped_group=group).exclude(stopped_reason="").exists():
+            raise GroupRefused(f"Delivery is stopped behind {group.name}; resume it first.")
+        homeless = Node.objects.filter(group=None, is_ring0=False).exclude(state=NodeState.RETIRED)
+        if groups and groups[-1].pk == group.pk and len(groups) > 1 and homeless.exists():
+            homeless.update(group=groups[-2])
+        Node.objects.filter(group=group).update(group=None)  # those that have left
+        NodeGroup.objects.filter(pk=group.pk).delete()
+        audit.record(action="group.delete", by=by, now=now, target=group.name)
+    deliver.advance(now=now)
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        why = "A group's name has 1 to 63 lower-case letters, digits and hyphens, such as canary."
+        raise GroupRefused(why, field="name")
+    if name in _RESERVED:
+        raise GroupRefused(f"{name} is what the panel's own private server is called.", field="name")
+
+
+def _check_seconds(seconds: int) -> None:
+    if not 0 <= seconds <= LONGEST_VERIFY_SECONDS:
+        raise GroupRefused("Between 0 seconds and a day, 86400 seconds.", field="verify_seconds")
+
+
+def _require(by: Author) -> None:
+    if by is not None:
+        access.require(by, Permission.NODES)

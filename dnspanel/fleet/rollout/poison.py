@@ -1,0 +1,159 @@
+"""Which publication made ring 0's PowerDNS fail: asked of it by DNS, RRset by RRset, before anybody is blamed.
+
+A server that does not answer at all is no evidence: it may just be down. It
+has to answer for the position zone, before and after, and to fail twice with
+an RRset that the publication changed.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import dns.exception
+import dns.rcode
+
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.rollout import isolation
+from dnspanel.zones.history import rrset_after
+from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset
+from replication import rdata, rdtypes, verify
+from replication.applying import POSITION_ZONE
+from replication.errors import BadBytes, NotServed
+from replication.position import parse_position
+
+# So many RRsets are asked for at most; the newest publication's first.
+MOST_SUSPECTS = 400
+ASK_SECONDS = 1.0
+# A PowerDNS that crashed is back within this, or is not counted as crashed by the question.
+BACK_SECONDS = 8.0
+_PAUSE_SECONDS = 0.1
+_TIMES = 2
+_COMPUTED = frozenset({rdtypes.ALIAS, rdtypes.LUA})
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """An RRset that a publication put or deleted (no rdata)."""
+
+    sequence: int
+    name: str
+    type: int
+    ttl: int = 0
+    rdata: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name} {rdata.type_to_text(self.type)}"
+
+    @property
+    def expectation(self) -> verify.Expectation:
+        wires = frozenset(rdata.to_wire(self.type, text) for text in self.rdata)
+        return verify.Expectation(self.name, self.type, self.ttl, wires)
+
+
+def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | None:
+    """Take back the publication with which ring 0 cannot answer, and return what took it back.
+
+    None where none is to blame: PowerDNS does not answer at all, or answers
+    well by now.
+    """
+    server = _Server(str(node.dns_address), node.dns_port)
+    position = server.position(BACK_SECONDS)
+    if position is None:
+        return None
+    found = culprit(suspects(after=node.acked, up_to=position), error, server)
+    if found is None:
+        return None
+    suspect, words = found
+    reason = f"PowerDNS {words} when asked for {suspect}."
+    return isolation.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
+
+
+def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tuple[Suspect, str] | None:
+    """Return the first suspect with which the server fails, and how; what the agent complained of is asked first."""
+    for suspect in sorted(found, key=lambda each: str(each) != error.question):
+        is_accused = str(suspect) == error.question
+        if words := server.failure(suspect, must_equal=is_accused):
+            return suspect, words
+    return None
+
+
+def suspects(*, after: int, up_to: int) -> list[Suspect]:
+    """Return what the publications after..up_to left behind, the newest first, at most MOST_SUSPECTS.
+
+    Each RRset once, as the last of them put or deleted it: that is what is served.
+    """
+    found: dict[tuple[str, int], Suspect] = {}
+    for suspect in sorted([*_changed(after, up_to), *_brought(after, up_to)], key=lambda each: -each.sequence):
+        found.setdefault((suspect.name, suspect.type), suspect)
+    return list(found.values())[:MOST_SUSPECTS]
+
+
+def _changed(after: int, up_to: int) -> Iterator[Suspect]:
+    changes = Change.objects.filter(
+        revision__publication__gt=after, revision__publication__lte=up_to, revision__kind=RevisionKind.CHANGE
+    )
+    for change in changes.select_related("revision").order_by("-revision__publication")[:MOST_SUSPECTS]:
+        rrset = rrset_after(change)
+        if change.type not in _COMPUTED:
+            ttl, served = (rrset.ttl, rrset.served) if rrset else (0, ())
+            yield Suspect(change.revision.publication_id, change.name, change.type, ttl, served)
+
+
+def _brought(after: int, up_to: int) -> Iterator[Suspect]:
+    """What of zones that came is as it came: RRsets that changed since, which the server may not know yet, are not."""
+    kinds = (RevisionKind.CREATE, RevisionKind.RESTORE)
+    revisions = Revision.objects.filter(
+        publication__gt=after, publication__lte=up_to, kind__in=kinds, zone__deleted_at=None
+    )
+    of_zone = dict(revisions.order_by("-publication").values_list("zone_id", "publication_id")[:MOST_SUSPECTS])
+    since = Change.objects.filter(revision__publication__gt=after, revision__zone__in=list(of_zone))
+    changed = set(since.values_list("name", "type"))
+    for rrset in RRset.objects.filter(zone__in=list(of_zone)).exclude(type__in=_COMPUTED)[:MOST_SUSPECTS]:
+        if (rrset.name, rrset.type) in changed:
+            continue
+        served = tuple(text for text in rrset.rdata if text not in rrset.disabled)
+        yield Suspect(of_zone[rrset.zone_id], rrset.name, rrset.type, rrset.ttl, served)
+
+
+class _Server:
+    """Ring 0's PowerDNS, asked over DNS."""
+
+    def __init__(self, address: str, port: int) -> None:
+        self._address, self._port = address, port
+
+    def position(self, seconds: float) -> int | None:
+        """The sequence that it answers for the position zone within this time; None if it does not."""
+        deadline = time.monotonic() + seconds
+        while True:
+            with contextlib.suppress(NotServed, OSError, dns.exception.DNSException, BadBytes):
+                answer = verify.ask(self._address, self._port, POSITION_ZONE, rdtypes.TXT, ASK_SECONDS)
+                for rrset in answer.answer:
+                    return parse_position(b"".join(rrset[0].strings).decode("ascii", "replace")).sequence
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(_PAUSE_SECONDS)
+
+    def failure(self, suspect: Suspect, *, must_equal: bool) -> str:
+        """How it fails with this RRset each time, in words; empty if it answers, or does not answer anything else.
+
+        Other content than was written counts only where the agent complained
+        of just that: what a delegation or a wildcard answers, the agent knows.
+        """
+        words = ""
+        for _ in range(_TIMES):
+            words = self._fails(suspect.expectation, must_equal=must_equal)
+            if not words or self.position(BACK_SECONDS) is None:
+                return ""
+        return words
+
+    def _fails(self, expectation: verify.Expectation, *, must_equal: bool) -> str:
+        try:
+            answer = verify.ask(self._address, self._port, expectation.name, expectation.type, ASK_SECONDS)
+        except (NotServed, OSError, dns.exception.DNSException):
+            return "gives no answer"
+        if answer.rcode() == dns.rcode.SERVFAIL:
+            return "answers SERVFAIL"
+        difference = expectation.difference(answer) if must_equal else None
+        return f"answers something else ({difference})" if difference else ""

@@ -1,7 +1,0 @@
-"""URLs that agents call; people's pages are in `dnspanel.web`."""
-
-from django.urls import path
-
-from dnspanel.fleet import views
-
-urlpatterns = [path("enroll/", views.enroll_agent, name="enroll-agent")]

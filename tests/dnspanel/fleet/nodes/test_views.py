@@ -1,0 +1,49 @@
+"""The door for agents, as an agent sees it."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes.views import MAX_BODY
+from tests.dnspanel.fleet.conftest import NOW, MakeNode, signing_request
+
+pytestmark = pytest.mark.django_db
+
+
+def ask(client: Client, **body: str) -> Any:
+    return client.post("/enroll/", json.dumps(body), content_type="application/json")
+
+
+def test_an_agent_needs_no_session_and_no_csrf_token(waiting_node: MakeNode) -> None:
+    from django.utils import timezone
+
+    node = waiting_node()
+    code, csr = enroll.make_code(node=node, now=timezone.now(), by=None), signing_request()
+    strict = Client(enforce_csrf_checks=True)
+    waiting = ask(strict, code=code, csr=csr)
+    assert (waiting.status_code, set(waiting.json())) == (202, {"state", "fingerprint"})
+    enroll.approve(node=node, now=NOW, by=None)
+    enrolled = ask(strict, code=code, csr=csr)
+    assert enrolled.status_code == 200
+    assert set(enrolled.json()) == {
+        "node", "schema", "cluster", "certificate", "ca", "signing_keys", "keys_generation",
+    }  # fmt: skip
+
+
+def test_refusals_are_json_with_words(client: Client, waiting_node: MakeNode) -> None:
+    enroll.make_code(node=waiting_node(), now=NOW, by=None)
+    unknown = ask(client, code="guess." + "0" * 32, csr=signing_request())
+    assert (unknown.status_code, unknown.json()["error"]) == (403, "code refused")
+    unsigned = ask(client, code="guess", csr="nonsense")
+    assert (unsigned.status_code, unsigned.json()["error"]) == (400, "bad request")
+    assert ask(client, code="guess").status_code == 400
+    assert client.post("/enroll/", b"\xff", content_type="application/json").status_code == 400
+    assert client.post("/enroll/", b"[]", content_type="application/json").status_code == 400
+
+
+def test_it_takes_only_small_posts(client: Client) -> None:
+    assert client.get("/enroll/").status_code == 405
+    assert ask(client, code="x" * MAX_BODY, csr="").status_code == 413

@@ -1,0 +1,83 @@
+"""What nodes said, written down by conditional updates."""
+
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from dnspanel.fleet.models import Ack, Node
+from dnspanel.fleet.push import acks
+from replication import protocol
+from replication.position import Position
+from tests.dnspanel.fleet.conftest import NOW, MakeNode
+
+pytestmark = pytest.mark.django_db
+EPOCH = uuid4()
+
+
+def ack(sequence: int, epoch: UUID = EPOCH) -> protocol.Ack:
+    return protocol.Ack(Position(epoch, sequence), bytes(16), bytes(16))
+
+
+def test_a_late_ack_does_not_move_a_node_backwards(active_node: MakeNode) -> None:
+    node = active_node()
+    assert acks.record_ack(node_id=node.pk, ack=ack(7), now=NOW)
+    assert not acks.record_ack(node_id=node.pk, ack=ack(5), now=NOW)
+    assert not acks.record_ack(node_id=node.pk, ack=ack(7), now=NOW + timedelta(seconds=9))
+    node.refresh_from_db()
+    assert (node.acked, node.acked_at) == (7, NOW)
+    assert [(row.sequence, row.at) for row in Ack.objects.all()] == [(7, NOW)]
+
+
+def test_an_ack_of_another_epoch_changes_nothing(active_node: MakeNode) -> None:
+    node = active_node()
+    acks.record_ack(node_id=node.pk, ack=ack(7), now=NOW)
+    assert not acks.record_ack(node_id=node.pk, ack=ack(9, uuid4()), now=NOW)
+    node.refresh_from_db()
+    assert (node.epoch, node.acked) == (EPOCH, 7)
+
+
+def test_an_ack_ends_a_refusal(active_node: MakeNode) -> None:
+    node = active_node()
+    acks.record_refusal(node_id=node.pk, message="disk full", now=NOW)
+    acks.record_refusal(node_id=node.pk, message="disk full", now=NOW + timedelta(seconds=10))
+    node.refresh_from_db()
+    assert (node.refusal, node.refused_at) == ("disk full", NOW + timedelta(seconds=10))
+    acks.record_ack(node_id=node.pk, ack=ack(1), now=NOW)
+    node.refresh_from_db()
+    assert (node.refusal, node.refused_at) == ("", None)
+
+
+def test_contact_never_goes_back(active_node: MakeNode) -> None:
+    node = active_node()
+    acks.record_contact(node_ids=[node.pk], versions={node.pk: {"agent": "2"}}, now=NOW)
+    acks.record_contact(node_ids=[node.pk], versions={}, now=NOW - timedelta(seconds=5))
+    found = Node.objects.get()
+    assert (found.contact_at, found.versions) == (NOW, {"agent": "2"})
+
+
+def test_a_snapshots_ack_moves_a_node_to_another_epoch_and_also_back(active_node: MakeNode) -> None:
+    node = active_node()
+    acks.record_ack(node_id=node.pk, ack=ack(7), now=NOW)
+    other = uuid4()
+    before = Position(EPOCH, 7)
+    assert acks.record_snapshot_ack(node_id=node.pk, ack=ack(3, other), schema=6, before=before, now=NOW)
+    node.refresh_from_db()
+    assert (node.epoch, node.acked, node.schema) == (other, 3, 6)
+    assert Ack.objects.filter(epoch=other, sequence=3).exists()
+
+
+def test_a_snapshots_ack_is_ignored_when_the_node_was_proved_elsewhere_since(active_node: MakeNode) -> None:
+    node = active_node()
+    acks.record_ack(node_id=node.pk, ack=ack(7), now=NOW)
+    for before in (None, Position(EPOCH, 6), Position(uuid4(), 7)):
+        assert not acks.record_snapshot_ack(node_id=node.pk, ack=ack(9), schema=4, before=before, now=NOW)
+    node.refresh_from_db()
+    assert (node.epoch, node.acked) == (EPOCH, 7)
+
+
+def test_the_first_proof_may_be_a_snapshot(active_node: MakeNode) -> None:
+    node = active_node()
+    assert acks.record_snapshot_ack(node_id=node.pk, ack=ack(9), schema=4, before=None, now=NOW)
+    node.refresh_from_db()
+    assert (node.epoch, node.acked, node.acked_at) == (EPOCH, 9, NOW)

@@ -1,0 +1,53 @@
+"""How far a publication has come."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.push import acks
+from dnspanel.fleet.reads.reach import reach
+from dnspanel.zones.models import LogHead, Publication
+from replication import protocol
+from replication.position import Position
+from tests.dnspanel.fleet.conftest import NOW, MakeNode
+
+pytestmark = pytest.mark.django_db
+
+
+def prove(node: Node, sequence: int, ms: int) -> None:
+    ack = protocol.Ack(Position(LogHead.objects.get().epoch, sequence), bytes(16), bytes(16))
+    acks.record_ack(node_id=node.pk, ack=ack, now=NOW + timedelta(milliseconds=ms))
+
+
+def publications(count: int) -> list[Publication]:
+    epoch = LogHead.objects.get().epoch
+    LogHead.objects.update(sequence=count)
+    return [
+        Publication.objects.create(sequence=number, epoch=epoch, at=NOW, channel="system")
+        for number in range(1, count + 1)
+    ]
+
+
+def test_the_first_proof_at_or_beyond_the_publication_counts(
+    active_node: MakeNode, django_assert_num_queries: Any
+) -> None:
+    first, second, _ = publications(3)
+    one, two = active_node("ns1"), active_node("ns2")
+    prove(one, 1, 20)
+    prove(one, 3, 41)
+    prove(two, 1, 30)
+    with django_assert_num_queries(4):
+        found = reach(second, now=NOW)
+    assert [(r.node.name, r.ms) for r in found] == [("ns1", 41.0), ("ns2", None)]
+    assert found[1].sentence != ""
+    assert [r.ms for r in reach(first, now=NOW)] == [20.0, 30.0]
+
+
+def test_nodes_that_take_no_pushes_are_not_waited_for(active_node: MakeNode) -> None:
+    from dnspanel.fleet.nodes import enroll
+
+    [publication] = publications(1)
+    enroll.drain(node=active_node(), now=NOW, by=None)
+    assert reach(publication, now=NOW) == []

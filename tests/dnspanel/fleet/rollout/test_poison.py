@@ -1,0 +1,138 @@
+"""Whom ring 0 is to blame for: with a real PowerDNS and records that it really cannot answer with."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.fleet.models import Isolation, Node, NodeEvent
+from dnspanel.fleet.rollout import poison
+from dnspanel.fleet.rollout.poison import Suspect, culprit, examine, suspects
+from dnspanel.zones import bulk, edit
+from dnspanel.zones.models import Publication, Zone
+from replication import rrset
+from replication.errors import NotServed
+from replication.rrset import RRset
+from replication.segment import open_segment
+from replication.store import Store
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.replication.agent.servers import PDNS_SERVER, Pdns, short_directory
+from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ZONE = "poison.test."
+# In the registries, and so in the panel's rules; PowerDNS 4.7 parses neither, and answers SERVFAIL.
+IPSECKEY = ("key", "IPSECKEY", "10 1 3 192.0.2.38 AQIDBA==")
+APL = ("list", "APL", "3:09ac268c/33")
+WWW = ("www", "A", "192.0.2.77")
+# Algorithm 0 has no key; PowerDNS 4.7 drops the one that is there, and answers something else.
+KEYLESS = ("keyless", "IPSECKEY", "10 1 0 192.0.2.38 AQIDBA==")
+
+
+def rr(label: str, type: str, value: str) -> RRset:
+    return records(ZONE, label, type, 60, value)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Pdns]:
+    """A PowerDNS that serves the zone with all three of them, and `www`."""
+    if PDNS_SERVER is None:
+        pytest.skip("pdns_server is not installed")
+    with short_directory() as directory:
+        (directory / "panel").mkdir()
+        panel = Panel(directory / "panel")
+        created = panel.create(small_zone(ZONE, *(rr(*each) for each in (IPSECKEY, APL, KEYLESS))))
+        pdns = Pdns(directory)
+        store = Store.open(pdns.lmdb_path, 4, MAP_SIZE, cluster=CLUSTER)
+        for sealed in (created, panel.change(ZONE, rr(*WWW))):
+            store.apply(open_segment(sealed, PUBLIC_KEYS))
+        pdns.start()
+        try:
+            yield pdns
+        finally:
+            pdns.kill()
+            store.close()
+            panel.close()
+
+
+def suspect(sequence: int, label: str, type: str, value: str) -> Suspect:
+    found = rr(label, type, value)
+    return Suspect(sequence, found.name, found.type, found.ttl, found.served)
+
+
+def complaint(question: str = "purge on the control socket", found: str = "none") -> NotServed:
+    return NotServed(question=question, expected="1 records", found=found)
+
+
+def ask(server: Pdns) -> poison._Server:
+    return poison._Server("127.0.0.1", server.port)
+
+
+@pytest.mark.parametrize("bad", [IPSECKEY, APL], ids=["IPSECKEY", "APL"])
+def test_servfail_gives_the_culprit_away_whatever_the_agent_complained_of(
+    server: Pdns, bad: tuple[str, str, str]
+) -> None:
+    found = culprit([suspect(3, *WWW), suspect(2, *bad)], complaint(), ask(server))
+    assert found is not None
+    assert (found[0].sequence, found[1]) == (2, "answers SERVFAIL")
+
+
+def test_another_answer_counts_only_where_the_agent_complained_of_just_that(server: Pdns) -> None:
+    keyless = suspect(2, *KEYLESS)
+    assert culprit([keyless], complaint(), ask(server)) is None
+    found = culprit([suspect(3, *WWW), keyless], complaint(str(keyless), "other records"), ask(server))
+    assert found is not None
+    assert found[0] == keyless
+    assert found[1].startswith("answers something else (other records: 10 1 0 192.0.2.38")
+
+
+def test_a_server_that_answers_well_blames_nobody(server: Pdns) -> None:
+    assert culprit([suspect(3, *WWW)], complaint("www.poison.test. A"), ask(server)) is None
+
+
+def test_a_server_that_is_down_blames_nobody(server: Pdns, active_node: MakeNode, monkeypatch: object) -> None:
+    node = active_node("ring0")
+    Node.objects.filter(pk=node.pk).update(dns_address="127.0.0.1", dns_port=9, is_ring0=True)
+    node.refresh_from_db()
+    monkeypatch.setattr(poison, "BACK_SECONDS", 0.2)  # type: ignore[attr-defined]
+    assert examine(node=node, error=complaint(), now=timezone.now()) is None
+    assert not Isolation.objects.exists()
+
+
+def test_suspects_are_what_was_published_since_the_newest_first(active_node: MakeNode) -> None:
+    now = timezone.now()
+    created = edit.create_zone(
+        name=ZONE, author=None, channel="system", now=now, rrsets=[rrset.make(f"www.{ZONE}", 1, 60, ["192.0.2.1"])]
+    )
+    zone = Zone.objects.get()
+    change = bulk.ZoneChange(zone.pk, 1, {(f"www.{ZONE}", 1): None})
+    changed, _ = bulk.change_zones(changes=[change], author=None, channel="system", now=now)
+    assert changed is not None
+    found = suspects(after=0, up_to=changed.sequence)
+    assert [each.sequence for each in found] == sorted([each.sequence for each in found], reverse=True)
+    (gone,) = [each for each in found if each.name == f"www.{ZONE}"]
+    assert (gone.sequence, gone.rdata) == (changed.sequence, ())
+    assert suspects(after=changed.sequence, up_to=99) == []
+    # Of the new zone, what nobody changed since: not its SOA, whose serial moved.
+    assert [(each.name, each.type) for each in suspects(after=0, up_to=created.sequence)] == [(ZONE, 2)]
+
+
+def test_the_culprits_publication_is_taken_back_with_the_reason(server: Pdns, active_node: MakeNode) -> None:
+    now = timezone.now()
+    edit.create_zone(name=ZONE, author=None, channel="system", now=now)
+    bad = rr(*IPSECKEY)
+    change = bulk.ZoneChange(Zone.objects.get().pk, 1, {(bad.name, bad.type): bad})
+    failed, _ = bulk.change_zones(changes=[change], author=None, channel="system", now=now)
+    assert failed is not None
+    node = active_node("ring0")
+    Node.objects.filter(pk=node.pk).update(dns_address="127.0.0.1", dns_port=server.port, is_ring0=True, acked=1)
+    node.refresh_from_db()
+    inverse = examine(node=node, error=complaint(f"{bad.name} IPSECKEY", "SERVFAIL"), now=now)
+    assert inverse is not None
+    reason = "PowerDNS answers SERVFAIL when asked for key.poison.test. IPSECKEY."
+    assert Publication.objects.get(sequence=failed.sequence).failed_reason == reason
+    assert inverse.reason == f"Publication {failed.sequence} is taken back: {reason}"
+    assert Isolation.objects.get().inverse == inverse.sequence
+    assert "no other node got it" in NodeEvent.objects.get(kind="isolated").sentence
+    assert not Zone.objects.get().rrsets.filter(type=bad.type).exists()

@@ -1,9 +1,0 @@
-"""The address that agents know."""
-
-from django.urls import resolve
-
-from dnspanel.fleet import views
-
-
-def test_agents_enrol_at_a_fixed_address() -> None:
-    assert resolve("/enroll/").func is views.enroll_agent
