@@ -258,7 +258,7 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["dnspanel.api.throttle.TokenThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "dnspanel.api.v2.document.Operations",
+    "DEFAULT_SCHEMA_CLASS": "dnspanel.api.v2.schema.document.Operations",
     "UNAUTHENTICATED_USER": None,
 }
 
@@ -274,8 +274,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "SORT_OPERATION_PARAMETERS": False,
     "ENABLE_DJANGO_DEPLOY_CHECK": False,
-    "PREPROCESSING_HOOKS": ["dnspanel.api.v2.document.only_v2"],
-    "POSTPROCESSING_HOOKS": ["dnspanel.api.v2.document.add_what_all_have"],
+    "PREPROCESSING_HOOKS": ["dnspanel.api.v2.schema.document.only_v2"],
+    "POSTPROCESSING_HOOKS": ["dnspanel.api.v2.schema.document.add_what_all_have"],
 }
 
 

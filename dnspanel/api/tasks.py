@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from dnspanel.api.v2 import idempotency
+from dnspanel.api.v2.http import idempotency
 
 
 @shared_task

@@ -2,9 +2,10 @@
 
 from django.urls import URLPattern, path, re_path
 
-from dnspanel.api.v2 import changes, drafts, explained, publications, revisions, rrsets, search, zones
+from dnspanel.api.v2.http import problem_pages
+from dnspanel.api.v2.http.view import NothingHere
+from dnspanel.api.v2.resources import changes, drafts, publications, revisions, rrsets, search, zones
 from dnspanel.api.v2.urls_more import urlpatterns as more
-from dnspanel.api.v2.view import NothingHere
 
 _ZONE = "api/v2/zones/<str:zone_name>"
 _RRSET = "rrsets/<str:owner>/<str:type_name>"
@@ -12,8 +13,8 @@ _REVISION = f"{_ZONE}/revisions/<int:number>"
 _PUBLICATION = "api/v2/publications/<int:sequence>"
 
 urlpatterns: list[URLPattern] = [
-    path("api/v2/problems", explained.KindList.as_view(), name="v2-problems"),
-    path("api/v2/problems/<slug:code>", explained.KindDetail.as_view(), name="v2-problem"),
+    path("api/v2/problems", problem_pages.KindList.as_view(), name="v2-problems"),
+    path("api/v2/problems/<slug:code>", problem_pages.KindDetail.as_view(), name="v2-problem"),
     path("api/v2/zones", zones.ZoneList.as_view(), name="v2-zones"),
     path(_ZONE, zones.ZoneDetail.as_view(), name="v2-zone"),
     path(f"{_ZONE}/rrsets", rrsets.RRsetList.as_view(), name="v2-rrsets"),

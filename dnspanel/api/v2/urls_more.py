@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from dnspanel.api.v2 import (
+from dnspanel.api.v2.resources import (
     audit,
     exports,
     grants,
@@ -11,13 +11,13 @@ from dnspanel.api.v2 import (
     imports,
     me,
     nodes,
-    openapi,
     teams,
     tokens,
     tsig_keys,
     users,
     webhooks,
 )
+from dnspanel.api.v2.schema import openapi
 
 _HOOK = "api/v2/webhooks/<int:webhook_id>"
 _IMPORT = "api/v2/imports/<int:import_id>"

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from jsonschema import Draft202012Validator, FormatChecker
 
-from dnspanel.api.v2.document import document
+from dnspanel.api.v2.schema.document import document
 
 ROOT = "/api/v2"
 

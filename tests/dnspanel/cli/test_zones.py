@@ -31,7 +31,7 @@ def test_a_deletion_that_is_not_confirmed_is_none(run: Run) -> None:
 
 
 def test_zones_are_listed_over_all_pages(run: Run, monkeypatch: Any) -> None:
-    from dnspanel.api.v2 import pages
+    from dnspanel.api.v2.http import pages
 
     monkeypatch.setattr(pages, "MOST", 1000)
     names = [f"n{number}.example.test" for number in range(5)]

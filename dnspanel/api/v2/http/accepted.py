@@ -1,0 +1,179 @@
+"""The answer to a write: the publication, how far it has come, and a wait for it if the client asks for one."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.problems import bad_parameter
+from dnspanel.api.v2.schema.representation import moved_json, publication_url, time_json, violation_json
+from dnspanel.api.v2.schema.visibility import seen
+from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.reads.reach import reach
+from dnspanel.zones.access import sight_of, zones_within_reach
+from dnspanel.zones.direct import Outcome
+from dnspanel.zones.models import Publication, Revision, RevisionKind
+from dnspanel.zones.plan import ZonePlan
+
+MOST_ZONES_SHOWN = 100
+_PREFER_WAIT = re.compile(r'(?:^|[,;])\s*wait\s*=\s*"?([0-9]{1,5})"?\s*(?=$|[,;])', re.IGNORECASE)
+
+
+def written(
+    request: Request,
+    outcome: Outcome,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> HttpResponse:
+    """The answer to a publication of wishes: 202 with what was published, `status` when nothing is left to wait for."""
+    zones = [moved_json(plan) for plan in outcome.plans]
+    if outcome.publication is not None and not outcome.plans:  # published by an earlier sending of this request
+        zones = moved_by(outcome.publication, actor_in(request))
+    body = {"zones": zones, "warnings": _warnings(outcome.plans, actor_in(request)), **(facts or {})}
+    changed = [plan for plan in outcome.plans if plan.changes]
+    published = [
+        {"zone": plan.zone.name, "revision": plan.zone.revision + 1, "serial": plan.serial, "kind": RevisionKind.CHANGE}
+        for plan in sorted(changed, key=lambda plan: plan.zone.name)[:MOST_ZONES_SHOWN]
+    ]
+    return accepted(request, outcome.publication, body, status=status, headers=headers, zones=published or None)
+
+
+def accepted(
+    request: Request,
+    publication: Publication | None,
+    body: Mapping[str, Any],
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    zones: list[dict[str, Any]] | None = None,
+) -> HttpResponse:
+    """The answer with this publication: 202 while nodes lack it, else `status`. `zones` are its own, if known."""
+    named = dict(headers or {})
+    if publication is None:
+        return answer({"publication": None, **body}, 200, headers=named)
+    seconds = wait_asked(request)
+    if seconds is not None:
+        named["Preference-Applied"] = f"wait={seconds}"
+        wait_for_nodes(publication, seconds)
+    shown = publication_json(publication, actor_in(request), timezone.now(), is_new=not seconds, zones=zones)
+    named.setdefault("Location", publication_url(publication.sequence))
+    return answer({"publication": shown, **body}, status if shown["everywhere"] else 202, headers=named)
+
+
+def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
+    """The answer to a request whose first sending published, and whose answer was lost; None if it did not."""
+    publication = Publication.objects.select_related("author", "token").filter(form_id=form_id).first()
+    if publication is None:
+        return None
+    body = {"zones": moved_by(publication, actor_in(request)), "warnings": []}
+    return accepted(request, publication, body, headers={"Idempotency-Replayed": "true"})
+
+
+def wait_asked(request: Request) -> int | None:
+    """How many seconds the client wants to wait, in the query or in `Prefer`. Raises Problem."""
+    typed = request.query_params.get("wait")
+    if typed is not None:
+        if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
+            raise bad_parameter("wait", f"Use whole seconds from 0 to {LONGEST_WAIT:.0f}.")
+        return int(typed)
+    preferred = _PREFER_WAIT.search(request.headers.get("Prefer", ""))  # a preference is never an error
+    return min(int(preferred[1]), int(LONGEST_WAIT)) if preferred else None
+
+
+def publication_json(
+    publication: Publication,
+    actor: Actor,
+    now: datetime,
+    *,
+    is_new: bool = False,
+    zones: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """A publication with its state per node; of one that `is_new`, no node can have proved anything yet."""
+    nodes = _reach_json(publication, now, is_new=is_new) if Permission.FLEET in actor.permissions else None
+    proved = [node["state"] == "answers" for node in nodes] if nodes is not None else proofs_of(publication)
+    return {
+        **listed_publication_json(publication),
+        "zones": published_zones(publication, actor) if zones is None else zones,
+        "everywhere": bool(proved) and all(proved),
+        "reached": sum(proved),
+        "of": len(proved),
+        "nodes": nodes,
+    }
+
+
+def listed_publication_json(publication: Publication) -> dict[str, Any]:
+    """A publication in a list; its author and token must be loaded."""
+    token = publication.token
+    return {
+        "sequence": publication.sequence,
+        "epoch": str(publication.epoch),
+        "at": time_json(publication.at),
+        "author": publication.author.username if publication.author else None,
+        "token": {"id": token.pk, "prefix": token.prefix, "purpose": token.purpose} if token else None,
+        "channel": str(publication.channel),
+        "reason": publication.reason,
+        "url": publication_url(publication.sequence),
+    }
+
+
+def published_zones(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
+    """The first zones of a publication that the actor may know about, deleted ones included."""
+    rows = _visible_revisions(publication, actor).values_list("zone__name", "number", "serial", "kind")
+    return [
+        {"zone": zone, "revision": number, "serial": serial, "kind": kind}
+        for zone, number, serial, kind in rows[:MOST_ZONES_SHOWN]
+    ]
+
+
+def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
+    """Where a publication took its zones, from its revisions: for who has its plans no more."""
+    names = ("zone__name", "number", "serial", "added", "changed", "removed")
+    rows = _visible_revisions(publication, actor).values_list(*names)
+    keys = ("zone", "revision", "serial", "added", "changed", "removed")
+    return [dict(zip(keys, row, strict=True)) for row in rows[:MOST_ZONES_SHOWN]]
+
+
+def _visible_revisions(publication: Publication, actor: Actor) -> Any:
+    revisions = Revision.objects.filter(publication=publication.sequence).order_by("zone__name", "zone_id")
+    if actor.may_everywhere(Right.READ):
+        return revisions
+    return revisions.filter(zone__in=zones_within_reach(actor, Right.READ))
+
+
+def _reach_json(publication: Publication, now: datetime, *, is_new: bool) -> list[dict[str, Any]]:
+    if is_new:
+        active = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False)
+        names = active.order_by("name").values_list("name", flat=True)
+        return [{"node": name, "state": "pending", "reached_at": None, "ms": None, "detail": ""} for name in names]
+    return [
+        {
+            "node": one.node.name,
+            "state": "pending" if one.reached_at is None else "answers",
+            "reached_at": None if one.reached_at is None else time_json(one.reached_at),
+            "ms": None if one.ms is None else round(one.ms, 3),
+            "detail": one.sentence,
+        }
+        for one in reach(publication, now=now)
+    ]
+
+
+def _warnings(plans: Sequence[ZonePlan], actor: Actor) -> list[dict[str, Any]]:
+    """What the change breaks without being refused for it."""
+    return [
+        violation_json(violation)
+        for plan in plans
+        if plan.violations
+        for violation in seen(plan.violations, sight_of(actor, plan.zone))
+    ]

@@ -1,0 +1,53 @@
+"""Conditional writes of what has no revision: nothing changes between the look at its tag and the write.
+
+Rows of people, teams, tokens and hooks are small and seldom written, so
+their tag is a digest of what is answered, and writers of one of them wait
+for each other. The lock is the session's, because some verbs insist on being
+the outermost transaction.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from zlib import crc32
+
+from django.db import connection
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.etag import condition_in, tag_of
+from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.view import answer
+
+# First half of the advisory locks' keys; `transfer.locks.Lock` has the others.
+_KEY = 0x64700040
+
+
+@contextmanager
+def held(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterator[None]:
+    """Within, the resource is as the request's If-Match says, and no other write through API v2 is at it.
+
+    Raises Problem (412) with what there is and what was sent. `base` is not
+    known: nobody keeps what a digest was made of.
+    """
+    condition = condition_in(request)
+    key = crc32(resource.encode()) % 2**31
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s, %s)", [_KEY, key])
+    try:
+        if condition.wants_match or condition.none_match_any or condition.none_match:
+            theirs = as_it_is()
+            tag = tag_of(theirs)
+            if not condition.holds(tag):
+                facts = {"base": None, "theirs": theirs, "mine": request.data if request.data else None}
+                detail = "It was changed since it was read."
+                raise Problem("precondition-failed", detail, headers={"ETag": tag}, facts=facts)
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_KEY, key])
+
+
+def tagged(value: Any, status: int = 200, **headers: str) -> HttpResponse:
+    """An answer with the tag that a conditional write sends back; keywords are headers (`Location`)."""
+    return answer(value, status, headers={"ETag": tag_of(value), **headers})

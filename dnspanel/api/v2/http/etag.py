@@ -1,0 +1,167 @@
+"""Entity tags, and the conditions that clients state with them.
+
+A zone's tag is its revision and a digest of its settings. An RRset's is the
+revision of the zone it was read at and a digest of the RRset: `If-Match`
+holds as long as the digest does, whatever else of the zone changed. When it
+does not, the revision tells what the writer had read, so that 412 can show
+base, theirs and mine.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.problems import Fault, Problem, ProblemUnderLock
+from dnspanel.api.v2.schema.representation import optional_rrset_json
+from dnspanel.zones import soa
+from dnspanel.zones.history import rrset_before
+from dnspanel.zones.models import Change, Zone
+from replication import rdtypes
+from replication.codec.keys import relative_key
+from replication.rrset import RRset
+
+_TAGS = re.compile(r'\s*(?:W/)?"[\x21\x23-\x7e]*"\s*(?:,\s*(?:W/)?"[\x21\x23-\x7e]*"\s*)*')
+_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e]*)"')
+_VERSIONED = re.compile(r"([0-9]{1,9})-([0-9a-f]{16})")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a client says must be so: `If-Match` and `If-None-Match`; empty: nothing."""
+
+    match_any: bool = False  # If-Match: *
+    match: tuple[str, ...] = ()
+    none_match_any: bool = False  # If-None-Match: *, create only
+    none_match: tuple[str, ...] = ()
+
+    @property
+    def wants_match(self) -> bool:
+        return self.match_any or bool(self.match)
+
+    def holds(self, tag: str | None) -> bool:
+        """Whether it holds for a resource with this tag; None: there is no resource."""
+        if tag is None:
+            return not self.wants_match
+        value = tag.strip('"')
+        if self.none_match_any or value in self.none_match:
+            return False
+        return not self.match or value in self.match
+
+    @property
+    def revision(self) -> int | None:
+        """The revision in the first tag of `If-Match`: what the writer had read."""
+        found = next(filter(None, map(_VERSIONED.fullmatch, self.match)), None)
+        return int(found[1]) if found else None
+
+
+def condition_in(request: Request) -> Condition:
+    """The condition of a request. Raises Problem for headers that are not tags."""
+    match_any, match = _read(request, "If-Match")
+    none_match_any, none_match = _read(request, "If-None-Match", weak=True)
+    return Condition(match_any, match, none_match_any, none_match)
+
+
+def tag_of(value: Any) -> str:
+    """The tag of anything that JSON can say."""
+    return f'"{_digest(value)}"'
+
+
+def zone_tag(revision: int, tags: Iterable[str], team_id: int | None) -> str:
+    """The tag of a zone."""
+    return f'"{revision}-{_settings_digest(tuple(tags), team_id)}"'
+
+
+def rrset_tag(rrset: RRset, revision: int) -> str:
+    """The tag of an RRset, read at this revision of its zone."""
+    return f'"{revision}-{_rrset_digest(rrset)}"'
+
+
+def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: Any = None) -> None:
+    """Nothing, or a Problem (412) that shows what there is. Hold a lock, if the resource can change meanwhile."""
+    if not condition.holds(tag):
+        detail = "It exists already." if condition.none_match_any and tag else "It is not what If-Match says."
+        base = None if condition.revision is None else {"revision": condition.revision}
+        facts = {"base": base, "theirs": theirs, "mine": mine}
+        raise Problem("precondition-failed", detail, headers={"ETag": tag} if tag else {}, facts=facts)
+
+
+def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], now: RRset | None, mine: Any) -> None:
+    """Nothing, or a problem that shows base, theirs and mine; called under the zone's lock with what it holds `now`."""
+    if _holds_for(condition, now):
+        return
+    base = _rrset_at(zone, key, condition.revision, now)
+    facts = {"base": optional_rrset_json(base), "theirs": optional_rrset_json(now), "mine": mine}
+    if condition.none_match_any and now is not None:
+        detail = f"There is such an RRset at {key[0]} already."
+    else:
+        detail = f"The RRset at {key[0]} was changed since it was read." if now else f"The RRset at {key[0]} is gone."
+    revision = Zone.objects.values_list("revision", flat=True).get(pk=zone.pk)
+    headers = {"ETag": rrset_tag(now, revision)} if now else {}
+    raise ProblemUnderLock(Problem("precondition-failed", detail, headers=headers, facts=facts))
+
+
+def fresh_enough(request: Request, tag: str) -> HttpResponse | None:
+    """304 when the client has this version (`If-None-Match` of a read), else None."""
+    condition = condition_in(request)
+    if condition.none_match_any or tag.strip('"') in condition.none_match:
+        response = HttpResponse(status=304, headers={"ETag": tag})
+        del response["Content-Type"]
+        return response
+    return None
+
+
+def _holds_for(condition: Condition, now: RRset | None) -> bool:
+    if now is None:
+        return not condition.wants_match
+    digest = _rrset_digest(now)
+    if condition.none_match_any or any(tag.endswith(digest) for tag in condition.none_match):
+        return False
+    return not condition.match or any(tag.partition("-")[2] == digest for tag in condition.match)
+
+
+def _rrset_at(zone: Zone, key: tuple[str, int], revision: int | None, now: RRset | None) -> RRset | None:
+    """What the RRset was at this revision, which may be none of the zone's."""
+    if revision is None:
+        return None
+    name, type_ = key
+    since = Change.objects.filter(
+        revision__zone=zone, revision__number__gt=revision, owner_key=relative_key(name, zone.name), type=type_
+    )
+    first = since.order_by("revision__number").first()
+    return rrset_before(first) if first else now
+
+
+@lru_cache(maxsize=1024)
+def _settings_digest(tags: tuple[str, ...], team_id: int | None) -> str:
+    return _digest([sorted(tags), team_id])
+
+
+def _rrset_digest(rrset: RRset) -> str:
+    """A SOA's serial is left out: it moves by itself."""
+    shape = soa.with_serial(rrset, soa.FIRST_SERIAL) if rrset.type == rdtypes.SOA else rrset
+    return _digest([shape.name, shape.type, shape.to_json()])
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return hashlib.blake2s(text.encode(), digest_size=8).hexdigest()
+
+
+def _read(request: Request, header: str, *, weak: bool = False) -> tuple[bool, tuple[str, ...]]:
+    """Whether the header is a star, and its tags; weak ones never match for a write."""
+    text = request.headers.get(header, "").strip()
+    if text in {"", "*"}:
+        return text == "*", ()
+    if not _TAGS.fullmatch(text):
+        fault = Fault("invalid", 'Send the ETag as it was given, with its quotation marks, or "*".', header=header)
+        raise Problem("bad-header", f"{header} cannot be read.", [fault])
+    tags = tuple(tag for is_weak, tag in _TAG.findall(text) if weak or not is_weak)
+    # Only weak tags: there is a condition, and nothing fulfils it.
+    return False, tags or ("",)

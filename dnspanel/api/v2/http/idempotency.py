@@ -1,0 +1,112 @@
+"""`Idempotency-Key`: a request that is sent again gets the answer of the first, and writes once. A verb module.
+
+1. Claim the key: a row without an answer, committed before anything is done.
+2. Do it. What is published carries an id made from the row, which the log
+   takes once only.
+3. Store the answer in the row.
+
+A process that dies in between leaves a row without an answer. After
+`LEASE` a retry takes it over and, if the first one had published, is
+answered with that publication. A key is free again after a day.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID, uuid5
+
+from django.http import HttpRequest, HttpResponse
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.api.models import RememberedAnswer
+from dnspanel.api.v2.http.problems import Fault, Problem
+
+REMEMBERED_FOR = timedelta(hours=24)
+# Longer than any request takes; after it, whoever began one is taken for dead.
+LEASE = timedelta(seconds=90)
+LONGEST_KEY = 255
+NAMESPACE = UUID("5f3c7a52-6d0e-4b1c-9c39-2f0d6e4b8a11")
+_KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Link", "Preference-Applied")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to do what a key asks for, once. `taken_over`: somebody began before, and was not heard of again."""
+
+    id: int
+    form_id: UUID
+    taken_over: bool
+
+
+class Remembered(Exception):
+    """This was done before; `response` is what was answered."""
+
+    def __init__(self, response: HttpResponse) -> None:
+        self.response = response
+        super().__init__("answered before")
+
+
+def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Claim:
+    """The key is this request's. Raises Remembered with the answer if there is one.
+
+    Raises Problem for a key that belongs to another request, or to the same
+    one while it is under way.
+    """
+    if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
+        fault = Fault("invalid", f"Use 1 to {LONGEST_KEY} printable characters.", header="Idempotency-Key")
+        raise Problem("bad-header", "The Idempotency-Key cannot be used.", [fault])
+    digest = _digest(request)
+    row, is_new = RememberedAnswer.objects.get_or_create(
+        token=actor.token, key=key, defaults={"request_sha256": digest, "at": now}
+    )
+    if not is_new and row.at <= now - REMEMBERED_FOR:
+        RememberedAnswer.objects.filter(pk=row.pk, at=row.at).delete()
+        return claim(request=request, actor=actor, key=key, now=now)
+    if not is_new:
+        _refuse_or_recall(row, digest)
+        # One of the retries takes over; the others see a row that is under way again.
+        stale = RememberedAnswer.objects.filter(pk=row.pk, status=None, at=row.at, at__lte=now - LEASE)
+        if not stale.update(at=now):
+            raise Problem("under-way", "The first request with this key is not finished.", headers={"Retry-After": "1"})
+    return Claim(row.pk, form_id_of(row.pk), taken_over=not is_new)
+
+
+def form_id_of(claim_id: int) -> UUID:
+    """The id under which the log takes what a claim asks for once. A key that is used anew after a day has another."""
+    return uuid5(NAMESPACE, str(claim_id))
+
+
+def remember(*, claim: Claim, response: HttpResponse, now: datetime) -> None:
+    """Retries get this answer; after a failure of ours, or a refusal for the moment, they may try it themselves."""
+    rows = RememberedAnswer.objects.filter(pk=claim.id)
+    if response.status_code >= 500 or response.streaming:
+        rows.update(at=now - LEASE)
+        return
+    kept = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+    rows.update(status=response.status_code, headers=kept, body=response.content, at=now)
+
+
+def forget_answers(*, now: datetime) -> int:
+    """Answers older than a day are gone, and their keys free; returns how many."""
+    forgotten, _ = RememberedAnswer.objects.filter(at__lte=now - REMEMBERED_FOR).delete()
+    return forgotten
+
+
+def _refuse_or_recall(row: RememberedAnswer, digest: bytes) -> None:
+    if bytes(row.request_sha256) != digest:
+        fault = Fault("key-reused", "This key came with another request.", header="Idempotency-Key")
+        raise Problem("key-reused", "This Idempotency-Key belongs to another request; use a new one.", [fault])
+    if row.status is not None:
+        response = HttpResponse(bytes(row.body), status=row.status, headers=row.headers)
+        response["Idempotency-Replayed"] = "true"
+        if "Content-Type" not in row.headers:
+            del response["Content-Type"]
+        raise Remembered(response)
+
+
+def _digest(request: HttpRequest) -> bytes:
+    """What makes a request the same one: method, path with query, conditions and body; of an upload only its size."""
+    named = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "CONTENT_LENGTH")
+    head = "\0".join((request.method or "", request.get_full_path(), *(request.META.get(name, "") for name in named)))
+    body = request.body if "json" in (request.content_type or "") else b""
+    return hashlib.sha256(head.encode(errors="backslashreplace") + b"\0" + body).digest()

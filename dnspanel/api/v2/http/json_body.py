@@ -1,0 +1,35 @@
+"""Reading a JSON body strictly: what cannot be stored, or means nothing, is refused before anybody looks at it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.parsers import BaseParser
+
+from dnspanel.api.json_text import parse_json
+from dnspanel.api.v2.http.problems import Problem
+
+
+class StrictJSONParser(BaseParser):
+    """JSON without NaN and Infinity, without half characters and zero bytes, and not nested without end."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+        try:
+            return parse_json(stream.read().decode())
+        except (ValueError, RecursionError) as exc:
+            raise Problem("malformed", f"The body is not usable JSON: {_why(exc)}.") from exc
+
+
+class MergePatchParser(StrictJSONParser):
+    """The same under the name that RFC 7386 gives to a partial object."""
+
+    media_type = "application/merge-patch+json"
+
+
+def _why(exc: Exception) -> str:
+    if isinstance(exc, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(exc, UnicodeDecodeError):
+        return f"byte {exc.start} is not UTF-8"
+    return str(exc).rstrip(".")

@@ -1,0 +1,80 @@
+"""Cursor pages: `{"items": […], "next": URL or null}`, and the same address in a Link header (RFC 8288).
+
+A cursor says after which item the next page starts, never how many were
+before it. So a page neither repeats nor skips what others' writes do not touch.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.answers import answer
+from dnspanel.api.v2.http.problems import Problem, bad_parameter
+
+DEFAULT_LIMIT = 100
+MOST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PageAsked:
+    """How many items a client wants, and after which key of strings and whole numbers (empty: from the start)."""
+
+    limit: int
+    after: tuple[Any, ...]
+
+
+def page_asked(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -> PageAsked:
+    """What `limit` and `cursor` ask for; `kinds` are the types of the key's parts. Raises Problem."""
+    typed = request.query_params.get("limit")
+    if typed is not None and not (typed.isascii() and typed.isdecimal() and len(typed) < 6 and 1 <= int(typed) <= MOST):
+        raise bad_parameter("limit", f"Use a whole number from 1 to {MOST}.")
+    cursor = request.query_params.get("cursor", "")
+    return PageAsked(int(typed) if typed else default, _decode_cursor(cursor, kinds) if cursor else ())
+
+
+def page_answer(request: Request, items: Sequence[Any], next_after: tuple[Any, ...] | None) -> HttpResponse:
+    """A page; `next_after` is the key of its last item when there may be more."""
+    if next_after is None:
+        return answer({"items": items, "next": None})
+    query = {name: values for name, values in request.query_params.lists() if name != "cursor"}
+    query["cursor"] = [_encode_cursor(next_after)]
+    url = f"{request.build_absolute_uri(request.path)}?{urlencode(query, doseq=True)}"
+    return answer({"items": items, "next": url}, headers={"Link": f'<{url}>; rel="next"'})
+
+
+def cut(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], bool]:
+    """The rows of the page, and whether there are more, of `limit + 1` rows that were asked for."""
+    return rows[:limit], len(rows) > limit
+
+
+def _encode_cursor(key: tuple[Any, ...]) -> str:
+    text = json.dumps(key, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _decode_cursor(cursor: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        key = json.loads(base64.b64decode(padded.encode(), altchars=b"-_", validate=True))
+        fits = isinstance(key, list) and len(key) == len(kinds)
+        if not fits or not all(_is_usable(part, kind) for part, kind in zip(key, kinds, strict=True)):
+            raise ValueError
+    except (ValueError, RecursionError, binascii.Error) as exc:
+        raise Problem("bad-cursor", "This is not a cursor that this list gave.") from exc
+    return tuple(key)
+
+
+def _is_usable(part: object, kind: type) -> bool:
+    """Whether a part of a key can be looked up: somebody may have made the cursor up."""
+    if type(part) is not kind:
+        return False
+    if isinstance(part, int):
+        return abs(part) < 2**63
+    return isinstance(part, str) and part.isprintable() and not any("\ud800" <= char <= "\udfff" for char in part)

@@ -1,0 +1,64 @@
+"""Where the `type` of a problem leads: each kind explains itself, to people without a token too."""
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.problem_types import KINDS, Kind
+from dnspanel.api.v2.http.problems import ROOT_URL, Problem
+from dnspanel.api.v2.http.view import V2View, answer
+from dnspanel.api.v2.schema.fields import Shape
+
+
+class KindSerializer(Shape):
+    """A kind of problem."""
+
+    type = serializers.CharField()
+    code = serializers.CharField()
+    status = serializers.IntegerField()
+    title = serializers.CharField()
+    meaning = serializers.CharField()
+
+
+class KindListSerializer(Shape):
+    """All kinds of problems."""
+
+    items = KindSerializer(many=True)
+
+
+class KindList(V2View):
+    """Every kind of problem that this API answers with."""
+
+    permission_classes = ()  # says the same to everybody, and nothing of anybody
+    authentication_classes = ()
+
+    @extend_schema(auth=[], responses={200: KindListSerializer})
+    def get(self, request: Request) -> HttpResponse:
+        """List the kinds of problems"""
+        return answer({"items": [_kind_json(kind) for kind in KINDS.values()]})
+
+
+class KindDetail(V2View):
+    """One kind of problem."""
+
+    permission_classes = ()
+    authentication_classes = ()
+
+    @extend_schema(auth=[], responses={200: KindSerializer})
+    def get(self, request: Request, code: str) -> HttpResponse:
+        """Explain a kind of problem"""
+        kind = KINDS.get(code)
+        if kind is None:
+            raise Problem("not-found", "There is no such kind of problem.")
+        return answer(_kind_json(kind))
+
+
+def _kind_json(kind: Kind) -> dict[str, object]:
+    return {
+        "type": f"{ROOT_URL}/{kind.code}",
+        "code": kind.code,
+        "status": kind.status,
+        "title": kind.title,
+        "meaning": kind.meaning,
+    }

@@ -1,0 +1,301 @@
+"""Problem details (RFC 9457): how API v2 says what went wrong, for every error of ours and of the framework.
+
+    {"type", "title", "status", "detail", "code", "errors": [{"pointer" | "parameter" | "header", "code", "detail"}]}
+
+`pointer` is a JSON pointer into the body that was sent. Some kinds say more:
+`conflicts`, `reasons`, `base`, `theirs` and `mine`.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from django.core.exceptions import PermissionDenied as DjangoDenied
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.core.signals import got_request_exception
+from django.db import DataError, InterfaceError, OperationalError
+from django.http import Http404, HttpResponse
+from django.http.request import UnreadablePostError
+from rest_framework import exceptions as drf
+from rest_framework.request import Request
+
+from dnspanel.accounts import errors as accounts
+from dnspanel.api.v2.http.problem_types import KINDS
+from dnspanel.api.v2.schema.representation import conflict_json, violation_json
+from dnspanel.fleet import errors as fleet
+from dnspanel.transfer import errors as transfer
+from dnspanel.webhooks import errors as webhooks
+from dnspanel.zones import errors as zones
+from replication import errors as replication
+
+MEDIA_TYPE = "application/problem+json"
+ROOT_URL = "/api/v2/problems"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one value: where it stands (one of three), a stable code, and a sentence."""
+
+    code: str
+    detail: str
+    pointer: str | None = None
+    parameter: str | None = None
+    header: str | None = None
+
+    def to_json(self) -> dict[str, str]:
+        """Without the places where it does not stand."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass
+class Problem(Exception):
+    """A request that is not answered as asked; raised by views, and made of every other error."""
+
+    code: str
+    detail: str
+    errors: Sequence[Fault] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        return KINDS[self.code].status
+
+    def to_json(self) -> dict[str, Any]:
+        """The body."""
+        kind = KINDS[self.code]
+        return {
+            "type": f"{ROOT_URL}/{kind.code}",
+            "title": kind.title,
+            "status": kind.status,
+            "detail": self.detail,
+            "code": kind.code,
+            "errors": [fault.to_json() for fault in self.errors],
+            **self.facts,
+        }
+
+
+class ProblemUnderLock(zones.ZoneError):
+    """A problem that only shows once a zone is locked: raised where a verb decides, so it must be an error of zones."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        super().__init__(problem.detail)
+
+
+def invalid(faults: Sequence[Fault]) -> Problem:
+    """Values of the request that cannot be used."""
+    more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
+    return Problem("invalid", faults[0].detail + more, faults)
+
+
+def bad_parameter(name: str, detail: str) -> Problem:
+    """A query parameter that cannot be used."""
+    return invalid([Fault("invalid", detail, parameter=name)])
+
+
+def bad_value(pointer: str, detail: str, code: str = "invalid") -> Problem:
+    """A value of the body that cannot be used."""
+    return invalid([Fault(code, detail, pointer=pointer)])
+
+
+def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
+    """The answer to anything that a view raised; what nobody foresaw is logged, and said to be our mistake."""
+    request: Request = context["request"]
+    problem = problem_of(exc)
+    if problem is None:
+        logger.exception("%s %s failed", request.method, request.path)
+        got_request_exception.send(sender=type(context["view"]), request=request._request)
+        problem = Problem("broken", "The panel made a mistake; its log says more.")
+    return answer(problem)
+
+
+def answer(problem: Problem) -> HttpResponse:
+    """A problem as it is sent."""
+    text = json.dumps(problem.to_json(), ensure_ascii=False)
+    response = HttpResponse(text.encode(errors="backslashreplace"), status=problem.status, content_type=MEDIA_TYPE)
+    for name, value in problem.headers.items():
+        response[name] = value
+    return response
+
+
+def problem_of(exc: BaseException) -> Problem | None:
+    """What an error is for a client; None for one that nobody foresaw."""
+    if isinstance(exc, Problem):
+        return exc
+    for kind, translate in _TRANSLATIONS:
+        if isinstance(exc, kind):
+            return translate(exc)
+    return None
+
+
+def _simply(code: str, **headers: str) -> Callable[[Any], Problem]:
+    """The error's own sentence, as a problem of this kind."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda exc: Problem(code, str(exc), headers=named)
+
+
+def _of_fields(exc: Any) -> Problem:
+    faults = [
+        Fault("invalid", sentence, pointer=f"/{name}")
+        for name, sentences in exc.fields.items()
+        for sentence in sentences
+    ]
+    return invalid(faults) if faults else Problem("invalid", str(exc))
+
+
+def _right_missing(exc: zones.RightMissing) -> Problem:
+    facts = {"right": str(exc.right), "zone": exc.zone_name}
+    return Problem("forbidden", str(exc), facts=facts)
+
+
+def _moved(exc: zones.RevisionMoved) -> Problem:
+    facts = {"zone": exc.zone_name, "base": {"revision": exc.expected}, "theirs": {"revision": exc.found}}
+    return Problem("precondition-failed", str(exc), facts=facts)
+
+
+def _conflicts(exc: zones.Conflicts) -> Problem:
+    return Problem(
+        "changed-by-others", str(exc), facts={"conflicts": [conflict_json(conflict) for conflict in exc.conflicts]}
+    )
+
+
+def _violations(exc: zones.RuleViolations) -> Problem:
+    faults = [Fault(violation.code, violation.message) for violation in exc.violations]
+    facts = {"violations": [violation_json(violation) for violation in exc.violations]}
+    return Problem("rules-violated", str(exc), faults, facts=facts)
+
+
+def _guard(exc: zones.GuardHolds) -> Problem:
+    detail = f'{exc.zone_name}: {" ".join(exc.reasons)} Send it with "confirm": true if that is meant.'
+    return Problem("needs-confirmation", detail, facts={"zone": exc.zone_name, "reasons": list(exc.reasons)})
+
+
+def _mass_deletion(exc: zones.MassDeletion) -> Problem:
+    facts = {"reasons": [str(exc)], "deleted_lately": exc.lately, "zones": exc.there}
+    return Problem("needs-confirmation", f"{exc} Send it with `confirm=true` if that is meant.", facts=facts)
+
+
+def _too_large_or_invalid(exc: transfer.UploadRefused) -> Problem:
+    return Problem("too-large" if exc.limit else "invalid", str(exc), facts={"limit": exc.limit} if exc.limit else {})
+
+
+def _validation(exc: drf.ValidationError) -> Problem:
+    faults = list(_faults_in(exc.detail, ""))
+    return invalid(faults) if faults else Problem("invalid", "Some values are not usable.")
+
+
+def _faults_in(detail: Any, pointer: str) -> Sequence[Fault]:
+    """The faults in what a serializer says of a body: lists and dicts down to sentences."""
+    if isinstance(detail, Mapping):
+        nested = [
+            _faults_in(each, pointer if name == "non_field_errors" else f"{pointer}/{_token(name)}")
+            for name, each in detail.items()
+        ]
+    elif isinstance(detail, list):
+        leaf = all(isinstance(each, str) for each in detail)
+        nested = [_faults_in(each, pointer if leaf else f"{pointer}/{i}") for i, each in enumerate(detail)]
+    else:
+        return [Fault(str(getattr(detail, "code", "invalid")), str(detail), pointer=pointer)]
+    return [fault for faults in nested for fault in faults]
+
+
+def _token(key: object) -> str:
+    return str(key).replace("~", "~0").replace("/", "~1")
+
+
+def _unauthenticated(exc: drf.APIException) -> Problem:
+    challenge = getattr(exc, "auth_header", None) or 'Bearer realm="dnspanel"'
+    return Problem("unauthenticated", str(exc.detail), headers={"WWW-Authenticate": challenge})
+
+
+def _throttled(exc: drf.Throttled) -> Problem:
+    seconds = max(1, int(exc.wait or 1))
+    detail = f"The token has made all requests that it may make in a minute. The next begins in {seconds} s."
+    return Problem("too-many-requests", detail, headers={"Retry-After": str(seconds)})
+
+
+def _of_framework(exc: drf.APIException) -> Problem:
+    by_status = {400: "malformed", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
+    by_status |= {406: "not-acceptable", 415: "unsupported-media-type"}
+    return Problem(by_status.get(exc.status_code, "malformed"), str(exc.detail))
+
+
+def _unavailable(exc: Exception) -> Problem:
+    return Problem("unavailable", "The panel cannot reach its database, or was too busy.", headers={"Retry-After": "1"})
+
+
+# In this order: an error is translated by the first of its classes here.
+_TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] = (
+    # zones
+    (ProblemUnderLock, lambda exc: exc.problem),
+    (zones.Unknown, _simply("not-found")),
+    (zones.NotInTrash, _simply("not-found")),
+    (zones.RightMissing, _right_missing),
+    (zones.Forbidden, _simply("forbidden")),
+    (zones.RevisionMoved, _moved),
+    (zones.NameTaken, _simply("name-taken")),
+    (zones.NamesTaken, _simply("name-taken")),
+    (zones.NameRefused, lambda exc: bad_value("/name", str(exc), "name-refused")),
+    (zones.SettingsRefused, lambda exc: bad_value(f"/{exc.field}", str(exc))),
+    (zones.NothingToPublish, _simply("nothing-to-publish")),
+    (zones.Conflicts, _conflicts),
+    (zones.RuleViolations, _violations),
+    (zones.GuardHolds, _guard),
+    (zones.MassDeletion, _mass_deletion),
+    (zones.PublishingHeld, _simply("publishing-held", Retry_After="60")),
+    (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo
+    # accounts
+    (accounts.TokenUnknown, _simply("not-found")),
+    (accounts.TeamUnknown, _simply("not-found")),
+    (accounts.GrantUnknown, _simply("not-found")),
+    (accounts.PersonUnknown, _simply("not-found")),
+    (accounts.NotYours, _simply("forbidden")),
+    (accounts.TsigNameTaken, _simply("name-taken")),
+    (accounts.TeamNameTaken, _simply("name-taken")),
+    (accounts.AccountRefused, _of_fields),
+    (accounts.TokenRefused, _of_fields),
+    (accounts.TeamRefused, _of_fields),
+    (accounts.GrantRefused, _of_fields),
+    (accounts.AccountError, _simply("conflict")),  # LastAdministrator, TokenDead, invitations
+    # webhooks
+    (webhooks.WebhookUnknown, _simply("not-found")),
+    (webhooks.WebhookRefused, _of_fields),
+    (webhooks.WebhookError, _simply("invalid")),
+    # transfer
+    (transfer.UploadRefused, _too_large_or_invalid),
+    (transfer.SourceAway, _simply("source-away")),
+    (transfer.SourceRefused, _simply("invalid")),
+    (transfer.TransferError, _simply("conflict")),  # WrongState
+    # fleet
+    (fleet.UnknownNode, _simply("not-found")),
+    (fleet.NameTaken, _simply("name-taken")),
+    (fleet.BadNode, lambda exc: bad_value(f"/{exc.field}", str(exc))),
+    (fleet.BadRequest, _simply("invalid")),
+    (fleet.FleetError, _simply("conflict")),  # WrongState, CodeRefused
+    # names and rdata that no reader pointed at
+    (replication.BadName, _simply("invalid")),
+    (replication.BadRdata, _simply("invalid")),
+    (replication.BadRRset, _simply("invalid")),
+    (replication.Transient, _simply("unavailable", Retry_After="1")),
+    (replication.ReplicationError, _simply("conflict")),
+    # the framework
+    (drf.ValidationError, _validation),
+    (drf.AuthenticationFailed, _unauthenticated),
+    (drf.NotAuthenticated, _unauthenticated),
+    (drf.Throttled, _throttled),
+    (drf.APIException, _of_framework),
+    (Http404, lambda exc: Problem("not-found", "There is nothing here.")),
+    (DjangoDenied, lambda exc: Problem("forbidden", "The token may not do this.")),
+    (RequestDataTooBig, lambda exc: Problem("too-large", "The body is larger than the panel takes at once.")),
+    (SuspiciousOperation, lambda exc: Problem("malformed", "The request cannot be read.")),
+    (UnreadablePostError, lambda exc: Problem("malformed", "The body ended early.")),
+    # the database
+    (DataError, lambda exc: Problem("invalid", "A value is out of the range that can be stored.")),
+    (OperationalError, _unavailable),
+    (InterfaceError, _unavailable),
+)

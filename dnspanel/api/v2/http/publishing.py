@@ -1,0 +1,77 @@
+"""From a request to `direct.publish_wishes`: who publishes, by what, why, and what they accept."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.problems import bad_parameter
+from dnspanel.api.v2.http.view import actor_in, form_id_of
+from dnspanel.api.v2.schema.fields import text_parameter
+from dnspanel.api.v2.schema.parsing import Faults
+from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
+from dnspanel.zones import direct
+from dnspanel.zones.direct import Outcome, Wish
+from dnspanel.zones.models import Channel, Publication
+
+TERMS = (
+    OpenApiParameter("reason", str, description="Why, for the history."),
+    OpenApiParameter("confirm", bool, description="Do it though so much is deleted."),
+    OpenApiParameter("accept_warnings", bool, description="false: warnings refuse the change."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How to publish; see `TermsSerializer`."""
+
+    reason: str = ""
+    confirm: bool = False
+    accept_warnings: bool = True
+
+
+def publish(request: Request, wishes: Sequence[Wish], terms: Terms) -> Outcome:
+    """These wishes are published, once for each Idempotency-Key. Raises as `publish_wishes` does."""
+    form_id = form_id_of(request)
+    outcome = direct.publish_wishes(
+        wishes=wishes,
+        author=actor_in(request),
+        channel=Channel.API,
+        now=timezone.now(),
+        reason=terms.reason,
+        form_id=form_id,
+        accept_warnings=terms.accept_warnings,
+        confirmed=terms.confirm,
+    )
+    if outcome.publication is None and form_id is not None:
+        # Everything is so already: perhaps because an earlier sending of this request made it so.
+        return Outcome(Publication.objects.filter(form_id=form_id).first(), outcome.plans)
+    return outcome
+
+
+def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
+    """The terms among the members of a body."""
+    reason = body.get("reason", "")
+    if not isinstance(reason, str) or len(reason) > MOST_REASON:
+        faults.at("/reason", f"A text of at most {MOST_REASON} characters is needed here.")
+    for name in ("confirm", "accept_warnings"):
+        if not isinstance(body.get(name, False), bool):
+            faults.at(f"/{name}", "Use true or false.")
+    return Terms(reason, body.get("confirm", False), body.get("accept_warnings", True))
+
+
+def terms_of_query(request: Request) -> Terms:
+    """The terms in the query, of writes whose body is the resource itself. Raises Problem."""
+    reason = text_parameter(request.query_params, "reason", longest=MOST_REASON)
+    return Terms(reason, flag_in(request, "confirm", False), flag_in(request, "accept_warnings", True))
+
+
+def flag_in(request: Request, name: str, default: bool) -> bool:
+    """A query parameter that is `true` or `false`. Raises Problem."""
+    value = request.query_params.get(name, "true" if default else "false")
+    if value not in {"true", "false"}:
+        raise bad_parameter(name, "Use true or false.")
+    return bool(value == "true")

@@ -1,0 +1,129 @@
+"""What every view of API v2 shares: problems as errors, strict JSON, conditions, answers that a retry gets again."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from django.db import DatabaseError
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from dnspanel.api.v2.http import idempotency, problems
+from dnspanel.api.v2.http.accepted import accepted_before, wait_asked
+from dnspanel.api.v2.http.answers import JSON as JSON
+from dnspanel.api.v2.http.answers import actor_in as actor_in
+from dnspanel.api.v2.http.answers import answer as answer
+from dnspanel.api.v2.http.answers import done as done
+from dnspanel.api.v2.http.json_body import MergePatchParser, StrictJSONParser
+from dnspanel.api.v2.http.problems import Fault, Problem
+
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+logger = logging.getLogger(__name__)
+
+
+class JSONOnly(BaseRenderer):
+    """For the choice of the media type alone: answers are made by `answer`."""
+
+    media_type = JSON
+    format = "json"
+    charset = None
+
+    def render(self, data: Any, media_type: str | None = None, context: Mapping[str, Any] | None = None) -> bytes:
+        return json.dumps(data, ensure_ascii=False).encode()
+
+
+class ProblemOnly(JSONOnly):
+    """Who accepts problems alone is served as well."""
+
+    media_type = problems.MEDIA_TYPE
+
+
+class V2View(APIView):
+    """Base of every view of API v2.
+
+    A write with an `Idempotency-Key` publishes once: its answer is remembered
+    for a day and given to every retry. A token that must state conditions is
+    held to it, unless `writes_nothing` (a POST that only asks) or the resource has
+    no state to compare (`unconditional`).
+    """
+
+    parser_classes: Any = (StrictJSONParser, MergePatchParser)
+    renderer_classes: Any = (JSONOnly, ProblemOnly)
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+    unconditional = False  # creates, or acts on something that cannot be stale
+
+    _claim: idempotency.Claim | None = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if request.method not in WRITES or request.auth is None:
+            return
+        self._require_condition(request)
+        wait_asked(request)  # one that cannot be read is refused before anything is written
+        key = request.META.get("HTTP_IDEMPOTENCY_KEY")
+        if key is not None and hasattr(self, request.method.lower()):  # else it is never done, but refused
+            self._claim = idempotency.claim(
+                request=request._request, actor=actor_in(request), key=key, now=timezone.now()
+            )
+            if self._claim.taken_over and (before := accepted_before(request, self._claim.form_id)):
+                raise idempotency.Remembered(before)
+
+    def _require_condition(self, request: Request) -> None:
+        if self.unconditional:
+            if "HTTP_IF_MATCH" in request.META:
+                fault = Fault("invalid", "There is nothing here that it could be compared with.", header="If-Match")
+                raise Problem("bad-header", "If-Match cannot be honoured here, so nothing was done.", [fault])
+            return
+        token = actor_in(request).token
+        if token is None or not token.needs_if_match:
+            return
+        if not (request.META.get("HTTP_IF_MATCH") or request.META.get("HTTP_IF_NONE_MATCH")):
+            raise Problem("condition-needed", "This token may only write with If-Match or If-None-Match: *.")
+
+    def finalize_response(
+        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        final = cast(HttpResponseBase, super().finalize_response(request, response, *args, **kwargs))
+        patch_vary_headers(cast(HttpResponse, final), ("Authorization", "X-API-Key"))
+        final.headers.setdefault("Cache-Control", "private, no-cache")
+        if self._claim is not None:
+            self._remember(self._claim, cast(HttpResponse, final))
+        return final
+
+    def _remember(self, claim: idempotency.Claim, response: HttpResponse) -> None:
+        try:
+            idempotency.remember(claim=claim, response=response, now=timezone.now())
+        except DatabaseError:  # the write is done, and a retry will be told so by the log
+            logger.exception("the answer to a request with an Idempotency-Key was not stored")
+
+    def get_exception_handler(self) -> Callable[..., Any]:
+        return _answer_to_error
+
+
+class NothingHere(V2View):
+    """Every URL below the API's root that is not one of its resources."""
+
+    unconditional = True
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise Problem("not-found", f"There is nothing at {request.path[:300]}.")
+
+
+def form_id_of(request: Request) -> Any:
+    """The id under which a write with an Idempotency-Key publishes, however often it is sent; else None."""
+    claim = request.parser_context["view"]._claim
+    return None if claim is None else claim.form_id
+
+
+def _answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
+    if isinstance(exc, idempotency.Remembered):
+        return exc.response
+    return problems.answer_to_error(exc, context)

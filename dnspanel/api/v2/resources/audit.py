@@ -1,0 +1,83 @@
+"""The audit log: who did what, the newest first. Without the permission, a person's own acts, or a token's."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.pages import page_answer, page_asked
+from dnspanel.api.v2.http.view import V2View, actor_in
+from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, stamp, text_parameter
+from dnspanel.zones.trail import Act, Place, Wanted, acts_page
+
+_DATE_TIME = {"type": "string", "format": "date-time"}
+
+
+class ActSerializer(serializers.Serializer):
+    """Something that somebody did."""
+
+    kind = serializers.ChoiceField(choices=[("entry", "an act"), ("publication", "a publication")])
+    id = serializers.IntegerField(help_text="Of a publication, its sequence.")
+    at = serializers.DateTimeField()
+    user = serializers.CharField(allow_null=True, help_text="null: the panel itself, or nobody who signed in.")
+    token = serializers.IntegerField(allow_null=True, help_text="Id of the token that acted for the person.")
+    token_purpose = serializers.CharField(allow_null=True)
+    action = serializers.CharField(help_text="Such as `token.create`; publications are `publish`.")
+    target = serializers.CharField()
+    address = serializers.CharField(allow_null=True)
+    request_id = serializers.CharField(allow_null=True, help_text="As in the answer's X-Request-ID.")
+    details = serializers.DictField()
+
+
+class Audit(V2View):
+    """The audit log."""
+
+    @extend_schema(
+        operation_id="listActs",
+        parameters=[
+            OpenApiParameter("action", str, description="`token.create`, or `token.` for all about tokens."),
+            OpenApiParameter("user", str, description="User name."),
+            OpenApiParameter("since", _DATE_TIME, description="From then on."),
+            OpenApiParameter("until", _DATE_TIME, description="Before then."),
+            *PAGED,
+        ],
+        responses=page_of(ActSerializer),
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """Who did what, the newest first.
+
+        Publications are among it. A token without the permission to read the audit log sees its own acts.
+        """
+        query, asked = request.query_params, page_asked(request, int, int)
+        wanted = Wanted(
+            action=text_parameter(query, "action"),
+            user=text_parameter(query, "user"),
+            since=moment_parameter(query, "since"),
+            until=moment_parameter(query, "until"),
+        )
+        # A cursor has no null: beyond every id means none seen yet.
+        after = Place(*(None if key >= _NONE_YET else key for key in asked.after)) if asked.after else Place()
+        acts, place = acts_page(actor_in(request), wanted=wanted, after=after, limit=asked.limit)
+        key = None if place is None else tuple(_NONE_YET if part is None else part for part in place)
+        return page_answer(request, [_json(act) for act in acts], key)
+
+
+_NONE_YET = 2**62
+
+
+def _json(act: Act) -> dict[str, Any]:
+    return {
+        "kind": act.kind,
+        "id": act.id,
+        "at": stamp(act.at),
+        "user": act.user or None,
+        "token": act.token_id,
+        "token_purpose": act.token or None,
+        "action": act.action,
+        "target": act.target,
+        "address": act.address or None,
+        "request_id": act.request_id or None,
+        "details": act.details,
+    }

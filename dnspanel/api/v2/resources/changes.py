@@ -1,0 +1,240 @@
+"""Many changes at once: of one zone, or of many zones. All are published or none, and every fault is pointed at."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.api.v2.http.accepted import written
+from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
+from dnspanel.api.v2.http.problems import Fault, Problem, bad_value, problem_of
+from dnspanel.api.v2.http.publishing import Terms, flag_in, publish, terms_in
+from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.resources.zones import zone_json
+from dnspanel.api.v2.schema.parsing import Faults, Order, escaped, read_orders
+from dnspanel.api.v2.schema.representation import plan_json
+from dnspanel.api.v2.schema.zone_serializers import (
+    CHANGING,
+    MOST_CHANGES,
+    WRITING,
+    BulkSerializer,
+    ChangesSerializer,
+    PlansSerializer,
+    WrittenSerializer,
+)
+from dnspanel.zones import access, direct
+from dnspanel.zones.direct import Wish
+from dnspanel.zones.errors import Forbidden, GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown, ZoneError
+from dnspanel.zones.models import Zone
+from replication import names
+from replication.errors import BadName
+
+MOST_ZONES = 1000
+_TERMS = frozenset({"reason", "confirm", "accept_warnings"})
+DRY_RUN = OpenApiParameter("dry_run", bool, description="true: write nothing, and answer what would be done.")
+_ANSWERS = {
+    202: WrittenSerializer,
+    200: PolymorphicProxySerializer("WrittenOrPlans", [WrittenSerializer, PlansSerializer], None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request wants of one zone, and where it says so."""
+
+    zone: Zone
+    orders: Sequence[Order]
+    pointer: str  # of the zone's object: "" or "/zones/3"
+    at_revision: int | None
+
+
+class ZoneChanges(V2View):
+    """Changes of one zone."""
+
+    @extend_schema(
+        operation_id="changeRRsets", parameters=[*CHANGING, DRY_RUN], request=ChangesSerializer, responses=_ANSWERS
+    )
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Change many RRsets of a zone
+
+        All of them or none, as one revision. Several changes of one RRset
+        build on each other. `If-Match` takes the ETag of the zone.
+        """
+        zone = access.zone_for_editing(actor_in(request), zone_name)
+        condition = condition_in(request)
+        require(condition, zone_tag(zone.revision, zone.tags, zone.team_id), theirs=zone_json(zone), mine=request.data)
+        faults = Faults()
+        body = _body(request.data, {"changes"}, faults)
+        terms = terms_in(body, faults)
+        orders = read_orders(body.get("changes"), zone.name, "/changes", faults, most=MOST_CHANGES)
+        faults.refuse()
+        at_revision = zone.revision if condition.match else None
+        return _carry_out(request, [Asked(zone, orders, "", at_revision)], terms)
+
+
+class Bulk(V2View):
+    """Changes of many zones."""
+
+    unconditional = True  # each zone says at which revision it must be
+
+    @extend_schema(
+        operation_id="changeZones", parameters=[*WRITING, DRY_RUN], request=BulkSerializer, responses=_ANSWERS
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Change many zones
+
+        All changes of all zones are published, or none is. Every item that
+        stands in the way has an entry in `errors`, with a pointer to it.
+        """
+        faults = Faults()
+        body = _body(request.data, {"zones"}, faults)
+        terms = terms_in(body, faults)
+        wanted = _read_zones(actor_in(request), body.get("zones"), faults)
+        faults.refuse()
+        return _carry_out(request, wanted, terms)
+
+
+def _carry_out(request: Request, wanted: Sequence[Asked], terms: Terms) -> HttpResponse:
+    wishes = [_wish(asked) for asked in wanted]
+    try:
+        if flag_in(request, "dry_run", False):
+            return _planned(request, wishes)
+        return written(request, publish(request, wishes, terms))
+    except ZoneError as exc:
+        raise _pointed(exc, wanted) from exc
+
+
+def _planned(request: Request, wishes: Sequence[Wish]) -> HttpResponse:
+    """What would be done, as far as the actor may see it; refused is only what cannot even be planned."""
+    actor = actor_in(request)
+    plans = direct.preview_wishes(wishes=wishes)
+    for plan in plans:
+        access.refuse_changes(actor, plan.zone, ((c.name, c.type, c.before, c.after) for c in plan.changes))
+    return answer({"plans": [plan_json(plan, access.sight_of(actor, plan.zone)) for plan in plans]})
+
+
+def _wish(asked: Asked) -> Wish:
+    steps = [(order.key, order.step) for order in asked.orders]
+    return direct.wish_of_steps(asked.zone, steps, at_revision=asked.at_revision)
+
+
+def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise bad_value("", "An object is needed here.")
+    for name in value.keys() - members - _TERMS:
+        faults.at(f"/{escaped(name)}", "There is no such member here.", "unknown")
+    return value
+
+
+def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[Asked]:
+    """The zones of a bulk change, found by one query; what is wrong stands in `faults`."""
+    if not isinstance(value, list) or not 1 <= len(value) <= MOST_ZONES:
+        faults.at("/zones", f"A list of 1 to {MOST_ZONES} zones is needed here.")
+        return []
+    named = {f"/zones/{index}": _zone_name(each, f"/zones/{index}", faults) for index, each in enumerate(value)}
+    visible = access.zones_visible_to(actor).filter(name__in={name for name in named.values() if name})
+    zones = {zone.name: zone for zone in visible}
+    left = MOST_CHANGES
+    wanted: dict[str, Asked] = {}
+    for each, (pointer, name) in zip(value, named.items(), strict=True):
+        zone = _usable_zone(actor, zones, name, pointer, wanted, faults)
+        if zone is not None:
+            orders = read_orders(each.get("changes"), zone.name, f"{pointer}/changes", faults, most=left)
+            left -= len(orders)
+            wanted[zone.name] = Asked(zone, orders, pointer, _at_revision(each, pointer, faults))
+    return list(wanted.values())
+
+
+def _zone_name(value: Any, pointer: str, faults: Faults) -> str | None:
+    if not isinstance(value, dict):
+        faults.at(pointer, "An object is needed here.")
+        return None
+    for member in value.keys() - {"zone", "changes", "at_revision"}:
+        faults.at(f"{pointer}/{escaped(member)}", "There is no such member here.", "unknown")
+    name = value.get("zone")
+    if not isinstance(name, str):
+        faults.at(f"{pointer}/zone", "The name of a zone is needed here.", "required" if name is None else "invalid")
+        return None
+    try:
+        return names.parse(name)
+    except BadName as exc:
+        faults.at(f"{pointer}/zone", str(exc), "bad-name")
+        return None
+
+
+def _usable_zone(
+    actor: Actor, zones: Mapping[str, Zone], name: str | None, pointer: str, wanted: Mapping[str, Asked], faults: Faults
+) -> Zone | None:
+    """The zone, if it is there, may be edited, and was not named before."""
+    if name is None:
+        return None
+    zone = zones.get(name)
+    if zone is None:
+        faults.at(f"{pointer}/zone", f"There is no zone {name}.", "not-found")
+    elif name in wanted:
+        faults.at(f"{pointer}/zone", f"{name} is named twice; put its changes together.", "twice")
+    elif not access.may_edit_zone(actor, zone):
+        faults.at(f"{pointer}/zone", f"You may not change records of {name}.", "forbidden")
+    else:
+        return zone
+    return None
+
+
+def _at_revision(value: Mapping[str, Any], pointer: str, faults: Faults) -> int | None:
+    number = value.get("at_revision")
+    if number is not None and (type(number) is not int or not 0 <= number < 2**31):
+        faults.at(f"{pointer}/at_revision", "The number of a revision is needed here.")
+        return None
+    return number
+
+
+def _pointed(exc: ZoneError, wanted: Sequence[Asked]) -> Problem:
+    """The problem that an error is, with pointers to the items that caused it."""
+    problem = problem_of(exc)
+    assert problem is not None
+    if not problem.errors or isinstance(exc, RuleViolations):
+        problem.errors = list(_faults_of(exc, wanted, problem))
+    return problem
+
+
+def _faults_of(exc: ZoneError, wanted: Sequence[Asked], problem: Problem) -> list[Fault]:
+    by_name = {asked.zone.name: asked for asked in wanted}
+    match exc:
+        case RightMissing() if exc.zone_name in by_name and exc.name:
+            asked = by_name[exc.zone_name]
+            return [Fault("forbidden", str(exc), pointer=_pointer(asked, exc.name, exc.type))]
+        case Forbidden():
+            return []
+        case Unknown() if exc.name in by_name:
+            return [Fault("not-found", str(exc), pointer=f"{by_name[exc.name].pointer}/zone")]
+        case RevisionMoved() if exc.zone_name in by_name:
+            return [Fault("precondition-failed", str(exc), pointer=f"{by_name[exc.zone_name].pointer}/at_revision")]
+        case GuardHolds() if exc.zone_name in by_name:
+            return [
+                Fault("needs-confirmation", reason, pointer=by_name[exc.zone_name].pointer) for reason in exc.reasons
+            ]
+        case RuleViolations():
+            return [
+                Fault(violation.code, violation.message, pointer=_violating(wanted, violation.name, violation.type))
+                for violation in exc.violations
+            ]
+    return list(problem.errors)
+
+
+def _violating(wanted: Sequence[Asked], name: str, type: int) -> str:
+    """The order that a violation is about; a rule about a neighbour of what changes points at the nearest zone."""
+    for asked in wanted:
+        if any(order.key == (name, type) for order in asked.orders):
+            return _pointer(asked, name, type)
+    around = [asked for asked in wanted if names.is_within(name, asked.zone.name)]
+    return max(around, key=lambda asked: len(asked.zone.name)).pointer if around else ""
+
+
+def _pointer(asked: Asked, name: str, type: int) -> str:
+    """The last order about this RRset, whose result it is."""
+    found = [order.pointer for order in asked.orders if order.key == (name, type)]
+    return found[-1] if found else asked.pointer

@@ -1,0 +1,312 @@
+"""The draft of the token's owner: what waits to be published, looked at, resolved, published or dropped.
+
+A token works in the draft of its owner as far as its scope goes: zones and
+RRsets that it may not see are not there for it, and stay in the draft.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.conditional_write import held, tagged
+from dnspanel.api.v2.http.etag import fresh_enough, tag_of
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.problems import Problem, bad_value
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, done, form_id_of
+from dnspanel.api.v2.resources.rrsets import at_path
+from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
+from dnspanel.api.v2.schema.parsing import Faults, read_rrset
+from dnspanel.api.v2.schema.representation import operation_json, plan_json, time_json
+from dnspanel.api.v2.schema.visibility import seen
+from dnspanel.api.v2.schema.zone_serializers import (
+    CHANGING,
+    IDEMPOTENCY_KEY,
+    IF_CHANGED,
+    IF_MATCH,
+    DraftSerializer,
+    OperationSerializer,
+    PlansSerializer,
+    PublishDraftSerializer,
+    ResolveSerializer,
+    WantedSerializer,
+    WrittenSerializer,
+)
+from dnspanel.zones import access, draft, queries, revision
+from dnspanel.zones.errors import Conflicts
+from dnspanel.zones.merge import Key
+from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from replication.codec.keys import relative_key
+from replication.rrset import RRset
+
+MOST_OPERATIONS = 10_000
+ZONE = OpenApiParameter("zone", str, description="Only this zone.")
+
+
+class DraftDetail(V2View):
+    """The draft as a whole."""
+
+    @extend_schema(operation_id="getDraft", parameters=[IF_CHANGED], responses={200: DraftSerializer})
+    def get(self, request: Request) -> HttpResponse:
+        """Read the draft
+
+        What it holds in each zone.
+        """
+        shown = _draft_json(actor_in(request))
+        return fresh_enough(request, tag_of(shown)) or tagged(shown)
+
+    @extend_schema(operation_id="discardDraft", parameters=[IF_MATCH, ZONE], responses={204: None})
+    def delete(self, request: Request) -> HttpResponse:
+        """Discard the draft
+
+        As a whole, or for one zone.
+        """
+        actor = actor_in(request)
+        chosen = _zone_chosen(request, actor)
+        with _held_draft(request, actor):
+            for operation in _operations(actor):
+                if chosen is None or operation.zone_id == chosen.pk:
+                    draft.drop_operation(author=actor, zone=operation.zone, name=operation.name, type=operation.type)
+        return done()
+
+
+class DraftOperations(V2View):
+    """The operations of the draft."""
+
+    @extend_schema(operation_id="listDraft", parameters=[*PAGED, ZONE], responses={200: page_of(OperationSerializer)})
+    def get(self, request: Request) -> HttpResponse:
+        """List the draft's operations
+
+        Zone by zone, in canonical order.
+        """
+        actor = actor_in(request)
+        asked = page_asked(request, str, str)
+        chosen = _zone_chosen(request, actor)
+        zones = [chosen] if chosen is not None else list(dict.fromkeys(o.zone for o in _operations(actor)))
+        found: list[tuple[Zone, queries.RRsetRow, str]] = []
+        after_zone, after = asked.after or ("", "")
+        for zone in zones:
+            if zone.name >= after_zone and len(found) <= asked.limit:
+                start = after if zone.name == after_zone else ""
+                found += _rows(actor, zone, start, asked.limit + 1 - len(found))
+        rows, more = cut(found, asked.limit)
+        items = [operation_json(zone.name, row) for zone, row, _ in rows]
+        return page_answer(request, items, (rows[-1][0].name, rows[-1][2]) if more else None)
+
+
+class DraftRRset(V2View):
+    """One RRset as the draft wants it."""
+
+    @extend_schema(operation_id="getDraftRRset", responses={200: OperationSerializer})
+    def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
+        """Read an RRset in the draft"""
+        zone, key = at_path(request, zone_name, owner, type_name)
+        return tagged(_operation_json(actor_in(request), zone, key))
+
+    @extend_schema(
+        operation_id="putDraftRRset",
+        parameters=[IF_MATCH],
+        request=WantedSerializer,
+        responses={200: OperationSerializer},
+    )
+    def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
+        """Want an RRset in the draft
+
+        Or, with `wanted: null`, that it be deleted. `base_revision` is the
+        revision that you were looking at: what others published since will
+        be a conflict, not overwritten.
+        """
+        actor = actor_in(request)
+        zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
+        body, rrset = _wanted(request, zone, key)
+        now, base = timezone.now(), body.get("base_revision")
+        with _held_operation(request, actor, zone, key):
+            if rrset is None:
+                draft.delete_rrset(author=actor, zone=zone, name=key[0], type=key[1], now=now, base_revision=base)
+            else:
+                draft.replace_rrset(author=actor, zone=zone, rrset=rrset, now=now, base_revision=base)
+        return tagged(_operation_json(actor, zone, key))
+
+    @extend_schema(operation_id="dropDraftRRset", parameters=[IF_MATCH], responses={204: None})
+    def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
+        """Drop an RRset from the draft
+
+        What is published stays.
+        """
+        actor = actor_in(request)
+        zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
+        with _held_operation(request, actor, zone, key):
+            if not draft.drop_operation(author=actor, zone=zone, name=key[0], type=key[1]):
+                raise Problem("not-found", "The draft says nothing about this RRset.")
+        return done()
+
+
+class DraftPlan(V2View):
+    """What publishing the draft would do."""
+
+    @extend_schema(operation_id="planDraft", parameters=[ZONE], responses={200: PlansSerializer})
+    def get(self, request: Request) -> HttpResponse:
+        """Review the draft
+
+        What publishing it would change, and what stands in its way.
+        """
+        actor = actor_in(request)
+        plans = revision.preview(author=actor, zones=_zones_to_publish(request, actor, None))
+        return answer({"plans": [plan_json(plan, access.sight_of(actor, plan.zone)) for plan in plans]})
+
+
+class DraftPublish(V2View):
+    """The draft on its way out."""
+
+    @extend_schema(
+        operation_id="publishDraft",
+        parameters=CHANGING,
+        request=PublishDraftSerializer,
+        responses={202: WrittenSerializer, 200: WrittenSerializer},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Publish the draft
+
+        As one publication, with one revision of each zone. `If-Match` takes
+        the ETag of the draft.
+        """
+        actor = actor_in(request)
+        body = read(PublishDraftSerializer, request.data)
+        with _held_draft(request, actor):
+            publication = _publish(request, actor, body)
+        return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+
+
+class ConflictResolve(V2View):
+    """A conflict on its way to be settled."""
+
+    @extend_schema(
+        operation_id="resolveConflict",
+        parameters=[IF_MATCH, IDEMPOTENCY_KEY],
+        request=ResolveSerializer,
+        responses={200: OperationSerializer},
+    )
+    def post(self, request: Request, operation_id: int) -> HttpResponse:
+        """Resolve a conflict
+
+        `theirs` drops what the draft wants, `mine` puts it over what was
+        published since, `both` has the records of both.
+        """
+        actor = actor_in(request)
+        operation = next((o for o in _operations(actor) if o.pk == operation_id), None)
+        if operation is None:
+            raise Problem("not-found", f"There is no operation {operation_id} in the draft.")
+        key = operation.name, operation.type
+        choice = read(ResolveSerializer, request.data)["choice"]
+        with _held_operation(request, actor, operation.zone, key):
+            draft.resolve(author=actor, operation_id=operation.pk, choice=choice, now=timezone.now())
+        return tagged(_operation_json(actor, operation.zone, key))
+
+
+def _held_draft(request: Request, actor: Actor) -> AbstractContextManager[None]:
+    """Within, the draft is as If-Match says."""
+    return held(request, f"draft/{actor.user.pk}", lambda: _draft_json(actor))
+
+
+def _held_operation(request: Request, actor: Actor, zone: Zone, key: Key) -> AbstractContextManager[None]:
+    """Within, what the draft says of an RRset is as If-Match says; the lock is the draft's."""
+    return held(request, f"draft/{actor.user.pk}", lambda: _operation_json(actor, zone, key))
+
+
+def _publish(request: Request, actor: Actor, body: Mapping[str, Any]) -> Publication:
+    """What the actor sees of the draft is published. Raises as `revision.publish` does."""
+    try:
+        return revision.publish(
+            author=actor,
+            channel=Channel.API,
+            now=timezone.now(),
+            zones=_zones_to_publish(request, actor, body.get("zones")),
+            reason=body["reason"],
+            form_id=form_id_of(request),
+            accept_warnings=body["accept_warnings"] or body.get("accepted", ()),
+            confirmed=body["confirm"],
+        )
+    except Conflicts as exc:
+        raise _seen_conflicts(actor, exc) from exc
+
+
+def _operations(actor: Actor) -> list[Operation]:
+    """What the draft holds of RRsets that the actor sees in zones that it may edit, zone by zone."""
+    visible = access.zones_within_reach(actor, Right.READ).filter(deleted_at=None)
+    operations = Operation.objects.filter(draft__author=actor.user, zone__in=visible).select_related("zone")
+    found = list(operations.order_by("zone__name", "owner_key", "type")[: MOST_OPERATIONS + 1])
+    if len(found) > MOST_OPERATIONS:
+        raise Problem(
+            "too-large", f"The draft holds more than {MOST_OPERATIONS} operations; use the pages of the panel."
+        )
+    by_zone = {operation.zone_id: operation.zone for operation in found}
+    sights = {pk: access.sight_of(actor, zone) for pk, zone in by_zone.items() if access.may_edit_zone(actor, zone)}
+    return [o for o in found if o.zone_id in sights and seen([o], sights[o.zone_id])]
+
+
+def _draft_json(actor: Actor) -> dict[str, Any]:
+    """What the actor sees of the draft, in numbers; `digest` differs when any of it does."""
+    operations = _operations(actor)
+    zones: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        zone = operation.zone.name
+        counts = zones.setdefault(zone, {"zone": zone, "added": 0, "changed": 0, "deleted": 0})
+        counts["added" if operation.base is None else "deleted" if operation.wanted is None else "changed"] += 1
+    digest = tag_of([[o.pk, time_json(o.at), o.wanted] for o in operations]).strip('"')
+    return {"zones": list(zones.values()), "operations": len(operations), "digest": digest}
+
+
+def _operation_json(actor: Actor, zone: Zone, key: Key) -> dict[str, Any]:
+    row = queries.rrset_row(zone=zone, author=actor.user, name=key[0], type=key[1])
+    return operation_json(zone.name, row)
+
+
+def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, queries.RRsetRow, str]]:
+    """Operations of one zone with the cursor behind each."""
+    page = queries.rrset_page(
+        zone=zone, author=actor.user, filters=queries.RRsetFilter(in_draft=True), after=after, limit=limit
+    )
+    rows = seen(page.rows, access.sight_of(actor, zone))
+    return [(zone, row, f"{relative_key(row.name, zone.name).hex()}-{row.type}") for row in rows]
+
+
+def _wanted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any], RRset | None]:
+    """The body of a PUT, and the RRset that it wants; None: that there be none. Raises Problem."""
+    value = request.data
+    if not isinstance(value, dict):
+        raise bad_value("", "An object is needed here.")
+    if "wanted" not in value:
+        raise bad_value("/wanted", "An RRset, or null, is needed here.", "required")
+    body = read(WantedSerializer, {**value, "wanted": None})
+    if value["wanted"] is None:
+        return body, None
+    faults = Faults()
+    rrset = read_rrset(value["wanted"], zone.name, "/wanted", faults, key)
+    faults.refuse()
+    return body, rrset
+
+
+def _zone_chosen(request: Request, actor: Actor) -> Zone | None:
+    name = text_parameter(request.query_params, "zone", longest=1100)
+    return access.zone_for_reading(actor, name) if name else None
+
+
+def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | None) -> list[Zone]:
+    """The zones that are named, or all in which the actor sees operations of the draft."""
+    if named is not None:
+        return [access.zone_for_editing(actor, name) for name in named]
+    chosen = _zone_chosen(request, actor)
+    return [chosen] if chosen is not None else list({o.zone_id: o.zone for o in _operations(actor)}.values())
+
+
+def _seen_conflicts(actor: Actor, exc: Conflicts) -> Conflicts:
+    """The same refusal without RRsets that the actor may not see."""
+    zones = {c.zone_name: access.zone_for_reading(actor, c.zone_name) for c in exc.conflicts}
+    return Conflicts([c for c in exc.conflicts if seen([c], access.sight_of(actor, zones[c.zone_name]))])

@@ -1,0 +1,202 @@
+"""Exports: zones into a file, written by a worker and kept for a day."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.conditional_write import held
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.view import JSONOnly, V2View, actor_in, answer, done
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, Whole, ZoneName, page_of, read, stamp
+from dnspanel.downloads import file_response
+from dnspanel.transfer.exports import file as export_file
+from dnspanel.transfer.exports import jobs
+from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
+from dnspanel.transfer.exports.selection import Selection
+from dnspanel.transfer.models import ExportFormat, ExportJob, RunState
+from dnspanel.zones import access
+
+MOST_ZONES = 10_000
+
+
+class QueriesSerializer(Shape):
+    """What a query file for dnsperf holds."""
+
+    sample = Whole(default=0, min_value=0, max_value=MOST_SAMPLED, help_text="So many names and types; 0: all.")
+    each_zone_alike = Flag(default=False)
+    random_percent = Whole(default=0, min_value=0, max_value=MOST_RANDOM_PERCENT, help_text="Names that do not exist.")
+    seed = Whole(default=1, min_value=0, max_value=2**31 - 1)
+
+
+class ExportSerializer(Shape):
+    """An export of the zones named, or of all that a search finds, or of all zones."""
+
+    id = serializers.IntegerField(read_only=True)
+    format = Choice(choices=ExportFormat.choices)
+    zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_ZONES)
+    search = Text(default="", allow_blank=True, max_length=200, help_text="As in the search box of the panel.")
+    queries = QueriesSerializer(required=False, help_text="For the format `queries`.")
+    state = serializers.ChoiceField(choices=RunState.choices, read_only=True)
+    failure = serializers.CharField(read_only=True)
+    zones_done = serializers.IntegerField(read_only=True)
+    zones_total = serializers.IntegerField(read_only=True)
+    records = serializers.IntegerField(read_only=True)
+    size = serializers.IntegerField(read_only=True, help_text="Of the file, in bytes.")
+    file = serializers.CharField(read_only=True, allow_null=True, help_text="Where the file is, while there is one.")
+    created_at = serializers.DateTimeField(read_only=True)
+    ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        if data["zones"] and data["search"]:
+            raise serializers.ValidationError({"search": ["Name zones or search for them, not both."]})
+        if "queries" in data and data["format"] != ExportFormat.QUERIES:
+            raise serializers.ValidationError({"queries": ["Only for the format queries."]})
+        return data
+
+
+class Gzip(JSONOnly):
+    """For the choice of the media type alone."""
+
+    media_type = "application/gzip"
+    format = "gz"
+
+
+_FILE = {
+    (200, "application/gzip"): OpenApiTypes.BINARY,
+    (206, "application/gzip"): OpenApiResponse(OpenApiTypes.BINARY, "The part that `Range` asked for."),
+    416: OpenApiResponse(description="There is no such part."),
+}
+
+
+class Exports(V2View):
+    """One's own exports."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listExports", parameters=PAGED, responses=page_of(ExportSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List exports, the newest first."""
+        asked, actor = page_asked(request, int), actor_in(request)
+        access.require(actor, Permission.READ)
+        found = _visible_to(actor).order_by("-pk")
+        if asked.after:
+            found = found.filter(pk__lt=asked.after[0])
+        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        return page_answer(request, [export_json(job) for job in rows], (rows[-1].pk,) if more else None)
+
+    @extend_schema(operation_id="createExport", request=ExportSerializer, responses={202: ExportSerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Start an export.
+
+        Read it until it is done, then download its file.
+        """
+        actor = actor_in(request)
+        access.require(actor, Permission.READ)
+        values = read(ExportSerializer, request.data)
+        selection = Selection(names=tuple(dict.fromkeys(values["zones"])), search=values["search"].strip())
+        if not selection.among(access.zones_visible_to(actor)).exists():
+            raise serializers.ValidationError({"zones" if values["zones"] else "search": ["No zone matches."]})
+        options = QueryOptions(**values["queries"]) if "queries" in values else None
+        job = jobs.create_export(
+            selection=selection, format=values["format"], author=actor, now=timezone.now(), options=options
+        )
+        return _answer(job, 202, Location=f"{request.path}/{job.pk}")
+
+
+class OneExport(V2View):
+    """An export."""
+
+    @extend_schema(operation_id="getExport", responses=ExportSerializer)
+    def get(self, request: Request, export_id: int) -> HttpResponse:
+        """Read how far an export is."""
+        return _answer(_job_for(actor_in(request), export_id))
+
+    @extend_schema(operation_id="cancelExport", responses={204: None})
+    def delete(self, request: Request, export_id: int) -> HttpResponse:
+        """Cancel an export that is not finished."""
+        actor = actor_in(request)
+        job = _job_for(actor, export_id)
+        with held(request, f"export/{export_id}", lambda: _stable(_job_for(actor, export_id))):
+            jobs.cancel_export(job=job, now=timezone.now())
+        return done()
+
+
+class ExportFile(V2View):
+    """The file of an export."""
+
+    renderer_classes = (*V2View.renderer_classes, Gzip)
+
+    @extend_schema(operation_id="downloadExport", responses=_FILE)
+    def get(self, request: Request, export_id: int) -> HttpResponseBase:
+        """Download the file of an export."""
+        job = _job_for(actor_in(request), export_id)
+        try:
+            if job.state != RunState.DONE or job.forgotten_at is not None:
+                raise FileNotFoundError
+            file = jobs.export_path(job).open("rb")
+        except FileNotFoundError:
+            raise Problem("not-found", "There is no file: the export is not done, or older than a day.") from None
+        name = f"export-{job.pk}.{export_file.suffix(job.format)}.gz"
+        return file_response(
+            request._request,
+            file,
+            size=job.size,
+            name=name,
+            content_type="application/gzip",
+            tag=f"{job.pk}-{job.size}",
+        )
+
+
+def export_json(job: ExportJob) -> dict[str, Any]:
+    """An export as it is answered."""
+    selection = Selection.from_json(job.selection)
+    has_file = job.state == RunState.DONE and job.forgotten_at is None
+    value = {
+        "id": job.pk,
+        "format": job.format,
+        "zones": list(selection.names),
+        "search": selection.search,
+        "state": job.state,
+        "failure": job.failure,
+        "zones_done": job.zones,
+        "zones_total": job.zones_total,
+        "records": job.records,
+        "size": job.size,
+        "file": f"/api/v2/exports/{job.pk}/file" if has_file else None,
+        "created_at": stamp(job.created_at),
+        "ended_at": stamp(job.ended_at),
+    }
+    return value | {"queries": job.options} if job.format == ExportFormat.QUERIES else value
+
+
+def _visible_to(actor: Actor) -> "QuerySet[ExportJob]":
+    """One's own; a token sees those that it made."""
+    own = ExportJob.objects.filter(author=actor.user)
+    return own if actor.token is None else own.filter(token=actor.token)
+
+
+def _job_for(actor: Actor, export_id: int) -> ExportJob:
+    access.require(actor, Permission.READ)
+    job = _visible_to(actor).filter(pk=export_id).first()
+    if job is None:
+        raise access.Unknown(f"export {export_id}")
+    return job
+
+
+def _stable(job: ExportJob) -> dict[str, Any]:
+    return {"id": job.pk, "state": job.state}
+
+
+def _answer(job: ExportJob, status: int = 200, **headers: str) -> HttpResponse:
+    return answer(export_json(job), status, headers={"ETag": tag_of(_stable(job)), **headers})

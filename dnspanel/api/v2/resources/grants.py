@@ -1,0 +1,121 @@
+"""Grants to people and teams, for who may manage people; everybody sees their own."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts import give, people, teams
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.errors import GrantUnknown
+from dnspanel.accounts.grants import Grant
+from dnspanel.accounts.models import GrantRow
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.conditional_write import held, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.view import V2View, actor_in, done
+from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Whole, id_parameter, page_of, read, stamp
+from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
+from dnspanel.zones import access
+
+_ID = {"type": "integer", "minimum": 1, "maximum": LARGEST_ID}
+
+
+class GrantSerializer(ScopeSerializer):
+    """Rights over zones, given to one person or to every member of one team."""
+
+    id = serializers.IntegerField(read_only=True)
+    user = Whole(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="Id of the person, or")
+    team = Whole(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="id of the team.")
+    given_by = serializers.CharField(read_only=True, allow_null=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        if (data["user"] is None) == (data["team"] is None):
+            raise serializers.ValidationError({"user": ["Name a person or a team, not both."]})
+        return data
+
+
+class Grants(V2View):
+    """All grants."""
+
+    unconditional = True
+
+    @extend_schema(
+        operation_id="listGrants",
+        parameters=[OpenApiParameter("user", _ID), OpenApiParameter("team", _ID), *PAGED],
+        responses=page_of(GrantSerializer),
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """List grants."""
+        asked, actor = page_asked(request, int), actor_in(request)
+        found = _visible_to(actor).order_by("pk").filter(pk__gt=asked.after[0] if asked.after else 0)
+        for name in ("user", "team"):
+            if (wanted := id_parameter(request.query_params, name)) is not None:
+                found = found.filter(**{name: wanted})
+        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        return page_answer(request, grants_json(actor, list(rows)), (rows[-1].pk,) if more else None)
+
+    @extend_schema(operation_id="giveGrant", request=GrantSerializer, responses={201: GrantSerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Give a grant."""
+        actor = actor_in(request)
+        access.require(actor, Permission.PEOPLE)
+        values = read(GrantSerializer, request.data)
+        to = people.person_by_id(values["user"]) if values["user"] else teams.team_by_id(values["team"])
+        row = give.give_grant(grant=grant_of(actor, values), to=to, by=actor, now=timezone.now())
+        return tagged(grants_json(actor, [row])[0], 201, Location=f"{request.path}/{row.pk}")
+
+
+class OneGrant(V2View):
+    """One grant. It is not changed: take it, and give another."""
+
+    @extend_schema(operation_id="getGrant", responses=GrantSerializer)
+    def get(self, request: Request, grant_id: int) -> HttpResponse:
+        """Read a grant."""
+        actor = actor_in(request)
+        return tagged(grants_json(actor, [_grant_for(actor, grant_id)])[0])
+
+    @extend_schema(operation_id="takeGrant", responses={204: None})
+    def delete(self, request: Request, grant_id: int) -> HttpResponse:
+        """Take a grant back."""
+        actor = actor_in(request)
+        row = _grant_for(actor, grant_id)
+        access.require(actor, Permission.PEOPLE)
+        with held(request, f"grant/{grant_id}", lambda: grants_json(actor, [_grant_for(actor, grant_id)])[0]):
+            give.take_grant(row=row, by=actor, now=timezone.now())
+        return done()
+
+
+def grants_json(actor: Actor, rows: list[GrantRow]) -> list[dict[str, Any]]:
+    """Grants as they are answered."""
+    scopes = scopes_json(actor, [Grant.from_json(row.grant) for row in rows])
+    return [
+        {
+            "id": row.pk, "user": row.user_id, "team": row.team_id, **scope,
+            "given_by": row.created_by.username if row.created_by else None, "created_at": stamp(row.created_at),
+        }
+        for row, scope in zip(rows, scopes, strict=True)
+    ]  # fmt: skip
+
+
+def _visible_to(actor: Actor) -> "QuerySet[GrantRow]":
+    """All for who may manage people; else those by which one has something, which a token need not know."""
+    rows = GrantRow.objects.select_related("created_by", "user", "team")
+    if Permission.PEOPLE in actor.permissions:
+        return rows
+    if actor.token is not None:
+        return rows.none()
+    mine = GrantRow.objects.filter(user=actor.user) | GrantRow.objects.filter(team__memberships__user=actor.user)
+    return rows.filter(pk__in=mine.values("pk"))
+
+
+def _grant_for(actor: Actor, grant_id: int) -> GrantRow:
+    row = _visible_to(actor).filter(pk=grant_id).first()
+    if row is None:
+        raise GrantUnknown
+    return row

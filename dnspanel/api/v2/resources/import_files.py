@@ -1,0 +1,116 @@
+"""The files of an import: uploaded whole or in chunks, over hours if need be."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.problems import Problem, bad_parameter
+from dnspanel.api.v2.http.view import V2View, answer, done
+from dnspanel.api.v2.resources.imports import job_of
+from dnspanel.transfer import limits
+from dnspanel.transfer.files import upload
+from dnspanel.transfer.models import State
+
+_LONGEST_NUMBER = 15
+
+
+class UploadedSerializer(serializers.Serializer):
+    """A file as far as it has arrived."""
+
+    name = serializers.CharField()
+    size = serializers.IntegerField(help_text="Bytes; the next chunk begins here.")
+
+
+class FilesSerializer(serializers.Serializer):
+    """What has arrived."""
+
+    items = UploadedSerializer(many=True)
+    next = serializers.URLField(allow_null=True, help_text="Always null.")
+
+
+class Octets(BaseParser):
+    """The body as it is; the view reads it in pieces."""
+
+    media_type = "application/octet-stream"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        return stream
+
+
+class ImportFiles(V2View):
+    """The files of an import."""
+
+    @extend_schema(operation_id="listImportFiles", responses=FilesSerializer)
+    def get(self, request: Request, import_id: int) -> HttpResponse:
+        """List what has arrived."""
+        found = upload.uploaded_files(job_of(request, import_id))
+        return answer({"items": [{"name": file.name, "size": file.size} for file in found], "next": None})
+
+
+class ImportFile(V2View):
+    """One file of an import."""
+
+    parser_classes = (Octets,)
+    unconditional = True
+
+    @extend_schema(
+        operation_id="uploadImportFile",
+        parameters=[
+            OpenApiParameter(
+                "offset", {"type": "integer", "minimum": 0},
+                description="Where the chunk begins: the file's size so far. Left out: the body is the whole file.",
+            )
+        ],
+        request={"application/octet-stream": OpenApiTypes.BINARY},
+        responses=UploadedSerializer,
+    )  # fmt: skip
+    def put(self, request: Request, import_id: int, name: str) -> HttpResponse:
+        """Upload a file, whole or chunk by chunk.
+
+        An interrupted chunk leaves the file as it was. After 409 go on at `offset`.
+        """
+        job = job_of(request, import_id)
+        offset = _number(request, "offset")
+        stream = request._request
+        try:
+            if offset is None:
+                size = upload.receive_file(job=job, name=name, stream=stream)
+            else:
+                length = _length(request)
+                size = upload.receive_chunk(job=job, name=name, offset=offset, stream=stream, size=length)
+        except upload.WrongOffset as exc:
+            raise Problem("conflict", str(exc), facts={"offset": exc.offset}) from exc
+        except upload.ChunkUnderWay as exc:
+            raise Problem("unavailable", str(exc), headers={"Retry-After": "1"}) from exc
+        return answer({"name": name, "size": size})
+
+    @extend_schema(operation_id="deleteImportFile", responses={204: None})
+    def delete(self, request: Request, import_id: int, name: str) -> HttpResponse:
+        """Take a file out of the upload."""
+        job = job_of(request, import_id)
+        if job.state != State.UPLOADING:
+            raise Problem("conflict", "This import does not wait for files any more.")
+        upload.remove_file(job=job, name=name)
+        return done()
+
+
+def _number(request: Request, name: str) -> int | None:
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER):
+        raise bad_parameter(name, "Use a whole number of bytes.")
+    return int(text)
+
+
+def _length(request: Request) -> int:
+    """The size of a chunk, which has to be said."""
+    text = request.headers.get("Content-Length") or "0"
+    if not text.isdecimal() or len(text) > _LONGEST_NUMBER or int(text) > limits.CHUNK_BYTES:
+        raise Problem("too-large", f"A chunk has at most {limits.CHUNK_BYTES >> 20} MiB.")
+    return int(text)

@@ -1,0 +1,167 @@
+"""Where an import reads from, as a body says it: one member for each kind of source."""
+
+import base64
+import binascii
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlsplit
+
+from rest_framework import serializers
+
+from dnspanel.accounts.tokens import TSIG_ALGORITHMS
+from dnspanel.api.v2.schema.fields import Choice, Flag, Shape, Text, Whole, ZoneName
+from dnspanel.transfer import limits
+from dnspanel.transfer.models import SourceKind
+from dnspanel.transfer.sources.columns import CsvMapping
+from dnspanel.transfer.sources.documents import Options
+
+MOST_NAMED = 100_000
+MOST_TTL = 2**31 - 1
+# Which member of the body tells about a source; the others need none.
+MEMBERS = {
+    SourceKind.PASTE: "paste",
+    SourceKind.AXFR: "axfr",
+    SourceKind.POWERDNS_API: "powerdns_api",
+    SourceKind.POWERDNS_SQL: "powerdns_sql",
+    SourceKind.CSV: "csv",
+}
+SOURCES = [(str(kind), kind.label) for kind in SourceKind if kind != SourceKind.RETRY]
+_DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
+_APEX = [("keep", "the source's"), ("missing", "the source's; ours where it has none"), ("ours", "always ours")]
+_COLUMNS = ("zone", "name", "type", "ttl", "value", "priority", "disabled", "comment", "rdclass")
+
+
+class OptionsSerializer(Shape):
+    """How zones are read, and what becomes of new and of existing ones."""
+
+    new = Choice(choices=[("create", "create"), ("skip", "skip")], required=False)
+    existing = Choice(
+        choices=[("merge", "what the source lacks stays"), ("replace", "as the source says"), ("skip", "skip")],
+        required=False,
+    )
+    nameservers = Choice(choices=_APEX, required=False)
+    soa = Choice(choices=_APEX, required=False)
+    ttl = Whole(required=False, allow_null=True, min_value=0, max_value=MOST_TTL, help_text="One for all, or bounds:")
+    ttl_least = Whole(required=False, allow_null=True, min_value=0, max_value=MOST_TTL)
+    ttl_most = Whole(required=False, allow_null=True, min_value=0, max_value=MOST_TTL)
+    comments = Flag(required=False)
+
+
+class PasteSerializer(Shape):
+    """A zone file as text."""
+
+    text = Text(max_length=limits.MOST_PASTE_BYTES)
+    zone = ZoneName(required=False, help_text="Only needed when the text does not say it.")
+
+
+class AxfrSerializer(Shape):
+    """A name server that lets us transfer its zones. Name the zones, or a catalog zone (RFC 9432) that does."""
+
+    server = Text(max_length=253)
+    port = Whole(default=53, min_value=1, max_value=65535)
+    zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_NAMED)
+    catalog = ZoneName(required=False)
+    tsig_name = ZoneName(required=False)
+    tsig_algorithm = Choice(choices=[(name, name) for name in TSIG_ALGORITHMS], default="hmac-sha256")
+    tsig_secret = Text(default="", allow_blank=True, max_length=1000, write_only=True, help_text="Base64.")
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        if bool(data["zones"]) == bool(data.get("catalog")):
+            raise serializers.ValidationError({"zones": ["Name the zones, or a catalog zone."]})
+        if bool(data.get("tsig_name")) != bool(data["tsig_secret"]):
+            raise serializers.ValidationError({"tsig_name": ["A TSIG key has a name and a secret."]})
+        return data
+
+    def validate_tsig_secret(self, text: str) -> str:
+        try:
+            base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as exc:
+            raise serializers.ValidationError("This is no Base64.") from exc
+        return text
+
+
+class PowerdnsApiSerializer(Shape):
+    """A PowerDNS server with its HTTP API."""
+
+    url = Text(max_length=500)
+    key = Text(max_length=1000, write_only=True)
+    server_id = Text(default="localhost", max_length=100)
+    zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_NAMED, help_text="Empty: all.")
+
+    def validate_url(self, text: str) -> str:
+        try:
+            parts = urlsplit(text)
+            good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            good = False
+        if not good or parts.username or parts.password:
+            raise serializers.ValidationError("Such as http://192.0.2.53:8081, without name and password.")
+        return text.rstrip("/")
+
+
+class PowerdnsSqlSerializer(Shape):
+    """The database of a PowerDNS server; a user who may only read is enough."""
+
+    kind = Choice(choices=[("postgresql", "PostgreSQL"), ("mysql", "MySQL, MariaDB")])
+    host = Text(max_length=253)
+    port = Whole(required=False, min_value=1, max_value=65535)
+    database = Text(default="powerdns", max_length=200)
+    user = Text(default="powerdns", max_length=200)
+    password = Text(default="", allow_blank=True, max_length=1000, write_only=True)
+
+
+class CsvSerializer(Shape):
+    """Which column, counted from 0, is what. Without a column for the zone, `fixed_zone` or `zones` says it."""
+
+    zone = Whole(required=False, min_value=0, max_value=999)
+    name = Whole(min_value=0, max_value=999)
+    type = Whole(min_value=0, max_value=999)
+    ttl = Whole(required=False, min_value=0, max_value=999)
+    value = Whole(min_value=0, max_value=999)
+    priority = Whole(required=False, min_value=0, max_value=999)
+    disabled = Whole(required=False, min_value=0, max_value=999)
+    comment = Whole(required=False, min_value=0, max_value=999)
+    rdclass = Whole(required=False, min_value=0, max_value=999)
+    fixed_zone = ZoneName(required=False)
+    zones = serializers.ListField(child=ZoneName(), required=False, max_length=MOST_NAMED)
+    delimiter = Choice(choices=[(",", "comma"), (";", "semicolon"), ("\t", "tab"), ("|", "bar")], default=",")
+    header = Flag(default=True, help_text="Whether the first row is a header.")
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        used = [data[name] for name in _COLUMNS if name in data]
+        if len(set(used)) < len(used):
+            raise serializers.ValidationError({"name": ["A column can be one thing only."]})
+        if CsvMapping(**data).missing:
+            raise serializers.ValidationError({"zone": ["Say which column is the zone, or name it."]})
+        return data
+
+
+def options_of(values: dict[str, Any], before: Options) -> Options:
+    """The options, with what was given in place of what they were. Raises ValidationError."""
+    options = Options.from_json(before.to_json() | values)
+    if options.ttl_least is not None and options.ttl_most is not None and options.ttl_least > options.ttl_most:
+        raise serializers.ValidationError({"options": {"ttl_most": ["This is less than the least."]}})
+    if options.ttl is not None and (options.ttl_least is not None or options.ttl_most is not None):
+        raise serializers.ValidationError({"options": {"ttl": ["Either one TTL for all, or bounds."]}})
+    return options
+
+
+def parameters_of(source: str, told: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str] | None]:
+    """What `jobs.create_job` takes: the source's parameters, and its secrets apart."""
+    if source == SourceKind.CSV:
+        return {"mapping": asdict(CsvMapping(**told))}, None
+    secret = {name: told.pop(name) for name in ("tsig_secret", "key", "password") if told.get(name)}
+    told.pop("tsig_secret", None)
+    told.pop("password", None)
+    if source == SourceKind.AXFR:
+        told = {"catalog": "", "tsig_name": ""} | told
+    if source == SourceKind.POWERDNS_SQL:
+        told.setdefault("port", _DATABASE_PORTS[told["kind"]])
+        secret.setdefault("password", "")
+    return told, secret or None
+
+
+def title_of(source: str, told: dict[str, Any]) -> str:
+    """What an import is called when nobody said."""
+    of = told.get("server") or told.get("host") or urlsplit(told.get("url", "")).netloc or told.get("zone", "")
+    return f"{SourceKind(source).label} {of}".strip()[:200]

@@ -1,0 +1,213 @@
+"""What an import found: its zones, what becomes of each, and what is wrong at which line."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.conditional_write import held
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.view import JSONOnly, V2View, answer
+from dnspanel.api.v2.resources.imports import job_of, stable
+from dnspanel.api.v2.schema.fields import (
+    PAGED,
+    Choice,
+    Flag,
+    Shape,
+    Text,
+    ZoneName,
+    choice_parameter,
+    page_of,
+    read,
+    text_parameter,
+)
+from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
+
+SEVERITIES = ("error", "warning", "note")
+CHOICES = [("default", "as the options say"), *((choice, choice) for choice in jobs.CHOICES if choice)]
+MOST_CHOSEN = 10_000
+
+
+class ImportZoneSerializer(serializers.Serializer):
+    """A zone of an import."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField(help_text="Empty where not even that could be found out.")
+    path = serializers.CharField(help_text="The file that it stands in.")
+    serial = serializers.IntegerField()
+    records = serializers.IntegerField()
+    rrsets = serializers.IntegerField()
+    errors = serializers.IntegerField()
+    warnings = serializers.IntegerField()
+    choice = serializers.ChoiceField(choices=CHOICES)
+    action = serializers.ChoiceField(
+        choices=[("undecided", "before the dry run"), *Action.choices], help_text="What becomes of it."
+    )
+    added = serializers.IntegerField(help_text="RRsets.")
+    changed = serializers.IntegerField()
+    removed = serializers.IntegerField()
+
+
+class FaultSerializer(serializers.Serializer):
+    """Something wrong, or worth saying, at a place of the source."""
+
+    id = serializers.IntegerField()
+    severity = serializers.ChoiceField(choices=[(word, word) for word in SEVERITIES])
+    code = serializers.CharField(help_text="Names the kind of fault, and stays the same.")
+    zone = serializers.CharField()
+    path = serializers.CharField()
+    line = serializers.IntegerField(help_text="From 1; 0: the file as a whole.")
+    column = serializers.IntegerField()
+    source = serializers.CharField(help_text="The text at fault.")
+    reason = serializers.CharField()
+    fix = serializers.CharField(help_text="What could stand in place of the line, or nothing.")
+
+
+class ChoicesSerializer(Shape):
+    """A choice for some zones: those named, or all that match."""
+
+    choice = Choice(choices=CHOICES)
+    zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_CHOSEN)
+    search = Text(default="", allow_blank=True, max_length=200, help_text="Part of the name or of the path.")
+    faulty = Flag(default=False, help_text="Only those with faults.")
+    existing = Flag(default=None, allow_null=True, help_text="Only those that exist here, or only those that do not.")
+
+
+class ChosenSerializer(serializers.Serializer):
+    """How many zones have another choice now."""
+
+    changed = serializers.IntegerField()
+
+
+class Csv(JSONOnly):
+    """For the choice of the media type alone."""
+
+    media_type = "text/csv"
+    format = "csv"
+
+
+class ImportZones(V2View):
+    """The zones of an import."""
+
+    @extend_schema(
+        operation_id="listImportZones",
+        parameters=[
+            OpenApiParameter("action", str, enum=["undecided", *Action.values]),
+            OpenApiParameter("search", str, description="Part of the name or of the path."),
+            *PAGED,
+        ],
+        responses=page_of(ImportZoneSerializer),
+    )
+    def get(self, request: Request, import_id: int) -> HttpResponse:
+        """List the zones of an import by name."""
+        job, asked = job_of(request, import_id), page_asked(request, str, int)
+        action = choice_parameter(request.query_params, "action", ("undecided", *Action.values))
+        page = queries.zones_page(
+            job,
+            action="" if action == "undecided" else action or None,
+            search=text_parameter(request.query_params, "search"),
+            after="|".join(map(str, asked.after)),
+            limit=asked.limit,
+        )
+        last = page.zones[-1] if page.after else None
+        return page_answer(request, [_zone_json(row) for row in page.zones], (last.name, last.pk) if last else None)
+
+
+class ImportChoices(V2View):
+    """Choices for zones of an import."""
+
+    @extend_schema(operation_id="chooseImportZones", request=ChoicesSerializer, responses=ChosenSerializer)
+    def post(self, request: Request, import_id: int) -> HttpResponse:
+        """Decide what becomes of some zones.
+
+        Afterwards `plan` anew.
+        """
+        job = job_of(request, import_id)
+        values = read(ChoicesSerializer, request.data)
+        choice = "" if values["choice"] == "default" else values["choice"]
+        ids = _ids(job, values["zones"]) if "zones" in values else None
+        with held(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
+            changed = jobs.choose(
+                job=job, choice=choice, now=timezone.now(), ids=ids, search=values["search"],
+                faulty=values["faulty"], existing=values["existing"],
+            )  # fmt: skip
+        return answer({"changed": changed})
+
+
+class ImportFaults(V2View):
+    """What is wrong in an import."""
+
+    @extend_schema(
+        operation_id="listImportFaults",
+        parameters=[
+            OpenApiParameter("severity", str, enum=list(SEVERITIES)),
+            OpenApiParameter("code", str),
+            OpenApiParameter("zone", str),
+            *PAGED,
+        ],
+        responses=page_of(FaultSerializer),
+    )
+    def get(self, request: Request, import_id: int) -> HttpResponse:
+        """List what is wrong, or worth saying, in the order of the source."""
+        job, asked = job_of(request, import_id), page_asked(request, int)
+        query = request.query_params
+        faults = queries.faults_page(
+            job,
+            severity=choice_parameter(query, "severity", SEVERITIES),
+            code=text_parameter(query, "code"),
+            zone=text_parameter(query, "zone", longest=1100),
+            after=asked.after[0] if asked.after else 0,
+            limit=asked.limit + 1,
+        )
+        rows, more = cut(faults, asked.limit)
+        return page_answer(request, [_fault_json(fault) for fault in rows], (rows[-1].pk,) if more else None)
+
+
+class ImportFaultsCsv(V2View):
+    """The same for a spreadsheet."""
+
+    renderer_classes = (*V2View.renderer_classes, Csv)
+
+    @extend_schema(
+        operation_id="downloadImportFaults",
+        parameters=[OpenApiParameter("severity", str, enum=list(SEVERITIES)), OpenApiParameter("code", str)],
+        responses={(200, "text/csv"): OpenApiTypes.STR},
+    )
+    def get(self, request: Request, import_id: int) -> HttpResponse:
+        """Download what is wrong as CSV."""
+        job, query = job_of(request, import_id), request.query_params
+        lines: Iterator[str] = queries.faults_csv(
+            job, severity=choice_parameter(query, "severity", SEVERITIES), code=text_parameter(query, "code")
+        )
+        # At most `limits.MOST_FAULTS` lines, so this is some megabytes at most.
+        text = "".join(lines).encode(errors="backslashreplace")
+        disposition = f'attachment; filename="import-{job.pk}-faults.csv"'
+        headers = {"Content-Disposition": disposition}
+        return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _ids(job: ImportJob, names: list[str]) -> "QuerySet[ImportZone, int]":
+    return ImportZone.objects.filter(job=job, name__in=names).values_list("pk", flat=True)
+
+
+def _zone_json(row: ImportZone) -> dict[str, Any]:
+    return {
+        "id": row.pk, "name": row.name, "path": row.path, "serial": row.serial, "records": row.records,
+        "rrsets": row.rrsets, "errors": row.errors, "warnings": row.warnings, "choice": row.choice or "default",
+        "action": row.action or "undecided", "added": row.added, "changed": row.changed, "removed": row.removed,
+    }  # fmt: skip
+
+
+def _fault_json(fault: ImportFault) -> dict[str, Any]:
+    return {
+        "id": fault.pk, "severity": fault.severity, "code": fault.code, "zone": fault.zone, "path": fault.path,
+        "line": fault.line, "column": fault.column, "source": fault.source, "reason": fault.reason,
+        "fix": fault.fix,
+    }  # fmt: skip

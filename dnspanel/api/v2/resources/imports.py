@@ -1,0 +1,309 @@
+"""Imports: make one, follow it, decide, publish, undo. Each step is asked for; nothing is published unseen."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.conditional_write import held
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, done, form_id_of
+from dnspanel.api.v2.resources import import_sources as sources
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
+from dnspanel.transfer.files import upload
+from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.models import ImportJob, SourceKind, State
+from dnspanel.transfer.sources.documents import Options
+from dnspanel.zones import access
+from dnspanel.zones.errors import Forbidden
+from dnspanel.zones.guard import refuse_mass_deletion
+
+ACTS: dict[str, Callable[..., Any]] = {
+    "scan": jobs.start_scan,
+    "plan": jobs.start_plan,
+    "apply": jobs.start_apply,
+    "replan": jobs.replan_waiting,
+    "pause": jobs.pause,
+    "resume": jobs.resume,
+    "cancel": jobs.cancel,
+    "undo": jobs.start_undo,
+}
+_IN_THE_NAME_OF = ("apply", "undo")  # these publish
+_SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
+_COUNTS = ("creates", "merges", "replaces", "unchanged", "skipped", "failed", "duplicates", "waiting", "undecided",
+           "guarded", "added", "changed", "removed")  # fmt: skip
+
+
+class ProgressSerializer(serializers.Serializer):
+    """How far the present phase is."""
+
+    done = serializers.IntegerField()
+    total = serializers.IntegerField(help_text="0: not known yet.")
+    unit = serializers.CharField(help_text="`bytes` or `zones`.")
+    percent = serializers.IntegerField()
+    zones = serializers.IntegerField()
+    records = serializers.IntegerField()
+    errors = serializers.IntegerField(help_text="Zones that cannot be imported.")
+    applied = serializers.IntegerField(help_text="Zones that were published.")
+    per_second = serializers.FloatField()
+    seconds = serializers.FloatField(help_text="Since the phase began.")
+    seconds_left = serializers.FloatField(allow_null=True)
+
+
+class DryRunSerializer(serializers.Serializer):
+    """What publishing would do: zones by what becomes of them, then RRsets."""
+
+    creates = serializers.IntegerField()
+    merges = serializers.IntegerField()
+    replaces = serializers.IntegerField()
+    unchanged = serializers.IntegerField()
+    skipped = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    duplicates = serializers.IntegerField()
+    waiting = serializers.IntegerField(help_text="Changed since the dry run; `replan` looks at them again.")
+    undecided = serializers.IntegerField()
+    guarded = serializers.IntegerField(help_text="Would lose much: `apply` then needs `confirm`.")
+    added = serializers.IntegerField()
+    changed = serializers.IntegerField()
+    removed = serializers.IntegerField()
+
+
+class ImportSerializer(Shape):
+    """An import."""
+
+    id = serializers.IntegerField(read_only=True)
+    title = Text(max_length=200, required=False, help_text="How lists call it; a name is made up if left out.")
+    source = Choice(choices=sources.SOURCES)
+    state = serializers.ChoiceField(choices=State.choices, read_only=True)
+    paused = serializers.BooleanField(read_only=True)
+    failure = serializers.CharField(read_only=True, help_text="Why it failed, or what it waits for.")
+    author = serializers.CharField(read_only=True, allow_null=True)
+    options = sources.OptionsSerializer(required=False)
+    progress = ProgressSerializer(read_only=True)
+    plan = DryRunSerializer(read_only=True, allow_null=True, help_text="Once there was a dry run.")
+    created_at = serializers.DateTimeField(read_only=True)
+    ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
+
+
+class NewImportSerializer(ImportSerializer):
+    """An import to make. Files are uploaded afterwards; other sources are read at once."""
+
+    paste = sources.PasteSerializer(write_only=True, required=False)
+    axfr = sources.AxfrSerializer(write_only=True, required=False)
+    powerdns_api = sources.PowerdnsApiSerializer(write_only=True, required=False)
+    powerdns_sql = sources.PowerdnsSqlSerializer(write_only=True, required=False)
+    csv = sources.CsvSerializer(write_only=True, required=False)
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        needed = sources.MEMBERS.get(data["source"])
+        for member in sources.MEMBERS.values():
+            if member == needed and member not in data:
+                raise serializers.ValidationError({member: ["Say where to read from."]})
+            if member != needed and member in data:
+                raise serializers.ValidationError({member: [f"The source is {data['source']}."]})
+        return data
+
+
+class ListedImportSerializer(serializers.Serializer):
+    """An import in a list."""
+
+    id = serializers.IntegerField()
+    title = serializers.CharField()
+    source = serializers.ChoiceField(choices=SourceKind.choices)
+    state = serializers.ChoiceField(choices=State.choices)
+    paused = serializers.BooleanField()
+    author = serializers.CharField(allow_null=True)
+    zones = serializers.IntegerField()
+    records = serializers.IntegerField()
+    errors = serializers.IntegerField()
+    published = serializers.IntegerField(help_text="Zones.")
+    created_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
+class ChangeImportSerializer(Shape):
+    """What can be changed of an import while it waits."""
+
+    options = sources.OptionsSerializer()
+
+
+class ImportActSerializer(Shape):
+    """What some acts want to be sure of."""
+
+    confirm = Flag(default=False, help_text="For `apply`: publish though zones lose much.")
+
+
+class Imports(V2View):
+    """All imports that one may know about."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listImports", parameters=PAGED, responses=page_of(ListedImportSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List imports, the newest first."""
+        asked, actor = page_asked(request, int), require_imports(actor_in(request))
+        before = asked.after[0] if asked.after else None
+        rows, more = cut(queries.jobs_page(actor, before=before, limit=asked.limit + 1), asked.limit)
+        return page_answer(request, [_listed(row) for row in rows], (rows[-1].job.pk,) if more else None)
+
+    @extend_schema(operation_id="createImport", request=NewImportSerializer, responses={201: ImportSerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Create an import.
+
+        Then upload its files and `scan`, or wait while it reads its server; look at what it found, `plan`, `apply`.
+        """
+        actor = require_imports(actor_in(request))
+        job = _create(request, actor, read(NewImportSerializer, request.data))
+        return _answer(job, 201, Location=f"{request.path}/{job.pk}")
+
+
+class OneImport(V2View):
+    """An import."""
+
+    @extend_schema(operation_id="getImport", responses=ImportSerializer)
+    def get(self, request: Request, import_id: int) -> HttpResponse:
+        """Read an import and its progress."""
+        return _answer(job_of(request, import_id))
+
+    @extend_schema(operation_id="changeImport", request=ChangeImportSerializer, responses=ImportSerializer)
+    def patch(self, request: Request, import_id: int) -> HttpResponse:
+        """Change the options of an import that waits for choices or for a go-ahead."""
+        job = job_of(request, import_id)
+        values = read(ChangeImportSerializer, request.data)
+        with held(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
+            options = sources.options_of(values["options"], Options.from_json(job.options))
+            jobs.set_options(job=job, options=options, now=timezone.now())
+        return _answer(job_of(request, import_id))
+
+    @extend_schema(operation_id="deleteImport", responses={204: None})
+    def delete(self, request: Request, import_id: int) -> HttpResponse:
+        """Forget an import and its files.
+
+        What it published stays.
+        """
+        job = job_of(request, import_id)
+        with held(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
+            jobs.delete_job(job=job)
+        return done()
+
+
+class ImportAct(V2View):
+    """A step of an import."""
+
+    @extend_schema(
+        operation_id="actOnImport",
+        parameters=[OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS))],
+        request=ImportActSerializer,
+        responses=ImportSerializer,
+    )
+    def post(self, request: Request, import_id: int, act: str) -> HttpResponse:
+        """Take the next step, or pause, resume, cancel and undo.
+
+        `scan` reads what was uploaded, `plan` is a dry run, `apply` publishes what it showed, `replan` looks again
+        at zones that changed since, `undo` takes everything back that nobody changed since.
+        """
+        job = job_of(request, import_id)
+        if act not in ACTS:
+            raise Problem("not-found", f"There is no act {act[:40]}.")
+        values = read(ImportActSerializer, request.data or {})
+        with held(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
+            _refuse(job, act, actor_in(request), confirmed=values["confirm"])
+            author = {"author": actor_in(request)} if act in _IN_THE_NAME_OF else {}
+            ACTS[act](job=job, now=timezone.now(), **author)
+        return _answer(job_of(request, import_id))
+
+
+def require_imports(actor: Actor) -> Actor:
+    """The actor, if it may import at all: not with a token for some names or types, since an import is whole zones."""
+    access.require(actor, Permission.EDIT)
+    if actor.scope is not None and not any(Right.ADD in grant.rights and not grant.is_limited for grant in actor.scope):
+        raise Forbidden(Permission.EDIT)
+    return actor
+
+
+def job_of(request: Request, import_id: int) -> ImportJob:
+    """The import. Raises Forbidden or Unknown."""
+    return queries.job_for(require_imports(actor_in(request)), import_id)
+
+
+def stable(job: ImportJob) -> dict[str, Any]:
+    """What its tag is made of: progress moves by itself."""
+    return {"id": job.pk, "state": job.state, "paused": job.paused, "options": Options.from_json(job.options).to_json()}
+
+
+def import_json(job: ImportJob) -> dict[str, Any]:
+    """An import as it is answered."""
+    progress = queries.progress(job, now=timezone.now())
+    members = ProgressSerializer().fields
+    planned = job.state in {State.PLANNED, State.APPLYING, State.DONE, State.UNDOING, State.UNDONE}
+    plan = queries.plan_summary(job) if planned else None
+    return {
+        "id": job.pk,
+        "title": job.title,
+        "source": job.source,
+        "state": job.state,
+        "paused": job.paused,
+        "failure": job.failure,
+        "author": job.author.username if job.author else None,
+        "options": Options.from_json(job.options).to_json(),
+        "progress": {name: getattr(progress, name) for name in members},
+        "plan": None if plan is None else {name: getattr(plan, name) for name in _COUNTS},
+        "created_at": stamp(job.created_at),
+        "ended_at": stamp(job.ended_at),
+    }
+
+
+def _answer(job: ImportJob, status: int = 200, **headers: str) -> HttpResponse:
+    return answer(import_json(job), status, headers={"ETag": tag_of(stable(job)), **headers})
+
+
+def _listed(row: queries.JobRow) -> dict[str, Any]:
+    job = row.job
+    return {
+        "id": job.pk, "title": job.title, "source": job.source, "state": job.state, "paused": job.paused,
+        "author": job.author.username if job.author else None, "zones": row.zones, "records": row.records,
+        "errors": row.errors, "published": row.published, "created_at": stamp(job.created_at),
+        "ended_at": stamp(job.ended_at),
+    }  # fmt: skip
+
+
+def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob:
+    source = values["source"]
+    if source in _SERVERS and not actor.may_everywhere(Right.ADD):
+        # The panel connects to where it is told: that is for who looks after all of it.
+        raise Forbidden(Permission.EDIT)
+    told = dict(values.get(sources.MEMBERS.get(source, ""), {}))
+    common: dict[str, Any] = {
+        "title": values.get("title") or sources.title_of(source, told),
+        "author": actor,
+        "now": timezone.now(),
+        "form_id": form_id_of(request),
+    }
+    options = sources.options_of(values["options"], Options()) if "options" in values else None
+    if source == SourceKind.PASTE:
+        return jobs.create_paste(text=told["text"].encode(), zone=told.get("zone", ""), options=options, **common)
+    parameters, secret = sources.parameters_of(source, told)
+    return jobs.create_job(source=source, parameters=parameters, secret=secret, options=options, **common)
+
+
+def _refuse(job: ImportJob, act: str, actor: Actor, *, confirmed: bool) -> None:
+    """What stands against an act that its verb does not look at. Raises Problem, MassDeletion."""
+    if act == "undo" and not confirmed:
+        refuse_mass_deletion(author=actor, count=queries.plan_summary(job).creates, now=timezone.now())
+    if act == "scan" and job.state == State.UPLOADING and not upload.uploaded_files(job):
+        raise Problem("conflict", "No file has arrived yet.")
+    if act == "apply" and job.state == State.PLANNED and not confirmed:
+        plan = queries.plan_summary(job)
+        if plan.guarded:
+            reason = f"{plan.guarded:,} zones would lose much: {plan.removed:,} RRsets in all."
+            raise Problem("needs-confirmation", f"{reason} Send \"confirm\": true if that is meant.",
+                          facts={"reasons": [reason]})  # fmt: skip

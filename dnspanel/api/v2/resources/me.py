@@ -1,0 +1,60 @@
+"""Who is asking: the first call of every client, and the check that a token works."""
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.models import Role
+from dnspanel.accounts.tokens import requests_per_minute
+from dnspanel.api.v2.http.conditional_write import tagged
+from dnspanel.api.v2.http.view import V2View, actor_in
+from dnspanel.api.v2.schema.fields import stamp
+from dnspanel.api.v2.schema.permissions import CHOICES, permission_names
+from dnspanel.api.v2.schema.scopes import ScopeSerializer, scopes_json
+
+
+class OwnTokenSerializer(serializers.Serializer):
+    """The token that asks."""
+
+    id = serializers.IntegerField()
+    purpose = serializers.CharField()
+    prefix = serializers.CharField(help_text="The visible beginning of its secret.")
+    expires_at = serializers.DateTimeField(allow_null=True)
+    unused_days = serializers.IntegerField(allow_null=True, help_text="It dies when not used for so many days.")
+    networks = serializers.ListField(child=serializers.CharField())
+    needs_if_match = serializers.BooleanField()
+    requests_per_minute = serializers.IntegerField()
+
+
+class MeSerializer(serializers.Serializer):
+    """Who asks, and what they may do: never more than both the person and the token's scope allow."""
+
+    user = serializers.CharField()
+    role = serializers.ChoiceField(choices=Role.choices)
+    permissions = serializers.ListField(child=serializers.ChoiceField(choices=CHOICES))
+    scope = ScopeSerializer(many=True)
+    token = OwnTokenSerializer()
+
+
+class Me(V2View):
+    """The caller."""
+
+    @extend_schema(operation_id="getMe", responses=MeSerializer)
+    def get(self, request: Request) -> HttpResponse:
+        """Who the token is, what it may do, and until when."""
+        actor = actor_in(request)
+        token = actor.token
+        assert token is not None  # HasToken
+        shown_token = {
+            "id": token.pk, "purpose": token.purpose, "prefix": token.prefix, "expires_at": stamp(token.expires_at),
+            "unused_days": token.unused_days, "networks": token.networks, "needs_if_match": token.needs_if_match,
+            "requests_per_minute": requests_per_minute(token),
+        }  # fmt: skip
+        return tagged({
+            "user": actor.user.username,
+            "role": actor.user.role,
+            "permissions": permission_names(actor.permissions),
+            "scope": scopes_json(actor, actor.scope or ()),
+            "token": shown_token,
+        })  # fmt: skip

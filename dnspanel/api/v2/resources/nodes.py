@@ -1,0 +1,273 @@
+"""The nodes: how each one is doing, what it answered in the last hour, and what can be done to it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.conditional_write import held
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.problems import Problem, bad_parameter, bad_value
+from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.schema.fields import Shape, Text, read, stamp
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.errors import UnknownNode
+from dnspanel.fleet.health import Word
+from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.nodes import enroll, resync
+from dnspanel.fleet.nodes.reported import read_report
+from dnspanel.fleet.reads.queries import Standing, head, node_standing, node_standings
+from dnspanel.fleet.rollup import LEVELS, Level, points_of
+from dnspanel.zones import access
+
+ACTS: dict[str, Callable[..., Any]] = {
+    "approve": enroll.approve,
+    "decline": enroll.decline,
+    "drain": enroll.drain,
+    "resume": enroll.resume,
+    "retire": enroll.retire,
+    "revoke": enroll.revoke,
+    "resync": resync.resync,
+    "check": resync.check_now,
+}
+# What a node's tag is made of: its numbers change every second, and nobody states them as a condition.
+_STABLE = ("name", "state", "dns_address", "dns_port", "agent_host", "agent_port", "schema", "fingerprint")
+
+
+class LiveSerializer(serializers.Serializer):
+    """The newest second of a node; null where nothing is known."""
+
+    at = serializers.IntegerField(help_text="Seconds since 1970.")
+    qps = serializers.FloatField(allow_null=True)
+    rcodes = serializers.DictField(child=serializers.FloatField(), help_text="Answers per second by response code.")
+    latency_ms = serializers.FloatField(allow_null=True)
+    cache_hit = serializers.FloatField(allow_null=True, help_text="From 0 to 1.")
+
+
+class NodeSerializer(serializers.Serializer):
+    """One authoritative server, its position in the log, and its live numbers."""
+
+    name = serializers.CharField()
+    state = serializers.ChoiceField(choices=NodeState.choices)
+    health = serializers.ChoiceField(choices=[(str(word), str(word)) for word in Word])
+    sentence = serializers.CharField(help_text="Why, in words.")
+    dns_address = serializers.CharField()
+    dns_port = serializers.IntegerField()
+    agent_host = serializers.CharField()
+    agent_port = serializers.IntegerField()
+    schema = serializers.IntegerField()
+    group = serializers.CharField(allow_null=True, help_text="Which group it gets publications with; null: the last.")
+    tags = serializers.ListField(child=serializers.CharField())
+    drain_reason = serializers.CharField()
+    drained_until = serializers.DateTimeField(allow_null=True)
+    powerdns = serializers.CharField(help_text="The release that runs; empty while unknown.")
+    agent = serializers.CharField()
+    remarks = serializers.ListField(
+        child=serializers.CharField(), help_text="What a person should know, in a few words each."
+    )
+    sequence = serializers.IntegerField(help_text="Up to where it proved to answer.")
+    head = serializers.IntegerField(help_text="The newest publication.")
+    lag = serializers.IntegerField(help_text="In publications.")
+    lag_seconds = serializers.FloatField()
+    contact_at = serializers.DateTimeField(allow_null=True)
+    acked_at = serializers.DateTimeField(allow_null=True)
+    certificate_expires_at = serializers.DateTimeField(allow_null=True)
+    fingerprint = serializers.CharField(
+        allow_null=True, help_text="Of the request that waits for approval; compare it with what the agent printed."
+    )
+    live = LiveSerializer(allow_null=True)
+
+
+class NodeListSerializer(serializers.Serializer):
+    """Every node that has not left."""
+
+    items = NodeSerializer(many=True)
+    next = serializers.URLField(allow_null=True, help_text="Always null: a fleet fits on one page.")
+
+
+class PointSerializer(serializers.Serializer):
+    """One second of a node, or a minute or an hour; its numbers are per second. A gap has but a time."""
+
+    at = serializers.IntegerField(help_text="Seconds since 1970.")
+    qps = serializers.FloatField(allow_null=True)
+    noerror = serializers.FloatField(allow_null=True)
+    nxdomain = serializers.FloatField(allow_null=True)
+    servfail = serializers.FloatField(allow_null=True)
+    other = serializers.FloatField(allow_null=True)
+    latency_ms = serializers.FloatField(allow_null=True)
+    cache_hit = serializers.FloatField(allow_null=True)
+    udp4 = serializers.FloatField(allow_null=True, help_text="Questions by UDP over IPv4.")
+    tcp4 = serializers.FloatField(allow_null=True)
+    udp6 = serializers.FloatField(allow_null=True)
+    tcp6 = serializers.FloatField(allow_null=True)
+
+
+class PointsSerializer(serializers.Serializer):
+    """Numbers of a node, oldest first; of seconds, ask again with `after` = the last `at`."""
+
+    now = serializers.FloatField()
+    points = PointSerializer(many=True)
+
+
+class NodeActSerializer(Shape):
+    """What some acts want to be sure of."""
+
+    fingerprint = Text(
+        required=False, max_length=64, help_text="For `approve`: the fingerprint that the agent printed."
+    )
+    reason = Text(required=False, max_length=200, help_text="For `drain`: why.")
+    until = serializers.DateTimeField(
+        required=False,
+        help_text="For `drain`: when it takes pushes again; without it, when somebody resumes it.",
+    )
+
+
+class Nodes(V2View):
+    """The fleet."""
+
+    @extend_schema(operation_id="listNodes", responses=NodeListSerializer)
+    def get(self, request: Request) -> HttpResponse:
+        """List the nodes with their state and live numbers."""
+        access.require(actor_in(request), Permission.FLEET)
+        standings = node_standings(now=timezone.now())
+        return answer({"items": _nodes_json(standings), "next": None})
+
+
+class OneNode(V2View):
+    """A node."""
+
+    @extend_schema(operation_id="getNode", responses=NodeSerializer)
+    def get(self, request: Request, name: str) -> HttpResponse:
+        """Read a node."""
+        access.require(actor_in(request), Permission.FLEET)
+        return _answer(_node_json(name))
+
+
+class NodePoints(V2View):
+    """A node's numbers."""
+
+    @extend_schema(
+        operation_id="getNodePoints",
+        parameters=[
+            OpenApiParameter(
+                "after", {"type": "number", "minimum": 0}, description="Seconds since 1970; for steps of a second."
+            ),
+            OpenApiParameter(
+                "step",
+                {"type": "string", "enum": ["second", *LEVELS], "default": "second"},
+                description="Seconds of the last hour, minutes of the last day, or hours of the last 30 days.",
+            ),
+        ],
+        responses=PointsSerializer,
+    )
+    def get(self, request: Request, name: str) -> HttpResponse:
+        """A node's numbers over the last hour, day or month."""
+        access.require(actor_in(request), Permission.FLEET)
+        node = enroll.node_by_name(_name(name))
+        after, level = _after(request.query_params.get("after", "0")), _level(request.query_params.get("step", ""))
+        points = points_of(node.pk, level, after=after)
+        return answer({"now": timezone.now().timestamp(), "points": [point._asdict() for point in points]})
+
+
+class NodeAct(V2View):
+    """What can be done to a node."""
+
+    @extend_schema(
+        operation_id="actOnNode",
+        parameters=[OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS))],
+        request=NodeActSerializer,
+        responses=NodeSerializer,
+    )
+    def post(self, request: Request, name: str, act: str) -> HttpResponse:
+        """Approve, decline, drain, resume, resync, check, revoke or retire a node.
+
+        A drained node takes no pushes and serves what it has. `resync` gives it a whole snapshot, `check` lets it read
+        and compare every row, `revoke` makes its certificate void, and retiring is for good.
+        """
+        actor = actor_in(request)
+        access.require(actor, Permission.FLEET)
+        node = enroll.node_by_name(_name(name))
+        access.require(actor, Permission.NODES)
+        values = read(NodeActSerializer, request.data or {})
+        if act not in ACTS:
+            raise Problem("not-found", f"There is no act {act[:40]}.")
+        with held(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
+            if act == "approve":
+                _require_fingerprint(node, values.get("fingerprint"))
+            drained = {"reason": values.get("reason", ""), "until": values.get("until")} if act == "drain" else {}
+            ACTS[act](node=node, now=timezone.now(), by=actor, **drained)
+        return _answer(_node_json(name))
+
+
+def _answer(value: dict[str, Any]) -> HttpResponse:
+    return answer(value, headers={"ETag": tag_of(_stable(value))})
+
+
+def _stable(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: value[name] for name in _STABLE}
+
+
+def _nodes_json(standings: tuple[Standing, ...]) -> list[dict[str, Any]]:
+    live = telemetry.live_now([standing.node.pk for standing in standings])
+    newest = head().sequence
+    return [_json(standing, newest, live.get(standing.node.pk)) for standing in standings]
+
+
+def _node_json(name: str) -> dict[str, Any]:
+    return _nodes_json((node_standing(name=_name(name), now=timezone.now()),))[0]
+
+
+def _json(standing: Standing, newest: int, live: telemetry.LiveNow | None) -> dict[str, Any]:
+    node = standing.node
+    reported = read_report(node)
+    waiting = enroll.request_of(node) if node.state == NodeState.AWAITING_APPROVAL else None
+    return {
+        "name": node.name, "state": node.state, "health": str(standing.health.word),
+        "sentence": standing.health.sentence, "dns_address": node.dns_address, "dns_port": node.dns_port,
+        "agent_host": node.agent_host, "agent_port": node.agent_port, "schema": node.schema,
+        "group": node.group.name if node.group else None, "tags": node.tags, "drain_reason": node.drain_reason,
+        "drained_until": stamp(node.drained_until), "powerdns": reported.powerdns, "agent": reported.agent,
+        "remarks": list(reported.remarks),
+        "sequence": node.acked, "head": newest, "lag": standing.health.lag,
+        "lag_seconds": standing.health.lag_seconds, "contact_at": stamp(node.contact_at),
+        "acked_at": stamp(node.acked_at), "certificate_expires_at": stamp(node.certificate_expires_at),
+        "fingerprint": waiting.csr_sha256 if waiting else None,
+        "live": None if live is None else {
+            "at": live.at, "qps": live.qps, "rcodes": dict(live.rcodes), "latency_ms": live.latency_ms,
+            "cache_hit": live.cache_hit,
+        },
+    }  # fmt: skip
+
+
+def _require_fingerprint(node: Any, sent: str | None) -> None:
+    waiting = enroll.request_of(node)
+    if waiting is not None and waiting.csr_sha256 != sent:
+        raise bad_value("/fingerprint", "Send the fingerprint that the agent printed; it is not that of this request.")
+
+
+def _name(name: str) -> str:
+    if "\0" in name:
+        raise UnknownNode(ascii(name))
+    return name
+
+
+def _level(text: str) -> Level | None:
+    """The steps of the chart that is asked for; None: seconds."""
+    if text not in {"", "second", *LEVELS}:
+        raise bad_parameter("step", "Use second, minute or hour.")
+    return LEVELS.get(text)
+
+
+def _after(text: str) -> float:
+    try:
+        after = float(text)
+    except ValueError:
+        after = -1.0
+    if not 0 <= after < 2**40:
+        raise bad_parameter("after", "Use seconds since 1970.")
+    return after

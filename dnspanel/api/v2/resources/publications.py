@@ -1,0 +1,72 @@
+"""Publications: the log of everything that was published, each waitable and undoable as a whole."""
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.accepted import listed_publication_json, publication_json, wait_asked
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.schema.fields import PAGED, page_of
+from dnspanel.api.v2.schema.zone_serializers import WAIT, ListedPublicationSerializer, PublicationSerializer
+from dnspanel.api.waiting import wait_for_nodes
+from dnspanel.zones.access import zones_within_reach
+from dnspanel.zones.models import Publication, Revision
+
+
+class PublicationList(V2View):
+    """Everything that was published, the newest first."""
+
+    @extend_schema(parameters=PAGED, responses={200: page_of(ListedPublicationSerializer)})
+    def get(self, request: Request) -> HttpResponse:
+        """List publications
+
+        Everything that was published, the newest first.
+        """
+        asked = page_asked(request, int)
+        publications = publications_visible_to(actor_in(request)).order_by("-sequence")
+        if asked.after:
+            publications = publications.filter(sequence__lt=asked.after[0])
+        rows, more = cut(list(publications[: asked.limit + 1]), asked.limit)
+        items = [listed_publication_json(publication) for publication in rows]
+        return page_answer(request, items, (rows[-1].sequence,) if more else None)
+
+
+class PublicationDetail(V2View):
+    """One publication and its state per node."""
+
+    @extend_schema(parameters=[WAIT], responses={200: PublicationSerializer})
+    def get(self, request: Request, sequence: int) -> HttpResponse:
+        """Watch a publication
+
+        Its state per node. With `wait`, answers when all nodes answer with
+        it, or when that time is over.
+        """
+        actor = actor_in(request)
+        publication = publication_for(actor, sequence)
+        seconds = wait_asked(request)
+        if seconds:
+            wait_for_nodes(publication, seconds)
+        return answer(publication_json(publication, actor, timezone.now()))
+
+
+def publications_visible_to(actor: Actor) -> QuerySet[Publication]:
+    """Those that changed a zone this actor may know about, deleted ones included."""
+    publications = Publication.objects.select_related("author", "token")
+    if actor.may_everywhere(Right.READ):
+        return publications
+    visible = Revision.objects.filter(publication=OuterRef("pk"), zone__in=zones_within_reach(actor, Right.READ))
+    return publications.filter(Exists(visible))
+
+
+def publication_for(actor: Actor, sequence: int) -> Publication:
+    """The publication of this sequence; raises Problem (404)."""
+    found = publications_visible_to(actor).filter(sequence=sequence).first() if sequence < 2**63 else None
+    if found is None:
+        raise Problem("not-found", f"There is no publication {sequence}.")
+    return found

@@ -1,0 +1,239 @@
+"""The history of a zone: revisions, what each changed, what the zone was then, and the ways back."""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.accepted import written
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.publishing import Terms, publish
+from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.resources.publications import publication_for
+from dnspanel.api.v2.schema.fields import PAGED, page_of, read
+from dnspanel.api.v2.schema.representation import change_json, revision_json, rrset_json
+from dnspanel.api.v2.schema.visibility import seen
+from dnspanel.api.v2.schema.zone_serializers import (
+    WRITING,
+    RevisionDiffSerializer,
+    RevisionSerializer,
+    RRsetSerializer,
+    UndoSerializer,
+    WrittenSerializer,
+)
+from dnspanel.zones import access, history, revision, soa
+from dnspanel.zones.direct import There, Wanted, Wish
+from dnspanel.zones.errors import CannotUndo, Conflicts
+from dnspanel.zones.merge import Conflict, Key, is_already_so
+from dnspanel.zones.models import Change, Revision, RevisionKind, Zone
+from replication.rrset import RRset
+
+MOST_CHANGES_SHOWN = 1000
+MOST_UNDONE = 10_000  # RRsets
+_UNDONE = {202: WrittenSerializer, 200: WrittenSerializer}
+
+
+class RevisionList(V2View):
+    """The revisions of a zone."""
+
+    @extend_schema(operation_id="listRevisions", parameters=PAGED, responses={200: page_of(RevisionSerializer)})
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """List revisions
+
+        The newest first.
+        """
+        zone = access.zone_for_reading(actor_in(request), zone_name)
+        asked = page_asked(request, int)
+        before = min(asked.after[0], 2**31 - 1) if asked.after else None
+        rows, more = cut(history.revisions_below(zone, before, asked.limit + 1), asked.limit)
+        items = [revision_json(zone.name, row) for row in rows]
+        return page_answer(request, items, (rows[-1].number,) if more else None)
+
+
+class RevisionDetail(V2View):
+    """One revision."""
+
+    @extend_schema(operation_id="getRevision", responses={200: RevisionDiffSerializer})
+    def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
+        """Read a revision
+
+        With what it changed; the serial, which always moves, is left out.
+        """
+        actor = actor_in(request)
+        zone = access.zone_for_reading(actor, zone_name)
+        found = revision_of(zone, number)
+        diffs = seen(history.revision_changes(revision=found), access.sight_of(actor, zone))
+        shown = [change_json(diff) for diff in diffs[:MOST_CHANGES_SHOWN]]
+        body = {**revision_json(zone.name, history.history_row(found)), "changes": shown}
+        return answer({**body, "left_out": len(diffs) - len(shown)})
+
+
+class RevisionRRsets(V2View):
+    """A zone as it was."""
+
+    @extend_schema(operation_id="listRRsetsAtRevision", parameters=PAGED, responses={200: page_of(RRsetSerializer)})
+    def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
+        """List the RRsets of a revision
+
+        The zone as it was at it, in canonical order.
+        """
+        actor = actor_in(request)
+        zone = access.zone_for_reading(actor, zone_name)
+        found = revision_of(zone, number)
+        asked = page_asked(request, int)
+        sight = access.sight_of(actor, zone)
+        # A revision never changes, so its RRsets can be counted through.
+        start = asked.after[0] if asked.after else 0
+        then = (r for r in history.rrsets_at(zone=zone, number=found.number) if sight is None or sight(r.name, r.type))
+        rows, more = cut(list(islice(then, max(0, start), max(0, start) + asked.limit + 1)), asked.limit)
+        return page_answer(request, [rrset_json(rrset) for rrset in rows], (start + len(rows),) if more else None)
+
+
+class RevisionUndo(V2View):
+    """The inverse of a revision."""
+
+    unconditional = True  # what others changed since is never undone
+
+    @extend_schema(operation_id="undoRevision", parameters=WRITING, request=UndoSerializer, responses=_UNDONE)
+    def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
+        """Undo a revision
+
+        Refused (409, `changed-by-others`) where others changed the same
+        RRsets since. `into: draft` leaves it to be looked at and published.
+        """
+        zone = access.zone_for_editing(actor_in(request), zone_name)
+        found = revision_of(zone, number)
+        return _undo(request, [found])
+
+
+class PublicationUndo(V2View):
+    """The inverse of a publication."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="undoPublication", parameters=WRITING, request=UndoSerializer, responses=_UNDONE)
+    def post(self, request: Request, sequence: int) -> HttpResponse:
+        """Undo a publication
+
+        In all its zones, or in none; `into: draft` takes zone by zone.
+        """
+        actor = actor_in(request)
+        publication = publication_for(actor, sequence)
+        found = list(Revision.objects.filter(publication=publication).select_related("zone").order_by("zone_id")[:1001])
+        if len(found) > 1000:
+            raise Problem("too-large", "At most 1,000 zones can be undone at once.")
+        return _undo(request, [_editable(actor, one) for one in found])
+
+
+class ZoneRestoreTo(V2View):
+    """The way back to a revision."""
+
+    unconditional = True  # it means the same, whatever the zone is now
+
+    @extend_schema(operation_id="restoreRevision", parameters=WRITING, request=UndoSerializer, responses=_UNDONE)
+    def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
+        """Take a zone back to a revision
+
+        Whatever changed since is published as it was then.
+        """
+        actor = actor_in(request)
+        zone = access.zone_for_editing(actor, zone_name)
+        found = revision_of(zone, number)
+        body = read(UndoSerializer, request.data)
+        if body["into"] == "draft":
+            revision.restore_to(zone=zone, number=found.number, author=actor, now=timezone.now())
+            return _drafted()
+        return written(request, publish(request, [_wish_of_state(zone, found.number)], _terms(body)))
+
+
+def revision_of(zone: Zone, number: int) -> Revision:
+    """The zone's revision of this number. Raises Problem (404)."""
+    revisions = Revision.objects.select_related("publication__author", "zone").filter(zone=zone)
+    found = revisions.filter(number=number).first() if number < 2**31 else None
+    if found is None:
+        raise Problem("not-found", f"{zone.name} has no revision {number}.")
+    return found
+
+
+def wish_of_undo(actor: Actor, found: Revision) -> Wish:
+    """A wish for the inverse of a revision; refused where the zone is not as the revision left it.
+
+    Raises CannotUndo; and RightMissing for RRsets that the actor may not see, since a refusal would show them.
+    """
+    if found.kind != RevisionKind.CHANGE:
+        raise CannotUndo(f"Revision {found.number} of {found.zone.name} was not a change of RRsets.")
+    pairs = _pairs(found.changes.order_by("owner_key", "type")[: MOST_UNDONE + 1])
+    sight = access.sight_of(actor, found.zone)
+    for key in pairs:
+        if sight is not None and not sight(*key):
+            raise access.RightMissing(Right.CHANGE, found.zone.name, *key)
+
+    def decide(there: There) -> Wanted:
+        wanted: dict[Key, RRset | None] = {}
+        conflicts = []
+        for key, (before, after) in pairs.items():
+            now = there.get(key)
+            if soa.same(now, after):
+                wanted[key] = before
+            elif not is_already_so(now, before):
+                conflicts.append(Conflict(None, found.zone.name, *key, base=after, theirs=now, mine=before))
+        if conflicts:
+            raise Conflicts(conflicts)
+        return wanted
+
+    return Wish(found.zone, decide, {name for name, _ in pairs})
+
+
+def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
+    actor = actor_in(request)
+    body = read(UndoSerializer, request.data)
+    if body["into"] == "draft":
+        for one in revisions:
+            revision.undo_revision(revision=one, author=actor, now=timezone.now())
+        return _drafted()
+    return written(request, publish(request, [wish_of_undo(actor, one) for one in revisions], _terms(body)))
+
+
+def _wish_of_state(zone: Zone, number: int) -> Wish:
+    """A wish for what the zone was at this revision, good only while the zone is at its present one."""
+    since = Change.objects.filter(revision__zone=zone, revision__number__gt=number)
+    first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
+    pairs = _pairs(first[: MOST_UNDONE + 1])
+
+    def decide(there: There) -> Wanted:
+        return {key: then for key, (then, _) in pairs.items() if not soa.same(there.get(key), then)}
+
+    return Wish(zone, decide, {name for name, _ in pairs}, at_revision=zone.revision)
+
+
+def _pairs(changes: Any) -> dict[Key, tuple[RRset | None, RRset | None]]:
+    """Before and after of changes, without serials that only moved."""
+    found = list(changes)
+    if len(found) > MOST_UNDONE:
+        raise Problem("too-large", f"At most {MOST_UNDONE} RRsets can be taken back at once; use a draft.")
+    both = (((c.name, c.type), history.rrset_before(c), history.rrset_after(c)) for c in found)
+    return {key: (before, after) for key, before, after in both if not soa.same(before, after)}
+
+
+def _editable(actor: Actor, found: Revision) -> Revision:
+    """The revision, if its zone may be edited and is alive. Raises Unknown or Forbidden."""
+    access.zone_for_editing(actor, found.zone.name)
+    if found.zone.deleted_at is not None:
+        raise CannotUndo(f"{found.zone.name} is in the trash; restore it from there.")
+    return found
+
+
+def _terms(body: dict[str, Any]) -> Terms:
+    return Terms(body["reason"], body["confirm"], body["accept_warnings"])
+
+
+def _drafted() -> HttpResponse:
+    """Nothing was published; the draft has it."""
+    return answer({"publication": None, "zones": [], "warnings": []}, headers={"Location": "/api/v2/draft"})

@@ -1,0 +1,232 @@
+"""RRsets of a zone: listed, read, and published one at a time. Many at a time are in `changes`."""
+
+from typing import Any
+
+from django.db.models import F, Func, Q, QuerySet, TextField, Value
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.accepted import written
+from dnspanel.api.v2.http.etag import Condition, condition_in, fresh_enough, require_rrset, rrset_tag
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.problems import Problem, ProblemUnderLock, bad_parameter
+from dnspanel.api.v2.http.publishing import TERMS, publish, terms_of_query
+from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.schema.fields import PAGED, page_of, text_parameter
+from dnspanel.api.v2.schema.parsing import Faults, absent, owner_of, read_patch, read_rrset, type_of
+from dnspanel.api.v2.schema.representation import optional_rrset_json, rrset_json
+from dnspanel.api.v2.schema.zone_serializers import (
+    CHANGING,
+    IF_CHANGED,
+    IF_NONE_MATCH,
+    ListedRRsetSerializer,
+    RRsetContentSerializer,
+    RRsetPatchSerializer,
+    RRsetSerializer,
+    RRsetWrittenSerializer,
+)
+from dnspanel.zones import access
+from dnspanel.zones.direct import Outcome, Step, There, Wanted, Wish, removed, replaced
+from dnspanel.zones.merge import Key
+from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.models import Zone
+from replication import rdtypes
+from replication.codec.keys import relative_key
+from replication.errors import BadName, BadRdata
+from replication.rrset import RRset
+
+LONGEST_SEARCH = 300
+# The revision is read by the same statement as the RRset, or a tag could name one that the RRset was not in.
+_COLUMNS = ("owner_key", "zone__revision", "name", "type", "ttl", "rdata", "disabled", "comment")
+_WRITTEN = {202: RRsetWrittenSerializer, 200: RRsetWrittenSerializer}
+
+
+class RRsetList(V2View):
+    """The RRsets of a zone."""
+
+    @extend_schema(
+        operation_id="listRRsets",
+        parameters=[
+            *PAGED,
+            OpenApiParameter("q", str, description="Text in name, rdata or comment."),
+            OpenApiParameter("type", str, description="One type, or several with commas between them."),
+            OpenApiParameter("name", str, description="One owner name."),
+        ],
+        responses={200: page_of(ListedRRsetSerializer)},
+    )
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """List RRsets
+
+        In canonical order. A page can have fewer items than its limit while
+        there are more: follow `next`.
+        """
+        actor = actor_in(request)
+        zone = access.zone_for_reading(actor, zone_name)
+        asked = page_asked(request, str, int)
+        found = _after(_filtered(request, zone), asked.after)
+        rows, more = cut(
+            list(found.order_by("owner_key", "type").values_list(*_COLUMNS)[: asked.limit + 1]), asked.limit
+        )
+        sight = access.sight_of(actor, zone)
+        items = [_listed_json(row) for row in rows if sight is None or sight(row[2], row[3])]
+        return page_answer(request, items, (bytes(rows[-1][0]).hex(), rows[-1][3]) if more else None)
+
+
+class RRsetDetail(V2View):
+    """One RRset: everything at one name and type."""
+
+    @extend_schema(operation_id="getRRset", parameters=[IF_CHANGED], responses={200: RRsetSerializer})
+    def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
+        """Read an RRset"""
+        zone, key = at_path(request, zone_name, owner, type_name)
+        found = _stored(zone, key)
+        if found is None:
+            raise absent(key)
+        rrset, tag = found
+        return fresh_enough(request, tag) or answer(rrset_json(rrset), headers={"ETag": tag})
+
+    @extend_schema(
+        operation_id="putRRset",
+        parameters=[*CHANGING, IF_NONE_MATCH, *TERMS],
+        request=RRsetContentSerializer,
+        responses=_WRITTEN,
+    )
+    def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
+        """Replace or create an RRset
+
+        It is published at once. With `If-Match`, only if it is what was read;
+        with `If-None-Match: *`, only if there is none.
+        """
+        zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
+        faults = Faults()
+        rrset = read_rrset(request.data, zone.name, "", faults, key)
+        faults.refuse()
+        assert rrset is not None
+        return _publish_step(request, zone, key, replaced(rrset), mine=rrset_json(rrset))
+
+    @extend_schema(
+        operation_id="patchRRset", parameters=[*CHANGING, *TERMS], request=RRsetPatchSerializer, responses=_WRITTEN
+    )
+    def patch(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
+        """Change an RRset
+
+        `add` and `remove` change single records and lose none that others
+        write at the same time. When no record is left, the RRset is gone.
+        """
+        zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
+        step = read_patch(request.data, key)
+        return _publish_step(request, zone, key, step, mine=request.data)
+
+    @extend_schema(operation_id="deleteRRset", parameters=[*CHANGING, *TERMS], responses=_WRITTEN)
+    def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
+        """Delete an RRset"""
+        zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
+
+        def gone(now: RRset | None) -> RRset | None:
+            if now is None:
+                raise ProblemUnderLock(absent(key))
+            return removed(now)
+
+        return _publish_step(request, zone, key, gone, mine=None)
+
+
+def conditional_wish(zone: Zone, key: Key, step: Step, condition: Condition, mine: Any) -> Wish:
+    """A wish for one RRset that holds only under a condition, which is checked under the zone's lock."""
+
+    def decide(there: There) -> Wanted:
+        now = there.get(key)
+        require_rrset(condition, zone, key, now, mine)
+        return {key: step(now)}
+
+    return Wish(zone, decide, {key[0]})
+
+
+def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: Any) -> HttpResponse:
+    """One RRset is published; the answer has it as it is by then."""
+    wish = conditional_wish(zone, key, step, condition_in(request), mine)
+    outcome = publish(request, [wish], terms_of_query(request))
+    found = _result(outcome, zone, key)
+    headers = {"ETag": found[1]} if found else {}
+    return written(request, outcome, headers=headers, facts={"rrset": optional_rrset_json(found[0] if found else None)})
+
+
+def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:
+    """The RRset after the publication, and its tag; read again only if the plan does not say."""
+    if not outcome.plans:
+        return _stored(zone, key)
+    plan = outcome.plans[0]
+    if key == (zone.name, rdtypes.SOA):
+        after = plan.soa_after if plan.changes else plan.soa_before
+    else:
+        after = next((c.after for c in (*plan.changes, *plan.already_so) if (c.name, c.type) == key), None)
+    return None if after is None else (after, rrset_tag(after, plan.zone.revision + bool(plan.changes)))
+
+
+def at_path(
+    request: Request, zone_name: str, owner: str, type_name: str, *, to_change: bool = False
+) -> tuple[Zone, Key]:
+    """The zone and the RRset's key in a path. Raises Unknown, RightMissing, or Problem for what cannot be there."""
+    actor = actor_in(request)
+    zone = access.zone_for_editing(actor, zone_name) if to_change else access.zone_for_reading(actor, zone_name)
+    try:
+        key = owner_of(owner, zone.name), type_of(type_name)
+    except (BadName, BadRdata) as exc:
+        raise Problem("not-found", str(exc)) from exc
+    sight = access.sight_of(actor, zone)
+    if sight is not None and not sight(*key):
+        # Answers to writes show what there was, so who may not see it may not write it here.
+        raise access.RightMissing(Right.CHANGE, zone.name, *key) if to_change else absent(key)
+    return zone, key
+
+
+def _stored(zone: Zone, key: Key) -> tuple[RRset, str] | None:
+    """The RRset and its tag, if there is one."""
+    rows = StoredRRset.objects.filter(zone=zone, owner_key=relative_key(key[0], zone.name), type=key[1])
+    row = rows.values_list(*_COLUMNS).first()
+    if row is None:
+        return None
+    rrset = _rrset(row)
+    return rrset, rrset_tag(rrset, row[1])
+
+
+def _rrset(row: Any) -> RRset:
+    _, _, name, type_, ttl, rdata_texts, disabled, comment = row
+    return RRset(name, type_, ttl, tuple(rdata_texts), tuple(disabled), comment)
+
+
+def _listed_json(row: Any) -> dict[str, Any]:
+    rrset = _rrset(row)
+    return {**rrset_json(rrset), "etag": rrset_tag(rrset, row[1])}
+
+
+def _filtered(request: Request, zone: Zone) -> QuerySet[StoredRRset]:
+    rrsets = StoredRRset.objects.filter(zone=zone)
+    query = request.query_params
+    if name := text_parameter(query, "name", longest=1100):
+        try:
+            rrsets = rrsets.filter(owner_key=relative_key(owner_of(name, zone.name), zone.name))
+        except BadName as exc:
+            raise bad_parameter("name", str(exc)) from exc
+    if types := text_parameter(query, "type"):
+        try:
+            rrsets = rrsets.filter(type__in=[rdtypes.type_from_text(text.strip()) for text in types.split(",")])
+        except BadRdata as exc:
+            raise bad_parameter("type", str(exc)) from exc
+    if text := text_parameter(query, "q", longest=LONGEST_SEARCH):
+        joined = Func(F("rdata"), Value("\n"), function="array_to_string", output_field=TextField())
+        found = Q(name__icontains=text) | Q(joined__icontains=text) | Q(comment__icontains=text)
+        rrsets = rrsets.alias(joined=joined).filter(found)
+    return rrsets
+
+
+def _after(rrsets: QuerySet[StoredRRset], after: tuple[Any, ...]) -> QuerySet[StoredRRset]:
+    if not after:
+        return rrsets
+    try:
+        owner_key = bytes.fromhex(after[0])
+    except ValueError as exc:
+        raise Problem("bad-cursor", "This is not a cursor that this list gave.") from exc
+    type_ = min(max(after[1], 0), 65_536)
+    return rrsets.filter(owner_key__gte=owner_key).exclude(owner_key=owner_key, type__lte=type_)

@@ -1,0 +1,129 @@
+"""Search over all zones: zones by their names, then RRsets by owner name or by one of their rdata.
+
+Only what has an index is asked: a part of a zone's name, a whole owner name,
+a whole rdata. Parts of rdata and comments are found within a zone, by the
+list of its RRsets.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.api.v2.http.pages import PageAsked, page_answer, page_asked
+from dnspanel.api.v2.http.problems import Problem, bad_parameter
+from dnspanel.api.v2.http.view import V2View, actor_in
+from dnspanel.api.v2.resources.zones import LONGEST_SEARCH, found_zones
+from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, text_parameter
+from dnspanel.api.v2.schema.representation import rrset_json, rrset_url, zone_url
+from dnspanel.api.v2.schema.zone_serializers import FoundSerializer
+from dnspanel.zones import access, queries
+from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.models import Zone
+from dnspanel.zones.store_rrsets import rrset_of
+from replication import names
+from replication.codec.keys import relative_key
+from replication.errors import BadName
+
+Found = tuple[dict[str, Any], tuple[Any, ...]]  # what is shown, and the cursor behind it
+
+
+class Search(V2View):
+    """Zones and RRsets wherever they are."""
+
+    @extend_schema(
+        operation_id="search",
+        parameters=[
+            *PAGED,
+            OpenApiParameter("q", str, required=True, description="Part of a zone's name, an owner name, or an rdata."),
+            OpenApiParameter("kind", {"type": "string", "enum": ["zone", "rrset"]}, description="Only these."),
+        ],
+        responses={200: page_of(FoundSerializer)},
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """Search zones and RRsets
+
+        Zones first, by name; then RRsets whose owner name or one of whose
+        rdata is `q`, or the part of `q` behind `has:`.
+        """
+        actor = actor_in(request)
+        text = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH).strip()
+        kind = choice_parameter(request.query_params, "kind", ("zone", "rrset"))
+        if not text:
+            raise bad_parameter("q", "Say what to search for.")
+        asked = page_asked(request, str, str, int)
+        found: list[Found] = []
+        if kind != "rrset" and asked.after[:1] != ("r",):
+            found += _zones(actor, text, asked)
+        if kind != "zone" and len(found) <= asked.limit:
+            found += _rrsets(actor, text, asked, asked.limit + 1 - len(found))
+        page = found[: asked.limit]
+        return page_answer(request, [item for item, _ in page], page[-1][1] if len(found) > asked.limit else None)
+
+
+def _zones(actor: Actor, text: str, asked: PageAsked) -> list[Found]:
+    zones = found_zones(actor, text).order_by("name")
+    if asked.after:
+        zones = zones.filter(name__gt=asked.after[1])
+    shown = zones.values_list("name", flat=True)[: asked.limit + 1]
+    return [({"kind": "zone", "zone": name, "rrset": None, "url": zone_url(name)}, ("z", name, 0)) for name in shown]
+
+
+def _rrsets(actor: Actor, text: str, asked: PageAsked, limit: int) -> list[Found]:
+    value = text[4:].strip() if text.lower().startswith("has:") else text
+    matching = Q(rdata__overlap=queries.rdata_spellings(value))
+    for zone in _zones_around(actor, value):
+        matching |= Q(zone=zone, owner_key=relative_key(names.parse(value), zone.name))
+    rrsets = StoredRRset.objects.filter(matching, zone__in=access.zones_visible_to(actor))
+    return list(_seen(actor, _after(rrsets, asked).select_related("zone"), limit))
+
+
+def _zones_around(actor: Actor, text: str) -> list[Zone]:
+    """The zones in which this could be an owner name."""
+    try:
+        name: str | None = names.parse(text)
+    except BadName:
+        return []
+    around = []
+    while name is not None:
+        around.append(name)
+        name = names.parent(name)
+    return list(access.zones_visible_to(actor).filter(name__in=around))
+
+
+def _seen(actor: Actor, rrsets: QuerySet[StoredRRset], limit: int) -> Iterator[Found]:
+    """The first of them that the actor sees."""
+    sights: dict[int, access.Sight | None] = {}
+    left = limit
+    for row in rrsets.order_by("zone_id", "owner_key", "type").iterator(chunk_size=limit):
+        if row.zone_id not in sights:
+            sights[row.zone_id] = access.sight_of(actor, row.zone)
+        sight = sights[row.zone_id]
+        if left and (sight is None or sight(row.name, row.type)):
+            left -= 1
+            url = rrset_url(row.zone.name, row.name, row.type)
+            shown = {"kind": "rrset", "zone": row.zone.name, "rrset": rrset_json(rrset_of(row)), "url": url}
+            yield shown, ("r", f"{row.zone_id}-{bytes(row.owner_key).hex()}", row.type)
+        if not left:
+            return
+
+
+def _after(rrsets: QuerySet[StoredRRset], asked: PageAsked) -> QuerySet[StoredRRset]:
+    if asked.after[:1] != ("r",):
+        return rrsets
+    zone_id, _, key = asked.after[1].partition("-")
+    try:
+        zone, owner_key = int(zone_id), bytes.fromhex(key)
+        if not 0 < zone < 2**31:
+            raise ValueError
+    except ValueError as exc:
+        raise Problem("bad-cursor", "This is not a cursor that this list gave.") from exc
+    type_ = min(max(asked.after[2], 0), 65_536)
+    behind = (
+        Q(zone__gt=zone) | Q(zone=zone, owner_key__gt=owner_key) | Q(zone=zone, owner_key=owner_key, type__gt=type_)
+    )
+    return rrsets.filter(behind)

@@ -1,0 +1,159 @@
+"""Teams and their members, for who may manage people; everybody sees the teams that they are in."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts import people, teams
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.errors import TeamUnknown
+from dnspanel.accounts.models import Membership, Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.conditional_write import held, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.view import V2View, actor_in, done
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
+from dnspanel.zones import access
+
+ROLES = [("reader", "Reader"), ("editor", "Editor")]
+
+
+class MemberSerializer(serializers.Serializer):
+    """A person in a team."""
+
+    user = serializers.IntegerField()
+    username = serializers.CharField()
+    role = serializers.ChoiceField(choices=ROLES)
+
+
+class TeamSerializer(Shape):
+    """People who look after the same zones."""
+
+    id = serializers.IntegerField(read_only=True)
+    name = Text(max_length=64)
+    members = MemberSerializer(many=True, read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class MembershipSerializer(Shape):
+    """What a person is in a team."""
+
+    role = Choice(choices=ROLES)
+
+
+class Teams(V2View):
+    """All teams."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listTeams", parameters=PAGED, responses=page_of(TeamSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List teams."""
+        asked = page_asked(request, int)
+        found = teams_visible_to(actor_in(request)).order_by("pk").filter(pk__gt=asked.after[0] if asked.after else 0)
+        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        return page_answer(request, [team_json(team) for team in rows], (rows[-1].pk,) if more else None)
+
+    @extend_schema(operation_id="createTeam", request=TeamSerializer, responses={201: TeamSerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Create a team."""
+        actor = actor_in(request)
+        access.require(actor, Permission.PEOPLE)
+        values = read(TeamSerializer, request.data)
+        team = teams.create_team(name=values["name"], by=actor, now=timezone.now())
+        return tagged(team_json(team), 201, Location=f"{request.path}/{team.pk}")
+
+
+class OneTeam(V2View):
+    """One team."""
+
+    @extend_schema(operation_id="getTeam", responses=TeamSerializer)
+    def get(self, request: Request, team_id: int) -> HttpResponse:
+        """Read a team."""
+        return tagged(team_json(team_for(actor_in(request), team_id)))
+
+    @extend_schema(operation_id="renameTeam", request=TeamSerializer, responses=TeamSerializer)
+    def patch(self, request: Request, team_id: int) -> HttpResponse:
+        """Rename a team."""
+        actor, team = _to_change(request, team_id)
+        values = read(TeamSerializer, request.data, partial=True)
+        with held(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
+            if "name" in values:
+                teams.rename_team(team=team, name=values["name"], by=actor, now=timezone.now())
+        return tagged(team_json(team_for(actor, team_id)))
+
+    @extend_schema(operation_id="deleteTeam", responses={204: None})
+    def delete(self, request: Request, team_id: int) -> HttpResponse:
+        """Delete a team.
+
+        Its zones stay, and belong to no team.
+        """
+        actor, team = _to_change(request, team_id)
+        with held(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
+            teams.delete_team(team=team, by=actor, now=timezone.now())
+        return done()
+
+
+class TeamMember(V2View):
+    """A person in a team."""
+
+    @extend_schema(operation_id="setTeamMember", request=MembershipSerializer, responses=TeamSerializer)
+    def put(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
+        """Add a member, or change what the member is."""
+        actor, team = _to_change(request, team_id)
+        values = read(MembershipSerializer, request.data)
+        person = people.person_by_id(user_id)
+        with held(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
+            teams.set_member(team=team, user=person, role=values["role"], by=actor, now=timezone.now())
+        return tagged(team_json(team_for(actor, team_id)))
+
+    @extend_schema(operation_id="removeTeamMember", responses={204: None})
+    def delete(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
+        """Remove a member."""
+        actor, team = _to_change(request, team_id)
+        person = people.person_by_id(user_id)
+        with held(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
+            teams.remove_member(team=team, user=person, by=actor, now=timezone.now())
+        return done()
+
+
+def teams_visible_to(actor: Actor) -> "QuerySet[Team]":
+    """All teams for who may manage people; else one's own, for a token those that its scope names."""
+    found = Team.objects.prefetch_related("memberships__user")
+    if Permission.PEOPLE in actor.permissions:
+        return found
+    mine = found.filter(pk__in=Membership.objects.filter(user=actor.user).values("team"))
+    if actor.scope is None or any(grant.everywhere for grant in actor.scope):
+        return mine
+    return mine.filter(pk__in={team_id for grant in actor.scope for team_id in grant.teams})
+
+
+def team_for(actor: Actor, team_id: int) -> Team:
+    """The team, for somebody who may know about it; raises TeamUnknown."""
+    team = teams_visible_to(actor).filter(pk=team_id).first()
+    if team is None:
+        raise TeamUnknown
+    return team
+
+
+def team_json(team: Team) -> dict[str, Any]:
+    """A team as it is answered."""
+    members = sorted(team.memberships.all(), key=lambda member: member.user.username.lower())
+    return {
+        "id": team.pk,
+        "name": team.name,
+        "members": [{"user": m.user_id, "username": m.user.username, "role": m.role} for m in members],
+        "created_at": stamp(team.created_at),
+    }
+
+
+def _to_change(request: Request, team_id: int) -> tuple[Actor, Team]:
+    actor = actor_in(request)
+    team = team_for(actor, team_id)
+    access.require(actor, Permission.PEOPLE)
+    return actor, team

@@ -1,0 +1,218 @@
+"""API tokens: a token sees itself, or with the permission to manage people all; it only makes narrower ones."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts import tokens as verbs
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.errors import TokenDead, TokenUnknown
+from dnspanel.accounts.grants import Grant
+from dnspanel.accounts.models import Token, TokenKind
+from dnspanel.accounts.presets import default_end
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.conditional_write import held, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.secret_once import OneSecretView, once
+from dnspanel.api.v2.http.view import V2View, actor_in, done
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Moment, Shape, Text, Whole, page_of, read, stamp
+from dnspanel.api.v2.schema.permissions import CHOICES, permission_names, permissions_of
+from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
+
+STATES = [(state, state) for state in ("alive", "expired", "revoked", "unused")]
+
+
+class TermsSerializer(Shape):
+    """What a token is for and what it may do."""
+
+    purpose = Text(max_length=100, help_text="What it is for; lists and the history show it.")
+    scope = ScopeSerializer(many=True, default=list)
+    permissions = serializers.ListField(child=Choice(choices=CHOICES), default=list, max_length=len(CHOICES))
+    networks = serializers.ListField(
+        child=Text(max_length=49), default=list, max_length=100, help_text="Works from there only; empty: anywhere."
+    )
+    expires_at = Moment(required=False, allow_null=True, help_text="Left out: in 90 days. null: never.")
+    unused_days = Whole(
+        default=None, allow_null=True, min_value=1, max_value=3650, help_text="Dies when not used for so many days."
+    )
+
+
+class TokenSerializer(TermsSerializer):
+    """An API token."""
+
+    id = serializers.IntegerField(read_only=True)
+    owner = serializers.IntegerField(read_only=True, help_text="Id of the person it acts for: whoever made it.")
+    prefix = serializers.CharField(read_only=True, help_text="The visible beginning of its secret.")
+    needs_if_match = Flag(default=False, help_text="Whether its writes must say what they change.")
+    requests_per_minute = Whole(default=None, allow_null=True, min_value=1, max_value=1_000_000)
+    state = serializers.ChoiceField(choices=STATES, read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+    last_used_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    last_address = serializers.CharField(read_only=True, allow_null=True)
+    rotated_to = serializers.IntegerField(read_only=True, allow_null=True, help_text="The token that takes over.")
+
+
+class NewTokenSerializer(TokenSerializer):
+    """A token just made; its secret is shown this once."""
+
+    secret = serializers.CharField(
+        read_only=True, allow_null=True, help_text="null when the request is repeated with its Idempotency-Key."
+    )
+
+
+class RotationSerializer(Shape):
+    """How long the old token works beside the new one."""
+
+    overlap_seconds = Whole(default=86_400, min_value=0, max_value=int(verbs.LONGEST_OVERLAP.total_seconds()))
+
+
+class Tokens(OneSecretView):
+    """All tokens that one may know about."""
+
+    unconditional = True
+
+    @extend_schema(
+        operation_id="listTokens",
+        parameters=PAGED,
+        responses=page_of(TokenSerializer),
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """List tokens."""
+        asked, actor, now = page_asked(request, int), actor_in(request), timezone.now()
+        found = verbs.tokens_visible_to(actor).filter(kind=TokenKind.API).order_by("-pk")
+        if asked.after:
+            found = found.filter(pk__lt=asked.after[0])
+        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        return page_answer(request, tokens_json(actor, rows, now), (rows[-1].pk,) if more else None)
+
+    @extend_schema(operation_id="createToken", request=TokenSerializer, responses={201: NewTokenSerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Create a token.
+
+        It can do no more than its owner and the token that creates it.
+        """
+        actor, now = actor_in(request), timezone.now()
+        values = read(TokenSerializer, request.data)
+        new = verbs.create_token(owner=actor.user, terms=terms_of(actor, values, now), by=actor, now=now)
+        return _made(actor, new, now, f"{request.path}/{new.token.pk}")
+
+
+class OneToken(V2View):
+    """A token. Its terms do not change: make another one, and revoke this."""
+
+    @extend_schema(operation_id="getToken", responses=TokenSerializer)
+    def get(self, request: Request, token_id: int) -> HttpResponse:
+        """Read a token."""
+        actor = actor_in(request)
+        return tagged(_token_json(actor, token_id))
+
+    @extend_schema(operation_id="revokeToken", responses={204: None})
+    def delete(self, request: Request, token_id: int) -> HttpResponse:
+        """Revoke a token.
+
+        It opens nothing from now on. It stays in lists, because the history names it.
+        """
+        actor = actor_in(request)
+        token = token_for(actor, token_id)
+        with held(request, f"token/{token_id}", lambda: _token_json(actor, token_id)):
+            verbs.revoke_token(token=token, by=actor, now=timezone.now())
+        return done()
+
+
+class TokenRotation(OneSecretView):
+    """The successor of a token."""
+
+    @extend_schema(operation_id="rotateToken", request=RotationSerializer, responses={201: NewTokenSerializer})
+    def post(self, request: Request, token_id: int) -> HttpResponse:
+        """Rotate a token.
+
+        The new one has the same terms; the old one works beside it for a while.
+        """
+        actor, now = actor_in(request), timezone.now()
+        token = token_for(actor, token_id)
+        overlap = timedelta(seconds=read(RotationSerializer, request.data or {})["overlap_seconds"])
+        with held(request, f"token/{token_id}", lambda: _token_json(actor, token_id)):
+            new = verbs.rotate_token(token=token, by=actor, now=now, overlap=overlap)
+        new.token.owner = token.owner
+        return _made(actor, new, now, request.path.removesuffix(f"{token_id}/rotate") + str(new.token.pk))
+
+
+def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> verbs.TokenTerms:
+    """Terms that were checked for their shape. Raises ValidationError for zones that the actor may not know about."""
+    return verbs.TokenTerms(
+        purpose=values["purpose"],
+        scope=tuple(grant_of(actor, scope) for scope in values["scope"]),
+        permissions=permissions_of(values["permissions"]),
+        networks=tuple(values["networks"]) or tuple(actor.token.networks if actor.token else ()),
+        expires_at=values["expires_at"] if "expires_at" in values else _usual_end(actor, now),
+        unused_days=values["unused_days"],
+        needs_if_match=values.get("needs_if_match", False),
+        requests_per_minute=values.get("requests_per_minute"),
+    )
+
+
+def _usual_end(actor: Actor, now: datetime) -> datetime:
+    """In 90 days, or with the token that makes it."""
+    ends = [default_end(now), actor.token.expires_at if actor.token else None]
+    return min(end for end in ends if end is not None)
+
+
+def token_for(actor: Actor, token_id: int, kind: TokenKind = TokenKind.API) -> Token:
+    """The token of this id, for who may know about it; raises TokenUnknown."""
+    token = verbs.token_for(actor, token_id)
+    if token.kind != kind:
+        raise TokenUnknown
+    return token
+
+
+def tokens_json(actor: Actor, tokens: Sequence[Token], now: datetime) -> list[dict[str, Any]]:
+    """Tokens as they are answered, without their secrets."""
+    scopes = iter(scopes_json(actor, [Grant.from_json(grant) for token in tokens for grant in token.scope]))
+    return [_json(token, [next(scopes) for _ in token.scope], now) for token in tokens]
+
+
+def _json(token: Token, scope: list[dict[str, Any]], now: datetime) -> dict[str, Any]:
+    return {
+        "id": token.pk,
+        "owner": token.owner_id,
+        "purpose": token.purpose,
+        "prefix": token.prefix,
+        "scope": scope,
+        "permissions": permission_names(map(Permission, token.permissions)),
+        "networks": token.networks,
+        "expires_at": stamp(token.expires_at),
+        "unused_days": token.unused_days,
+        "needs_if_match": token.needs_if_match,
+        "requests_per_minute": token.requests_per_minute,
+        "state": state_of(token, now),
+        "created_at": stamp(token.created_at),
+        "last_used_at": stamp(token.last_used_at),
+        "last_address": token.last_address,
+        "rotated_to": token.rotated_to_id,
+    }
+
+
+def state_of(token: Token, now: datetime) -> str:
+    """In one word, whether the token works."""
+    try:
+        verbs.refuse_dead(token, now)
+    except TokenDead:
+        if token.revoked_at is not None:
+            return "revoked"
+        return "expired" if token.expires_at is not None and token.expires_at <= now else "unused"
+    return "alive"
+
+
+def _token_json(actor: Actor, token_id: int) -> dict[str, Any]:
+    return tokens_json(actor, [token_for(actor, token_id)], timezone.now())[0]
+
+
+def _made(actor: Actor, new: verbs.NewToken, now: datetime, location: str) -> HttpResponse:
+    value = tokens_json(actor, [new.token], now)[0] | {"secret": new.secret}
+    return once(value, secret="secret", Location=location)

@@ -1,0 +1,110 @@
+"""TSIG keys: tokens that sign DNS messages (RFC 8945), for dynamic updates and zone transfers."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts import tokens as verbs
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import Token, TokenKind
+from dnspanel.api.v2.http.conditional_write import held, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.secret_once import OneSecretView, once
+from dnspanel.api.v2.http.view import V2View, actor_in, done
+from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, token_for, tokens_json
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Text, page_of, read
+
+ALGORITHMS = [(name, name) for name in verbs.TSIG_ALGORITHMS]
+_SHARED = ("id", "owner", "purpose", "scope", "permissions", "networks", "expires_at", "unused_days", "state",
+           "created_at", "last_used_at", "last_address")  # fmt: skip
+
+
+class TsigKeySerializer(TermsSerializer):
+    """A TSIG key."""
+
+    id = serializers.IntegerField(read_only=True)
+    owner = serializers.IntegerField(read_only=True)
+    name = Text(max_length=1100, help_text="The key's name in DNS messages; nobody else's key has it.")
+    algorithm = Choice(choices=ALGORITHMS, default="hmac-sha256")
+    state = serializers.ChoiceField(choices=STATES, read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+    last_used_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    last_address = serializers.CharField(read_only=True, allow_null=True)
+
+
+class NewTsigKeySerializer(TsigKeySerializer):
+    """A TSIG key just made."""
+
+    key = Text(
+        default="", allow_blank=True, allow_null=True, max_length=1000,
+        help_text="The secret in Base64; left out, the panel makes one. Shown this once.",
+    )  # fmt: skip
+
+
+class TsigKeys(OneSecretView):
+    """All TSIG keys that one may know about."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listTsigKeys", parameters=PAGED, responses=page_of(TsigKeySerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List TSIG keys."""
+        asked, actor = page_asked(request, int), actor_in(request)
+        found = _visible_to(actor).order_by("-pk")
+        if asked.after:
+            found = found.filter(pk__lt=asked.after[0])
+        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        return page_answer(request, _keys_json(actor, rows, timezone.now()), (rows[-1].pk,) if more else None)
+
+    @extend_schema(operation_id="createTsigKey", request=NewTsigKeySerializer, responses={201: NewTsigKeySerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Create a TSIG key."""
+        actor, now = actor_in(request), timezone.now()
+        values = read(NewTsigKeySerializer, request.data)
+        new = verbs.create_tsig_key(
+            owner=actor.user, name=values["name"], terms=terms_of(actor, values, now), by=actor, now=now,
+            algorithm=values["algorithm"], secret=values["key"] or "",
+        )  # fmt: skip
+        value = _keys_json(actor, [new.token], now)[0] | {"key": new.secret}
+        return once(value, secret="key", Location=f"{request.path}/{new.token.pk}")
+
+
+class OneTsigKey(V2View):
+    """A TSIG key."""
+
+    @extend_schema(operation_id="getTsigKey", responses=TsigKeySerializer)
+    def get(self, request: Request, key_id: int) -> HttpResponse:
+        """Read a TSIG key."""
+        return tagged(_key_json(actor_in(request), key_id))
+
+    @extend_schema(operation_id="revokeTsigKey", responses={204: None})
+    def delete(self, request: Request, key_id: int) -> HttpResponse:
+        """Revoke a TSIG key; its name is free again."""
+        actor = actor_in(request)
+        key = token_for(actor, key_id, TokenKind.TSIG)
+        with held(request, f"token/{key_id}", lambda: _key_json(actor, key_id)):
+            verbs.revoke_token(token=key, by=actor, now=timezone.now())
+        return done()
+
+
+def _visible_to(actor: Actor) -> "QuerySet[Token]":
+    return verbs.tokens_visible_to(actor).filter(kind=TokenKind.TSIG)
+
+
+def _keys_json(actor: Actor, keys: Sequence[Token], now: datetime) -> list[dict[str, Any]]:
+    shared = tokens_json(actor, keys, now)
+    return [
+        {name: token[name] for name in _SHARED} | {"name": key.tsig_name, "algorithm": key.tsig_algorithm}
+        for key, token in zip(keys, shared, strict=True)
+    ]
+
+
+def _key_json(actor: Actor, key_id: int) -> dict[str, Any]:
+    return _keys_json(actor, [token_for(actor, key_id, TokenKind.TSIG)], timezone.now())[0]

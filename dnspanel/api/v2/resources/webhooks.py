@@ -1,0 +1,224 @@
+"""Webhooks: who is told of what, and what came of each delivery."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.conditional_write import held, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.secret_once import OneSecretView, once
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, done, form_id_of
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, choice_parameter, page_of, read, stamp
+from dnspanel.webhooks import access, hooks
+from dnspanel.webhooks.errors import WebhookUnknown
+from dnspanel.webhooks.models import SUBSCRIBABLE, Delivery, DeliveryState, EventKind, Webhook
+
+EVENTS = [(str(kind), kind.label) for kind in SUBSCRIBABLE]
+
+
+class WebhookSerializer(Shape):
+    """A URL that is told of events."""
+
+    id = serializers.IntegerField(read_only=True)
+    url = Text(max_length=2000, help_text="An https address that is public, or in a network that the panel allows.")
+    events = serializers.ListField(child=Choice(choices=EVENTS), min_length=1, max_length=len(EVENTS))
+    description = Text(max_length=100, default="", allow_blank=True)
+    active = Flag(default=True, help_text="Switched off after failing for days; switching on forgets the failures.")
+    owner = serializers.IntegerField(read_only=True)
+    token = serializers.IntegerField(read_only=True, allow_null=True, help_text="Id of the token that made it.")
+    failing_since = serializers.DateTimeField(read_only=True, allow_null=True)
+    disabled_reason = serializers.CharField(read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class NewWebhookSerializer(WebhookSerializer):
+    """A webhook just made; the secret that signs what it is sent is shown this once."""
+
+    secret = serializers.CharField(read_only=True, allow_null=True)
+
+
+class SecretSerializer(serializers.Serializer):
+    """A new secret; the old one signs beside it for a day."""
+
+    secret = serializers.CharField(allow_null=True)
+
+
+class DeliverySerializer(serializers.Serializer):
+    """One event for one webhook, and what the last attempt came to."""
+
+    id = serializers.IntegerField()
+    event = serializers.UUIDField(help_text="The `webhook-id` that the receiver got.")
+    kind = serializers.ChoiceField(choices=EventKind.choices)
+    state = serializers.ChoiceField(choices=DeliveryState.choices)
+    attempts = serializers.IntegerField()
+    next_at = serializers.DateTimeField(allow_null=True)
+    attempted_at = serializers.DateTimeField(allow_null=True)
+    status = serializers.IntegerField(allow_null=True, help_text="Of the receiver's answer.")
+    error = serializers.CharField()
+    ms = serializers.FloatField(allow_null=True)
+    replay_of = serializers.IntegerField(allow_null=True)
+    created_at = serializers.DateTimeField()
+
+
+class Webhooks(OneSecretView):
+    """All webhooks that one may know about."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listWebhooks", parameters=PAGED, responses=page_of(WebhookSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List webhooks."""
+        asked = page_asked(request, int)
+        found = access.webhooks_visible_to(actor_in(request)).order_by("-pk")
+        if asked.after:
+            found = found.filter(pk__lt=asked.after[0])
+        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        return page_answer(request, [webhook_json(row) for row in rows], (rows[-1].pk,) if more else None)
+
+    @extend_schema(operation_id="createWebhook", request=WebhookSerializer, responses={201: NewWebhookSerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Create a webhook."""
+        actor, now = actor_in(request), timezone.now()
+        access.require_webhooks(actor)
+        values = read(WebhookSerializer, request.data)
+        terms = hooks.WebhookTerms(values["url"], values["events"], values["description"])
+        new = hooks.create_webhook(terms=terms, by=actor, now=now, form_id=form_id_of(request))
+        if not values["active"]:
+            hooks.change_webhook(webhook=new.webhook, by=actor, now=now, active=False)
+        value = webhook_json(new.webhook) | {"secret": new.secret}
+        return once(value, secret="secret", Location=f"{request.path}/{new.webhook.pk}")
+
+
+class OneWebhook(V2View):
+    """A webhook."""
+
+    @extend_schema(operation_id="getWebhook", responses=WebhookSerializer)
+    def get(self, request: Request, webhook_id: int) -> HttpResponse:
+        """Read a webhook."""
+        return tagged(webhook_json(access.webhook_for(actor_in(request), webhook_id)))
+
+    @extend_schema(operation_id="changeWebhook", request=WebhookSerializer, responses=WebhookSerializer)
+    def patch(self, request: Request, webhook_id: int) -> HttpResponse:
+        """Change a webhook, or switch it on or off."""
+        actor = actor_in(request)
+        webhook = access.webhook_for(actor, webhook_id)
+        values = read(WebhookSerializer, request.data, partial=True)
+        with held(request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))):
+            hooks.change_webhook(webhook=webhook, by=actor, now=timezone.now(), **values)
+        return tagged(webhook_json(access.webhook_for(actor, webhook_id)))
+
+    @extend_schema(operation_id="deleteWebhook", responses={204: None})
+    def delete(self, request: Request, webhook_id: int) -> HttpResponse:
+        """Delete a webhook, and the log of its deliveries."""
+        actor = actor_in(request)
+        webhook = access.webhook_for(actor, webhook_id)
+        with held(request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))):
+            hooks.delete_webhook(webhook=webhook, by=actor, now=timezone.now())
+        return done()
+
+
+class WebhookTest(V2View):
+    """A test of a webhook."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="testWebhook", request=None, responses={202: DeliverySerializer})
+    def post(self, request: Request, webhook_id: int) -> HttpResponse:
+        """Send a test event; its delivery says what came of it."""
+        actor = actor_in(request)
+        webhook = access.webhook_for(actor, webhook_id)
+        return _waits(hooks.send_ping(webhook=webhook, by=actor, now=timezone.now()))
+
+
+class WebhookRotation(OneSecretView):
+    """The secret of a webhook."""
+
+    @extend_schema(operation_id="rotateWebhookSecret", request=None, responses={201: SecretSerializer})
+    def post(self, request: Request, webhook_id: int) -> HttpResponse:
+        """Make a new secret.
+
+        The old one signs beside it for a day, so that the receiver can be told meanwhile.
+        """
+        actor = actor_in(request)
+        webhook = access.webhook_for(actor, webhook_id)
+        with held(request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))):
+            secret = hooks.rotate_secret(webhook=webhook, by=actor, now=timezone.now())
+        return once({"secret": secret}, secret="secret")
+
+
+class Deliveries(V2View):
+    """The log of a webhook's deliveries."""
+
+    @extend_schema(
+        operation_id="listDeliveries",
+        parameters=[OpenApiParameter("state", str, enum=list(DeliveryState.values)), *PAGED],
+        responses=page_of(DeliverySerializer),
+    )
+    def get(self, request: Request, webhook_id: int) -> HttpResponse:
+        """List what a webhook was sent, the newest first."""
+        webhook = access.webhook_for(actor_in(request), webhook_id)
+        asked = page_asked(request, int)
+        found = Delivery.objects.select_related("event").filter(webhook=webhook).order_by("-pk")
+        if state := choice_parameter(request.query_params, "state", DeliveryState.values):
+            found = found.filter(state=state)
+        if asked.after:
+            found = found.filter(pk__lt=asked.after[0])
+        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        return page_answer(request, [delivery_json(row) for row in rows], (rows[-1].pk,) if more else None)
+
+
+class Replay(V2View):
+    """A delivery once more."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="replayDelivery", request=None, responses={202: DeliverySerializer})
+    def post(self, request: Request, webhook_id: int, delivery_id: int) -> HttpResponse:
+        """Send the same event again, with the same id."""
+        actor = actor_in(request)
+        delivery = access.delivery_for(actor, delivery_id)
+        if delivery.webhook_id != webhook_id:
+            raise WebhookUnknown("delivery")
+        return _waits(hooks.replay_delivery(delivery=delivery, by=actor, now=timezone.now()))
+
+
+def webhook_json(webhook: Webhook) -> dict[str, Any]:
+    """A webhook as it is answered, without its secret."""
+    return {
+        "id": webhook.pk,
+        "url": webhook.url,
+        "events": webhook.events,
+        "description": webhook.description,
+        "active": webhook.active,
+        "owner": webhook.owner_id,
+        "token": webhook.token_id,
+        "failing_since": stamp(webhook.failing_since),
+        "disabled_reason": webhook.disabled_reason,
+        "created_at": stamp(webhook.created_at),
+    }
+
+
+def delivery_json(delivery: Delivery) -> dict[str, Any]:
+    """A delivery as it is answered."""
+    return {
+        "id": delivery.pk,
+        "event": str(delivery.event.uid),
+        "kind": delivery.event.kind,
+        "state": delivery.state,
+        "attempts": delivery.attempts,
+        "next_at": stamp(delivery.next_at),
+        "attempted_at": stamp(delivery.attempted_at),
+        "status": delivery.status,
+        "error": delivery.error,
+        "ms": delivery.ms,
+        "replay_of": delivery.replay_of_id,
+        "created_at": stamp(delivery.created_at),
+    }
+
+
+def _waits(delivery: Delivery) -> HttpResponse:
+    return answer(delivery_json(delivery), 202)

@@ -1,0 +1,336 @@
+"""Zones: listed, created, read, set, deleted, and brought back from the trash."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, zone_tag
+from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.problems import Problem, bad_value
+from dnspanel.api.v2.http.publishing import TERMS, terms_of_query
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, form_id_of
+from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, text_parameter
+from dnspanel.api.v2.schema.parsing import Faults, read_rrset
+from dnspanel.api.v2.schema.representation import time_json, trash_url, zone_url
+from dnspanel.api.v2.schema.visibility import reading_whole_zones
+from dnspanel.api.v2.schema.zone_serializers import (
+    CHANGING,
+    IF_CHANGED,
+    IF_MATCH,
+    WRITING,
+    NewZoneSerializer,
+    Q,
+    TrashedZoneSerializer,
+    WrittenSerializer,
+    ZonePatchSerializer,
+    ZoneSerializer,
+    ZoneWrittenSerializer,
+)
+from dnspanel.zones import access, edit, queries
+from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.settings_of_zone import change_settings, teams_to_choose_from
+from replication import names
+from replication.errors import BadName
+from replication.rrset import RRset
+
+LONGEST_SEARCH = 300
+_COLUMNS = (
+    "name", "revision", "serial", "rrset_count", "tags", "team_id", "changed_at", "changed_by__username", "sequence",
+)  # fmt: skip
+
+
+class ZoneList(V2View):
+    """All zones."""
+
+    unconditional = True
+
+    @extend_schema(
+        operation_id="listZones",
+        parameters=[
+            *PAGED,
+            Q,
+            OpenApiParameter("tag", str, description="Zones with this tag."),
+            OpenApiParameter("team", int, description="Zones of the team with this id."),
+        ],
+        responses={200: page_of(ZoneSerializer)},
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """List zones
+
+        By name. The words of `q` must all be in the name; `has:<rdata>` finds
+        zones with such a record.
+        """
+        asked = page_asked(request, str)
+        zones = found_zones(actor_in(request), text_parameter(request.query_params, "q", longest=LONGEST_SEARCH))
+        zones = _filtered(request, zones).order_by("name")
+        if asked.after:
+            zones = zones.filter(name__gt=asked.after[0])
+        rows, more = cut(list(zones.values_list(*_COLUMNS)[: asked.limit + 1]), asked.limit)
+        return page_answer(request, [_row_json(row) for row in rows], (rows[-1][0],) if more else None)
+
+    @extend_schema(
+        operation_id="createZone",
+        parameters=WRITING,
+        request=NewZoneSerializer,
+        responses={202: ZoneWrittenSerializer, 201: ZoneWrittenSerializer},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Create a zone
+
+        201 when all nodes answer with it, 202 while they do not.
+        """
+        actor = actor_in(request)
+        rrsets, body = _new_rrsets(request)
+        publication = edit.create_zone(
+            name=body["name"],
+            author=actor,
+            channel=Channel.API,
+            now=timezone.now(),
+            rrsets=rrsets,
+            nameservers=_hosts(body, "nameservers"),
+            hostmaster=_host(body.get("hostmaster"), "/hostmaster"),
+            team=_team(actor, body.get("team")),
+            reason=body.get("reason", ""),
+            form_id=form_id_of(request),
+        )
+        return _zone_written(request, publication, names.parse(body["name"]), 201)
+
+
+class ZoneDetail(V2View):
+    """One zone."""
+
+    @extend_schema(operation_id="getZone", parameters=[IF_CHANGED], responses={200: ZoneSerializer})
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """Read a zone
+
+        Without its RRsets.
+        """
+        shown = zone_json(access.zone_for_reading(actor_in(request), zone_name))
+        return fresh_enough(request, shown["etag"]) or answer(shown, headers={"ETag": shown["etag"]})
+
+    @extend_schema(
+        operation_id="setZone", parameters=[IF_MATCH], request=ZonePatchSerializer, responses={200: ZoneSerializer}
+    )
+    def patch(self, request: Request, zone_name: str) -> HttpResponse:
+        """Set tags and team
+
+        Needs the right "settings". It is not a publication: nodes do not know of it.
+        """
+        actor = actor_in(request)
+        zone = access.zone_for(actor, zone_name, Right.SETTINGS)
+        body = read(ZonePatchSerializer, request.data)
+        with transaction.atomic():
+            there = (
+                Zone.objects.select_for_update(of=("self",), no_key=True).select_related("changed_by").get(pk=zone.pk)
+            )
+            require(condition_in(request), _tag(there), theirs=zone_json(there), mine=request.data)
+            team = _team(actor, body["team"], there.team_id) if "team" in body else there.team
+            tags = body.get("tags", there.tags)
+            change_settings(zone=there, tags=tags, team=team, author=actor, now=timezone.now())
+        return answer(zone_json(there), headers={"ETag": _tag(there)})
+
+    @extend_schema(
+        operation_id="deleteZone",
+        parameters=[*CHANGING, *TERMS[:2]],
+        responses={202: WrittenSerializer, 200: WrittenSerializer},
+    )
+    def delete(self, request: Request, zone_name: str) -> HttpResponse:
+        """Delete a zone
+
+        It lies in the trash for 30 days, and nodes serve it no more. Who deletes more than 1 % of all zones, and more
+        than a few, within minutes, is asked to confirm each further one.
+        """
+        actor = actor_in(request)
+        terms = terms_of_query(request)
+        zone = access.zone_for(actor, zone_name, Right.DELETE_ZONE)
+        condition = condition_in(request)
+        require(condition, _tag(zone), theirs=zone_json(zone))
+        publication = edit.delete_zone(
+            zone=zone,
+            author=actor,
+            channel=Channel.API,
+            now=timezone.now(),
+            reason=terms.reason,
+            form_id=form_id_of(request),
+            at_revision=zone.revision if condition.match else None,
+            confirmed=terms.confirm,
+        )
+        return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+
+
+class TrashList(V2View):
+    """Deleted zones."""
+
+    @extend_schema(operation_id="listTrash", parameters=PAGED, responses={200: page_of(TrashedZoneSerializer)})
+    def get(self, request: Request) -> HttpResponse:
+        """List the trash
+
+        The newest first.
+        """
+        asked = page_asked(request, str)
+        after = asked.after[0] if asked.after else ""
+        page = queries.trash_page(user=actor_in(request), after=after, limit=asked.limit)
+        items = [_trashed_json(row) for row in page.rows]
+        return page_answer(request, items, (page.next_after,) if page.next_after else None)
+
+
+class TrashRestore(V2View):
+    """A zone on its way back."""
+
+    unconditional = True  # a zone in the trash does not change
+
+    @extend_schema(
+        operation_id="restoreZone",
+        parameters=[*WRITING, TERMS[0]],
+        request=None,
+        responses={202: ZoneWrittenSerializer, 200: ZoneWrittenSerializer},
+    )
+    def post(self, request: Request, zone_id: int) -> HttpResponse:
+        """Restore a zone
+
+        It comes back as it was, with a higher serial.
+        """
+        actor = actor_in(request)
+        if zone_id >= 2**31:
+            raise Problem("not-found", "There is no such zone in the trash.")
+        zone = access.trashed_zone_for_restoring(actor, zone_id)
+        publication = edit.restore_zone(
+            zone=zone,
+            author=actor,
+            channel=Channel.API,
+            now=timezone.now(),
+            reason=terms_of_query(request).reason,
+            form_id=form_id_of(request),
+        )
+        return _zone_written(request, publication, zone.name, 200)
+
+
+def found_zones(actor: Actor, search: str) -> QuerySet[Zone]:
+    """The zones that a search finds. What a token must not see of a zone is not searched either."""
+    looks_inside = any(word.lower().startswith("has:") for word in search.split())
+    visible = access.zones_visible_to(reading_whole_zones(actor) if looks_inside else actor)
+    return queries.found_zones(visible, search)
+
+
+def zone_json(zone: Zone) -> dict[str, Any]:
+    """A zone; who changed it last must be loaded."""
+    changed_by = zone.changed_by.username if zone.changed_by else None
+    return _row_json(
+        (
+            zone.name, zone.revision, zone.serial, zone.rrset_count, zone.tags, zone.team_id, zone.changed_at,
+            changed_by, zone.sequence,
+        )
+    )  # fmt: skip
+
+
+def _row_json(row: Any) -> dict[str, Any]:
+    name, revision, serial, rrset_count, tags, team, changed_at, changed_by, sequence = row
+    return {
+        "name": name,
+        "revision": revision,
+        "serial": serial,
+        "rrset_count": rrset_count,
+        "tags": tags,
+        "team": team,
+        "changed_at": time_json(changed_at),
+        "changed_by": changed_by,
+        "sequence": sequence,
+        "url": zone_url(name),
+        "etag": zone_tag(revision, tags, team),
+    }
+
+
+def _tag(zone: Zone) -> str:
+    return zone_tag(zone.revision, zone.tags, zone.team_id)
+
+
+def _trashed_json(row: queries.ZoneRow) -> dict[str, Any]:
+    assert row.deleted_at is not None
+    return {
+        "id": row.id,
+        "name": row.name,
+        "revision": row.revision,
+        "serial": row.serial,
+        "rrset_count": row.rrset_count,
+        "deleted_at": time_json(row.deleted_at),
+        "gone_at": time_json(row.deleted_at + timedelta(days=edit.TRASH_DAYS)),
+        "url": trash_url(row.id),
+    }
+
+
+def _filtered(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
+    if tag := text_parameter(request.query_params, "tag"):
+        zones = zones.filter(tags__contains=[tag.lower()])
+    if (team := id_parameter(request.query_params, "team")) is not None:
+        zones = zones.filter(team=team)
+    return zones
+
+
+def _new_rrsets(request: Request) -> tuple[list[RRset] | None, dict[str, Any]]:
+    """The RRsets of a new zone, and the body without them. Raises Problem."""
+    if not isinstance(request.data, dict):
+        raise bad_value("", "An object is needed here.")
+    given = request.data.get("rrsets")
+    body = read(NewZoneSerializer, {name: value for name, value in request.data.items() if name != "rrsets"})
+    try:
+        zone_name = names.parse(body["name"])
+    except BadName as exc:
+        raise bad_value("/name", str(exc), "bad-name") from exc
+    if given is None:
+        return None, body
+    faults = Faults()
+    if not isinstance(given, list):
+        raise bad_value("/rrsets", "A list of RRsets is needed here.")
+    rrsets = [read_rrset(each, zone_name, f"/rrsets/{index}", faults) for index, each in enumerate(given)]
+    faults.refuse()
+    return [rrset for rrset in rrsets if rrset is not None], body
+
+
+def _hosts(body: dict[str, Any], name: str) -> list[str] | None:
+    if name not in body:
+        return None
+    return [str(_host(text, f"/{name}/{index}")) for index, text in enumerate(body[name])]
+
+
+def _host(text: str | None, pointer: str) -> str | None:
+    """The canonical name; raises Problem."""
+    try:
+        return None if text is None else names.parse(text)
+    except BadName as exc:
+        raise bad_value(pointer, str(exc), "bad-name") from exc
+
+
+def _team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
+    """The team of this id, if the actor may choose it or it is the present one. Raises Problem."""
+    if team_id is None:
+        return None
+    if team_id == present:
+        return Team.objects.get(pk=team_id)
+    found = next((team for team in teams_to_choose_from(actor) if team.pk == team_id), None)
+    # Who may create zones in a team need not be one who may move zones there.
+    if found is None and actor.may(Right.CREATE_ZONE, zone_id=0, tags=(), team_id=team_id):
+        found = Team.objects.filter(pk=team_id).first()
+    if found is None:
+        raise bad_value("/team", "There is no such team, or you cannot give a zone to it.")
+    return found
+
+
+def _zone_written(request: Request, publication: Publication, name: str, status: int) -> HttpResponse:
+    """The answer after a zone came to be: itself, and its address."""
+    actor = actor_in(request)
+    zone = Zone.objects.select_related("changed_by").filter(name=name, deleted_at=None).first()
+    if zone is None:
+        raise Problem("not-found", f"{name} was deleted again meanwhile.")
+    body = {"zones": moved_by(publication, actor), "warnings": [], "zone": zone_json(zone)}
+    headers = {"Location": zone_url(name), "ETag": _tag(zone)}
+    return accepted(request, publication, body, status=status, headers=headers)

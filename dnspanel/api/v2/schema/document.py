@@ -1,0 +1,209 @@
+"""The OpenAPI 3.1 document of API v2, made of the views and what they say of themselves.
+
+A view's docstring is its operation's text: the first line the summary, the
+rest the description. What every operation has in common (problems, headers
+for limits, tags) is added here, so that no view can forget it.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from django.urls import URLResolver, get_resolver
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.problem_types import KINDS
+from dnspanel.api.v2.schema.zone_serializers import IDEMPOTENCY_KEY, IF_MATCH
+
+ROOT = "/api/v2/"
+Schema = dict[str, Any]
+
+# First part of a path → the task it serves; in the order of the docs page.
+TAGS: dict[str, tuple[str, str]] = {
+    "me": ("Start here", "Who the token is, what it may do, and this document."),
+    "openapi.json": ("Start here", ""),
+    "problems": ("Start here", ""),
+    "zones": ("Change records", "Zones, their RRsets and what is written to them."),
+    "bulk": ("Change records", ""),
+    "search": ("Change records", ""),
+    "trash": ("Change records", ""),
+    "draft": ("Drafts", "Changes that wait until they are published together."),
+    "publications": ("Watch a publication", "What was published, and how far every node is with it."),
+    "imports": ("Import", "Zones from files and servers: read, try, publish, undo."),
+    "exports": ("Export", "Zones into a file."),
+    "nodes": ("Nodes", "The servers that answer, and their live numbers."),
+    "users": ("People and teams", "Who may sign in, and what they may do."),
+    "invitations": ("People and teams", ""),
+    "teams": ("People and teams", ""),
+    "grants": ("People and teams", ""),
+    "tokens": ("Tokens", "Credentials of programs."),
+    "tsig-keys": ("Tokens", ""),
+    "audit": ("Audit", "Who did what, when and from where."),
+    "webhooks": ("Webhooks", "Being told instead of asking."),
+}
+_NOT_FOR_GOOD = {"application/problem+json", "text/csv", "application/gzip"}
+_ALWAYS = (400, 401, 403, 406, 429, 503)
+_WRITING = (409, 412, 413, 415, 422, 428)
+
+
+class Operations(AutoSchema):
+    """One operation, as its view's method says it."""
+
+    def get_summary(self) -> str:
+        return self._text().partition("\n")[0].rstrip(".")
+
+    def get_description(self) -> str:
+        return self._text().partition("\n")[2].strip()
+
+    def get_operation_id(self) -> str:
+        """From the URL's name, which is unique: `v2-zone-rrsets` read by GET is `zone_rrsets_get`."""
+        name = _url_names()[self.path_regex]
+        return f"{name.removeprefix('v2-').replace('-', '_')}_{self.method.lower()}"
+
+    def get_override_parameters(self) -> list[OpenApiParameter | Any | type[Any]]:
+        """The headers that every write takes."""
+        if self.method == "GET":
+            return []
+        return [IDEMPOTENCY_KEY] if self.view.unconditional else [IDEMPOTENCY_KEY, IF_MATCH]
+
+    def map_renderers(self, attribute: str) -> list[str]:
+        """Good answers are no problems, though who accepts problems alone is served."""
+        return [media for media in super().map_renderers(attribute) if media not in _NOT_FOR_GOOD]
+
+    def _text(self) -> str:
+        return str(super().get_description() or "")
+
+
+class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """A token goes into either of two headers."""
+
+    target_class = "dnspanel.api.authentication.TokenAuthentication"
+    name = ["bearer", "apiKey"]
+
+    def get_security_requirement(self, auto_schema: AutoSchema) -> list[dict[str, list[Any]]]:
+        return [{"bearer": []}, {"apiKey": []}]
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> list[Schema]:
+        return [
+            {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer dnsp_…`"},
+            {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same, as for PowerDNS."},
+        ]
+
+
+def document(request: Request | None = None) -> Schema:
+    """The whole document; of a request only the address of this panel is taken."""
+    found: Schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    if request is not None:
+        found["servers"] = [{"url": request.build_absolute_uri("/").rstrip("/")}]
+    return found
+
+
+def only_v2(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, str, Any]]:
+    """A hook of drf-spectacular: API v1 and dyndns2 are described elsewhere."""
+    return [endpoint for endpoint in endpoints if endpoint[0].startswith(ROOT)]
+
+
+def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, public: bool) -> Schema:
+    """A hook of drf-spectacular: problems, their schema, and the headers of every answer."""
+    components = result.setdefault("components", {})
+    components.setdefault("schemas", {})["Problem"] = _problem_schema()
+    statuses = sorted({*_ALWAYS, *_WRITING, 404, 502})
+    components["responses"] = {f"Problem{status}": _problem_response(status) for status in statuses}
+    components["headers"] = _HEADERS
+    for name, schema in components["schemas"].items():
+        if name.endswith("Request") and schema.get("type") == "object":
+            schema.setdefault("additionalProperties", False)  # a member that means nothing is refused
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            _complete(path, method, operation)
+            operation["tags"] = [tag_of(path)]
+    used = {tag for operations in result["paths"].values() for op in operations.values() for tag in op["tags"]}
+    described = {name: text for name, text in TAGS.values() if text}
+    result["tags"] = [{"name": name, "description": text} for name, text in described.items() if name in used]
+    return result
+
+
+def tag_of(path: str) -> str:
+    """The task that a path serves."""
+    return TAGS.get(path.removeprefix(ROOT).partition("/")[0], ("Other", ""))[0]
+
+
+def _complete(path: str, method: str, operation: Schema) -> None:
+    """The problems that this operation may answer with, beside those that its view names."""
+    statuses = [*_ALWAYS, 404, 422] if method == "get" else [*_ALWAYS, 404, *_WRITING]
+    if method == "get" and any(each["name"] == "If-None-Match" for each in operation.get("parameters", [])):
+        operation["responses"].setdefault("304", {"description": "The version of `If-None-Match` is the present one."})
+    for status in statuses:
+        operation["responses"].setdefault(str(status), {"$ref": f"#/components/responses/Problem{status}"})
+    for status, response in operation["responses"].items():
+        if "$ref" not in response and status[0] == "2":
+            limits = [name for name in _HEADERS if name.startswith("RateLimit")]
+            response.setdefault("headers", {}).update(
+                {name: {"$ref": f"#/components/headers/{name}"} for name in limits}
+            )
+
+
+def _problem_response(status: int) -> Schema:
+    kinds = [kind for kind in KINDS.values() if kind.status == status]
+    text = "\n".join(f"- `{kind.code}`: {kind.title}. {kind.meaning}" for kind in kinds)
+    response: Schema = {
+        "description": text or "A problem.",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    if status in {429, 503}:
+        response["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    return response
+
+
+def _problem_schema() -> Schema:
+    fault = {
+        "type": "object",
+        "required": ["code", "detail"],
+        "properties": {
+            "code": {"type": "string"},
+            "detail": {"type": "string"},
+            "pointer": {"type": "string", "description": "JSON pointer into the body that was sent."},
+            "parameter": {"type": "string", "description": "Name of a query parameter."},
+            "header": {"type": "string", "description": "Name of a header."},
+        },
+    }
+    return {
+        "type": "object",
+        "description": "What went wrong (RFC 9457). `code` is stable; some kinds say more.",
+        "required": ["type", "title", "status", "detail", "code", "errors"],
+        "properties": {
+            "type": {"type": "string", "format": "uri-reference"},
+            "title": {"type": "string"},
+            "status": {"type": "integer"},
+            "detail": {"type": "string"},
+            "code": {"type": "string", "enum": sorted(KINDS)},
+            "errors": {"type": "array", "items": fault},
+        },
+    }
+
+
+_HEADERS: Schema = {
+    "RateLimit-Limit": {"schema": {"type": "integer"}, "description": "Requests that the token may make in a minute."},
+    "RateLimit-Remaining": {"schema": {"type": "integer"}, "description": "How many of them are left."},
+    "RateLimit-Reset": {"schema": {"type": "integer"}, "description": "Seconds until they begin anew."},
+    "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait before asking again."},
+}
+
+
+@cache
+def _url_names() -> dict[str, str]:
+    """The name of each URL by its path expression, as drf-spectacular joins it."""
+    return dict(_named(get_resolver().url_patterns, ""))
+
+
+def _named(patterns: Sequence[Any], prefix: str) -> Iterator[tuple[str, str]]:
+    for pattern in patterns:
+        path = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from _named(pattern.url_patterns, path)
+        elif pattern.name:
+            yield path, pattern.name

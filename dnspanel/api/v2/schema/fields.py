@@ -1,0 +1,190 @@
+"""What the serializers of API v2 are made of: fields that take JSON's own types only, and lists as pages.
+
+Serializers check shape and make values canonical; they never save. Each is
+also a component of the OpenAPI document, under its name without "Serializer".
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
+from rest_framework import serializers
+
+from dnspanel.api.v2.http.problems import bad_parameter
+from dnspanel.api.v2.schema.representation import time_json
+from replication import names, rdtypes
+from replication.errors import BadName, BadRdata
+
+LARGEST_ID = 2**31 - 1
+PAGED = [
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": 1000}, description="Items of a page."),
+    OpenApiParameter("cursor", str, description="Where the page begins; from `next` of the page before."),
+]
+
+
+class Shape(serializers.Serializer):
+    """A JSON object; a member that it does not have is refused, because it was probably meant to do something."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        value = super().to_internal_value(data)
+        fields = self.fields
+        unknown = [str(name) for name in data if name not in fields or fields[name].read_only]
+        if unknown:
+            raise serializers.ValidationError({name: ["There is no such member here."] for name in unknown})
+        return value
+
+
+class Text(serializers.CharField):
+    """A string, taken as it is."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(trim_whitespace=False, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
+class Whole(serializers.IntegerField):
+    """A whole number."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if type(data) is float and data.is_integer():
+            data = int(data)  # JSON has but one kind of number
+        if type(data) is not int:
+            self.fail("invalid")
+        return int(data)
+
+
+class Flag(serializers.BooleanField):
+    """true or false."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if type(data) is not bool:
+            self.fail("invalid", input=str(data)[:80])
+        return bool(data)
+
+
+class Choice(serializers.ChoiceField):
+    """One of some strings."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            self.fail("invalid_choice", input=str(data)[:80])
+        return super().to_internal_value(data)
+
+
+class Moment(serializers.DateTimeField):
+    """A time with its offset from UTC."""
+
+    def to_internal_value(self, value: Any) -> datetime:
+        if (found := moment(value) if isinstance(value, str) else None) is not None:
+            return found
+        raise serializers.ValidationError("Use a time such as 2026-11-21T12:00:00Z.")
+
+
+@extend_schema_field(OpenApiTypes.STR)
+class ZoneName(Text):
+    """The name of a zone, made canonical."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=1100, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return names.parse(super().to_internal_value(data))
+        except BadName as exc:
+            raise serializers.ValidationError(str(exc)) from exc
+
+
+@extend_schema_field(OpenApiTypes.STR)
+class RecordType(Text):
+    """A record type by its mnemonic; inside, its number."""
+
+    def to_internal_value(self, data: Any) -> int:  # type: ignore[override]
+        return type_number(super().to_internal_value(data)[:20])  # no type has a longer name
+
+    def to_representation(self, value: int) -> str:
+        return rdtypes.type_to_text(value)
+
+
+def type_number(text: str) -> int:
+    """The number of a type that can be in a zone; raises ValidationError."""
+    try:
+        number = rdtypes.type_from_text(text)
+    except BadRdata as exc:
+        raise serializers.ValidationError(exc.reason) from exc
+    if refusal := rdtypes.refusal(number):
+        raise serializers.ValidationError(f"{refusal}.")
+    return number
+
+
+def page_of(shape: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
+    """The shape of a page of these."""
+    name = shape.__name__.removesuffix("Serializer")
+    members = {
+        "__doc__": f"A page of {name}.",
+        "items": shape(many=True),
+        "next": serializers.URLField(allow_null=True, help_text="Address of the next page."),
+    }
+    return type(f"{name}PageSerializer", (serializers.Serializer,), members)
+
+
+def read(shape: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> dict[str, Any]:
+    """The canonical values of a body. Raises ValidationError."""
+    serializer = shape(data=data, partial=partial)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
+
+
+def moment(text: str) -> datetime | None:
+    """The time that a text names with its offset from UTC; None if it does not."""
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        return None
+    return found if found is not None and found.tzinfo is not None and "T" in text.upper() else None
+
+
+def moment_parameter(query: Mapping[str, str], name: str) -> datetime | None:
+    """The time in a query parameter, if it is there. Raises Problem."""
+    text = query.get(name)
+    found = moment(text) if text else None
+    if text is not None and found is None:
+        raise bad_parameter(name, "Use a time such as 2026-11-21T12:00:00Z.")
+    return found
+
+
+def id_parameter(query: Mapping[str, str], name: str) -> int | None:
+    """The id in a query parameter, if it is there. Raises Problem."""
+    text = query.get(name)
+    if text is not None and not (
+        text.isascii() and text.isdecimal() and len(text) < 11 and 0 < int(text) <= LARGEST_ID
+    ):
+        raise bad_parameter(name, "Use an id.")
+    return None if text is None else int(text)
+
+
+def choice_parameter(query: Mapping[str, str], name: str, choices: Collection[str]) -> str:
+    """One of these in a query parameter, or nothing if it is not there. Raises Problem."""
+    text = query.get(name)
+    if text is not None and text not in choices:
+        raise bad_parameter(name, f"Use one of {', '.join(sorted(choices))}.")
+    return text or ""
+
+
+def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -> str:
+    """A text in a query parameter, or nothing. Raises Problem for what no field could hold."""
+    text = query.get(name, "")
+    if len(text) > longest or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise bad_parameter(name, f"Use at most {longest} characters that can be stored.")
+    return text
+
+
+def stamp(at: datetime | None) -> str | None:
+    """A time as answers give it."""
+    return None if at is None else time_json(at)

@@ -1,0 +1,39 @@
+"""The OpenAPI document at its address. Anybody may read it: it says what there is, and nothing of what is in it."""
+
+import hashlib
+import json
+from functools import cache
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.etag import fresh_enough
+from dnspanel.api.v2.http.view import V2View, answer
+from dnspanel.api.v2.schema.document import document
+from dnspanel.api.v2.schema.zone_serializers import IF_CHANGED
+
+
+class OpenApi(V2View):
+    """This document."""
+
+    permission_classes = ()
+    authentication_classes = ()
+
+    @extend_schema(operation_id="getOpenApi", auth=[], parameters=[IF_CHANGED], responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request) -> HttpResponse:
+        """This document.
+
+        OpenAPI 3.1. It needs no token.
+        """
+        server = request.build_absolute_uri("/").rstrip("/")
+        whole = _document() | {"servers": [{"url": server}]}
+        tag = f'"{hashlib.blake2s(json.dumps(whole).encode(), digest_size=8).hexdigest()}"'
+        return fresh_enough(request, tag) or answer(whole, headers={"ETag": tag, "Cache-Control": "public, no-cache"})
+
+
+@cache
+def _document() -> dict[str, object]:
+    """Made once in each process: it depends on nothing but the code."""
+    return document()

@@ -1,0 +1,284 @@
+"""RRsets and orders in a request's body: read at once, with a pointer to each value that cannot be used.
+
+By hand, not by serializers: a bulk change has thousands of them, and a
+serializer takes longer for one than publishing it does.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dnspanel.api.v2.http.problems import Fault, Problem, ProblemUnderLock, bad_value, invalid
+from dnspanel.api.v2.schema.zone_serializers import MOST_RDATA, MOST_REASON
+from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
+from dnspanel.zones import direct
+from dnspanel.zones.direct import Step
+from dnspanel.zones.merge import Key
+from dnspanel.zones.soa import DEFAULT_TTL
+from replication import names, rdata, rdtypes
+from replication.errors import BadName, BadRdata, BadRRset, ReplicationError
+from replication.rrset import MAX_TTL, RRset, make
+
+_OPS = ("replace", "delete", "extend", "prune")
+_TEXTS = frozenset({rdtypes.TXT, rdtypes.SPF})
+_CONTENT = frozenset({"ttl", "rdata", "disabled", "comment"})
+_ORDER = _CONTENT | {"op", "name", "type"}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One RRset, what is to become of it, and where the client said so."""
+
+    key: Key
+    step: Step
+    pointer: str
+
+
+class Faults(list[Fault]):
+    """What was found wrong so far."""
+
+    def at(self, pointer: str, detail: str, code: str = "invalid") -> None:
+        """One more."""
+        self.append(Fault(code, detail, pointer=pointer))
+
+    def refuse(self) -> None:
+        """Nothing, or the Problem that names them all."""
+        if self:
+            raise invalid(self)
+
+
+def read_orders(value: Any, zone_name: str, pointer: str, faults: Faults, *, most: int) -> list[Order]:
+    """The orders of a list; what is wrong with others stands in `faults`."""
+    if not isinstance(value, list):
+        faults.at(pointer, "This must be a list of changes.")
+        return []
+    if len(value) > most:
+        faults.at(pointer, f"At most {most} changes at once; these are {len(value)}.", "too-many")
+        return []
+    orders = (_read_order(each, zone_name, f"{pointer}/{index}", faults) for index, each in enumerate(value))
+    return [order for order in orders if order is not None]
+
+
+def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Key | None = None) -> RRset | None:
+    """An RRset of a body, whose name and type may be known (`key`); None after `faults` was told."""
+    before = len(faults)
+    if not _is_object(value, _CONTENT if key else _ORDER - {"op"}, pointer, faults):
+        return None
+    key = key or _read_key(value, zone_name, pointer, faults)
+    content = _read_content(value, pointer, faults, ttl=None)
+    if key is None or content is None or len(faults) > before:
+        return None
+    return _make(key, content, pointer, faults)
+
+
+def read_patch(value: Any, key: Key) -> Step:
+    """The step that changes an RRset by a partial one. Raises Problem."""
+    faults = Faults()
+    if _is_object(value, _CONTENT | {"add", "remove"}, "", faults):
+        _check_content(value, "", faults, optional={"ttl", "rdata"})
+        _check_texts(value, "add", "", faults)
+        _check_texts(value, "remove", "", faults)
+    faults.refuse()
+    parsed = {
+        name: _parsed(key[1], value[name], f"/{name}", faults) for name in ("rdata", "add", "remove") if name in value
+    }
+    faults.refuse()
+
+    def step(now: RRset | None) -> RRset | None:
+        if now is None:
+            raise ProblemUnderLock(absent(key))
+        removed = parsed.get("remove", ())
+        texts = [text for text in (*parsed.get("rdata", now.rdata), *parsed.get("add", ())) if text not in removed]
+        disabled = value.get("disabled", [text for text in now.disabled if text in texts])
+        if not texts:
+            return None
+        return make(*key, _ttl(value, now.ttl), texts, disabled, value.get("comment", now.comment))
+
+    return _pointing(step, "")
+
+
+def owner_of(text: str, zone_name: str) -> str:
+    """The owner name that a client means: absolute with a final dot, else relative to the zone. Raises BadName."""
+    name = names.parse(text, zone_name)
+    if not names.is_within(name, zone_name):
+        raise BadName(text=text, reason=f"it is not inside the zone {zone_name}")
+    if not text.endswith(".") and f".{text.lower()}.".endswith("." + zone_name):
+        raise BadName(text=text, reason=f"it would be {name}; put a dot at its end if it is absolute")
+    return name
+
+
+def type_of(text: str) -> int:
+    """The type that a client means; raises BadRdata for one that no zone holds."""
+    type_ = rdata.type_from_text(text)
+    rdata.check_type(type_)
+    return type_
+
+
+def _read_order(value: Any, zone_name: str, pointer: str, faults: Faults) -> Order | None:
+    before = len(faults)
+    if not _is_object(value, _ORDER, pointer, faults):
+        return None
+    op = value.get("op")
+    if op not in _OPS:
+        faults.at(f"{pointer}/op", f"Use one of {', '.join(_OPS)}.")
+    key = _read_key(value, zone_name, pointer, faults)
+    if key is None or len(faults) > before:
+        return None
+    step = _read_step(op, value, key, pointer, faults)
+    return None if step is None else Order(key, _pointing(step, pointer), pointer)
+
+
+def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults: Faults) -> Step | None:
+    if op == "delete":
+        for name in sorted(_CONTENT & value.keys()):
+            faults.at(f"{pointer}/{name}", "A deletion has no content.")
+        return None if _CONTENT & value.keys() else direct.removed
+    if op == "prune":
+        for name in sorted((_CONTENT - {"rdata"}) & value.keys()):
+            faults.at(f"{pointer}/{name}", "Pruning takes only the rdata that are to go.")
+        if not _check_texts(value, "rdata", pointer, faults, required=True):
+            return None
+        return direct.without(_parsed(key[1], value["rdata"], f"{pointer}/rdata", faults))
+    content = _read_content(value, pointer, faults, ttl=DEFAULT_TTL if op == "extend" else None)
+    rrset = None if content is None else _make(key, content, pointer, faults)
+    if rrset is None:
+        return None
+    return direct.extended(rrset) if op == "extend" else direct.replaced(rrset)
+
+
+def _read_key(value: Mapping[str, Any], zone_name: str, pointer: str, faults: Faults) -> Key | None:
+    name, type_ = value.get("name"), value.get("type")
+    owner = number = None
+    try:
+        owner = owner_of(name, zone_name) if isinstance(name, str) else None
+        if owner is None:
+            faults.at(f"{pointer}/name", "A name is needed here.", "required" if name is None else "invalid")
+    except BadName as exc:
+        faults.at(f"{pointer}/name", str(exc), "bad-name")
+    try:
+        number = type_of(type_) if isinstance(type_, str) else None
+        if number is None:
+            faults.at(f"{pointer}/type", "A record type is needed here.", "required" if type_ is None else "invalid")
+    except BadRdata as exc:
+        faults.at(f"{pointer}/type", str(exc), "bad-type")
+    return None if owner is None or number is None else (owner, number)
+
+
+Content = tuple[int, Sequence[str], Sequence[str], str]  # TTL, rdata, disabled, comment
+
+
+def _read_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, ttl: int | None) -> Content | None:
+    """TTL (needed unless there is another one to take), rdata, disabled and comment, of the right JSON types."""
+    if not _check_content(value, pointer, faults, optional=() if ttl is None else {"ttl"}):
+        return None
+    found = ttl if ttl is not None and "ttl" not in value else int(value["ttl"])
+    return found, value["rdata"], value.get("disabled", ()), value.get("comment", "")
+
+
+def _check_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, optional: Any) -> bool:
+    before = len(faults)
+    if "ttl" in value or "ttl" not in optional:
+        _check_ttl(value, pointer, faults)
+    if "rdata" in value or "rdata" not in optional:
+        _check_texts(value, "rdata", pointer, faults, required=True)
+    _check_texts(value, "disabled", pointer, faults)
+    comment = value.get("comment", "")
+    if not isinstance(comment, str) or len(comment) > MOST_REASON:
+        faults.at(f"{pointer}/comment", f"A text of at most {MOST_REASON} characters is needed here.")
+    return len(faults) == before
+
+
+def _check_ttl(value: Mapping[str, Any], pointer: str, faults: Faults) -> None:
+    ttl = value.get("ttl")
+    is_whole = type(ttl) is int or (type(ttl) is float and ttl.is_integer())  # JSON has but one kind of number
+    if not is_whole or not 0 <= ttl <= MAX_TTL:  # type: ignore[operator]
+        detail = f"A whole number of seconds from 0 to {MAX_TTL} is needed here."
+        faults.at(f"{pointer}/ttl", detail, "required" if ttl is None else "invalid")
+
+
+def _ttl(value: Mapping[str, Any], otherwise: int) -> int:
+    return int(value["ttl"]) if "ttl" in value else otherwise
+
+
+def _check_texts(value: Mapping[str, Any], name: str, pointer: str, faults: Faults, *, required: bool = False) -> bool:
+    texts = value.get(name, None if required else [])
+    if not isinstance(texts, list) or (required and not texts) or len(texts) > MOST_RDATA:
+        detail = f"A list of {'1' if required else '0'} to {MOST_RDATA} texts is needed here."
+        faults.at(f"{pointer}/{name}", detail, "required" if texts is None else "invalid")
+        return False
+    wrong = [index for index, text in enumerate(texts) if not isinstance(text, str)]
+    for index in wrong:
+        faults.at(f"{pointer}/{name}/{index}", "A text is needed here.")
+    return not wrong
+
+
+def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults) -> bool:
+    if not isinstance(value, dict):
+        faults.at(pointer, "An object is needed here.")
+        return False
+    unknown = [name for name in value if name not in members]
+    for name in unknown:
+        faults.at(f"{pointer}/{escaped(name)}", "There is no such member here.", "unknown")
+    return not unknown
+
+
+def escaped(name: str) -> str:
+    """A member's name inside a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | None:
+    """The RRset; if there is none, `faults` is told which value is to blame."""
+    ttl, texts, disabled, comment = content
+    before = len(faults)
+    if any(_would_be_cut(key[1], text) for text in (*texts, *disabled)):
+        _parsed(key[1], texts, f"{pointer}/rdata", faults)
+        _parsed(key[1], disabled, f"{pointer}/disabled", faults)
+        return None
+    try:
+        return make(*key, ttl, texts, disabled, comment)
+    except (BadName, BadRdata):
+        _parsed(key[1], texts, f"{pointer}/rdata", faults)
+        _parsed(key[1], disabled, f"{pointer}/disabled", faults)
+        if len(faults) == before:
+            raise
+    except BadRRset as exc:
+        faults.at(f"{pointer}/rdata", f"{exc}.", "bad-rrset")
+    return None
+
+
+def _parsed(type_: int, texts: Sequence[str], pointer: str, faults: Faults) -> tuple[str, ...]:
+    """The canonical texts; `faults` is told about those that are not rdata of the type."""
+    found = []
+    for index, text in enumerate(texts):
+        if _would_be_cut(type_, text):
+            faults.at(f"{pointer}/{index}", f"{REFUSAL}.", "bad-rdata")
+            continue
+        try:
+            found.append(rdata.parse(type_, text))
+        except (BadName, BadRdata) as exc:
+            faults.at(f"{pointer}/{index}", str(exc), "bad-rdata")
+    return tuple(found)
+
+
+def _would_be_cut(type_: int, text: str) -> bool:
+    """Whether a part would be lost as a comment. A TXT without quotes is one text, whatever is in it."""
+    is_one_text = type_ in _TEXTS and not text.lstrip().startswith('"')
+    return not is_one_text and has_zone_file_syntax(text)
+
+
+def _pointing(step: Step, pointer: str) -> Step:
+    """The same step; what it refuses once it sees the RRset as it is, is refused at this pointer."""
+
+    def pointing(now: RRset | None) -> RRset | None:
+        try:
+            return step(now)
+        except ReplicationError as exc:
+            raise ProblemUnderLock(bad_value(pointer, f"{exc}.", "bad-rrset")) from exc
+
+    return pointing
+
+
+def absent(key: Key) -> Problem:
+    """There is no such RRset."""
+    return Problem("not-found", f"There is no {rdata.type_to_text(key[1])} RRset at {key[0]}.")

@@ -1,0 +1,142 @@
+"""How zones, RRsets and what happens to them look in API v2: plain values for JSON. `shapes` has their description."""
+
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from dnspanel.api.v2.schema.visibility import seen
+from dnspanel.zones.access import Sight
+from dnspanel.zones.history import HistoryRow, RRsetDiff
+from dnspanel.zones.merge import Conflict
+from dnspanel.zones.plan import PlannedChange, ZonePlan
+from dnspanel.zones.queries import RRsetRow
+from dnspanel.zones.rules import Violation
+from replication import rdata
+from replication.rrset import RRset
+
+ROOT_URL = "/api/v2"
+
+
+def time_json(at: datetime) -> str:
+    """RFC 3339 in UTC, to the microsecond."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def rrset_json(rrset: RRset) -> dict[str, Any]:
+    """An RRset by its own."""
+    return {"name": rrset.name, "type": rdata.type_to_text(rrset.type), **rrset.to_json()}
+
+
+def optional_rrset_json(rrset: RRset | None) -> dict[str, Any] | None:
+    return None if rrset is None else rrset_json(rrset)
+
+
+def zone_url(name: str) -> str:
+    """Where a zone is. A slash in a name is written as DNS escapes it, since a path would be cut there."""
+    return f"{ROOT_URL}/zones/{_segment(name)}"
+
+
+def rrset_url(zone_name: str, name: str, type: int) -> str:
+    return f"{zone_url(zone_name)}/rrsets/{_segment(name)}/{rdata.type_to_text(type)}"
+
+
+def trash_url(zone_id: int) -> str:
+    return f"{ROOT_URL}/trash/{zone_id}"
+
+
+def publication_url(sequence: int) -> str:
+    return f"{ROOT_URL}/publications/{sequence}"
+
+
+def violation_json(violation: Violation) -> dict[str, Any]:
+    """A rule that is broken."""
+    return {
+        "severity": str(violation.severity),
+        "code": violation.code,
+        "name": violation.name,
+        "type": rdata.type_to_text(violation.type),
+        "message": violation.message,
+    }
+
+
+def conflict_json(conflict: Conflict) -> dict[str, Any]:
+    """An RRset that others changed, in all three versions."""
+    return {
+        "zone": conflict.zone_name,
+        "operation": conflict.operation_id,
+        "name": conflict.name,
+        "type": rdata.type_to_text(conflict.type),
+        "base": optional_rrset_json(conflict.base),
+        "theirs": optional_rrset_json(conflict.theirs),
+        "mine": optional_rrset_json(conflict.mine),
+    }
+
+
+def change_json(change: PlannedChange | RRsetDiff) -> dict[str, Any]:
+    """An RRset before and after."""
+    return {
+        "name": change.name,
+        "type": rdata.type_to_text(change.type),
+        "before": optional_rrset_json(change.before),
+        "after": optional_rrset_json(change.after),
+    }
+
+
+def plan_json(plan: ZonePlan, sight: Sight | None) -> dict[str, Any]:
+    """What a publication does, or would do, to one zone; of its RRsets those that may be seen."""
+    return {
+        **moved_json(plan),
+        "changes": [change_json(change) for change in seen(plan.changes, sight)],
+        "conflicts": [conflict_json(conflict) for conflict in seen(plan.conflicts, sight)],
+        "violations": [violation_json(violation) for violation in seen(plan.violations, sight)],
+        "guard": list(plan.guard),
+    }
+
+
+def moved_json(plan: ZonePlan) -> dict[str, Any]:
+    """Where a plan takes its zone."""
+    moves = bool(plan.changes)
+    return {
+        "zone": plan.zone.name,
+        "revision": plan.zone.revision + moves,
+        "serial": plan.serial if moves else plan.zone.serial,
+        "added": plan.added,
+        "changed": plan.changed,
+        "removed": plan.removed,
+    }
+
+
+def operation_json(zone_name: str, row: RRsetRow) -> dict[str, Any]:
+    """An RRset as a draft wants it."""
+    return {
+        "operation": row.operation_id,
+        "zone": zone_name,
+        "name": row.name,
+        "type": rdata.type_to_text(row.type),
+        "published": optional_rrset_json(row.before),
+        "wanted": optional_rrset_json(row.now),
+        "mark": row.mark,
+        "conflict": row.conflict,
+    }
+
+
+def revision_json(zone_name: str, row: HistoryRow) -> dict[str, Any]:
+    """A revision in the history of its zone."""
+    return {
+        "zone": zone_name,
+        "revision": row.number,
+        "sequence": row.sequence,
+        "at": time_json(row.at),
+        "author": row.author or None,
+        "channel": row.channel,
+        "kind": row.kind,
+        "serial": row.serial,
+        "added": row.added,
+        "changed": row.changed,
+        "removed": row.removed,
+        "reason": row.reason,
+    }
+
+
+def _segment(name: str) -> str:
+    return quote(name.replace("/", "\\047"), safe="*@")

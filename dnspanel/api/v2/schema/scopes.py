@@ -1,0 +1,73 @@
+"""Grants as JSON: zones by name, types by mnemonic. Zones that the reader may not know about are only counted."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, RecordType, Shape, Text, Whole, ZoneName
+from dnspanel.zones import access
+
+MOST = 1_000
+RIGHTS = [(str(right), str(right)) for right in Right]
+
+
+class ScopeSerializer(Shape):
+    """Rights over all zones, or over those named by name, tag or team; limited to some owner names and types."""
+
+    rights = serializers.ListField(child=Choice(choices=RIGHTS), min_length=1, max_length=len(RIGHTS))
+    everywhere = Flag(default=False)
+    zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST)
+    zones_hidden = serializers.IntegerField(
+        read_only=True, help_text="How many more zones it is about that you may not see."
+    )
+    tags = serializers.ListField(child=Text(max_length=64), default=list, max_length=MOST)
+    teams = serializers.ListField(
+        child=Whole(min_value=1, max_value=LARGEST_ID), default=list, max_length=MOST, help_text="Ids of teams."
+    )
+    names = serializers.ListField(
+        child=Text(max_length=255), default=list, max_length=MOST,
+        help_text="Patterns of owner names; `*` stands for anything, `\\*` for a star. Absolute with a final dot,"
+        " else relative to the zone (`@` is the apex). Empty: every name.",
+    )  # fmt: skip
+    types = serializers.ListField(child=RecordType(), default=list, max_length=MOST, help_text="Empty: every type.")
+
+
+def grant_of(actor: Actor, data: Mapping[str, Any]) -> Grant:
+    """The grant that a checked scope means. Raises ValidationError for zones that the actor may not know about."""
+    ids = dict(access.zones_visible_to(actor).filter(name__in=data["zones"]).values_list("name", "pk"))
+    if missing := [name for name in data["zones"] if name not in ids]:
+        raise serializers.ValidationError({"zones": [f"There is no zone {name}." for name in missing[:10]]})
+    return Grant(
+        rights=frozenset(map(Right, data["rights"])),
+        everywhere=data["everywhere"],
+        zones=frozenset(ids.values()),
+        tags=frozenset(tag.strip().lower() for tag in data["tags"]),
+        teams=frozenset(data["teams"]),
+        names=tuple(dict.fromkeys(data["names"])),
+        types=frozenset(data["types"]),
+    )
+
+
+def scopes_json(actor: Actor, grants: Iterable[Grant]) -> list[dict[str, Any]]:
+    """Grants as they are answered, in one query for the names of their zones."""
+    grants = list(grants)
+    ids = {zone_id for grant in grants for zone_id in grant.zones}
+    known = dict(access.zones_visible_to(actor).filter(pk__in=ids).values_list("pk", "name")) if ids else {}
+    return [_json(grant, known) for grant in grants]
+
+
+def _json(grant: Grant, known: Mapping[int, str]) -> dict[str, Any]:
+    field = RecordType()
+    return {
+        "rights": sorted(grant.rights),
+        "everywhere": grant.everywhere,
+        "zones": sorted(known[zone_id] for zone_id in grant.zones if zone_id in known),
+        "zones_hidden": sum(zone_id not in known for zone_id in grant.zones),
+        "tags": sorted(grant.tags),
+        "teams": sorted(grant.teams),
+        "names": list(grant.names),
+        "types": [field.to_representation(type_) for type_ in sorted(grant.types)],
+    }

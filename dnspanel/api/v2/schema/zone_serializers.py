@@ -1,0 +1,396 @@
+"""The description of zones, RRsets, drafts and publications, from which the OpenAPI document is made.
+
+What comes in is read by these where speed does not matter, and by `reading`
+where a request may have a thousand RRsets. What goes out is made by `shown`
+and `accepted`; a test holds real answers against the document.
+"""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+
+from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Shape, Text, Whole
+
+MOST_REASON = 2000
+MOST_TTL = 2**31 - 1
+MOST_CHANGES = 10_000
+MOST_RDATA = 5_000
+
+WAIT = OpenApiParameter(
+    "wait",
+    {"type": "integer", "minimum": 0, "maximum": 60},
+    description="Seconds to wait until all nodes answer with it; `Prefer: wait=…` says the same.",
+)
+IF_MATCH = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, description="ETag of what is to be changed, or `*`: else 412."
+)
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: only if there is none yet, else 412."
+)
+IF_CHANGED = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="ETag of the version that you have: then 304."
+)
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="A retry with the same key gets the same answer for 24 hours, and writes once.",
+)
+WRITING = [WAIT, IDEMPOTENCY_KEY]
+CHANGING = [IF_MATCH, *WRITING]
+Q = OpenApiParameter("q", str, description="As in the search box of the panel.")
+
+
+def _texts(**kwargs: Any) -> serializers.ListField:
+    return serializers.ListField(child=Text(), **kwargs)
+
+
+class RRsetSerializer(Shape):
+    """Everything at one name and type."""
+
+    name = serializers.CharField(help_text="Owner name, absolute.")
+    type = serializers.CharField(help_text="Mnemonic, or TYPE and a number.")
+    ttl = serializers.IntegerField(min_value=0, max_value=MOST_TTL)
+    rdata = serializers.ListField(child=serializers.CharField(), help_text="Presentation texts, canonical.")
+    disabled = serializers.ListField(child=serializers.CharField(), help_text="Those of them that are not served.")
+    comment = serializers.CharField(allow_blank=True)
+
+
+class RRsetContentSerializer(Shape):
+    """What an RRset is to be."""
+
+    ttl = Whole(min_value=0, max_value=MOST_TTL)
+    rdata = _texts(min_length=1, max_length=MOST_RDATA, help_text="Names are absolute, with or without a final dot.")
+    disabled = _texts(required=False, max_length=MOST_RDATA, help_text="Those of `rdata` that are kept but not served.")
+    comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
+
+
+class RRsetPatchSerializer(Shape):
+    """What is to change of an RRset that is there; what is left out stays. `add` and `remove` lose no other record."""
+
+    ttl = Whole(required=False, min_value=0, max_value=MOST_TTL)
+    rdata = _texts(required=False, min_length=1, max_length=MOST_RDATA)
+    disabled = _texts(required=False, max_length=MOST_RDATA)
+    comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
+    add = _texts(required=False, max_length=MOST_RDATA, help_text="Records to have besides.")
+    remove = _texts(required=False, max_length=MOST_RDATA, help_text="Records not to have.")
+
+
+class NewRRsetSerializer(RRsetContentSerializer):
+    """An RRset of a new zone."""
+
+    name = Text(help_text="Absolute with a final dot, else relative to the zone; `@` is the zone itself.")
+    type = Text()
+
+
+class ChangeOrderSerializer(Shape):
+    """What is to become of one RRset."""
+
+    op = Choice(choices=["replace", "delete", "extend", "prune"])
+    name = Text(help_text="Absolute with a final dot, else relative to the zone; `@` is the zone itself.")
+    type = Text()
+    ttl = Whole(required=False, min_value=0, max_value=MOST_TTL, help_text="For replace; for extend, of a new RRset.")
+    rdata = _texts(required=False, max_length=MOST_RDATA, help_text="For all but delete.")
+    disabled = _texts(required=False, max_length=MOST_RDATA)
+    comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
+
+
+class TermsSerializer(Shape):
+    """How to publish."""
+
+    reason = Text(required=False, allow_blank=True, default="", max_length=MOST_REASON)
+    confirm = Flag(required=False, default=False, help_text="Do it though so much is deleted.")
+    accept_warnings = Flag(required=False, default=True, help_text="false: warnings refuse the change.")
+
+
+class ChangesSerializer(TermsSerializer):
+    """Changes of many RRsets of one zone, of which all are published or none."""
+
+    changes = ChangeOrderSerializer(many=True)
+
+
+class ZoneChangesSerializer(Shape):
+    """What is to change in one of many zones."""
+
+    zone = Text()
+    at_revision = Whole(required=False, min_value=0, help_text="Refuse all if the zone is at another one.")
+    changes = ChangeOrderSerializer(many=True)
+
+
+class BulkSerializer(TermsSerializer):
+    """Changes of many zones, of which all are published or none."""
+
+    zones = ZoneChangesSerializer(many=True)
+
+
+class NewZoneSerializer(Shape):
+    """A zone to create. A SOA or name servers that `rrsets` lacks are made of the settings."""
+
+    name = Text()
+    rrsets = NewRRsetSerializer(many=True, required=False)
+    nameservers = _texts(required=False, min_length=1, max_length=50)
+    hostmaster = Text(required=False, help_text="The mailbox of the SOA, as a name.")
+    team = Whole(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
+    reason = Text(required=False, allow_blank=True, max_length=MOST_REASON)
+
+
+class ZonePatchSerializer(Shape):
+    """Settings of a zone; what is left out stays."""
+
+    tags = _texts(required=False, max_length=50)
+    team = Whole(
+        required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team; null: of none."
+    )
+
+
+class ZoneSerializer(Shape):
+    """A zone, without its RRsets."""
+
+    name = serializers.CharField()
+    revision = serializers.IntegerField(help_text="Number of its newest published change.")
+    serial = serializers.IntegerField()
+    rrset_count = serializers.IntegerField()
+    tags = serializers.ListField(child=serializers.CharField())
+    team = serializers.IntegerField(allow_null=True)
+    changed_at = serializers.DateTimeField()
+    changed_by = serializers.CharField(allow_null=True)
+    sequence = serializers.IntegerField(help_text="Of the publication that changed it last.")
+    url = serializers.CharField()
+    etag = serializers.CharField(help_text="For If-Match.")
+
+
+class TrashedZoneSerializer(Shape):
+    """A deleted zone that can be brought back."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    revision = serializers.IntegerField()
+    serial = serializers.IntegerField()
+    rrset_count = serializers.IntegerField()
+    deleted_at = serializers.DateTimeField()
+    gone_at = serializers.DateTimeField(help_text="When it is gone for good.")
+    url = serializers.CharField(help_text="POST to `/restore` below it brings it back.")
+
+
+class ListedRRsetSerializer(RRsetSerializer):
+    """An RRset in a list."""
+
+    etag = serializers.CharField(help_text="For If-Match.")
+
+
+class ViolationSerializer(Shape):
+    """A rule that a change breaks."""
+
+    severity = serializers.ChoiceField(choices=["error", "warning", "note"])
+    code = serializers.CharField()
+    name = serializers.CharField()
+    type = serializers.CharField()
+    message = serializers.CharField()
+
+
+class ConflictSerializer(Shape):
+    """An RRset that others changed meanwhile; null means absent."""
+
+    zone = serializers.CharField()
+    operation = serializers.IntegerField(allow_null=True)
+    name = serializers.CharField()
+    type = serializers.CharField()
+    base = RRsetSerializer(allow_null=True)
+    theirs = RRsetSerializer(allow_null=True)
+    mine = RRsetSerializer(allow_null=True)
+
+
+class ChangeSerializer(Shape):
+    """An RRset before and after; null means absent."""
+
+    name = serializers.CharField()
+    type = serializers.CharField()
+    before = RRsetSerializer(allow_null=True)
+    after = RRsetSerializer(allow_null=True)
+
+
+class MovedSerializer(Shape):
+    """Where a publication took a zone."""
+
+    zone = serializers.CharField()
+    revision = serializers.IntegerField()
+    serial = serializers.IntegerField()
+    added = serializers.IntegerField()
+    changed = serializers.IntegerField()
+    removed = serializers.IntegerField()
+
+
+class PlanSerializer(MovedSerializer):
+    """What a publication would do to a zone."""
+
+    changes = ChangeSerializer(many=True)
+    conflicts = ConflictSerializer(many=True)
+    violations = ViolationSerializer(many=True)
+    guard = serializers.ListField(child=serializers.CharField(), help_text="Why it must be confirmed, if it must.")
+
+
+class PlansSerializer(Shape):
+    """What a publication would do; nothing was written."""
+
+    plans = PlanSerializer(many=True)
+
+
+class ReachSerializer(Shape):
+    """One node and one publication."""
+
+    node = serializers.CharField()
+    state = serializers.ChoiceField(choices=["pending", "answers"])
+    reached_at = serializers.DateTimeField(allow_null=True)
+    ms = serializers.FloatField(allow_null=True, help_text="From the publication to the proof.")
+    detail = serializers.CharField(allow_blank=True, help_text="Why it is pending, as far as that is known.")
+
+
+class PublishedByTokenSerializer(Shape):
+    """The token by which somebody acted."""
+
+    id = serializers.IntegerField()
+    prefix = serializers.CharField(allow_blank=True)
+    purpose = serializers.CharField()
+
+
+class PublishedZoneSerializer(Shape):
+    """A zone of a publication."""
+
+    zone = serializers.CharField()
+    revision = serializers.IntegerField()
+    serial = serializers.IntegerField()
+    kind = serializers.ChoiceField(choices=["create", "change", "delete", "restore"])
+
+
+class ListedPublicationSerializer(Shape):
+    """One sequence of the log: everything that one act published."""
+
+    sequence = serializers.IntegerField()
+    epoch = serializers.UUIDField()
+    at = serializers.DateTimeField()
+    author = serializers.CharField(allow_null=True)
+    token = PublishedByTokenSerializer(allow_null=True)
+    channel = serializers.ChoiceField(choices=["web", "api", "import", "dynamic", "system"])
+    reason = serializers.CharField(allow_blank=True)
+    url = serializers.CharField()
+
+
+class PublicationSerializer(ListedPublicationSerializer):
+    """A publication and how far it has come."""
+
+    zones = PublishedZoneSerializer(many=True, help_text="At most the first 100.")
+    everywhere = serializers.BooleanField(help_text="All nodes that take pushes have proved to answer with it.")
+    reached = serializers.IntegerField(help_text="How many nodes have.")
+    of = serializers.IntegerField(help_text="How many nodes take pushes.")
+    nodes = ReachSerializer(many=True, allow_null=True, help_text="null: the token may not see nodes.")
+
+
+class WrittenSerializer(Shape):
+    """What a write did."""
+
+    publication = PublicationSerializer(allow_null=True, help_text="null: everything was so already.")
+    zones = MovedSerializer(many=True)
+    warnings = ViolationSerializer(many=True)
+
+
+class RRsetWrittenSerializer(WrittenSerializer):
+    """What a write of one RRset did."""
+
+    rrset = RRsetSerializer(allow_null=True, help_text="As it is now; null: it is gone.")
+
+
+class ZoneWrittenSerializer(WrittenSerializer):
+    """What creating or restoring a zone did."""
+
+    zone = ZoneSerializer()
+
+
+class RevisionSerializer(Shape):
+    """A published, numbered change of a zone."""
+
+    zone = serializers.CharField()
+    revision = serializers.IntegerField()
+    sequence = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    author = serializers.CharField(allow_null=True)
+    channel = serializers.ChoiceField(choices=["web", "api", "import", "dynamic", "system"])
+    kind = serializers.ChoiceField(choices=["create", "change", "delete", "restore"])
+    serial = serializers.IntegerField()
+    added = serializers.IntegerField()
+    changed = serializers.IntegerField()
+    removed = serializers.IntegerField()
+    reason = serializers.CharField(allow_blank=True)
+
+
+class RevisionDiffSerializer(RevisionSerializer):
+    """A revision and what it changed, at most the first 1,000 RRsets; a zone's creation lists none."""
+
+    changes = ChangeSerializer(many=True)
+    left_out = serializers.IntegerField(help_text="How many more there are.")
+
+
+class UndoSerializer(TermsSerializer):
+    """How to undo."""
+
+    into = Choice(choices=["publication", "draft"], required=False, default="publication")
+
+
+class OperationSerializer(Shape):
+    """An RRset as a draft wants it."""
+
+    operation = serializers.IntegerField(allow_null=True, help_text="null: the draft says nothing about it.")
+    zone = serializers.CharField()
+    name = serializers.CharField()
+    type = serializers.CharField()
+    published = RRsetSerializer(allow_null=True, help_text="null: absent.")
+    wanted = RRsetSerializer(allow_null=True, help_text="null: to be deleted, or absent.")
+    mark = serializers.ChoiceField(choices=["added", "changed", "deleted"], allow_null=True)
+    conflict = serializers.BooleanField(help_text="Others published a change since this edit began.")
+
+
+class WantedSerializer(Shape):
+    """What a draft is to want of an RRset."""
+
+    wanted = RRsetContentSerializer(allow_null=True, help_text="null: that it be deleted.")
+    base_revision = Whole(required=False, min_value=0, help_text="The revision that you were looking at.")
+
+
+class DraftZoneSerializer(Shape):
+    """What a draft holds for one zone."""
+
+    zone = serializers.CharField()
+    added = serializers.IntegerField()
+    changed = serializers.IntegerField()
+    deleted = serializers.IntegerField()
+
+
+class DraftSerializer(Shape):
+    """A draft: the unpublished operations of the token's owner, as far as the token sees them."""
+
+    zones = DraftZoneSerializer(many=True)
+    operations = serializers.IntegerField()
+    digest = serializers.CharField(help_text="Differs when any of it does.")
+
+
+class PublishDraftSerializer(TermsSerializer):
+    """How to publish a draft."""
+
+    accept_warnings = Flag(required=False, default=False, help_text="true: publish in spite of warnings.")
+    accepted = _texts(required=False, max_length=100, help_text="Codes of warnings that are accepted.")
+    zones = serializers.ListField(child=Text(), required=False, min_length=1, max_length=1000)
+
+
+class ResolveSerializer(Shape):
+    """Which side of a conflict to take."""
+
+    choice = Choice(choices=["theirs", "mine", "both"])
+
+
+class FoundSerializer(Shape):
+    """A zone or an RRset that a search found."""
+
+    kind = serializers.ChoiceField(choices=["zone", "rrset"])
+    zone = serializers.CharField()
+    rrset = RRsetSerializer(allow_null=True, help_text="null: it is the zone that was found.")
+    url = serializers.CharField()

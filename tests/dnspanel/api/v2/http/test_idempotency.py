@@ -1,0 +1,143 @@
+"""A request with an Idempotency-Key, sent again: the same answer, and one write, whatever was lost in between."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from dnspanel.api.models import RememberedAnswer
+from dnspanel.api.tasks import forget_answers
+from dnspanel.api.v2.http import idempotency
+from dnspanel.zones import direct
+from dnspanel.zones.models import Channel, Publication, Zone
+from replication import rdtypes
+from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WWW_NAME = "www.example.test."
+WWW = f"/zones/example.test./rrsets/{WWW_NAME}/A"
+
+
+def test_a_retry_gets_the_same_answer_and_writes_nothing(call: Caller, zone: Zone) -> None:
+    first = call("PATCH", WWW, {"add": ["192.0.2.7"]}, idempotency_key="k1")
+    again = call("PATCH", WWW, {"add": ["192.0.2.7"]}, idempotency_key="k1")
+    assert (again.status_code, again.content, again["ETag"]) == (first.status_code, first.content, first["ETag"])
+    assert again["Idempotency-Replayed"] == "true"
+    assert "Idempotency-Replayed" not in first
+    assert Publication.objects.count() == 2
+
+
+def test_a_refusal_is_remembered_too(call: Caller, zone: Zone) -> None:
+    first = call("DELETE", "/zones/example.test./rrsets/none/A", idempotency_key="k1")
+    again = call("DELETE", "/zones/example.test./rrsets/none/A", idempotency_key="k1")
+    assert (again.status_code, again.content) == (404, first.content)
+    assert again["Content-Type"] == "application/problem+json"
+
+
+def test_a_key_means_one_request_of_one_token(call: Caller, make_caller: MakeCaller, zone: Zone) -> None:
+    call.good("PUT", WWW, content("192.0.2.7"), idempotency_key="k1")
+    problem = call.problem(422, "PUT", WWW, content("192.0.2.8"), idempotency_key="k1")
+    assert problem["code"] == "key-reused"
+    call.problem(422, "PUT", WWW + "?confirm=true", content("192.0.2.7"), idempotency_key="k1")
+    make_caller().good("PUT", WWW, content("192.0.2.8"), idempotency_key="k1")
+
+
+def test_keys_are_printable_and_short(call: Caller, zone: Zone) -> None:
+    for key in ("", "x" * 256, "\x01", "schlüssel"):
+        problem = call.problem(400, "PUT", WWW, content("192.0.2.7"), idempotency_key=key)
+        assert problem["errors"][0]["header"] == "Idempotency-Key"
+
+
+def test_while_the_first_is_under_way_a_retry_waits(call: Caller, zone: Zone) -> None:
+    call.good("PUT", WWW, content("192.0.2.7"), idempotency_key="k1")
+    RememberedAnswer.objects.update(status=None, at=timezone.now())
+    answer = call("PUT", WWW, content("192.0.2.7"), idempotency_key="k1")
+    assert (answer.status_code, answer["Retry-After"]) == (409, "1")
+
+
+def test_a_retry_after_a_lost_answer_writes_once(call: Caller, zone: Zone) -> None:
+    first = call.good("PATCH", WWW, {"add": ["192.0.2.7"]}, idempotency_key="k1")
+    call.good("PATCH", WWW, {"remove": ["192.0.2.7"]})  # others went on meanwhile
+    _lose_the_answer()
+    answer = call("PATCH", WWW, {"add": ["192.0.2.7"]}, idempotency_key="k1")
+    shown = json.loads(answer.content)
+    assert (answer.status_code, answer["Idempotency-Replayed"]) == (202, "true")
+    assert shown["publication"]["sequence"] == first["publication"]["sequence"]
+    assert shown["zones"] == first["zones"]
+    assert call.get(WWW)["rdata"] == ["192.0.2.1", "192.0.2.2"]
+
+
+def test_a_deletion_whose_answer_was_lost_is_not_said_to_be_unknown(call: Caller, zone: Zone) -> None:
+    first = call.good("DELETE", "/zones/example.test.", idempotency_key="k1")
+    _lose_the_answer()
+    assert call.good("DELETE", "/zones/example.test.", idempotency_key="k1")["publication"] == first["publication"]
+
+
+def test_a_process_that_died_before_it_wrote_is_taken_over(call: Caller, zone: Zone) -> None:
+    call("DELETE", "/zones/example.test./rrsets/none/A", idempotency_key="k1")
+    _lose_the_answer()
+    call.problem(404, "DELETE", "/zones/example.test./rrsets/none/A", idempotency_key="k1")
+
+
+def test_the_log_takes_what_one_key_asks_for_once(call: Caller, zone: Zone) -> None:
+    """Two processes that both believe to have the key: the log gives the second one what the first published."""
+    form_id = idempotency.form_id_of(7)
+    wish = direct.wish_of_steps(zone, [((WWW_NAME, rdtypes.A), direct.without(["192.0.2.1"]))])
+    first, second = (
+        direct.publish_wishes(
+            wishes=[wish], author=None, channel=Channel.API, now=timezone.now(), form_id=form_id
+        ).publication
+        for _ in range(2)
+    )
+    assert first is not None
+    assert second is None  # everything was so already
+    assert Publication.objects.filter(form_id=form_id).count() == 1
+
+
+def test_of_many_at_once_one_writes(call: Caller, zone: Zone) -> None:
+    together = Barrier(4)
+
+    def write(_: int) -> int:
+        together.wait()
+        try:
+            return call("PATCH", WWW, {"add": ["192.0.2.7"]}, idempotency_key="k1").status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        statuses = set(pool.map(write, range(4)))
+    assert statuses <= {202, 409}
+    assert 202 in statuses
+    assert Publication.objects.count() == 2
+
+
+def test_after_a_day_keys_are_free(call: Caller, zone: Zone) -> None:
+    call.good("PUT", WWW, content("192.0.2.7"), idempotency_key="k1")
+    call.good("PUT", WWW, content("192.0.2.8"))
+    RememberedAnswer.objects.update(at=timezone.now() - timedelta(hours=25))
+    call.good("PUT", WWW, content("192.0.2.7"), idempotency_key="k1")
+    assert call.get(WWW)["rdata"] == ["192.0.2.7"]
+
+
+def test_beat_forgets_answers_after_a_day(call: Caller, zone: Zone) -> None:
+    call.good("PUT", WWW, content("192.0.2.7"), idempotency_key="k1")
+    call.good("PUT", WWW, content("192.0.2.8"), idempotency_key="k2")
+    RememberedAnswer.objects.filter(key="k1").update(at=timezone.now() - timedelta(hours=24, seconds=1))
+    assert forget_answers() == "forgot answers=1"
+    assert list(RememberedAnswer.objects.values_list("key", flat=True)) == ["k2"]
+
+
+def test_reads_do_not_remember(call: Caller, zone: Zone) -> None:
+    call("GET", WWW, idempotency_key="k1")
+    assert not RememberedAnswer.objects.exists()
+
+
+def _lose_the_answer() -> None:
+    """As if the process had died between its commit and its answer."""
+    long_ago = timezone.now() - idempotency.LEASE - timedelta(seconds=1)
+    RememberedAnswer.objects.update(status=None, body=b"", headers={}, at=long_ago)

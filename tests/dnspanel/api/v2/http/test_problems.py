@@ -1,0 +1,123 @@
+"""Every error is a problem of a known kind, and no error of ours is forgotten."""
+
+import json
+
+import pytest
+from django.db import DataError, OperationalError
+from rest_framework import exceptions as drf
+
+from dnspanel.accounts import errors as accounts
+from dnspanel.api.v2.http.problem_types import KINDS
+from dnspanel.api.v2.http.problems import Fault, Problem, answer, problem_of
+from dnspanel.fleet import errors as fleet
+from dnspanel.transfer import errors as transfer
+from dnspanel.zones import errors as zones
+from dnspanel.zones.models import Zone
+from replication import errors as replication
+from tests.dnspanel.api.v2.conftest import Caller
+
+TREES = (zones.ZoneError, accounts.AccountError, fleet.FleetError, transfer.TransferError, replication.ReplicationError)
+
+
+def below(kind: type) -> list[type]:
+    return [kind, *(deeper for child in kind.__subclasses__() for deeper in below(child))]
+
+
+@pytest.mark.parametrize("kind", [kind for tree in TREES for kind in below(tree)], ids=lambda kind: kind.__qualname__)
+def test_every_error_of_ours_is_translated(kind: type[Exception]) -> None:
+    exc = kind.__new__(kind)
+    facts = {"fields": {"name": ["No."]}, "field": "name", "right": "read", "zone_name": "a.test.", "expected": 1,
+             "found": 2, "conflicts": (), "violations": (), "reasons": ("Why.",), "limit": "entries",
+             "count": 2, "lately": 1, "there": 9,
+             "problem": Problem("conflict", "x")}  # fmt: skip
+    for name, value in facts.items():
+        setattr(exc, name, value)
+    problem = problem_of(exc)
+    assert problem is not None
+    assert 400 <= problem.status < 504
+    assert problem.status != 500
+
+
+def test_what_is_not_ours_is_not_explained_away() -> None:
+    assert problem_of(ValueError("x")) is None
+
+
+@pytest.mark.parametrize(
+    ("exc", "status"),
+    [
+        (drf.ParseError(), 400), (drf.NotAuthenticated(), 401), (drf.AuthenticationFailed(), 401),
+        (drf.PermissionDenied(), 403), (drf.NotFound(), 404), (drf.MethodNotAllowed("PUT"), 405),
+        (drf.NotAcceptable(), 406), (drf.UnsupportedMediaType("x"), 415), (drf.Throttled(7), 429),
+        (drf.ValidationError("x"), 422), (DataError(), 422), (OperationalError(), 503),
+    ],
+)  # fmt: skip
+def test_the_frameworks_errors_are_problems_too(exc: Exception, status: int) -> None:
+    problem = problem_of(exc)
+    assert problem is not None
+    assert problem.status == status
+
+
+def test_what_serializers_say_becomes_pointers() -> None:
+    detail = {"a": ["No."], "b": [{}, {"c/d": ["No."]}], "e": {"1": ["Bad.", "Worse."]}, "non_field_errors": ["Hm."]}
+    problem = problem_of(drf.ValidationError(detail))
+    assert problem is not None
+    assert [fault.pointer for fault in problem.errors] == ["/a", "/b/1/c~1d", "/e/1", "/e/1", ""]
+
+
+def test_a_problem_is_sent_as_its_own_media_type_without_empty_places() -> None:
+    response = answer(Problem("invalid", "No. \ud800", [Fault("x", "No.", pointer="/a")], {"ETag": '"1"'}, {"more": 1}))
+    shown = json.loads(response.content)
+    assert (response.status_code, response["Content-Type"], response["ETag"]) == (
+        422,
+        "application/problem+json",
+        '"1"',
+    )
+    assert (shown["errors"], shown["more"]) == ([{"code": "x", "detail": "No.", "pointer": "/a"}], 1)
+
+
+@pytest.mark.django_db
+def test_requests_that_make_no_sense_are_problems(call: Caller, zone: Zone) -> None:
+    stranger = Caller("")
+    assert stranger("GET", "/zones")["WWW-Authenticate"].startswith("Bearer")
+    for path in ("/zones", "/zones/example.test.", "/nothing", "", "/publications/1"):
+        stranger.problem(401, "GET", path)
+    Caller("dnsp_wrong").problem(401, "GET", "/zones")
+    call.problem(404, "GET", "/nothing/here")
+    call.problem(404, "POST", "/zones/example.test./rrsets/")
+    answer = call("PUT", "/zones", {})
+    assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD, POST")
+    call.problem(406, "GET", "/zones", accept="text/html")
+    call.problem(415, "POST", "/zones", "name=x", media="application/x-www-form-urlencoded")
+    assert call("GET", "/zones", accept="application/problem+json").status_code == 200
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff", b"NaN", b'{"name": NaN}', b'{"name": "a\\u0000"}', b'{"name": "\\ud800"}', b"[" * 100_000,
+     b'{"a\\u0000": 1}', b'[{"x": ["\\udfff"]}]', b"1" * 5000],
+)  # fmt: skip
+def test_a_body_that_is_not_usable_json_is_malformed(call: Caller, body: bytes) -> None:
+    found = call("POST", "/zones", body)
+    assert found.status_code in {400, 422}, found.content
+    assert found["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.django_db
+def test_a_mistake_of_ours_says_nothing_of_itself(call: Caller, zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object, **kwargs: object) -> None:
+        raise ValueError("a secret of ours")
+
+    monkeypatch.setattr("dnspanel.api.v2.resources.zones.zone_json", broken)
+    problem = call.problem(500, "GET", "/zones/example.test.")
+    assert "secret" not in json.dumps(problem)
+
+
+@pytest.mark.django_db
+def test_every_kind_explains_itself_to_everybody() -> None:
+    stranger = Caller("")
+    kinds = stranger.get("/problems")["items"]
+    assert {kind["code"] for kind in kinds} == set(KINDS)
+    for kind in kinds:
+        assert stranger.get(kind["type"]) == kind
+    stranger.problem(404, "GET", "/problems/none")

@@ -1,0 +1,67 @@
+"""The OpenAPI document: sound, without a warning, about every URL of v2, with a task for each operation."""
+
+import io
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+
+from django.core.management import call_command
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from dnspanel.api.v2.http.problem_types import KINDS
+from dnspanel.api.v2.schema.document import TAGS, document
+from tests.dnspanel.api.described import described
+
+WITHOUT_OPERATIONS = {"v2-nothing"}
+
+
+def v2_urls(resolver: URLResolver, prefix: str = "") -> Iterator[URLPattern]:
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from v2_urls(pattern)
+        elif str(pattern.name).startswith("v2-"):
+            yield pattern
+
+
+def test_it_is_valid_and_makes_no_warning() -> None:
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        call_command("spectacular", "--validate", "--fail-on-warn")
+    assert "openapi: 3.1" in said.getvalue()
+
+
+def test_every_url_and_method_is_in_it() -> None:
+    wanted = set()
+    for pattern in v2_urls(get_resolver()):
+        if pattern.name not in WITHOUT_OPERATIONS:
+            methods = {"get", "post", "put", "patch", "delete"}
+            wanted |= {f"{pattern.name} {method}" for method in methods if hasattr(pattern.callback.cls, method)}
+    assert len(wanted) == sum(len(operations) for operations in described()["paths"].values())
+
+
+def test_operations_have_names_of_their_own_a_summary_and_a_task() -> None:
+    operations = [operation for path in described()["paths"].values() for operation in path.values()]
+    names = [operation["operationId"] for operation in operations]
+    assert len(set(names)) == len(names)
+    assert [operation["operationId"] for operation in operations if not operation.get("summary")] == []
+    assert {tag for operation in operations for tag in operation["tags"]} == {name for name, _ in TAGS.values()}
+    assert [tag["name"] for tag in described()["tags"]] == list(dict.fromkeys(name for name, _ in TAGS.values()))
+
+
+def test_every_operation_describes_its_problems_and_every_write_takes_a_key() -> None:
+    for path, operations in described()["paths"].items():
+        for method, operation in operations.items():
+            assert {"400", "429"} <= operation["responses"].keys(), path
+            headers = {parameter["name"] for parameter in operation.get("parameters", [])}
+            assert method == "get" or "Idempotency-Key" in headers, path
+            uploads = "/files/{" in path  # which have an offset instead
+            assert method not in {"patch", "put", "delete"} or "If-Match" in headers or uploads, path
+
+
+def test_the_schema_of_problems_knows_every_code() -> None:
+    assert described()["components"]["schemas"]["Problem"]["properties"]["code"]["enum"] == sorted(KINDS)
+
+
+def test_either_header_may_carry_the_token() -> None:
+    schemes = document()["components"]["securitySchemes"]
+    assert schemes["bearer"]["scheme"] == "bearer"
+    assert schemes["apiKey"]["name"] == "X-API-Key"

@@ -1,0 +1,86 @@
+"""Fields of API v2: JSON's own types and nothing that merely looks like them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.schema import fields
+from replication import rdtypes
+
+
+class Every(fields.Shape):
+    """One of each."""
+
+    text = fields.Text(required=False)
+    whole = fields.Whole(required=False, max_value=10)
+    flag = fields.Flag(required=False)
+    choice = fields.Choice(choices=[("a", "A")], required=False)
+    at = fields.Moment(required=False)
+    zone = fields.ZoneName(required=False)
+    type = fields.RecordType(required=False)
+    made = serializers.IntegerField(read_only=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "meant"),
+    [
+        ("text", " as it is ", " as it is "),
+        ("whole", 7, 7),
+        ("whole", 7.0, 7),
+        ("flag", False, False),
+        ("choice", "a", "a"),
+        ("at", "2026-11-21T12:00:00Z", datetime(2026, 11, 21, 12, tzinfo=UTC)),
+        ("zone", "Bücher.Test", "xn--bcher-kva.test."),
+        ("type", "aaaa", rdtypes.AAAA),
+    ],
+)
+def test_a_value_is_taken_and_made_canonical(name: str, sent: Any, meant: Any) -> None:
+    assert fields.read(Every, {name: sent}) == {name: meant}
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("text", 5), ("text", True), ("text", None), ("text", ["a"]), ("text", ""),
+        ("whole", "7"), ("whole", True), ("whole", 7.5), ("whole", 11), ("whole", 1e300),
+        ("flag", "true"), ("flag", 1), ("flag", "yes"),
+        ("choice", "b"), ("choice", ["a"]), ("choice", {"a": 1}),
+        ("at", "2026-11-21"), ("at", "2026-11-21T12:00:00"), ("at", 1), ("at", "2026-13-41T12:00:00Z"),
+        ("zone", "a..b"), ("zone", ""), ("zone", "x" * 64 + ".test"), ("zone", 7),
+        ("type", "BOGUS"), ("type", "RRSIG"), ("type", "ANY"), ("type", 1),
+        ("made", 1), ("unknown", 1),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_it_is_refused(name: str, sent: Any) -> None:
+    with pytest.raises(ValidationError) as caught:
+        fields.read(Every, {name: sent})
+    assert list(caught.value.detail) == [name]
+
+
+@pytest.mark.parametrize("body", [None, [], "text", 5, [{}]])
+def test_a_body_that_is_no_object_is_refused(body: Any) -> None:
+    with pytest.raises(ValidationError):
+        fields.read(Every, body)
+
+
+def test_parameters_are_read_or_named_in_the_refusal() -> None:
+    query = {"id": "7", "at": "2026-11-21T12:00:00Z", "text": "x"}
+    assert fields.id_parameter(query, "id") == 7
+    assert fields.id_parameter({}, "id") is None
+    assert fields.moment_parameter(query, "at") == datetime(2026, 11, 21, 12, tzinfo=UTC)
+    assert fields.text_parameter(query, "text") == "x"
+    for read, wrong in (
+        (fields.id_parameter, {"p": "0"}),
+        (fields.id_parameter, {"p": "99999999999"}),
+        (fields.id_parameter, {"p": "٣"}),
+        (fields.moment_parameter, {"p": "now"}),
+        (fields.text_parameter, {"p": "x" * 201}),
+        (fields.text_parameter, {"p": "a\0b"}),
+    ):
+        with pytest.raises(Problem) as caught:
+            read(wrong, "p")  # type: ignore[operator]
+        assert caught.value.errors[0].parameter == "p"
