@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 SECRET_KEY_CHARACTERS = 50

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
-from replication import names, rdata, rdtypes
 from replication.codec import values
 from replication.codec.dnssec import NSEC3_HASH_LENGTH, Nsec3, nsec3_hash
 from replication.codec.keys import APEX, name_from_relative_key, parent_key, relative_key
 from replication.codec.values import ENT
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset
 from replication.errors import BadRRset
-from replication.rrset import RRset
 
 Row = tuple[bytes, int, bytes]  # relative key, type, body
 WireRRset = tuple[bytes, int, int, Sequence[bytes]]  # relative key, type, TTL, rdata in wire form

@@ -6,9 +6,9 @@ back. Rows of empty non-terminals are what compiling adds, and are left out.
 
 from collections.abc import Iterable, Iterator
 
-from replication import rdata
 from replication.codec import keys, values
-from replication.rrset import RRset
+from replication.dns import rdata
+from replication.dns.rrset import RRset
 
 # NSEC3's helper rows have this type, as empty non-terminals have `values.ENT`; neither is anybody's record.
 _ADDED_BY_COMPILING = frozenset({values.ENT, 50})

@@ -19,8 +19,10 @@ from typing import Any, BinaryIO, Protocol, Self
 
 from replication.codec.keys import zone_prefix
 from replication.errors import BadBytes, Busy, Gap, NeedsSnapshot, NodeUnreachable, NotServed, Refused
-from replication.position import Position
-from replication.protocol import (
+from replication.steps import Nothing, Refuse, SendSnapshot, Way, next_step
+from replication.store.snapshot import snapshot_id
+from replication.wire.position import Position
+from replication.wire.protocol import (
     CERTIFICATE_PATH,
     CHECK_PATH,
     KEYS_PATH,
@@ -42,8 +44,6 @@ from replication.protocol import (
     decode_refusal,
     encode_message,
 )
-from replication.snapshot import snapshot_id
-from replication.steps import Nothing, Refuse, SendSnapshot, Way, next_step
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0

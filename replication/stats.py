@@ -43,7 +43,7 @@ REFUSALS = Counter("dnspanel_refusals", "Pushes this node refused")
 WRITE_LOCK_MS_MAX = Maximum("dnspanel_write_lock_ms_max", "Longest time an LMDB write transaction was open, ms")
 VERIFY_MS_MAX = Maximum("dnspanel_verify_ms_max", "Longest purge and verification of one push, ms")
 
-# replication/agent/scrub.py
+# replication/agent/integrity_scan.py
 ROWS_CHECKED = Counter("dnspanel_rows_checked", "Rows that were compared with what this agent wrote")
 
 # replication/agent/purge.py

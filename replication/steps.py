@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from replication.errors import NodeAhead, ReplicationError, WrongEpoch
-from replication.position import Position
+from replication.wire.position import Position
 
 # To a node that has nothing, a snapshot is the shorter way beyond so many bytes, or so many segments.
 NEW_NODE_BYTES = 1 << 20

@@ -25,13 +25,14 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.rrset
 
-from replication import names, rdata, rdtypes, stats
-from replication.applying import POSITION_ZONE
+from replication import stats
 from replication.codec import keys, values
+from replication.dns import names, rdata, rdtypes
+from replication.dns.plain_answer import is_plainly
 from replication.errors import NotServed
-from replication.plain_answer import is_plainly
-from replication.segment import ZoneMark
-from replication.store import Store
+from replication.store.applying import POSITION_ZONE
+from replication.store.store import Store
+from replication.wire.segment import ZoneMark
 
 # So many RRsets and zones of one push are asked for; of more, an even selection.
 MAX_QUESTIONS = 64

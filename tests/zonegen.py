@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, repeat
 from pathlib import Path
 
-from replication import rdata, rdtypes
-from replication.rrset import RRset
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import RRset
 
 # SOA, two NS, two A at the apex and www, MX, two TXT: what even the smallest zone has.
 SMALLEST = 8

@@ -15,7 +15,7 @@ from dnspanel.accounts.errors import GrantRefused, GrantUnknown
 from dnspanel.accounts.grants import Grant, is_part
 from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.accounts.roles import PERMISSIONS
-from replication import rdtypes
+from replication.dns import rdtypes
 
 LONGEST_PATTERN = 255
 LONGEST_TAG = 64

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from replication import names
+from replication.dns import names
 
 
 class Right(StrEnum):

@@ -10,7 +10,7 @@ from enum import StrEnum
 from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import LIFETIME, TokenTerms
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
 
 UNUSED_DAYS = 90
 ACME_LABEL = "_acme-challenge"

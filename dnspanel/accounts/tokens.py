@@ -32,7 +32,7 @@ from dnspanel.accounts.grants import Grant, Right, is_part
 from dnspanel.accounts.models import Token, TokenKind, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 # So that a secret scanner, or a person who finds one in a file, knows what it is.

@@ -41,9 +41,9 @@ from dnspanel.zones.direct import Outcome, There, Wanted, Wish
 from dnspanel.zones.errors import PublishingHeld, RightMissing, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rules import ancestors_within
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
+from replication.dns.rrset import RRset, make
 from replication.errors import BadName, ReplicationError
-from replication.rrset import RRset, make
 
 TTL = 60  # of new records: an address that moved is forgotten soon
 MAX_HOSTS = 20

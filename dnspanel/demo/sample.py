@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dns.zone
 
-from replication import names, rrset
+from replication.dns import names, rrset
 
 ZONE_FILES = Path(__file__).parent / "zones"
 

@@ -29,9 +29,9 @@ from dnspanel.fleet.push import acks
 from dnspanel.fleet.rollup import MINUTES, roll_up
 from dnspanel.fleet.tasks import ring_mend
 from replication.errors import BadBytes, NotServed, Refused, ReplicationError
-from replication.position import Position
-from replication.protocol import Sample, Status
 from replication.push import NodeClient
+from replication.wire.position import Position
+from replication.wire.protocol import Sample, Status
 
 TICK_SECONDS = 1.0
 ANSWER_SECONDS = 3.0

@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.telemetry import Point, connection, entry_of, gap, newest_in, point, sample_of, stream_key
-from replication.protocol import Sample
+from replication.wire.protocol import Sample
 
 _SUMMED = (*telemetry.SUMMED, "udp6", "tcp6")
 

@@ -43,8 +43,8 @@ from replication.errors import (
     ReplicationError,
     WrongEpoch,
 )
-from replication.position import Position
 from replication.push import NodeClient, bring_to_head
+from replication.wire.position import Position
 
 # A bell that waited longer is worth nothing: beat has rung since.
 BELL_LIFETIME = 10

@@ -27,7 +27,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
-from replication.protocol import Sample, Top
+from replication.wire.protocol import Sample, Top
 
 STREAM_LENGTH = 3600
 MINUTE = 60

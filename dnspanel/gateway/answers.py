@@ -30,9 +30,9 @@ from dnspanel.zones import access, direct
 from dnspanel.zones.direct import Wish
 from dnspanel.zones.errors import PublishingHeld, Unknown, ZoneError
 from dnspanel.zones.models import Channel
-from replication import rdata, rdtypes
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
-from replication.rrset import RRset
 
 logger = logging.getLogger(__name__)
 

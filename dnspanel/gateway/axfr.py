@@ -19,7 +19,7 @@ from dnspanel.gateway.errors import MessageRefused
 from dnspanel.zones.access import Sight
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Zone
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
 
 MAX_AT_ONCE = 4
 # A message could have 65535 bytes; smaller ones let the reader begin sooner.

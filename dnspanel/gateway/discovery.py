@@ -10,8 +10,8 @@ from django.db.models.functions import Length
 from dnspanel.zones import store_rrsets
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import ancestors_within
-from replication import names, rdtypes
-from replication.rrset import RRset
+from replication.dns import names, rdtypes
+from replication.dns.rrset import RRset
 
 
 def zone_around(name: str) -> Zone | None:

@@ -24,7 +24,7 @@ from dnspanel.accounts.errors import BadToken
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens import actor_by_token, tsig_secret
 from dnspanel.gateway.errors import TsigRefused
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 FUDGE = 300

@@ -19,8 +19,8 @@ from dnspanel.gateway.errors import MessageRefused
 from dnspanel.zones import soa
 from dnspanel.zones.direct import There, Wanted
 from dnspanel.zones.merge import Key
-from replication import names, rdata, rdtypes
-from replication.rrset import RRset, make
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset, make
 
 ANY = int(dns.rdatatype.ANY)
 _APEX_KEEPS = frozenset({rdtypes.SOA, rdtypes.NS})

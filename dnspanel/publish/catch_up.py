@@ -14,9 +14,9 @@ from dnspanel.publish.session import Connection
 from dnspanel.publish.signing import all_public_keys
 from dnspanel.zones.hold import is_of_this_history
 from replication.errors import BadBytes, BadSegment, Diverged, ReplicationError, WrongEpoch
-from replication.position import Position
-from replication.segment import open_segment
-from replication.store import Store
+from replication.store.store import Store
+from replication.wire.position import Position
+from replication.wire.segment import open_segment
 
 logger = logging.getLogger(__name__)
 

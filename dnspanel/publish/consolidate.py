@@ -21,9 +21,9 @@ from dnspanel.publish.models import Segment
 from dnspanel.publish.objects import object_name, open_segment_object, put_object
 from dnspanel.publish.prune import discard_objects
 from dnspanel.zones.models import LogHead
-from replication import segment as wire
 from replication.codec.schema import Dbi, Schema, schema_for
-from replication.segment import Kind, Op, ZoneMark, open_segment, seal
+from replication.wire import segment as wire
+from replication.wire.segment import Kind, Op, ZoneMark, open_segment, seal
 
 # Nodes take the newest changes one by one anyway.
 SETTLED_AFTER = timedelta(seconds=30)

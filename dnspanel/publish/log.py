@@ -21,10 +21,10 @@ from dnspanel.publish.prepared import Prepared
 from dnspanel.publish.session import Connection
 from dnspanel.zones import soa
 from dnspanel.zones.models import RevisionKind
-from replication import rdtypes
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset, Serial
 from replication.errors import WrongEpoch
-from replication.position import Position
-from replication.rrset import RRset, Serial
+from replication.wire.position import Position
 
 # A batch ends with the publication that reaches this many RRsets; one publication is never cut.
 BATCH_RRSETS = 20_000

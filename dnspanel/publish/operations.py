@@ -8,9 +8,9 @@ from dnspanel.publish.log import Changes, ZoneStep
 from replication.codec import keys
 from replication.codec.schema import Dbi, Schema
 from replication.compile import Row, Rows, compile_changes, compile_zone
+from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
-from replication.rrset import RRset
-from replication.segment import Kind, Op, ZoneMark
+from replication.wire.segment import Kind, Op, ZoneMark
 
 
 def mark_of(step: ZoneStep) -> ZoneMark:

@@ -18,8 +18,8 @@ from dnspanel.publish.session import Connection
 from replication.codec.keys import zone_prefix
 from replication.codec.schema import Dbi
 from replication.errors import BadSegment
-from replication.operations import ascend
-from replication.segment import DIGEST_MODULUS, Kind, PackedPuts, Puts, digest_bytes, pack_puts, rows_digest
+from replication.wire.operations import ascend
+from replication.wire.segment import DIGEST_MODULUS, Kind, PackedPuts, Puts, digest_bytes, pack_puts, rows_digest
 
 _PREPARED = "SELECT sequence, object_name FROM publish_preparedrows ORDER BY sequence"
 

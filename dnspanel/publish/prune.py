@@ -17,7 +17,7 @@ from django.db.models import Max
 from dnspanel.publish.models import Garbage, PreparedRows, Segment, Snapshot
 from dnspanel.publish.objects import delete_object, objects_below
 from dnspanel.zones.models import LogHead
-from replication.snapshot import chunk_name
+from replication.store.snapshot import chunk_name
 
 # A push that reads an object takes less than this.
 GARBAGE_LIFETIME = timedelta(hours=1)

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from dnspanel.publish import signing
 from dnspanel.publish.session import Session
-from replication.store import Store
+from replication.store.store import Store
 
 # Address space, not disk: what PowerDNS reserves by default too.
 MAP_SIZE = 16_000 << 20

@@ -16,7 +16,7 @@ from dnspanel.publish.snapshots import keep_snapshot
 from dnspanel.publish.whole import replace_store, whole_batch
 from replication.codec.schema import schema_for
 from replication.errors import Busy, Diverged
-from replication.position import Position
+from replication.wire.position import Position
 
 # How long to wait until a running publisher has finished its step.
 _WAIT_SECONDS = 60.0

@@ -16,8 +16,8 @@ from itertools import repeat
 from dnspanel.publish.log import Range
 from dnspanel.publish.session import Connection
 from dnspanel.zones.models import RevisionKind
-from replication import rdtypes
-from replication.segment import ZoneMark
+from replication.dns import rdtypes
+from replication.wire.segment import ZoneMark
 
 # A publication that touches more zones makes every node purge all it has: nothing to look for.
 MOST_ZONES = 200

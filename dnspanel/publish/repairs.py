@@ -7,12 +7,12 @@ from uuid import UUID
 from dnspanel.publish import log, operations, signing
 from dnspanel.publish.session import Connection, reading
 from dnspanel.zones.models import LogHead, RevisionKind
-from replication import names
 from replication.codec import keys
 from replication.codec.schema import schema_for
-from replication.position import Position
-from replication.repair import seal_repair
-from replication.segment import ZoneMark
+from replication.dns import names
+from replication.store.repair import seal_repair
+from replication.wire.position import Position
+from replication.wire.segment import ZoneMark
 
 _ZONE = """
     SELECT z.name, v.kind, v.serial FROM zones_revision v JOIN zones_zone z ON z.id = v.zone_id

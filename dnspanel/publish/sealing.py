@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dnspanel.publish import log
 from replication.codec.schema import Dbi
-from replication.segment import Kind, Op, PackedPuts, ZoneMark, seal
+from replication.wire.segment import Kind, Op, PackedPuts, ZoneMark, seal
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 from dnspanel.publish.errors import KeyStillNeeded, RotationUnderWay
 from dnspanel.publish.models import Segment, SigningKey, Snapshot
 from dnspanel.zones.models import LogHead
-from replication.keyring import Keyring, encode_keyring, signer_for
+from replication.wire.keyring import Keyring, encode_keyring, signer_for
 
 # When every process seals with the key that came into use: each asks now and then (`publisher.KEY_KEPT`).
 SWITCHED_AFTER = timedelta(minutes=1)

@@ -1,6 +1,6 @@
 """Snapshots of the panel's LMDB: when one is due, how it is made and stored. Verbs.
 
-    snapshots/<schema>/<epoch>/<sequence>-<hash>/manifest      `replication.snapshot`
+    snapshots/<schema>/<epoch>/<sequence>-<hash>/manifest      `replication.store.snapshot`
     snapshots/<schema>/<epoch>/<sequence>-<hash>/00000 ...     its chunks
 
 The chunks are stored before the manifest, and the manifest before the row
@@ -28,9 +28,9 @@ from dnspanel.publish.prune import discard_objects, objects_of
 from dnspanel.publish.publisher import store_path, this_publisher
 from dnspanel.zones.models import LogHead
 from replication.errors import BadSnapshot, Diverged, ReplicationError
-from replication.position import Position
-from replication.snapshot import MANIFEST_NAME, Manifest, chunk_name, open_manifest, snapshot_id, write_snapshot
-from replication.store import Store
+from replication.store.snapshot import MANIFEST_NAME, Manifest, chunk_name, open_manifest, snapshot_id, write_snapshot
+from replication.store.store import Store
+from replication.wire.position import Position
 
 # A snapshot is due when the segments since the last one have this share of its size, but at least so many bytes.
 DUE_SHARE = 0.5

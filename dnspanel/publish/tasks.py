@@ -19,7 +19,7 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.publish.pace import Pace
 from dnspanel.zones.garbage import collection_paused
 from replication.errors import ReplicationError
-from replication.position import Position
+from replication.wire.position import Position
 
 # A bell that waited longer is worth nothing: beat has rung since.
 BELL_LIFETIME = 10

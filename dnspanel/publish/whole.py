@@ -13,8 +13,8 @@ from dnspanel.publish.publisher import Publisher, store_path
 from dnspanel.publish.sealing import Batch, seal_batch
 from dnspanel.publish.session import Connection
 from replication.codec.schema import Dbi, Schema
-from replication.segment import Op, PackedPuts, digest_bytes, open_segment, pack_puts, record_puts, row_digest
-from replication.store import Store
+from replication.store.store import Store
+from replication.wire.segment import Op, PackedPuts, digest_bytes, open_segment, pack_puts, record_puts, row_digest
 
 
 def whole_batch(conn: Connection, head: log.Head, sequence: int, schema: Schema, now: datetime) -> Batch:

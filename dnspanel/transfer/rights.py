@@ -15,7 +15,7 @@ from dnspanel.transfer.sources.documents import Fault
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden, RightMissing
 from dnspanel.zones.models import Revision, Zone
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 
 _WHOLE = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
 NOBODY = "Whoever made this may not do it any more: the account is closed or the token was revoked."

@@ -7,7 +7,7 @@ its UTF-8 bytes), and the root zone is `=2E`.
 
 import re
 
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")

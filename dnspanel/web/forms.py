@@ -18,9 +18,9 @@ from dnspanel.zones.errors import MassDeletion
 from dnspanel.zones.models import Zone
 from dnspanel.zones.settings_of_zone import teams_to_choose_from
 from dnspanel.zones.soa import default_soa
-from replication import names, rdtypes, rrset
+from replication.dns import names, rdtypes, rrset
+from replication.dns.rrset import RRset
 from replication.errors import BadName, ReplicationError
-from replication.rrset import RRset
 
 MOST_ZONES_AT_ONCE = 1000
 NS_TTL = 3600

@@ -20,9 +20,9 @@ from dnspanel.zones.errors import Forbidden as Forbidden
 from dnspanel.zones.errors import RightMissing as RightMissing
 from dnspanel.zones.errors import Unknown as Unknown
 from dnspanel.zones.models import Zone
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
+from replication.dns.rrset import RRset
 from replication.errors import BadName
-from replication.rrset import RRset
 
 Sight = Callable[[str, int], bool]  # owner name, type
 

@@ -23,8 +23,8 @@ from dnspanel.zones.models import Change, Operation, Publication, RevisionKind, 
 from dnspanel.zones.store_rrsets import Key
 from dnspanel.zones.store_rrsets import copy_rows as copy_rows
 from dnspanel.zones.store_rrsets import rrsets_of_zones as rrsets_of_zones
-from replication import names, rdtypes
-from replication.rrset import RRset
+from replication.dns import names, rdtypes
+from replication.dns.rrset import RRset
 
 # Where each node keeps its position; PDNS-LMDB's sentinel zone.
 RESERVED = "position.dnspanel.invalid."

@@ -20,7 +20,7 @@ from dnspanel.zones.merge import Edit, Key
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import Seen, ZonePlan, plan_zones
 from dnspanel.zones.revision import Accepted
-from replication.rrset import RRset, make
+from replication.dns.rrset import RRset, make
 
 There = Mapping[Key, RRset]  # every RRset at the names that a wish asked for
 Wanted = Mapping[Key, RRset | None]  # None: gone

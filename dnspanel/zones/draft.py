@@ -16,10 +16,10 @@ from dnspanel.zones import access, store_rrsets
 from dnspanel.zones.errors import CannotResolve, CannotUndo, Unknown
 from dnspanel.zones.merge import Edit, Key, is_already_so
 from dnspanel.zones.models import Change, Draft, Operation, Zone
-from replication import names, rdata, rdtypes
 from replication.codec.keys import relative_key
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset, make
 from replication.errors import BadName, BadRRset
-from replication.rrset import RRset, make
 
 Choice = Literal["theirs", "mine", "both"]
 # Whose draft it is; a token works in the draft of its owner, as far as its scope goes.

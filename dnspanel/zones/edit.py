@@ -17,9 +17,9 @@ from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.log import NewChange, NewRevision, append_publication, publication_of_form
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
 from dnspanel.zones.rules import Severity, check_zone, names_below
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
+from replication.dns.rrset import RRset, Serial, make
 from replication.errors import BadRRset
-from replication.rrset import RRset, Serial, make
 
 TRASH_DAYS = 30
 

@@ -19,8 +19,8 @@ from dnspanel.zones.errors import NotHeld
 from dnspanel.zones.log import NewChange, NewRevision, append_publication
 from dnspanel.zones.models import Channel, Epoch, LogHead, Operation, RevisionKind, Zone
 from dnspanel.zones.store_rrsets import Key
-from replication import rdtypes
-from replication.rrset import RRset, Serial
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset, Serial
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
-from replication import rdata
+from replication.dns import rdata
 
 if TYPE_CHECKING:
     from dnspanel.zones.merge import Conflict

@@ -11,7 +11,7 @@ from dnspanel.zones.history import rrset_after
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Channel, Draft, Publication, Revision, RevisionKind
 from dnspanel.zones.store_rrsets import rrsets_at_names
-from replication import rdtypes
+from replication.dns import rdtypes
 
 _BROUGHT = (RevisionKind.CREATE, RevisionKind.RESTORE)
 

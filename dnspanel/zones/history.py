@@ -11,7 +11,7 @@ from dnspanel.zones.models import Change, Revision, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.codec.keys import relative_key
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 
 Mark = Literal["added", "changed", "deleted"]
 

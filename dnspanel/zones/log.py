@@ -14,7 +14,7 @@ from dnspanel.zones.errors import PublishingHeld
 from dnspanel.zones.models import Publication
 from dnspanel.zones.signals import published
 from replication.codec.keys import relative_key
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 
 # One statement, so that the one row that all publishers queue for is locked for one round trip and the commit.
 _APPEND = """

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from replication import rdata
-from replication.rrset import RRset
+from replication.dns import rdata
+from replication.dns.rrset import RRset
 
 MAX_SPF_LOOKUPS = 10  # RFC 7208 4.6.4
 _LOOKS_UP = frozenset(("include", "a", "mx", "ptr", "exists"))

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dnspanel.zones import soa
-from replication import rdtypes
-from replication.rrset import RRset
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
 
 Key = tuple[str, int]  # owner name and type
 

@@ -12,9 +12,9 @@ from dnspanel.zones import soa, store_rrsets
 from dnspanel.zones.merge import Conflict, Edit, Key, Merged, merge
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Severity, Violation, check_zone, names_to_know, targets_of
-from replication import names, rdtypes
 from replication.codec.keys import relative_key
-from replication.rrset import RRset
+from replication.dns import names, rdtypes
+from replication.dns.rrset import RRset
 
 # The guard: as octoDNS has it, for zones that are not tiny.
 GUARD_PERCENT = 30

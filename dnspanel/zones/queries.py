@@ -33,10 +33,10 @@ from dnspanel.zones.merge import is_already_so
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.store_rrsets import rrset_of
-from replication import names
 from replication.codec.keys import relative_key
+from replication.dns import names
+from replication.dns.rrset import RRset
 from replication.errors import BadName
-from replication.rrset import RRset
 
 COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
 

@@ -25,7 +25,7 @@ from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Change, Draft, Operation, Publication, Revision, RevisionKind, Zone
 from dnspanel.zones.plan import PlannedChange, ZonePlan, plan_zones
 from dnspanel.zones.rules import Severity, Violation
-from replication import rdtypes
+from replication.dns import rdtypes
 
 Accepted = bool | Collection[str]
 

@@ -13,8 +13,8 @@ from functools import cached_property
 from ipaddress import ip_network
 
 from dnspanel.zones import mail_rules
-from replication import names, rdata, rdtypes
-from replication.rrset import MAX_TTL, RRset
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import MAX_TTL, RRset
 
 Key = tuple[str, int]
 

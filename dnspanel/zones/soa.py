@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from replication import names, rdata, rdtypes
-from replication.rrset import RRset, Serial
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset, Serial
 
 DEFAULT_TTL = 3600
 # Refresh, retry and expire for secondaries; how long a resolver may keep "no such name".

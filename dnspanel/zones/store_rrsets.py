@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 
 from replication.codec.keys import relative_key
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 
 Key = tuple[str, int]
 

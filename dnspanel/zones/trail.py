@@ -16,7 +16,7 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.accounts.roles import Permission
 from dnspanel.zones.models import Publication, Revision
-from replication import names
+from replication.dns import names
 
 PUBLISH = "publish"
 _MOST_NAMED = 3

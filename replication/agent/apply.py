@@ -17,7 +17,6 @@ from typing import BinaryIO
 from replication import stats, verify
 from replication.agent.purge import MAX_ZONES, Purger
 from replication.agent.stale import ZoneChange, changes_in
-from replication.applying import record_keys
 from replication.codec.schema import Dbi
 from replication.errors import (
     NEEDS_A_PERSON,
@@ -29,11 +28,12 @@ from replication.errors import (
     ReplicationError,
     Unfinished,
 )
-from replication.position import Position
-from replication.protocol import Ack
-from replication.repair import Repaired
-from replication.segment import Segment, ZoneMark, open_segment, open_segments
-from replication.store import Applied, Store
+from replication.store.applying import record_keys
+from replication.store.repair import Repaired
+from replication.store.store import Applied, Store
+from replication.wire.position import Position
+from replication.wire.protocol import Ack
+from replication.wire.segment import Segment, ZoneMark, open_segment, open_segments
 
 LOCK_SECONDS = 10.0
 VERIFY_SECONDS = 1.5

@@ -27,7 +27,7 @@ from cryptography.x509.oid import NameOID
 
 from replication.agent.config import IDENTITY_FILE, AgentConfig, Identity, format_identity
 from replication.errors import BadBytes, WrongCluster
-from replication.keyring import decode_keyring
+from replication.wire.keyring import decode_keyring
 
 NEXT_KEY_FILE, NEXT_FILE = "next.key", "next.pem"
 

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from replication import stats
 from replication.agent.observe import Counters
-from replication.protocol import Status
+from replication.wire.protocol import Status
 
 METRICS_PATH = "/metrics"
 # A scraper that is stuck holds one thread for so long.

@@ -10,23 +10,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from replication import mapped, stats
+from replication import stats
 from replication.agent import VERSION
 from replication.agent.apply import Applier
 from replication.agent.config import AgentConfig
 from replication.agent.identity import IdentityKeeper
+from replication.agent.integrity_scan import Scrubber
 from replication.agent.machine import machine_id
 from replication.agent.observe import INTERVAL_SECONDS, Observer, StatisticsApi
 from replication.agent.purge import ControlSocket, Purger, Receivers
 from replication.agent.rebuild import Rebuild
-from replication.agent.scrub import Scrubber
 from replication.agent.server import AgentServer
 from replication.agent.snapshots import Snapshots
 from replication.agent.top import TopLists
 from replication.agent.zonecache import ZoneCache
 from replication.errors import Busy
-from replication.protocol import Status
-from replication.store import LMDB_VERSION
+from replication.store import mapped
+from replication.store.store import LMDB_VERSION
+from replication.wire.protocol import Status
 
 if TYPE_CHECKING:
     from replication.agent.metrics import MetricsServer

@@ -19,7 +19,7 @@ from typing import Any
 
 from replication import stats
 from replication.errors import BadBytes, NotServed
-from replication.protocol import Sample, encode_message
+from replication.wire.protocol import Sample, encode_message
 
 INTERVAL_SECONDS = 1.0
 KEPT_SAMPLES = 3600

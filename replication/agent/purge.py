@@ -48,12 +48,13 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from itertools import count
 
-from replication import rdtypes, stats
+from replication import stats
 from replication.agent.zonecache import ZoneCache
-from replication.applying import POSITION_ZONE
+from replication.dns import rdtypes
 from replication.errors import NotServed
-from replication.position import Position
+from replication.store.applying import POSITION_ZONE
 from replication.verify import encode_question
+from replication.wire.position import Position
 
 COMMAND_SECONDS = 2.0
 DRAIN_SECONDS = 1.5

@@ -36,8 +36,8 @@ from replication.agent.installed import InstalledPowerdns, schema_of_release
 from replication.agent.pdnsconf import render, settings_of
 from replication.agent.purge import ControlSocket
 from replication.errors import BadBytes, BadSnapshot, DiskFull, NotServed
-from replication.position import Position
-from replication.store import Store
+from replication.store.store import Store
+from replication.wire.position import Position
 
 QUARANTINE_FILE, SWAP_FILE, RUNNING_FILE, STAND_IN = "quarantine", "swap.json", "running", "stand-in"
 # So long the start of an agent waits until all rows were read once; then that goes on beside it.

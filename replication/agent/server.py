@@ -16,14 +16,16 @@ from typing import Any, BinaryIO
 
 from replication.agent.apply import Applier
 from replication.agent.identity import IdentityKeeper
+from replication.agent.integrity_scan import Scrubber
 from replication.agent.observe import Observer
 from replication.agent.recent_log import RECENT_LOG
-from replication.agent.scrub import Scrubber
 from replication.agent.snapshots import Snapshots
 from replication.agent.zones import zones_answer
 from replication.errors import BadBytes, DiskFull, NotServed, ReplicationError
-from replication.position import Position
-from replication.protocol import (
+from replication.store.snapshot import MAX_MANIFEST, MAX_STORED_CHUNK
+from replication.store.store import Store
+from replication.wire.position import Position
+from replication.wire.protocol import (
     CERTIFICATE_PATH,
     CHECK_PATH,
     KEYS_PATH,
@@ -43,8 +45,6 @@ from replication.protocol import (
     encode_message,
     encode_refusal,
 )
-from replication.snapshot import MAX_MANIFEST, MAX_STORED_CHUNK
-from replication.store import Store
 
 HANDSHAKE_SECONDS = 5.0
 IDLE_SECONDS = 300.0

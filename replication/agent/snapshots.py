@@ -22,9 +22,9 @@ from pathlib import Path
 from replication.agent.apply import Applier
 from replication.agent.rebuild import Rebuild
 from replication.errors import BadSnapshot, Busy, DiskFull, MapFull, ReplicationError, WrongCluster
-from replication.protocol import Ack
-from replication.snapshot import MANIFEST_NAME, Manifest, SnapshotFile, open_manifest, snapshot_id
-from replication.store import RECORDS_MAP_SIZE, Copied, Store
+from replication.store.snapshot import MANIFEST_NAME, Manifest, SnapshotFile, open_manifest, snapshot_id
+from replication.store.store import RECORDS_MAP_SIZE, Copied, Store
+from replication.wire.protocol import Ack
 
 DIRECTORY = "snapshot"
 # The disk keeps this much for what else happens while a snapshot is taken.

@@ -27,11 +27,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from replication import rdtypes
 from replication.codec import keys, values
 from replication.codec.schema import Dbi
-from replication.segment import Kind, Segment, ZoneMark
-from replication.store import Store
+from replication.dns import rdtypes
+from replication.store.store import Store
+from replication.wire.segment import Kind, Segment, ZoneMark
 
 # Beyond this, forgetting every name costs what forgetting the zone costs.
 MAX_NAMES = 100

@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import BinaryIO
 
-from replication.applying import POSITION_ZONE
 from replication.errors import BadBytes, NotServed
-from replication.protocol import Counted, Top
+from replication.store.applying import POSITION_ZONE
+from replication.wire.protocol import Counted, Top
 
 MOST_COUNTED = 20
 GOOD_FOR_SECONDS = 4.0

@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Any
 
 from replication.errors import TooMuch
-from replication.protocol import MAX_SHOWN_ROWS, ZONES_PAGE, ZONES_PATH, ServedZone
-from replication.store import Store
+from replication.store.store import Store
+from replication.wire.protocol import MAX_SHOWN_ROWS, ZONES_PAGE, ZONES_PATH, ServedZone
 
 _ROWS_PATH = re.compile(re.escape(ZONES_PATH) + r"/(\d{1,10})/rows")
 

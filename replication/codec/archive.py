@@ -10,7 +10,7 @@ Byte-identical for Boost 1.74, 1.83 and 1.92.
 
 import struct
 
-from replication import names
+from replication.dns import names
 from replication.errors import BadBytes
 
 _U64 = struct.Struct("<Q")

@@ -24,8 +24,8 @@ import hashlib
 import struct
 from dataclasses import dataclass
 
-from replication import names
 from replication.codec import archive
+from replication.dns import names
 from replication.errors import UnknownSchema
 
 _U32 = struct.Struct("<I")

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 
-from replication import names
 from replication.codec import archive
+from replication.dns import names
 from replication.errors import BadBytes, UnknownSchema
 
 _I64 = struct.Struct("<q")

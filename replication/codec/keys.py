@@ -9,7 +9,7 @@ Byte order of record keys is the DNSSEC canonical order of the names.
 
 import struct
 
-from replication import names
+from replication.dns import names
 from replication.errors import BadBytes
 
 APEX = b"\0"

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
 from replication.errors import BadBytes
 
 ENT = 0  # the type of an empty non-terminal's row

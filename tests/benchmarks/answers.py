@@ -12,7 +12,7 @@ import struct
 import time
 from collections.abc import Sequence
 
-from replication import names
+from replication.dns import names
 
 POLL_SECONDS = 0.001
 Address = tuple[str, int]

@@ -104,8 +104,8 @@ def make_edited_zones() -> list[tuple[int, str]]:
 
     from dnspanel.zones import edit
     from dnspanel.zones.models import Channel, Zone
-    from replication.rdtypes import A
-    from replication.rrset import make
+    from replication.dns.rdtypes import A
+    from replication.dns.rrset import make
 
     names = [f"edited-{number}.test." for number in range(EDITED_ZONES)]
     new = [edit.NewZone(name, [make(f"www.{name}", A, 300, ["192.0.2.1"])]) for name in names]

@@ -33,9 +33,9 @@ import psutil
 from dnspanel.demo.stack import Stack
 from dnspanel.publish.pace import MOST, PER_SECOND
 from replication.agent.pdnsconf import PdnsSettings, render
+from replication.dns.rdtypes import A
+from replication.dns.rrset import RRset
 from replication.push import NodeClient
-from replication.rdtypes import A
-from replication.rrset import RRset
 from tests.benchmarks import serving
 from tests.benchmarks.serving import CACHES_OFF, Figures, Server
 from tests.replication.agent.servers import AgentFiles, AgentProcess, Authority, Pdns, client_for, free_port

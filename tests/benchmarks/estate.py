@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from replication.rdtypes import CNAME, NS, SOA, A
-from replication.rrset import RRset, make
+from replication.dns.rdtypes import CNAME, NS, SOA, A
+from replication.dns.rrset import RRset, make
 from tests import zonegen
 
 BATCH_ZONES = 2_000

@@ -17,8 +17,8 @@ from pathlib import Path
 import psutil
 import psycopg
 
-from replication import rdtypes
-from replication.rrset import RRset
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
 from tests.benchmarks.rivals import rival_schema
 from tests.replication.panel import Panel
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from dnspanel.demo.stack import Stack
-from replication.protocol import Status
+from replication.wire.protocol import Status
 from tests.benchmarks import answers
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -8,7 +8,7 @@ import pytest
 from dnspanel.alerts.metrics import exposition
 from replication.agent.metrics import MetricsServer
 from replication.agent.observe import Counters
-from replication.protocol import Status
+from replication.wire.protocol import Status
 from tests.deploy.exported import DASHBOARDS, dashboard_expressions, exported, named, rule_expressions
 from tests.people import NOW
 

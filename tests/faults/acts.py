@@ -38,10 +38,10 @@ from dnspanel.zones import direct, edit
 from dnspanel.zones.hold import standing_hold
 from dnspanel.zones.models import Channel, LogHead, Zone
 from dnspanel.zones.settings_of_zone import change_settings
-from replication import names, rrset
+from replication.dns import names, rrset
+from replication.dns.rdtypes import type_from_text
 from replication.errors import ReplicationError
 from replication.push import NodeClient
-from replication.rdtypes import type_from_text
 
 TTL = 300
 

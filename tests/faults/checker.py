@@ -28,7 +28,7 @@ import dns.rcode
 import dns.rdatatype
 
 from dnspanel.demo.stack import Stack
-from replication.applying import POSITION_ZONE
+from replication.store.applying import POSITION_ZONE
 from tests.faults import acts, history
 from tests.faults.history import THERE, Edit, Key, Log, Seen, Value
 from tests.faults.panel import ActFailed, Panel, PanelGone

@@ -15,8 +15,8 @@ from dnspanel.publish import signing
 from dnspanel.publish.models import Segment
 from dnspanel.publish.objects import open_object
 from dnspanel.zones.models import LogHead
-from replication import segment
 from replication.push import NodeClient
+from replication.wire import segment
 
 # A kind of operation, and a version of segments, that nobody has defined.
 UNKNOWN_KIND, UNKNOWN_VERSION = 0x7F, 99

@@ -7,13 +7,13 @@ from typing import Any
 
 import lmdb
 
-from replication import rdtypes
 from replication.codec import keys
 from replication.codec.domains import decode_domain
 from replication.codec.schema import Dbi, Schema, schema_for
-from replication.file_row import combined_position, decode_file_row
-from replication.opening import MAX_DBS, OWN_DBI
-from replication.position import Position
+from replication.dns import rdtypes
+from replication.store.file_row import combined_position, decode_file_row
+from replication.store.opening import MAX_DBS, OWN_DBI
+from replication.wire.position import Position
 from tests.faults.hosts import is_alive
 
 ROW_KEY = b"position"

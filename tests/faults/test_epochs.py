@@ -15,7 +15,7 @@ import pytest
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.stack import Stack
-from replication.rrset import Serial
+from replication.dns.rrset import Serial
 from tests.faults import acts
 from tests.faults.checker import is_at_head
 from tests.faults.conftest import durable_stack

@@ -15,7 +15,7 @@ import pytest
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.stack import Stack
-from replication.rdata import type_to_text
+from replication.dns.rdata import type_to_text
 from tests import zonegen
 from tests.stack import ROOT, new_stack, wait_until_in_sync
 

@@ -30,7 +30,7 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.zones import edit
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 name, address = sys.argv[1:]
 rrsets = [RRset("www." + name, 1, 300, (address,)), RRset(name, 2, 300, ("ns1.example.net.",))]
 edit.create_zone(name=name, author=None, channel="system", now=timezone.now(), rrsets=rrsets)

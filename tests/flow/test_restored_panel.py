@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, expect
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.stack import Stack
-from replication.rrset import Serial
+from replication.dns.rrset import Serial
 from tests.browser import chromium, person
 from tests.dnspanel.api.v1.conftest import SERVER, replace
 from tests.flow.test_api_v1 import MAKE_TOKEN

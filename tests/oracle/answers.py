@@ -10,8 +10,8 @@ import dns.flags
 import dns.message
 import dns.rrset
 
-from replication import names, rdtypes
-from replication.rrset import RRset
+from replication.dns import names, rdtypes
+from replication.dns.rrset import RRset
 
 SECONDS = 5
 # Asked at every name besides its own types.

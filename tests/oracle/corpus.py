@@ -9,9 +9,9 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from replication import names, rrset
-from replication.rdata import type_from_text
-from replication.rrset import RRset
+from replication.dns import names, rrset
+from replication.dns.rdata import type_from_text
+from replication.dns.rrset import RRset
 
 ZONES = Path(__file__).with_name("zones")
 APEX = [

@@ -9,12 +9,12 @@ from uuid import UUID
 
 import lmdb
 
-from replication import names
 from replication.codec import domains, keys, values
 from replication.codec.domains import ZoneObject
 from replication.codec.schema import SETTINGS_DBI, Dbi, File, Schema, schema_for
 from replication.codec.values import StoredRecord
 from replication.compile import Row
+from replication.dns import names
 
 MAP_SIZE = 1 << 30
 

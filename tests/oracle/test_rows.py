@@ -1,7 +1,7 @@
 """Our rows are PowerDNS's rows."""
 
 from replication.codec import values
-from replication.rdtypes import CNAME, MB, MG, MINFO, MR, MX, NS, PTR, SOA
+from replication.dns.rdtypes import CNAME, MB, MG, MINFO, MR, MX, NS, PTR, SOA
 from tests.oracle import lmdb_file
 from tests.oracle.conftest import Pair
 from tests.oracle.lmdb_file import canonical_body, shown_key

@@ -9,7 +9,7 @@ from replication.codec.dnssec import Nsec3
 from replication.codec.schema import Dbi, schema_for
 from replication.codec.values import StoredRecord
 from replication.compile import compile_zone
-from replication.rdtypes import NS
+from replication.dns.rdtypes import NS
 from tests.oracle import lmdb_file
 from tests.oracle.corpus import rrsets_of, zone_texts
 from tests.oracle.lmdb_file import Contents, canonical_body, shown_key

@@ -17,7 +17,7 @@ import pytest
 from dnspanel.transfer.sources.documents import Document, Options, ParsedZone
 from dnspanel.transfer.zonefile.fast import KINDS, FastReader
 from dnspanel.transfer.zonefile.parse import read_zone
-from replication.rdata import from_wire as canonical
+from replication.dns.rdata import from_wire as canonical
 from tests.oracle.zonefile_corpus import ZONE, corpus
 
 NAMED, KNOT, LDNS = "named-checkzone", "kzonecheck", "ldns-verify-zone"

@@ -7,13 +7,23 @@ from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from replication import rdtypes, rrset
 from replication.codec import keys
 from replication.codec.schema import Dbi
 from replication.compile import compile_changes, compile_zone
-from replication.rrset import RRset
-from replication.segment import Kind, Op, PackedPuts, ZoneMark, digest_bytes, open_segment, pack_puts, record_puts, seal
-from replication.store import Store
+from replication.dns import rdtypes, rrset
+from replication.dns.rrset import RRset
+from replication.store.store import Store
+from replication.wire.segment import (
+    Kind,
+    Op,
+    PackedPuts,
+    ZoneMark,
+    digest_bytes,
+    open_segment,
+    pack_puts,
+    record_puts,
+    seal,
+)
 
 CLUSTER = UUID("c1000000-0000-4000-8000-000000000001")
 EPOCH = UUID("e1000000-0000-4000-8000-000000000001")
@@ -27,7 +37,7 @@ Key = tuple[str, int]
 
 def records(zone: str, name: str, type: str, ttl: int, *rdata: str) -> RRset:
     """An RRset of a zone, as people write it."""
-    from replication.rdata import type_from_text
+    from replication.dns.rdata import type_from_text
 
     return rrset.make(name, type_from_text(type), ttl, list(rdata), origin=zone)
 

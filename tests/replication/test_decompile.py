@@ -2,13 +2,13 @@
 
 import pytest
 
-from replication import rrset
 from replication.codec import keys, values
 from replication.codec.values import StoredRecord
 from replication.compile import compile_zone
 from replication.decompile import rrsets_of_rows
+from replication.dns import rrset
+from replication.dns.rrset import RRset
 from replication.errors import BadBytes
-from replication.rrset import RRset
 from tests.replication.panel import records, small_zone
 
 ZONE = "example.test."

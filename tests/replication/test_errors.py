@@ -7,7 +7,7 @@ import pytest
 
 from replication import errors
 from replication.errors import ReplicationError
-from replication.position import Position
+from replication.wire.position import Position
 
 EPOCH = UUID(int=1)
 EXAMPLES: list[ReplicationError] = [

@@ -15,10 +15,10 @@ from uuid import UUID
 import pytest
 
 from replication.errors import Gap, NeedsSnapshot, NodeAhead, NodeUnreachable, NotServed
-from replication.position import Position
-from replication.protocol import Ack, encode_message, encode_refusal
 from replication.push import BATCH_BYTES, BATCH_SEGMENTS, NodeClient, SealedSegment, bring_to_head
 from replication.steps import Way
+from replication.wire.position import Position
+from replication.wire.protocol import Ack, encode_message, encode_refusal
 from tests.replication.agent.servers import Authority
 
 EPOCH = UUID("e1000000-0000-4000-8000-000000000001")

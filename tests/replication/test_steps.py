@@ -6,7 +6,6 @@ from uuid import UUID
 import pytest
 
 from replication.errors import NodeAhead, ReplicationError, WrongEpoch
-from replication.position import Position
 from replication.steps import (
     BEHIND_BYTES,
     BEHIND_SEGMENTS,
@@ -19,6 +18,7 @@ from replication.steps import (
     Way,
     next_step,
 )
+from replication.wire.position import Position
 
 EPOCH = UUID("e1000000-0000-4000-8000-000000000001")
 OTHER = UUID("e2000000-0000-4000-8000-000000000002")

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replication import rdtypes, verify
+from replication import verify
 from replication.codec import keys
+from replication.dns import rdtypes
 from replication.errors import NotServed
-from replication.segment import ZoneMark
 from replication.verify import Expectation, Sample, expectations
+from replication.wire.segment import ZoneMark
 from tests.replication.agent.servers import PDNS_SERVER, Pdns, free_port, short_directory
 from tests.replication.panel import Panel, records, small_zone
 

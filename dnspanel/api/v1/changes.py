@@ -13,8 +13,8 @@ from dnspanel.zones.direct import Step, There, Wanted, Wish, extended, removed, 
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Severity, Violation
-from replication import names, rdtypes
-from replication.rrset import RRset
+from replication.dns import names, rdtypes
+from replication.dns.rrset import RRset
 
 DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from dnspanel.api.v1.frame import Refusal, shown
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
-from replication import rdata, rdtypes
+from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata
 
 # Relative names get this origin, by which they are found out.

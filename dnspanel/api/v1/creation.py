@@ -15,8 +15,8 @@ from dnspanel.api.v1.rrsets import Said, number_in, refuse_odd_characters
 from dnspanel.transfer.sources.documents import Document, Fault, Options, Severity
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
-from replication import rdtypes
-from replication.rrset import RRset, Serial
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset, Serial
 
 _KINDS = {"native": "Native", "master": "Master", "primary": "Master"}
 _ELSEWHERE = frozenset(("slave", "secondary", "consumer", "producer"))

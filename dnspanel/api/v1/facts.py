@@ -15,7 +15,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.zones.models import Zone
-from replication import rdata
+from replication.dns import rdata
 
 Comment = dict[str, Any]  # account, content, modified_at
 CommentKey = tuple[str, int]  # owner name and type

@@ -33,7 +33,7 @@ from dnspanel.api.json_text import parse_json
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden, MassDeletion, NameTaken, PublishingHeld, Unknown, ZoneError
 from dnspanel.zones.models import Zone
-from replication import names
+from replication.dns import names
 from replication.errors import BadName, Permanent
 
 SERVER = "localhost"

@@ -13,9 +13,9 @@ from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.content import read_content, shown_content
 from dnspanel.api.v1.facts import Comment, comment_text, comments_in_full
 from dnspanel.api.v1.frame import Refusal, canonical, list_in, shown, text_in
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import MAX_TTL, RRset, make
 from replication.errors import BadName, BadRdata, BadRRset
-from replication.rrset import MAX_TTL, RRset, make
 
 StoredRow = tuple[str, int, int, list[str], list[str], str]  # name, type, TTL, rdata, disabled, comment
 

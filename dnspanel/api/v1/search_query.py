@@ -24,8 +24,8 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.zones.access import Sight, sight_of, zones_visible_to
 from dnspanel.zones.errors import ZoneError
 from dnspanel.zones.models import RRset, Zone
-from replication import names
 from replication.codec.keys import relative_key
+from replication.dns import names
 from replication.errors import BadName
 
 MOST_COMPARED = 300_000  # RRsets; about a second

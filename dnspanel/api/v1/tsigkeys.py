@@ -26,7 +26,7 @@ from dnspanel.api.v1.frame import (
     text_in,
     zone_id,
 )
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 

@@ -19,8 +19,8 @@ from dnspanel.api.v1.frame import SERVER_URL, zone_id
 from dnspanel.api.v1.rrsets import StoredRow, rrset_text
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
-from replication import names
 from replication.codec.keys import relative_key
+from replication.dns import names
 
 _LISTED = ("name", "serial", "powerdns__kind", "powerdns__account", "powerdns__catalog", "powerdns__masters")
 

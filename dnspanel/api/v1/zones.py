@@ -26,7 +26,7 @@ from dnspanel.api.v1.zone_objects import zone_list, zone_object
 from dnspanel.zones import access, edit
 from dnspanel.zones.direct import publish_wishes
 from dnspanel.zones.models import Channel, Publication, Zone
-from replication import rdata
+from replication.dns import rdata
 from replication.errors import BadRdata
 
 NO_TYPE = 0  # no RRset has it

@@ -19,9 +19,9 @@ from dnspanel.publish.reckon import Reckoning, as_digest, digest_of, reckon
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.publish.session import reading
 from replication.errors import ReplicationError
-from replication.position import Position
-from replication.protocol import Status
 from replication.push import NodeClient
+from replication.wire.position import Position
+from replication.wire.protocol import Status
 
 ROUNDS = 4
 CHECK_SECONDS = 300.0

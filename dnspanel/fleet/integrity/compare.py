@@ -18,8 +18,8 @@ from dnspanel.fleet.integrity import divergences
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.publish.models import Segment, Snapshot
 from replication.errors import BadBytes
-from replication.position import Position
-from replication.protocol import Status
+from replication.wire.position import Position
+from replication.wire.protocol import Status
 
 # Beyond so many zones, comparing the whole files is cheaper than one repair after the other.
 MOST_REPAIRS = 200

@@ -9,7 +9,7 @@ from django.db.models import Count
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.zones.epoch import ChangedZone, GoneZone, Known, NewZone, Outcome, begin_epoch
 from dnspanel.zones.models import Epoch
-from replication.rrset import RRset, Serial
+from replication.dns.rrset import RRset, Serial
 
 # A publication ends with the zone that reaches this many RRsets.
 _BATCH_RRSETS = 5_000

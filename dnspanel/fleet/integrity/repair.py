@@ -33,8 +33,8 @@ from dnspanel.publish import repairs
 from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.zones.hold import standing_hold
 from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient
-from replication.protocol import Status
 from replication.push import NodeClient
+from replication.wire.protocol import Status
 
 ROUNDS = 4
 # How long a push may keep the line before a repair waits no longer.

@@ -19,7 +19,7 @@ from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.zones import access
 from dnspanel.zones.hold import hold, is_of_this_history, standing_hold
 from dnspanel.zones.models import LogHead
-from replication.position import Position
+from replication.wire.position import Position
 
 # What a person types, besides what they choose: both cost something that does not come back.
 TYPED = {Choice.TAKE_OVER: "take over", Choice.KEEP: "keep the panel's"}

@@ -31,13 +31,13 @@ from dnspanel.zones import hold, soa, store_rrsets
 from dnspanel.zones.models import LogHead, Zone
 from replication.codec.keys import relative_key
 from replication.decompile import rrsets_of_rows
+from replication.dns.rrset import RRset, make
 from replication.errors import BadBytes, NodeUnreachable, ReplicationError
-from replication.operations import record_puts
-from replication.position import Position
-from replication.protocol import ServedZone, Status
 from replication.push import NodeClient
-from replication.rrset import RRset, make
-from replication.segment import digest_bytes
+from replication.wire.operations import record_puts
+from replication.wire.position import Position
+from replication.wire.protocol import ServedZone, Status
+from replication.wire.segment import digest_bytes
 
 _ANSWER_SECONDS = 30.0
 # Zones compiled at once for their digests, unless they have more RRsets than this together.

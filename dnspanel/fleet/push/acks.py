@@ -10,8 +10,8 @@ from django.db import connection
 from django.db.models import Q
 
 from dnspanel.fleet.models import Node
-from replication import protocol
-from replication.position import Position
+from replication.wire import protocol
+from replication.wire.position import Position
 
 _RECORD_ACK = """
 WITH moved AS (

@@ -24,11 +24,11 @@ from dnspanel.publish.models import Snapshot
 from dnspanel.publish.snapshots import read_chunk, read_manifest
 from dnspanel.publish.tasks import ring_snapshot
 from replication.errors import NEEDS_A_PERSON, Diverged, NeedsSnapshot, NodeUnreachable, Refused, ReplicationError
-from replication.position import Position
-from replication.protocol import Ack
 from replication.push import NodeClient, send_snapshot
-from replication.snapshot import Manifest
 from replication.steps import Refuse, Way, next_step
+from replication.store.snapshot import Manifest
+from replication.wire.position import Position
+from replication.wire.protocol import Ack
 
 logger = logging.getLogger(__name__)
 

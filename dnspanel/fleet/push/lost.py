@@ -13,7 +13,7 @@ from django.db.models import F
 
 from dnspanel.fleet.models import Node, NodeState
 from replication.errors import BadBytes
-from replication.position import Position, position_from_json
+from replication.wire.position import Position, position_from_json
 
 # A report may have been on its way while the proof came.
 SETTLED = timedelta(seconds=10)

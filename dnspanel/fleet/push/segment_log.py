@@ -18,10 +18,10 @@ from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.objects import open_segment_object
 from dnspanel.zones.hold import is_of_this_history
 from replication.errors import Diverged
-from replication.position import Position
-from replication.protocol import Ack
 from replication.push import SealedSegment
 from replication.steps import NEW_NODE_BYTES, Way
+from replication.wire.position import Position
+from replication.wire.protocol import Ack
 
 # How many segments are read at once.
 PAGE = 256

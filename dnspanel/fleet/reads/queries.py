@@ -16,7 +16,7 @@ from dnspanel.fleet.nodes import machines
 from dnspanel.fleet.rollout.gates import Gates, read_gates, with_limit
 from dnspanel.publish.stall import stalls
 from dnspanel.zones.models import LogHead, Publication
-from replication.position import Position
+from replication.wire.position import Position
 
 _MOST_NAMED = 3
 

@@ -18,10 +18,11 @@ from dnspanel.fleet.models import Node
 from dnspanel.fleet.rollout import isolation
 from dnspanel.zones.history import rrset_after
 from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset
-from replication import rdata, rdtypes, verify
-from replication.applying import POSITION_ZONE
+from replication import verify
+from replication.dns import rdata, rdtypes
 from replication.errors import BadBytes, NotServed
-from replication.position import parse_position
+from replication.store.applying import POSITION_ZONE
+from replication.wire.position import parse_position
 
 # So many RRsets are asked for at most; the newest publication's first.
 MOST_SUSPECTS = 400

@@ -45,7 +45,7 @@ from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.access import zones_visible_to
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.models import Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 
 MOST_UNFINISHED = 2  # of one person
 MOST_KEPT = 100_000  # differences of one comparison; the rest is only counted

@@ -17,7 +17,7 @@ from dnspanel.transfer.cutover.dns_probe import Answer, Found, Question, Server
 from dnspanel.transfer.exports.query_file import asked_types
 from dnspanel.transfer.exports.rows import Row
 from dnspanel.transfer.models import DifferenceKind
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
 from replication.errors import ReplicationError
 
 __all__ = ["Difference", "Server", "compare_zone", "compare_zones", "questions_of"]

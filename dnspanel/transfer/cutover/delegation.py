@@ -13,8 +13,8 @@ from typing import Any
 from dnspanel.transfer.cutover.dns_probe import Answer, Server
 from dnspanel.transfer.cutover.parent_zone import Delegation, Resolver
 from dnspanel.transfer.exports.rows import Row
-from replication import names, rdata, rdtypes
-from replication.rrset import Serial
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import Serial
 
 LONG_TTL = 3600
 _MOST_LISTED = 20

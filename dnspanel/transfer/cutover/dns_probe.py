@@ -21,7 +21,7 @@ import dns.query
 import dns.rdataclass
 import dns.rrset
 
-from replication import names
+from replication.dns import names
 from replication.verify import encode_question
 
 MOST_IN_FLIGHT = 200

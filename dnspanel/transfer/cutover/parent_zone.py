@@ -14,7 +14,7 @@ import dns.resolver
 
 from dnspanel.transfer.cutover import dns_probe
 from dnspanel.transfer.cutover.dns_probe import Answer
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
 
 SECONDS = 2.0
 # A resolver that said nothing so many times in a row is not asked any more.

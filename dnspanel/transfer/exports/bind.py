@@ -16,7 +16,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, cast
 
 from dnspanel.transfer.exports.rows import ExportedZone, Out, Row
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
 
 LISTS_HELP = "File paths are relative to the directory of this list."
 DIRECTORY = "zones"

@@ -22,7 +22,7 @@ from functools import cache
 
 from dnspanel.transfer.exports.bind import generic_text
 from dnspanel.transfer.exports.rows import ExportedZone
-from replication import rdata, rdtypes
+from replication.dns import rdata, rdtypes
 
 COLUMNS = ("zone", "name", "type", "ttl", "value", "disabled", "comment")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from dnspanel.transfer.exports.rows import ExportedZone
-from replication import rdata
+from replication.dns import rdata
 
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
 

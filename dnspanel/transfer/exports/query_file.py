@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from dnspanel.transfer.exports.rows import ExportedZone, Row
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
 
 MOST_SAMPLED = 5_000_000
 MOST_RANDOM_PERCENT = 95

@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from dnspanel.zones.models import Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 
 # Name, type, TTL, rdata, disabled, comment; a plain tuple, because an export has millions of them.
 Row = tuple[str, int, int, Sequence[str], Sequence[str], str]

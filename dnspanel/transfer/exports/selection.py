@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import found_zones
-from replication import names
+from replication.dns import names
 
 
 @dataclass(frozen=True, slots=True)

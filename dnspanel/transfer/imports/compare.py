@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dnspanel.transfer.models import Action
 from dnspanel.transfer.sources.documents import ParsedZone, ReadyRRset
 from dnspanel.zones import soa
-from replication import rdtypes
-from replication.rrset import RRset
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
 
 Key = tuple[str, int]
 Changes = dict[Key, RRset | None]

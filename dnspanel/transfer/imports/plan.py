@@ -18,7 +18,7 @@ from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone,
 from dnspanel.transfer.sources.documents import Fault, Options, ParsedZone
 from dnspanel.zones import rules
 from dnspanel.zones.bulk import ExistingZone, existing_zones, rrsets_of_zones
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 
 _ZONES_AT_ONCE = 200
 _DECIDED = ("action", "zone_id", "base_revision", "added", "changed", "removed", "errors")

@@ -16,7 +16,7 @@ from dnspanel.transfer.files.spool import import_directory
 from dnspanel.transfer.sources.documents import ReadyRRset
 from dnspanel.zones.bulk import copy_rows
 from replication.compile import compile_wires
-from replication.operations import digest_bytes, record_puts
+from replication.wire.operations import digest_bytes, record_puts
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,9 @@ from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
 from dnspanel.transfer.sources.documents import Fault, Item
 from dnspanel.transfer.sources.prefetch import in_order
 from dnspanel.transfer.zonefile.writer import ZoneText, wire_text
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
+from replication.dns.rdtypes import type_to_text
 from replication.errors import BadName
-from replication.rdtypes import type_to_text
 
 TIMEOUT_SECONDS = 30.0
 WORKERS = 4

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
 
 VERSION = '"2"'
 

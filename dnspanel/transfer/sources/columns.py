@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from replication import rdtypes
+from replication.dns import rdtypes
 from replication.errors import BadRdata
 
 DELIMITERS = ",;\t|"

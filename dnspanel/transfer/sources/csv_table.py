@@ -17,7 +17,7 @@ from dnspanel.transfer.exports.csv_table import plain_comment
 from dnspanel.transfer.sources.columns import CsvMapping, guessed_mapping, sniffed_delimiter
 from dnspanel.transfer.sources.documents import Fault, Item
 from dnspanel.transfer.sources.group_by_zone import ScatteredZones, absolute_name, record_line, text_of_txt
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 # One row, however many lines its quoted cells span.

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
 from replication.errors import BadName
 
 _HEADER = struct.Struct("!HHHHHH")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, TITLES
 from dnspanel.transfer.sources.documents import Document, Fault
-from replication import names
+from replication.dns import names
 
 DEFAULT_TTL = "3600"
 _TABLE = """

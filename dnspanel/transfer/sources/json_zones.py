@@ -21,7 +21,7 @@ from dnspanel.transfer.archives.textfile import TextFile
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources.documents import Document, Fault, Item
 from dnspanel.transfer.sources.group_by_zone import ScatteredZones, record_line
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 _FIRST_READ = 1 << 20

@@ -14,7 +14,7 @@ from dnspanel.transfer.sources.namedconf import (
     is_named_conf,
     parse_named_conf,
 )
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 _MOST_DEPTH = 20

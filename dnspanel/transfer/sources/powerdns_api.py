@@ -20,7 +20,7 @@ from dnspanel.transfer.sources.json_stream import BadJson, members
 from dnspanel.transfer.sources.prefetch import in_order
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
 from dnspanel.zones.rules import Severity
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 TIMEOUT_SECONDS = 60.0

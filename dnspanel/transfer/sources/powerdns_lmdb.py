@@ -21,8 +21,8 @@ from dnspanel.transfer.zonefile.writer import ZoneText, comment_text, wire_text
 from replication.codec import comments, dnssec, domains, header, keys, values
 from replication.codec.domains import Kind, Primary, ZoneObject
 from replication.codec.schema import SETTINGS_DBI, Dbi, Schema, schema_for
+from replication.dns.rdtypes import type_to_text
 from replication.errors import BadBytes, BadName, UnknownSchema
-from replication.rdtypes import type_to_text
 
 MOST_SHARDS = 4096
 _NSEC3 = 50  # helper rows of the NSEC3 chain

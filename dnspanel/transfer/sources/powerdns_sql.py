@@ -16,7 +16,7 @@ from dnspanel.transfer.sources.documents import Fault, Item, Kept
 from dnspanel.transfer.sources.sql_snapshot import Row, Snapshot, flag, open_snapshot, text
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
 from dnspanel.zones.rules import Severity
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 BATCH_RECORDS = 20_000

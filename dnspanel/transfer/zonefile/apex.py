@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from dnspanel.transfer.sources.documents import Document
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 Include = Callable[[str], Document | None]

@@ -24,9 +24,9 @@ from dnspanel.transfer.zonefile.content import (
     type_tail,
 )
 from dnspanel.zones import mail_rules, rules
-from replication import names, rdata, rdtypes
 from replication.codec.keys import name_from_relative_key, relative_key
-from replication.rrset import RRset
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset
 
 _BATCH = 200  # suspects whose neighbourhood is looked at together
 _MOST_SLIGHT = 2_000  # suspects that are asked about for warnings only

@@ -8,11 +8,11 @@ they are in the order of the store. A *place* is a number that `Sheet` and
 from collections.abc import Iterable
 
 from dnspanel.transfer.sources.documents import ReadyRRset
-from replication import names, rdtypes
 from replication.codec.keys import name_key
-from replication.rrset import MAX_MESSAGE
+from replication.dns import names, rdtypes
+from replication.dns.rrset import MAX_MESSAGE
 
-# A DNS message's header, question and OPT; and what a record has besides its rdata, as `replication.rrset` counts.
+# A DNS message's header, question and OPT; and what a record has besides its rdata, as `replication.dns.rrset` counts.
 _MESSAGE_OVERHEAD = 12 + 4 + 11
 RECORD_OVERHEAD = 12
 # Rdata with 16 bytes for each record of an RRset that needs no closer look.

@@ -19,9 +19,9 @@ from typing import Generic, TypeVar
 from dnspanel.transfer.sources.documents import ReadyRRset
 from dnspanel.transfer.zonefile.content import APEX, Content, type_tail
 from dnspanel.zones.rules import LOW_TTL
-from replication import names, rdtypes
-from replication.rdata_forms import FORMS
-from replication.rrset import MAX_TTL
+from replication.dns import names, rdtypes
+from replication.dns.rdata_forms import FORMS
+from replication.dns.rrset import MAX_TTL
 
 V = TypeVar("V")
 Pair = tuple[str, bytes]  # rdata: canonical text, and wire form

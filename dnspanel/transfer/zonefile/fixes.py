@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 
 from dnspanel.transfer.zonefile.tokens import Token, Unreadable
-from replication import rdata, rdtypes
+from replication.dns import rdata, rdtypes
+from replication.dns.rdata_forms import FORMS
+from replication.dns.rdtypes import SERVED_TYPES, type_to_text
 from replication.errors import BadName, BadRdata
-from replication.rdata_forms import FORMS
-from replication.rdtypes import SERVED_TYPES, type_to_text
 
 _MNEMONICS = sorted(type_to_text(number) for number in SERVED_TYPES)
 _NAMES = frozenset((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, rdtypes.ALIAS))

@@ -24,8 +24,8 @@ from dnspanel.transfer.zonefile.report import report_notes, report_violations
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable, printable
 from dnspanel.zones import soa
 from dnspanel.zones.rules import LOW_TTL
-from replication import rdata, rdtypes
-from replication.rrset import MAX_TTL, RRset, Serial, make
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import MAX_TTL, RRset, Serial, make
 
 Include = Callable[[str], Document | None]
 

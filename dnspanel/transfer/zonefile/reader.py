@@ -21,7 +21,7 @@ from dnspanel.transfer.zonefile.tokens import (
     part_comment,
     read_entry,
 )
-from replication import names, rdata
+from replication.dns import names, rdata
 from replication.errors import BadRdata
 
 Include = Callable[[str], Document | None]

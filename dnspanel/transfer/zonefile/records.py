@@ -8,11 +8,11 @@ from dnspanel.transfer.zonefile.fast import FastReader, seconds
 from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Entry, Sheet, Token, Unreadable, joined, printable
 from dnspanel.zones.rules import LOW_TTL
-from replication import names, rdata, rdtypes
 from replication.codec.keys import relative_key
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rdata_forms import FORMS
+from replication.dns.rrset import MAX_TTL
 from replication.errors import BadName, BadRdata
-from replication.rdata_forms import FORMS
-from replication.rrset import MAX_TTL
 
 PLACES_OF_FILE = 1 << 32
 _IN = frozenset(("IN", "CLASS1"))

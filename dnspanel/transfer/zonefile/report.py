@@ -11,8 +11,8 @@ from dnspanel.transfer.zonefile.fixes import replaced, target_fix
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Token, Unreadable, read_entry
 from dnspanel.zones.rules import Violation
-from replication import names, rdata, rdtypes
 from replication.codec.keys import relative_key
+from replication.dns import names, rdata, rdtypes
 
 # Rules that look at the last name in the rdata.
 _ABOUT_TARGETS = frozenset(("target-missing", "target-is-cname", "glue-missing", "doubled-name", "cname-loop"))

@@ -7,7 +7,7 @@ the comment at the end of its first line.
 
 from dnspanel.transfer import limits
 from dnspanel.transfer.sources.documents import Document, Fault
-from replication import rdata
+from replication.dns import rdata
 from replication.errors import BadRdata
 
 _CHUNK_LINES = 4096

@@ -7,7 +7,7 @@ from typing import Any
 from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Team
 from dnspanel.zones import access
-from replication import rdata
+from replication.dns import rdata
 
 MOST_NAMED = 3  # zones, patterns; the rest is counted
 

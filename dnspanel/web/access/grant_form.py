@@ -15,7 +15,7 @@ from dnspanel.web.forms import PanelForm
 from dnspanel.zones import access
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.settings_of_zone import canonical_tags
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 
 EVERYWHERE, SOME = "all", "some"

@@ -13,7 +13,7 @@ from dnspanel.web.access.grant_form import MONO
 from dnspanel.web.forms import PanelForm
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 
 

@@ -17,7 +17,7 @@ from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
 from dnspanel.web.forms import PanelForm
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 _LIFETIMES = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "never"))

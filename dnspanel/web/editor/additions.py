@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dnspanel.web.editor.quick_add import Entry
-from replication import names, rdata, rdtypes
-from replication.rrset import RRset, make
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset, make
 
 FALLBACK_TTL = 3600
 # A second value makes no sense here, so quick add offers to replace the first.

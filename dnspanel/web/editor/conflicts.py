@@ -10,8 +10,8 @@ from dnspanel.zones import queries
 from dnspanel.zones.merge import Conflict
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import HistoryRow
-from replication import names, rdata
-from replication.rrset import RRset
+from replication.dns import names, rdata
+from replication.dns.rrset import RRset
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from dnspanel.zones import access, queries, revision, soa
 from dnspanel.zones.errors import CannotUndo
 from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
 from dnspanel.zones.queries import HistoryRow, RRsetDiff
-from replication import names, rdata
 from replication.codec.keys import relative_key
-from replication.rrset import RRset
+from replication.dns import names, rdata
+from replication.dns.rrset import RRset
 
 REVISIONS_PER_PAGE = 50
 MOST_DIFFS = 1000

@@ -18,7 +18,7 @@ from dnspanel.web.editor.zone_head import focus_after, is_fragment, render_zone
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access, draft, queries
 from dnspanel.zones.models import Zone
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
 from replication.errors import ReplicationError
 
 MOST_LINES = 1000

@@ -24,9 +24,9 @@ from dnspanel.web.editor.fields import (
     string_bytes,
     word_at,
 )
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rdata_forms import FORMS
 from replication.errors import BadName, BadRdata
-from replication.rdata_forms import FORMS
 
 TXT_TYPES = frozenset({16, 99})  # TXT, SPF: their rdata is text, which people write without quotes
 # Types of numbers, names and addresses: quotes around one of those are a slip.

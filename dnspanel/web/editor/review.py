@@ -32,8 +32,8 @@ from dnspanel.zones.errors import CannotResolve, Conflicts, GuardHolds, NothingT
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan import PlannedChange, ZonePlan
 from dnspanel.zones.rules import Severity
-from replication import rdata
-from replication.rrset import RRset
+from replication.dns import rdata
+from replication.dns.rrset import RRset
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from dnspanel.web.docs.api_document import curl_text, python_text
 from dnspanel.zones.plan import PlannedChange, ZonePlan
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
 
 MOST_CHANGES = 50  # as an example it is readable so far
 

@@ -9,7 +9,7 @@ from django.http import QueryDict
 from dnspanel.web.forms import PublishingForm
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import ZonePlan
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from dnspanel.zones.queries import RecordDiff, RRsetDiff, RRsetRow
-from replication import names, rdata, rdtypes
 from replication.codec import keys
-from replication.rrset import RRset
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset
 
 # A row shows this many values of an RRset; the rest on demand.
 VALUES_SHOWN = 20

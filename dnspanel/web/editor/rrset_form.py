@@ -11,9 +11,9 @@ from dnspanel.web.editor.quick_add import Doubled, Means, read_owner, read_rdata
 from dnspanel.web.editor.rows import row_id, row_order, sentence
 from dnspanel.web.forms import PanelForm
 from dnspanel.zones import soa
-from replication import names, rdata, rdtypes, rrset
+from replication.dns import names, rdata, rdtypes, rrset
+from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
-from replication.rrset import RRset
 
 LONGEST_VALUES = 400_000  # every byte of the largest RRset written as \DDD, and room to spare
 NAME_MISSING = "Write a name, or @ for the zone itself."

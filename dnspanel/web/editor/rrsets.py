@@ -19,9 +19,9 @@ from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access, draft, queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import RRsetRow
-from replication import names, rdata
+from replication.dns import names, rdata
+from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
-from replication.rrset import RRset
 
 Key = tuple[str, int]
 FIELDS = {"name", "type", "ttl", "values", "comment"}

@@ -25,7 +25,7 @@ from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.queries import HistoryRow, RRsetFilter
 from dnspanel.zones.rules import Severity, Violation
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
 from replication.errors import ReplicationError
 
 ROWS_PER_PAGE = 100

@@ -41,7 +41,7 @@ from dnspanel.web.forms import PanelForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.zones import LONGEST_SEARCH
 from dnspanel.zones import access
-from replication import names, rdata
+from replication.dns import names, rdata
 
 LISTED = 30
 ROWS_PER_PAGE = 100

@@ -29,7 +29,7 @@ from dnspanel.web.layout import PanelRequest
 from dnspanel.web.zones import LONGEST_SEARCH
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 # A zone with more RRsets than this is not written while somebody waits for the answer.

@@ -22,7 +22,7 @@ from dnspanel.zones.edit import TRASH_DAYS
 from dnspanel.zones.history import diff
 from dnspanel.zones.hold import standing_hold
 from dnspanel.zones.models import Epoch
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 
 ZONES_PER_PAGE = 100
 RRSETS_PER_PAGE = 100

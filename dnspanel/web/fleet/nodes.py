@@ -24,7 +24,7 @@ from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, a
 from dnspanel.web.fleet.tiles import Tile, fleet_line, tile_of
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
-from replication.position import Position
+from replication.wire.position import Position
 
 _MOST_NAMED = 5
 

@@ -9,7 +9,7 @@ from dnspanel.fleet.nodes.reported import Reported, read_report
 from dnspanel.fleet.reads.queries import Standing
 from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.web.templatetags.panel import duration
-from replication.position import Position
+from replication.wire.position import Position
 
 SPARK_WIDTH, SPARK_HEIGHT = 120, 28
 _NO_NUMBER = "–"

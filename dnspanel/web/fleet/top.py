@@ -16,7 +16,7 @@ from dnspanel.fleet.nodes import enroll
 from dnspanel.web.editor.zone_head import is_fragment
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
-from replication.protocol import Counted, Top
+from replication.wire.protocol import Counted, Top
 
 ROWS_SHOWN = 10
 LINES_SHOWN = 20

@@ -11,7 +11,7 @@ from django import forms
 from dnspanel.transfer import limits
 from dnspanel.transfer.models import SourceKind
 from dnspanel.web.forms import PublishingForm
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 MOST_NAMED_ZONES = 100_000

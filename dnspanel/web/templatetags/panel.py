@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from replication import names, rdata
+from replication.dns import names, rdata
 
 register = template.Library()
 

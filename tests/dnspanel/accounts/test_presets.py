@@ -8,7 +8,7 @@ from dnspanel.accounts import presets
 from dnspanel.accounts.grants import RECORD_RIGHTS, Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms
-from replication import rdtypes
+from replication.dns import rdtypes
 from replication.errors import BadName
 from tests.people import NOW
 

@@ -8,7 +8,7 @@ from dnspanel.accounts import why
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.people import NOW, make_person
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Ack, Node, NodeGroup, Release
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.zones.models import LogHead, Publication
-from replication.protocol import Sample
+from replication.wire.protocol import Sample
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.people import NOW
 

@@ -21,7 +21,7 @@ from dnspanel.api.dyndns import Addresses, NotAnAddress, Prefix, intents_in
 from dnspanel.zones import direct, store_rrsets
 from dnspanel.zones import hold as held
 from dnspanel.zones.models import Channel, Publication, Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.dnspanel.zones.conftest import zone as zone

@@ -6,8 +6,8 @@ from django.utils import timezone
 from dnspanel.api import waiting
 from dnspanel.fleet.push.acks import record_ack
 from dnspanel.zones.models import Publication, Zone
-from replication.position import Position
-from replication.protocol import Ack
+from replication.wire.position import Position
+from replication.wire.protocol import Ack
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.fleet.conftest import waiting_node as waiting_node

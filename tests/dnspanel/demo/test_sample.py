@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dnspanel.demo import sample
-from replication import rdtypes
-from replication.rrset import RRset
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
 
 FILES = sample.zone_files()
 

@@ -9,7 +9,7 @@ import pytest
 
 from dnspanel.demo import traffic
 from dnspanel.demo.sample import SampleZone
-from replication import rdtypes, rrset
+from replication.dns import rdtypes, rrset
 
 ZONE = SampleZone(
     name="example.test.",

@@ -14,14 +14,14 @@ from uuid import UUID
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from replication import protocol
-from replication.agent.scrub import Scrubber
+from replication.agent.integrity_scan import Scrubber
 from replication.agent.zones import zones_answer
 from replication.errors import ReplicationError
-from replication.protocol import Ack, Sample, Status, encode_message, encode_refusal
-from replication.segment import open_segment, open_segments
-from replication.snapshot import Manifest, SnapshotFile, open_manifest, snapshot_id
-from replication.store import Copied, Store
+from replication.store.snapshot import Manifest, SnapshotFile, open_manifest, snapshot_id
+from replication.store.store import Copied, Store
+from replication.wire import protocol
+from replication.wire.protocol import Ack, Sample, Status, encode_message, encode_refusal
+from replication.wire.segment import open_segment, open_segments
 
 
 @dataclass

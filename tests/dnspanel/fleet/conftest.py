@@ -25,8 +25,8 @@ from dnspanel.zones.models import LogHead
 from replication.agent.config import format_identity, parse_identity, read_config
 from replication.agent.identity import format_key, write_whole
 from replication.agent.node import AgentNode
-from replication.protocol import Status
 from replication.push import NodeClient
+from replication.wire.protocol import Status
 from tests.dnspanel.fleet.agents import Agent, open_store, write_pem
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
 

@@ -14,7 +14,7 @@ from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.rollup import MINUTES, points_of
-from replication.protocol import Counted, Status, Top
+from replication.wire.protocol import Counted, Status, Top
 from tests.dnspanel.fleet.conftest import NOW, Served
 from tests.dnspanel.fleet.test_telemetry import sample
 

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 
 from dnspanel.fleet import telemetry
-from replication.protocol import Counted, Sample, Top
+from replication.wire.protocol import Counted, Sample, Top
 
 pytestmark = pytest.mark.usefixtures("live_redis")
 NODE = 7

@@ -20,7 +20,7 @@ from dnspanel.accounts.models import Role, User
 from dnspanel.gateway import answers as module
 from dnspanel.zones import hold, store_rrsets
 from dnspanel.zones.models import Channel, Publication, Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.gateway.conftest import Key, MakeKey, said
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW, make_person

@@ -13,7 +13,7 @@ from dnspanel.gateway.errors import MessageRefused
 from dnspanel.zones import direct, edit
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Channel, Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW
 

@@ -6,7 +6,7 @@ from dnspanel.accounts.models import User
 from dnspanel.gateway import discovery
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW
 

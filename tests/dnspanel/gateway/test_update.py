@@ -12,8 +12,8 @@ import pytest
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.update import Update, read_update
 from dnspanel.zones.direct import There
+from replication.dns.rrset import RRset
 from replication.errors import BadRdata
-from replication.rrset import RRset
 from tests.dnspanel.zones.conftest import rr
 
 SOA = "@ 3600 SOA ns1.example.net. hostmaster.example.net. 10 10800 3600 604800 3600"

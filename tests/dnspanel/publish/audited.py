@@ -7,8 +7,8 @@ from dnspanel.publish.catch_up import catch_up
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.session import Connection, snapshot
 from dnspanel.publish.whole import compiled_zones, zone_list_digest
-from replication.segment import digest_bytes
-from replication.store import Store
+from replication.store.store import Store
+from replication.wire.segment import digest_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from dnspanel.publish.objects import (
 from dnspanel.publish.prune import GARBAGE_LIFETIME, prune_log, remove_garbage
 from dnspanel.publish.snapshots import make_snapshot, read_chunk, read_manifest
 from dnspanel.zones.models import Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.publish.audited import audit_store
 from tests.dnspanel.publish.bucket_server import BucketServer
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset

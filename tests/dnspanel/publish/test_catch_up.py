@@ -14,7 +14,7 @@ from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.snapshots import make_snapshot, read_manifest
 from dnspanel.zones import edit
 from dnspanel.zones.models import Epoch, LogHead, Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.publish.test_encode import assert_equal_to_postgresql, change, create, encode_all, rrset, store
 
 pytestmark = pytest.mark.django_db(transaction=True)

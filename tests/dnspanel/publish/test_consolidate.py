@@ -17,12 +17,12 @@ from dnspanel.publish.objects import open_object
 from dnspanel.publish.signing import all_public_keys
 from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
-from replication import rdtypes
 from replication.codec.schema import schema_for
+from replication.dns import rdtypes
 from replication.errors import Gap
-from replication.position import Position
-from replication.segment import Kind, open_segment, seal
-from replication.store import Store
+from replication.store.store import Store
+from replication.wire.position import Position
+from replication.wire.segment import Kind, open_segment, seal
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, SIGNING_KEY, Panel, records, small_zone
 
@@ -116,7 +116,7 @@ def test_applied_from_anywhere_in_its_range_it_leaves_what_the_single_ones_leave
 def test_a_node_that_was_killed_inside_it_takes_it_again(
     tmp_path: Path, cut: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from replication import applying
+    from replication.store import applying
 
     (tmp_path / "panel").mkdir()
     panel = Panel(tmp_path / "panel")

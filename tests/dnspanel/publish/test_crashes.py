@@ -16,7 +16,7 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import PreparedRows, Segment
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.publish.audited import audit_store
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
 from tests.dnspanel.publish.test_prepared import NAMES, prepare, publish_zones
@@ -33,7 +33,7 @@ settings.PUBLISHER_DIR = os.environ["TEST_DIRECTORY"] + "/publisher"
 settings.STORAGES["segments"]["OPTIONS"]["location"] = os.environ["TEST_DIRECTORY"] + "/segments"
 from django.utils import timezone
 from dnspanel.publish import encode, signals
-from replication.store import Store
+from replication.store.store import Store
 
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)

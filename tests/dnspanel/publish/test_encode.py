@@ -14,8 +14,8 @@ from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.zones import direct, edit
 from dnspanel.zones.models import LogHead, Zone
-from replication import rdtypes
-from replication.rrset import RRset, make
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset, make
 from tests.dnspanel.publish.audited import audit_store
 
 pytestmark = pytest.mark.django_db(transaction=True)

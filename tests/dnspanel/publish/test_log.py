@@ -10,7 +10,7 @@ from dnspanel.publish import log
 from dnspanel.publish.session import Connection, Session, snapshot
 from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
-from replication import rdtypes
+from replication.dns import rdtypes
 from replication.errors import WrongEpoch
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
 

@@ -5,10 +5,10 @@ import pytest
 from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.publish.log import ZoneStep
 from dnspanel.publish.operations import mark_of, new_zone_operations, removed_zone_operations, zone_list_operations
-from replication import rdtypes
 from replication.codec.schema import Dbi, schema_for
-from replication.rrset import RRset
-from replication.segment import Kind
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
+from replication.wire.segment import Kind
 
 COMING = ZoneStep(9, "example.test.", 1, served_before=False, whole=True)
 STAYING = ZoneStep(8, "stays.test.", 5, served_before=True, whole=False)

@@ -19,10 +19,10 @@ from dnspanel.zones import edit
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.store_rrsets import rrset_of
-from replication import rdtypes
 from replication.codec.schema import Dbi
 from replication.compile import compile_zone
-from replication.segment import Op, ZoneMark, open_segment, record_puts
+from replication.dns import rdtypes
+from replication.wire.segment import Op, ZoneMark, open_segment, record_puts
 from tests.dnspanel.publish.test_encode import assert_equal_to_postgresql, change, create, encode_all, rrset
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -22,7 +22,7 @@ from dnspanel.publish.prune import (
 )
 from dnspanel.publish.snapshots import make_snapshot
 from dnspanel.zones.models import LogHead
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.publish.audited import audit_store
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
 

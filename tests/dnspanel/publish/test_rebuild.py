@@ -15,7 +15,7 @@ from dnspanel.publish.rebuild import rebuild_store
 from dnspanel.publish.session import Session
 from dnspanel.zones import edit
 from dnspanel.zones.models import RRset as RRsetRow
-from replication import rdtypes
+from replication.dns import rdtypes
 from replication.errors import Busy, Diverged
 from tests.dnspanel.publish.audited import audit_store
 from tests.dnspanel.publish.test_encode import assert_equal_to_postgresql, change, create, encode_all, rrset, store

@@ -8,12 +8,12 @@ from django.utils import timezone
 from dnspanel.publish.reckon import RRsetRow, _listed, as_digest, digest_of, reckon, wire_of, zone_rows
 from dnspanel.publish.session import reading
 from dnspanel.zones import edit
-from replication import rdata, rdtypes
 from replication.codec import keys
 from replication.codec.schema import Dbi, schema_for
 from replication.compile import compile_zone
-from replication.rrset import RRset, make
-from replication.segment import digest_bytes, row_digest
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import RRset, make
+from replication.wire.segment import digest_bytes, row_digest
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset, store
 
 ZONE = "example.test."

@@ -8,9 +8,9 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.zones import direct, edit
 from dnspanel.zones.models import Zone
-from replication import rdtypes
-from replication.rrset import RRset, make
-from replication.segment import open_segment
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset, make
+from replication.wire.segment import open_segment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

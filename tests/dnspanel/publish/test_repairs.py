@@ -10,11 +10,11 @@ from dnspanel.publish.repairs import digest_at, make_repair
 from dnspanel.publish.signing import public_keys
 from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
-from replication import rdtypes
 from replication.codec import keys
 from replication.codec.schema import Dbi
-from replication.position import Position
-from replication.segment import Kind, Segment, open_segment
+from replication.dns import rdtypes
+from replication.wire.position import Position
+from replication.wire.segment import Kind, Segment, open_segment
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset, store
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ from dnspanel.publish import signing
 from dnspanel.publish.errors import KeyStillNeeded, RotationUnderWay
 from dnspanel.publish.models import Segment, SigningKey, Snapshot
 from dnspanel.publish.signing import all_public_keys, ensure_signing_key, private_key, public_keys
-from replication.keyring import decode_keyring
+from replication.wire.keyring import decode_keyring
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db

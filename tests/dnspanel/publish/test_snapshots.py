@@ -23,11 +23,11 @@ from dnspanel.publish.snapshots import (
     read_manifest,
 )
 from dnspanel.zones.models import LogHead
-from replication import rdtypes
+from replication.dns import rdtypes
 from replication.errors import Diverged
-from replication.position import Position
-from replication.snapshot import SnapshotFile
-from replication.store import Store
+from replication.store.snapshot import SnapshotFile
+from replication.store.store import Store
+from replication.wire.position import Position
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
 from tests.faults.disk import flip_bit
 

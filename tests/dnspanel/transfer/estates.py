@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from dnspanel.transfer.exports.rows import ExportedZone
-from replication import names, rdata, rdtypes
 from replication.codec.keys import relative_key
-from replication.rrset import RRset, make
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset, make
 from tests.replication.test_rdata import VALUES
 
 ODD_ZONES = (

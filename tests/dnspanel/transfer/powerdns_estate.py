@@ -13,7 +13,7 @@ from functools import cache
 from dnspanel.transfer.models import KeptKind
 from dnspanel.transfer.sources.documents import Document, Fault, Item, Kept, Options
 from dnspanel.transfer.zonefile.parse import read_zone
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.running import PowerDNS
 from tests.oracle.corpus import rrsets_of, zone_texts
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnspanel.web.converters import ZoneNameConverter
-from replication import names
+from replication.dns import names
 
 converter = ZoneNameConverter()
 

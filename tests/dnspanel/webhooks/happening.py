@@ -13,8 +13,8 @@ from dnspanel.webhooks.models import Delivery, Event
 from dnspanel.webhooks.notice import notice
 from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead, Publication, Zone
-from replication import protocol
-from replication.position import Position
+from replication.wire import protocol
+from replication.wire.position import Position
 from tests.people import NOW
 
 

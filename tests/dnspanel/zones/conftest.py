@@ -7,8 +7,8 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.zones import edit
 from dnspanel.zones.models import Channel, Zone
-from replication import rdata
-from replication.rrset import RRset, make
+from replication.dns import rdata
+from replication.dns.rrset import RRset, make
 from tests.people import NOW
 from tests.people import alice as alice
 from tests.people import bob as bob

@@ -15,8 +15,8 @@ from dnspanel.zones.models import Change, LogHead, Operation, Publication, Revis
 from dnspanel.zones.soa import with_serial
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.codec.keys import relative_key
-from replication.rrset import RRset as Values
-from replication.rrset import Serial
+from replication.dns.rrset import RRset as Values
+from replication.dns.rrset import Serial
 from tests import zonegen
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW

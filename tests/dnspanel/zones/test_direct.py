@@ -15,7 +15,7 @@ from dnspanel.zones.direct import Step, Wish, extended, publish_wishes, removed,
 from dnspanel.zones.errors import GuardHolds, NothingToPublish, RevisionMoved, RightMissing, RuleViolations, Unknown
 from dnspanel.zones.models import Change, Channel, Publication, RRset, Zone
 from dnspanel.zones.store_rrsets import rrsets_of_zones
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW
 

@@ -8,9 +8,9 @@ from dnspanel.accounts.models import User
 from dnspanel.zones import draft, edit, revision
 from dnspanel.zones.errors import CannotResolve, Conflicts, Unknown
 from dnspanel.zones.models import Operation, Zone
-from replication import rdtypes
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
 from replication.errors import BadName
-from replication.rrset import RRset
 from tests.dnspanel.zones.conftest import ZONE, rr
 from tests.people import NOW
 

@@ -11,8 +11,8 @@ from dnspanel.zones.epoch import ChangedZone, GoneZone, Known, NewZone, Outcome,
 from dnspanel.zones.errors import NotHeld
 from dnspanel.zones.models import Channel, Epoch, LogHead, Publication, Revision, RevisionKind, RRset, Zone
 from dnspanel.zones.store_rrsets import rrset_of
-from replication.rrset import RRset as Values
-from replication.rrset import Serial
+from replication.dns.rrset import RRset as Values
+from replication.dns.rrset import Serial
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW
 

@@ -7,7 +7,7 @@ from dnspanel.accounts.models import User
 from dnspanel.zones import bulk, edit, failed
 from dnspanel.zones.errors import CannotUndo
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
-from replication import rrset
+from replication.dns import rrset
 from tests.people import make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnspanel.zones.merge import Edit, is_already_so, merge
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 from tests.dnspanel.zones.conftest import ZONE, rr
 
 NAME, A = "www." + ZONE, 1

@@ -8,7 +8,7 @@ from dnspanel.accounts.models import User
 from dnspanel.zones import draft, revision
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.plan import ZonePlan
-from replication import rdata, rdtypes
+from replication.dns import rdata, rdtypes
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW
 

@@ -11,7 +11,7 @@ from dnspanel.accounts.models import User
 from dnspanel.zones import draft, edit, queries, revision
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import RRsetFilter, RRsetRow
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW
 

@@ -12,8 +12,8 @@ from dnspanel.zones import direct, draft, edit, history, revision
 from dnspanel.zones.errors import CannotUndo, Conflicts, GuardHolds, NothingToPublish, RuleViolations, Unknown
 from dnspanel.zones.models import Change, Channel, LogHead, Operation, Publication, Revision, RRset, Zone
 from dnspanel.zones.store_rrsets import rrset_of
-from replication import rdtypes
-from replication.rrset import RRset as Values
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset as Values
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW
 

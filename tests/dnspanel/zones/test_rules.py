@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.zones.rules import Severity, check_zone, names_to_know
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 from tests.dnspanel.zones.conftest import ZONE, rr
 
 APEX = (

@@ -1,7 +1,7 @@
 """The SOA and the serial in it."""
 
 from dnspanel.zones import soa
-from replication.rrset import Serial
+from replication.dns.rrset import Serial
 from tests.dnspanel.zones.conftest import ZONE, rr
 
 

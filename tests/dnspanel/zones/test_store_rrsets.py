@@ -16,8 +16,8 @@ from dnspanel.zones.store_rrsets import (
     rrsets_below,
     rrsets_with_rdata,
 )
-from replication.rrset import RRset as Values
-from replication.rrset import make
+from replication.dns.rrset import RRset as Values
+from replication.dns.rrset import make
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 
 texts = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=20)

@@ -9,7 +9,7 @@ import dns.rdatatype
 import dns.zone
 
 from dnspanel.zones.rules import Severity, check_zone
-from replication.rrset import make
+from replication.dns.rrset import make
 from tests import zonegen
 
 

@@ -22,8 +22,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from replication.agent.config import Identity, format_identity
 from replication.agent.pdnsconf import PdnsSettings, render
-from replication.protocol import PANEL_NAME
 from replication.push import NodeClient
+from replication.wire.protocol import PANEL_NAME
 from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS
 
 PDNS_SERVER = shutil.which("pdns_server", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))

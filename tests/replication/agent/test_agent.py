@@ -11,12 +11,12 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from replication import rdtypes
 from replication.codec import keys
+from replication.dns import rdtypes
 from replication.errors import NodeUnreachable, NotServed, Refused
-from replication.position import Position
-from replication.segment import ZoneMark, open_segment
-from replication.store import Store
+from replication.store.store import Store
+from replication.wire.position import Position
+from replication.wire.segment import ZoneMark, open_segment
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import AgentFiles, AgentProcess, client_for
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone

@@ -13,7 +13,7 @@ from replication.agent import identity
 from replication.agent.config import AgentConfig, read_config
 from replication.agent.identity import NEXT_FILE, NEXT_KEY_FILE, IdentityKeeper, SigningKeys
 from replication.errors import BadBytes, BadSignature, WrongCluster
-from replication.keyring import Keyring, encode_keyring
+from replication.wire.keyring import Keyring, encode_keyring
 from tests.replication.agent.servers import AgentFiles, Authority, Pdns, short_directory
 from tests.replication.panel import CLUSTER, SIGNING_KEY
 

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from replication import stats
 from replication.agent.metrics import MetricsServer
 from replication.agent.observe import Counters
-from replication.protocol import Status
+from replication.wire.protocol import Status
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import AgentFiles, free_port
 from tests.replication.panel import Panel, small_zone

@@ -8,7 +8,7 @@ import pytest
 from replication import stats
 from replication.agent.observe import KEPT_SAMPLES, Counters, Observer, StatisticsApi, difference, parse_counters
 from replication.errors import BadBytes, NotServed
-from replication.protocol import Sample
+from replication.wire.protocol import Sample
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import API_KEY, free_port
 from tests.replication.panel import Panel, small_zone

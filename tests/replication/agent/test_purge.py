@@ -10,12 +10,12 @@ import pytest
 
 from replication.agent.purge import MAX_ZONES, ControlSocket, Purger, Receivers, purge_command, socket_count
 from replication.agent.zonecache import ZoneCache
-from replication.applying import POSITION_ZONE
 from replication.errors import NotServed
-from replication.position import Position
-from replication.segment import open_segment
-from replication.store import Store
+from replication.store.applying import POSITION_ZONE
+from replication.store.store import Store
 from replication.verify import ask
+from replication.wire.position import Position
+from replication.wire.segment import open_segment
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import API_KEY
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone

@@ -13,9 +13,9 @@ import pytest
 
 from replication.agent.config import parse_identity
 from replication.errors import Busy, NodeUnreachable, Refused
-from replication.position import Position
 from replication.push import NodeClient, send_snapshot
-from replication.store import Store
+from replication.store.store import Store
+from replication.wire.position import Position
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import AgentFiles, AgentProcess, Authority, Pdns, client_for
 from tests.replication.agent.test_snapshots import Made, made, push, status_of, until

@@ -15,11 +15,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from replication.errors import Busy, NodeUnreachable, NotServed, Refused
-from replication.position import Position
-from replication.protocol import Status
 from replication.push import NodeClient, send_snapshot
-from replication.snapshot import Manifest, chunk_name, snapshot_id, write_snapshot
-from replication.store import Store
+from replication.store.snapshot import Manifest, chunk_name, snapshot_id, write_snapshot
+from replication.store.store import Store
+from replication.wire.position import Position
+from replication.wire.protocol import Status
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, SIGNING_KEY, TIME_NS, Panel, records, small_zone
 

@@ -7,15 +7,16 @@ from pathlib import Path
 import dns.message
 import pytest
 
-from replication import rdtypes, verify
+from replication import verify
 from replication.agent.apply import _Touched
 from replication.agent.purge import MAX_ZONES, ControlSocket, purge_command
 from replication.agent.stale import MAX_NAMES, ZoneChange, changes_in
 from replication.codec import keys
 from replication.codec.schema import Dbi
-from replication.rrset import RRset
-from replication.segment import Kind, Op, ZoneMark, open_segment
-from replication.store import Store
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
+from replication.store.store import Store
+from replication.wire.segment import Kind, Op, ZoneMark, open_segment
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Key, Panel, records, small_zone
 

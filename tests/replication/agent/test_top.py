@@ -10,7 +10,7 @@ import pytest
 
 from replication.agent.top import GOOD_FOR_SECONDS, MOST_COUNTED, TopLists, count_top, ring_items
 from replication.errors import BadBytes, NotServed
-from replication.protocol import Counted, Top
+from replication.wire.protocol import Counted, Top
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import API_KEY, free_port
 from tests.replication.panel import Panel, small_zone

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replication import names
 from replication.codec import keys
+from replication.dns import names
+from replication.dns.rdtypes import SOA, SRV, TXT, A
 from replication.errors import BadBytes
-from replication.rdtypes import SOA, SRV, TXT, A
 from tests.golden.vectors import GOLDEN
 
 LABEL = st.binary(min_size=1, max_size=12).filter(lambda label: 0 not in label).map(bytes.lower)

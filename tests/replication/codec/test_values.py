@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from replication.codec import values
 from replication.codec.values import StoredRecord
+from replication.dns.rdtypes import MINFO, MX, NS, SOA, A
 from replication.errors import BadBytes
-from replication.rdtypes import MINFO, MX, NS, SOA, A
 from tests.golden.vectors import GOLDEN
 
 RECORD = st.builds(

@@ -23,9 +23,9 @@ from dnspanel.api.v2.schema.representation import optional_rrset_json
 from dnspanel.zones import soa
 from dnspanel.zones.history import rrset_before
 from dnspanel.zones.models import Change, Zone
-from replication import rdtypes
 from replication.codec.keys import relative_key
-from replication.rrset import RRset
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
 
 _TAGS = re.compile(r'\s*(?:W/)?"[\x21\x23-\x7e]*"\s*(?:,\s*(?:W/)?"[\x21\x23-\x7e]*"\s*)*')
 _TAG = re.compile(r'(W/)?"([\x21\x23-\x7e]*)"')

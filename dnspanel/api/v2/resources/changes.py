@@ -30,7 +30,7 @@ from dnspanel.zones import access, direct
 from dnspanel.zones.direct import Wish
 from dnspanel.zones.errors import Forbidden, GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.models import Zone
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 MOST_ZONES = 1000

@@ -44,7 +44,7 @@ from dnspanel.zones.errors import Conflicts
 from dnspanel.zones.merge import Key
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from replication.codec.keys import relative_key
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 
 MOST_OPERATIONS = 10_000
 ZONE = OpenApiParameter("zone", str, description="Only this zone.")

@@ -33,7 +33,7 @@ from dnspanel.zones.direct import There, Wanted, Wish
 from dnspanel.zones.errors import CannotUndo, Conflicts
 from dnspanel.zones.merge import Conflict, Key, is_already_so
 from dnspanel.zones.models import Change, Revision, RevisionKind, Zone
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 
 MOST_CHANGES_SHOWN = 1000
 MOST_UNDONE = 10_000  # RRsets

@@ -32,10 +32,10 @@ from dnspanel.zones.direct import Outcome, Step, There, Wanted, Wish, removed, r
 from dnspanel.zones.merge import Key
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
-from replication import rdtypes
 from replication.codec.keys import relative_key
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
 from replication.errors import BadName, BadRdata
-from replication.rrset import RRset
 
 LONGEST_SEARCH = 300
 # The revision is read by the same statement as the RRset, or a tag could name one that the RRset was not in.

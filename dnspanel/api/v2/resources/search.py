@@ -25,8 +25,8 @@ from dnspanel.zones import access, queries
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from dnspanel.zones.store_rrsets import rrset_of
-from replication import names
 from replication.codec.keys import relative_key
+from replication.dns import names
 from replication.errors import BadName
 
 Found = tuple[dict[str, Any], tuple[Any, ...]]  # what is shown, and the cursor behind it

@@ -24,7 +24,7 @@ from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, actor_in, answer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, page_of, read, stamp, text_parameter, type_number
 from dnspanel.zones import access
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
 from replication.errors import BadName
 
 REASONS = [("role", "the role"), ("team", "being in a team"), ("grant", "a grant")]

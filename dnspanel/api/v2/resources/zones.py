@@ -39,9 +39,9 @@ from dnspanel.api.v2.schema.zone_serializers import (
 from dnspanel.zones import access, edit, queries
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings_of_zone import change_settings, teams_to_choose_from
-from replication import names
+from replication.dns import names
+from replication.dns.rrset import RRset
 from replication.errors import BadName
-from replication.rrset import RRset
 
 LONGEST_SEARCH = 300
 _COLUMNS = (

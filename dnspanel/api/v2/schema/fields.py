@@ -15,7 +15,7 @@ from rest_framework import serializers
 
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.schema.representation import time_json
-from replication import names, rdtypes
+from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 
 LARGEST_ID = 2**31 - 1

@@ -15,9 +15,9 @@ from dnspanel.zones import direct
 from dnspanel.zones.direct import Step
 from dnspanel.zones.merge import Key
 from dnspanel.zones.soa import DEFAULT_TTL
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import MAX_TTL, RRset, make
 from replication.errors import BadName, BadRdata, BadRRset, ReplicationError
-from replication.rrset import MAX_TTL, RRset, make
 
 _OPS = ("replace", "delete", "extend", "prune")
 _TEXTS = frozenset({rdtypes.TXT, rdtypes.SPF})

@@ -11,8 +11,8 @@ from dnspanel.zones.merge import Conflict
 from dnspanel.zones.plan import PlannedChange, ZonePlan
 from dnspanel.zones.queries import RRsetRow
 from dnspanel.zones.rules import Violation
-from replication import rdata
-from replication.rrset import RRset
+from replication.dns import rdata
+from replication.dns.rrset import RRset
 
 ROOT_URL = "/api/v2"
 

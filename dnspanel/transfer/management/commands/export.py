@@ -18,7 +18,7 @@ from dnspanel.transfer.exports.rows import snapshot
 from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import ExportFormat
 from dnspanel.zones.models import Zone
-from replication import names
+from replication.dns import names
 from replication.errors import BadName
 
 

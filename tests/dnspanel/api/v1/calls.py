@@ -14,8 +14,8 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.zones import edit
 from dnspanel.zones.models import Channel, Zone
-from replication import rdata
-from replication.rrset import RRset, make
+from replication.dns import rdata
+from replication.dns.rrset import RRset, make
 from tests.people import NOW
 
 SERVER = "/api/v1/servers/localhost"

@@ -9,8 +9,8 @@ from dnspanel.api.v1.frame import Refusal
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Severity, Violation
-from replication import rdtypes
-from replication.rrset import RRset
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
 from tests.dnspanel.api.v1.conftest import replace
 from tests.people import NOW
 

@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.api.v1.content import read_content, shown_content
 from dnspanel.api.v1.frame import Refusal
-from replication import rdata, rdtypes
+from replication.dns import rdata, rdtypes
 
 NAME = "x.example.test."
 KEY = "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ=="

@@ -6,8 +6,8 @@ import pytest
 
 from dnspanel.api.v1.creation import NewZone, read_facts, read_new_zone
 from dnspanel.api.v1.frame import Refusal
-from replication import rdtypes
-from replication.rrset import RRset
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
 from tests.dnspanel.api.v1.conftest import replace
 from tests.people import NOW
 

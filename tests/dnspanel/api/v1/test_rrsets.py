@@ -8,7 +8,7 @@ import pytest
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.frame import Refusal
 from dnspanel.api.v1.rrsets import number_in, read_rrset, rrset_text
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.people import NOW
 
 ZONE = "example.test."

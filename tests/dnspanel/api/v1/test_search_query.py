@@ -12,7 +12,7 @@ from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.api.v1 import search_query
 from dnspanel.api.v1.search_query import TooGeneral, find_comments, find_records, find_zones, pattern_of
 from dnspanel.zones.models import RRset
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.api.v1.calls import make_zone
 from tests.people import NOW
 

@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.zones.models import Zone
 from dnspanel.zones.signals import published
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, replace, texts
 
 ZONE = "/zones/example.test."

@@ -9,7 +9,7 @@ from django.db import connection
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Publication, Revision, RRset, Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, MakeZone, replace, rrset_of, texts
 
 ZONE = "example.test."

@@ -13,9 +13,9 @@ from dnspanel.fleet.integrity import audit as module
 from dnspanel.fleet.integrity.audit import Audit, audit, differing
 from dnspanel.publish.encode import encode_step
 from dnspanel.zones.models import RRset, Zone
-from replication import rdtypes
 from replication.codec import keys
-from replication.file_row import ROW_KEY
+from replication.dns import rdtypes
+from replication.store.file_row import ROW_KEY
 from tests.dnspanel.fleet.conftest import Served
 from tests.dnspanel.publish.test_encode import change, create, rrset, store
 

@@ -20,8 +20,8 @@ from dnspanel.fleet.integrity.compare import (
 )
 from dnspanel.fleet.models import Divergence, Node, NodeEvent
 from dnspanel.publish.models import Segment, Snapshot
-from replication.position import Position
-from replication.protocol import Status
+from replication.wire.position import Position
+from replication.wire.protocol import Status
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
 
 EPOCH = uuid4()

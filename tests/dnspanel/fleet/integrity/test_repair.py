@@ -14,11 +14,11 @@ from dnspanel.fleet.push.connections import Line, lines
 from dnspanel.publish.encode import encode_step
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
-from replication import rdtypes
 from replication.codec import keys
+from replication.dns import rdtypes
 from replication.errors import BadSegment, NodeUnreachable
-from replication.file_row import ROW_KEY
-from replication.zone_digests import Running, put_digest
+from replication.store.file_row import ROW_KEY
+from replication.store.zone_digests import Running, put_digest
 from tests.dnspanel.fleet.conftest import Served
 from tests.dnspanel.publish.test_encode import change, create, rrset
 

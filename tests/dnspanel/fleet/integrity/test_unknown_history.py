@@ -17,7 +17,7 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.zones import edit, hold
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.models import LogHead
-from replication.position import Position
+from replication.wire.position import Position
 from tests.dnspanel.fleet.conftest import NOW, Served
 from tests.dnspanel.fleet.yesterday import Yesterday
 from tests.people import alice as alice

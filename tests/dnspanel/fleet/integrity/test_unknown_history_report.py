@@ -17,7 +17,7 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.zones import direct, edit, hold
 from dnspanel.zones.models import Epoch, LogHead, Revision, RRset, Zone
 from dnspanel.zones.store_rrsets import rrset_of
-from replication.rrset import RRset as Values
+from replication.dns.rrset import RRset as Values
 from tests.dnspanel.fleet.conftest import Served
 from tests.dnspanel.fleet.yesterday import Yesterday
 from tests.dnspanel.zones.conftest import rr

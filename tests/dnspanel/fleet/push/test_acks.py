@@ -7,8 +7,8 @@ import pytest
 
 from dnspanel.fleet.models import Ack, Node
 from dnspanel.fleet.push import acks
-from replication import protocol
-from replication.position import Position
+from replication.wire import protocol
+from replication.wire.position import Position
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
 
 pytestmark = pytest.mark.django_db

@@ -23,8 +23,8 @@ from dnspanel.publish.prune import prune_log
 from dnspanel.publish.snapshots import make_snapshot
 from dnspanel.zones import edit
 from dnspanel.zones.models import Epoch, LogHead, Zone
-from replication import snapshot as wire
 from replication.errors import DiskFull, MapFull, ReplicationError
+from replication.store import snapshot as wire
 from tests.dnspanel.fleet.agents import open_store
 from tests.dnspanel.fleet.conftest import Served
 from tests.faults.disk import flip_bit

@@ -10,7 +10,7 @@ from django.utils import timezone
 from dnspanel.fleet import tasks
 from dnspanel.fleet.models import Bootstrap, Node, NodeState
 from dnspanel.fleet.push.lost import SETTLED, loss, lost_nodes
-from replication.position import Position
+from replication.wire.position import Position
 from tests.dnspanel.fleet.conftest import MakeNode
 
 EPOCH = UUID("e1000000-0000-4000-8000-000000000001")

@@ -17,7 +17,7 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Snapshot
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.zones.models import LogHead
-from replication import rdtypes
+from replication.dns import rdtypes
 from replication.errors import Busy
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.publish.test_encode import change, create, rrset

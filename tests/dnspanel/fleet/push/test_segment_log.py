@@ -15,10 +15,10 @@ from dnspanel.publish.snapshots import make_snapshot
 from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
 from replication.errors import Diverged
-from replication.position import Position
-from replication.protocol import Ack
-from replication.segment import open_segment
 from replication.steps import Nothing, SendSegments, SendSnapshot, Way, next_step
+from replication.wire.position import Position
+from replication.wire.protocol import Ack
+from replication.wire.segment import open_segment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

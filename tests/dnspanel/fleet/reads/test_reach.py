@@ -9,8 +9,8 @@ from dnspanel.fleet.models import Node
 from dnspanel.fleet.push import acks
 from dnspanel.fleet.reads.reach import reach
 from dnspanel.zones.models import LogHead, Publication
-from replication import protocol
-from replication.position import Position
+from replication.wire import protocol
+from replication.wire.position import Position
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,7 @@ from dnspanel.fleet.rollout.gates import EVERYONE, RING0, free_nodes, read_gates
 from dnspanel.fleet.rollout.stages import Answers, Ring0
 from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
-from replication.protocol import Sample
+from replication.wire.protocol import Sample
 from tests.dnspanel.fleet.conftest import MakeNode
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,8 +13,8 @@ from dnspanel.publish.objects import open_object
 from dnspanel.publish.signing import all_public_keys
 from dnspanel.zones import bulk, edit
 from dnspanel.zones.models import LogHead, Publication, Zone
-from replication import rrset
-from replication.segment import open_segment
+from replication.dns import rrset
+from replication.wire.segment import open_segment
 from tests.dnspanel.fleet.agents import open_store
 from tests.dnspanel.fleet.conftest import MakeNode
 

@@ -10,11 +10,11 @@ from dnspanel.fleet.rollout import poison
 from dnspanel.fleet.rollout.poison import Suspect, culprit, examine, suspects
 from dnspanel.zones import bulk, edit
 from dnspanel.zones.models import Publication, Zone
-from replication import rrset
+from replication.dns import rrset
+from replication.dns.rrset import RRset
 from replication.errors import NotServed
-from replication.rrset import RRset
-from replication.segment import open_segment
-from replication.store import Store
+from replication.store.store import Store
+from replication.wire.segment import open_segment
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.replication.agent.servers import PDNS_SERVER, Pdns, short_directory
 from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone

@@ -9,7 +9,7 @@ from dnspanel.transfer.cutover import compare
 from dnspanel.transfer.cutover.compare import Difference, compare_zone, questions_of
 from dnspanel.transfer.cutover.dns_probe import Server
 from dnspanel.transfer.models import DifferenceKind as Kind
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.oracle import powerdns
 
 ZONE = "move.test."

@@ -8,7 +8,7 @@ from dnspanel.transfer.cutover.delegation import Point, Sides, Verdict, checklis
 from dnspanel.transfer.cutover.dns_probe import Answer, Found, Server
 from dnspanel.transfer.cutover.parent_zone import Delegation
 from dnspanel.transfer.exports.rows import Row
-from replication import rdata, rdtypes
+from replication.dns import rdata, rdtypes
 from tests.people import NOW
 
 ZONE = "move.test."

@@ -13,7 +13,7 @@ import dns.rrset
 import pytest
 
 from dnspanel.transfer.cutover.dns_probe import Server, ask
-from replication import rdtypes
+from replication.dns import rdtypes
 
 Reply = Callable[[dns.message.Message, int], list[dns.message.Message]]
 

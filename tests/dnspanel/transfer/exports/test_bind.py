@@ -13,8 +13,8 @@ import pytest
 
 from dnspanel.transfer.exports import bind
 from dnspanel.transfer.exports.bind import ZoneArchive, file_name, zone_lines
-from replication import names, rdata, rdtypes
-from replication.rrset import RRset, make
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset, make
 from tests.dnspanel.transfer.estates import ODD_ZONES, apex, estate, exported
 
 Served = set[tuple[str, int, int, bytes]]

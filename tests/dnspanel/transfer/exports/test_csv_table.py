@@ -7,8 +7,8 @@ import pytest
 
 from dnspanel.transfer.exports.csv_table import header, plain_comment, safe_comment, zone_lines
 from dnspanel.transfer.exports.rows import ExportedZone
-from replication import names, rdata, rdtypes
-from replication.rrset import RRset, make
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset, make
 from tests.dnspanel.transfer.estates import apex, estate, exported
 
 

@@ -15,7 +15,7 @@ from dnspanel.transfer.sources.json_zones import JsonSource
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones.models import Zone
 from dnspanel.zones.store_rrsets import replace_rrsets
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.estates import estate, in_order
 from tests.people import NOW
 

@@ -3,8 +3,8 @@
 import json
 
 from dnspanel.transfer.exports.json_zones import zone_line
-from replication import rdtypes
-from replication.rrset import make
+from replication.dns import rdtypes
+from replication.dns.rrset import make
 from tests.dnspanel.transfer.estates import apex, estate, exported
 
 

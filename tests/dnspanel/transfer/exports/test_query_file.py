@@ -9,8 +9,8 @@ import pytest
 
 from dnspanel.transfer.exports.query_file import QueryOptions, query_lines
 from dnspanel.transfer.exports.rows import ExportedZone
-from replication import rdtypes
-from replication.rrset import RRset, make
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset, make
 from tests.dnspanel.transfer.estates import apex, estate, exported
 from tests.oracle import powerdns
 

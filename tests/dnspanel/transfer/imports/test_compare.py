@@ -3,9 +3,9 @@
 from dnspanel.transfer.imports.compare import changes_of, rrset_of, tally
 from dnspanel.transfer.models import Action
 from dnspanel.transfer.sources.documents import ParsedZone, ReadyRRset
-from replication import rdata, rdtypes
 from replication.codec.keys import relative_key
-from replication.rrset import RRset, make
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import RRset, make
 
 ZONE = "example.test."
 SOA = "ns1.example.net. hostmaster.example.net. {} 10800 3600 604800 3600"

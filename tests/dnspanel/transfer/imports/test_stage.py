@@ -6,8 +6,8 @@ from dnspanel.transfer.imports.stage import StageWriter, read_stage
 from dnspanel.transfer.sources.documents import Document, Options, ReadyRRset
 from dnspanel.transfer.zonefile.parse import read_zone
 from replication.compile import compile_zone
-from replication.operations import digest_bytes, record_puts
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
+from replication.wire.operations import digest_bytes, record_puts
 from tests.dnspanel.transfer.conftest import zone_text
 
 ZONE = "example.test."

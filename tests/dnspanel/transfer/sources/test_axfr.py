@@ -14,7 +14,7 @@ from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.models import KeptKind
 from dnspanel.transfer.sources.axfr import AxfrSource, TsigKey
 from dnspanel.transfer.sources.documents import Document, Fault, Item, Kept
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.databases import sqlite_estate as sqlite_estate
 from tests.dnspanel.transfer.powerdns_estate import EXTRA_ZONE, TSIG_SECRET, expected, read, texts
 from tests.dnspanel.transfer.running import PowerDNS, free_port, listening, needed, running

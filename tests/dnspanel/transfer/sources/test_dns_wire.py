@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
-from replication import names, rdata
+from replication.dns import names, rdata
 from tests.oracle.corpus import rrsets_of, zone_texts
 
 NAME = "a.test."

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dnspanel.transfer.sources import group_by_zone
 from dnspanel.transfer.sources.documents import Document, Fault
 from dnspanel.transfer.sources.group_by_zone import ScatteredZones, absolute_name, record_line, text_of_txt
-from replication import rdata, rdtypes
+from replication.dns import rdata, rdtypes
 
 
 def test_a_record_is_one_line() -> None:

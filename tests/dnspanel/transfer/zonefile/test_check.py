@@ -8,7 +8,7 @@ from dnspanel.transfer.zonefile.check import suspects, violations
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Sheet
 from dnspanel.zones import rules
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 
 ZONE = "example.test."
 OWNERS = ("@", "a", "b", "a.b", "c.a", "x.c.a", "*.a", "*", "_dmarc", "example.test", "b.example.test")

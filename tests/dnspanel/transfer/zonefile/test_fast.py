@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from dnspanel.transfer.zonefile import fast
 from dnspanel.transfer.zonefile.fast import KINDS, LABELS, MOST_KEPT, FastReader, Table, seconds
-from replication import names, rdata
 from replication.codec.keys import relative_key
+from replication.dns import names, rdata
 from replication.errors import BadName, BadRdata
 
 ZONE = "example.test."

@@ -2,7 +2,7 @@
 
 from dnspanel.transfer.zonefile.fixes import bad_rdata, check_characters, replaced, target_fix, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Token, read_entry
-from replication import rdata
+from replication.dns import rdata
 from replication.errors import BadRdata
 
 

@@ -11,8 +11,8 @@ from dnspanel.transfer import limits
 from dnspanel.transfer.sources.documents import Document, Fault, Options, ParsedZone, ReadyRRset, Severity
 from dnspanel.transfer.zonefile import fast as zonefile_fast
 from dnspanel.transfer.zonefile.parse import read_zone
-from replication import names, rdata, rrset
 from replication.codec.keys import relative_key
+from replication.dns import names, rdata, rrset
 from tests.oracle.zonefile_corpus import HEAD, corpus
 from tests.zonegen import estate
 

@@ -4,8 +4,8 @@ import pytest
 
 from dnspanel.web.editor.additions import Occupied, add_entries, add_entry
 from dnspanel.web.editor.quick_add import read_line
+from replication.dns.rrset import RRset
 from replication.errors import BadRRset
-from replication.rrset import RRset
 
 ZONE = "example.test."
 WWW = RRset("www.example.test.", 1, 300, ("192.0.2.1", "192.0.2.2"), ("192.0.2.2",), "web")

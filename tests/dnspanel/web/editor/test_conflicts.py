@@ -6,7 +6,7 @@ from dnspanel.accounts.models import User
 from dnspanel.web.editor.conflicts import shown_conflicts
 from dnspanel.zones import direct, draft, revision
 from dnspanel.zones.models import Channel, Zone
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

@@ -9,7 +9,7 @@ from dnspanel.accounts.models import User
 from dnspanel.web.editor.history import differences
 from dnspanel.zones import direct, draft, queries
 from dnspanel.zones.models import Channel, Operation, Zone
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.zones import queries
 from dnspanel.zones.models import Operation, Zone
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 

@@ -8,7 +8,7 @@ from dnspanel.transfer.sources.documents import Document, Options
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, Entry, Means, read_line, read_lines, read_owner, read_rdata, read_ttl
-from replication import names, rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
 from tests.oracle.zonefile_corpus import HEAD, corpus
 
 ZONE = "example.test."

@@ -8,7 +8,7 @@ from django.test import Client
 from dnspanel.accounts.models import User
 from dnspanel.zones import draft, queries, revision
 from dnspanel.zones.models import Channel, Operation, Publication, Revision, Zone
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

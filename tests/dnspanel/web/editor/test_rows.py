@@ -11,7 +11,7 @@ from dnspanel.web.editor.rows import (
     shown_rows,
 )
 from dnspanel.zones.queries import RRsetRow, diff
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 
 ZONE = "example.test."
 

@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.web.editor.rows import row_id
 from dnspanel.web.editor.rrset_form import RRsetForm, digest_of
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 
 ZONE = "example.test."
 WWW = RRset("www.example.test.", 1, 300, ("192.0.2.1", "192.0.2.2"), ("192.0.2.2",), "the web")

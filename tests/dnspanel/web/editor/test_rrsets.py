@@ -8,7 +8,7 @@ from dnspanel.web.editor.rows import row_id
 from dnspanel.web.editor.rrset_form import digest_of
 from dnspanel.zones import draft, queries
 from dnspanel.zones.models import Operation, Zone
-from replication.rrset import RRset
+from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

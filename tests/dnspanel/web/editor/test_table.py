@@ -9,7 +9,7 @@ from dnspanel.accounts.models import User
 from dnspanel.web.editor.rows import row_id
 from dnspanel.zones import direct, draft, edit, queries
 from dnspanel.zones.models import Channel, Operation, Zone
-from replication.rrset import RRset, make
+from replication.dns.rrset import RRset, make
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

@@ -13,7 +13,7 @@ from dnspanel.fleet import events, telemetry
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeGroup, NodeState
 from dnspanel.fleet.nodes import enroll, machines
 from dnspanel.fleet.rollup import roll_up
-from replication.protocol import Sample
+from replication.wire.protocol import Sample
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import make_person

@@ -13,7 +13,7 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Bootstrap, Node, NodeGroup, NodeState
 from dnspanel.publish.stall import record_stall
-from replication.protocol import Sample
+from replication.wire.protocol import Sample
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser
 

@@ -9,7 +9,7 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.queries import Standing
 from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.web.fleet.tiles import fleet_line, percent, rate, rcode_bar, sparkline, tile_of
-from replication.position import Position
+from replication.wire.position import Position
 
 EPOCH = UUID(int=1)
 HEAD = Position(EPOCH, 8812)

@@ -7,7 +7,7 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.fleet import telemetry
 from dnspanel.web.fleet.top import ROWS_SHOWN, view_of
-from replication.protocol import Counted, Top
+from replication.wire.protocol import Counted, Top
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser
 

@@ -14,7 +14,7 @@ from dnspanel.api.tasks import forget_answers
 from dnspanel.api.v2.http import idempotency
 from dnspanel.zones import direct
 from dnspanel.zones.models import Channel, Publication, Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,7 +8,7 @@ from django.utils import timezone
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll
-from replication.protocol import Sample
+from replication.wire.protocol import Sample
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.fleet.conftest import signing_request
 from tests.people import NOW

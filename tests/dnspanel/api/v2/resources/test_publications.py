@@ -11,8 +11,8 @@ from dnspanel.accounts.grants import Grant, Right
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.push.acks import record_ack
 from dnspanel.zones.models import LogHead, Zone
-from replication.position import Position
-from replication.protocol import Ack
+from replication.wire.position import Position
+from replication.wire.protocol import Ack
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content
 from tests.dnspanel.fleet.conftest import MakeNode
 

@@ -10,7 +10,7 @@ from django.db import connection
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.zones.models import Publication, Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,7 +9,7 @@ from rest_framework.exceptions import ValidationError
 
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.schema import fields
-from replication import rdtypes
+from replication.dns import rdtypes
 
 
 class Every(fields.Shape):

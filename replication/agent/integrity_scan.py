@@ -1,0 +1,174 @@
+"""The agent's own look at what PowerDNS serves from: every row, again and again, and at once where there is reason to.
+
+A check (`checking`) is taken in slices of a few milliseconds with rests between them. Ordinarily it takes about a
+twentieth of one core, so a large database is read in some minutes. It is hurried, to about half a core, when somebody
+else has committed to a file, when the panel asks, and while a zone of many rows is read in one transaction. It always
+stands back while a push is under way. Pages that it touched are let go.
+
+A segment that meets rows which are not ours is refused; its zones are looked at before everything else, so that the
+panel hears within a second which of them to repair.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from replication import stats
+from replication.store.check_state import Fault, Steps
+from replication.store.checking import Check
+from replication.store.opening import is_damage
+from replication.store.store import Store
+from replication.wire.protocol import MAX_TOLD_DIVERGED
+
+SLICE_SECONDS = 0.002
+# What part of the time is spent reading.
+SHARE = 0.05
+HURRIED_SHARE = 0.5
+# Between two checks nobody asked for.
+PAUSE_SECONDS = 20.0
+# How often is looked for foreign commits and for what was asked.
+POLL_SECONDS = 0.5
+# A push under way is waited for, but not for ever: an import must not keep a check from ending.
+MOST_STANDING_BACK = 0.25
+_RELEASE_EVERY = 16  # slices
+
+logger = logging.getLogger(__name__)
+
+
+class Scrubber:
+    """Checks one store, in a thread of its own (`run`). What it found is there for others to read."""
+
+    def __init__(
+        self, store: Store, *, is_busy: Callable[[], bool] = lambda: False, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._store, self._is_busy, self._clock = store, is_busy, clock
+        # Told in words of what may be a file that cannot be read any more.
+        self.damaged: Callable[[str], None] = lambda words: None
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._faults: dict[int, Fault] = {}
+        self._suspects: deque[int] = deque()
+        self._asked = False
+        self._due = 0.0  # monotonic time
+        self.checked_at = 0.0
+        self.share = 0.0
+
+    @property
+    def diverged(self) -> tuple[tuple[int, str, str], ...]:
+        """The first zones that are not what the agent wrote, by id."""
+        with self._lock:
+            first = sorted(self._faults.items())[:MAX_TOLD_DIVERGED]
+        return tuple((fault.zone_id, fault.name, fault.words) for _, fault in first)
+
+    @property
+    def diverged_count(self) -> int:
+        return len(self._faults)
+
+    def check_now(self) -> None:
+        """Look at everything at once, whatever is under way begins anew."""
+        self._asked = True
+        self._wake.set()
+
+    def suspect(self, zone_ids: Iterable[int]) -> None:
+        """Look at these zones first."""
+        self._suspects.extend(zone_ids)
+        self._wake.set()
+
+    def recheck(self, zone_ids: Iterable[int]) -> None:
+        """Look at these zones now, in the caller's thread: they were repaired."""
+        for _ in self._check_zones(list(zone_ids)):
+            pass
+
+    def run(self) -> None:
+        """Check until `stop`."""
+        while not self._stop.is_set():
+            if not self.step(time.monotonic()):
+                self._wake.wait(POLL_SECONDS)
+                self._wake.clear()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._wake.set()
+
+    def step(self, now: float) -> bool:
+        """Do what is due; False if nothing was."""
+        if self._suspects:
+            suspects = list(dict.fromkeys(self._suspects.popleft() for _ in range(len(self._suspects))))
+            self._drive(self._check_zones(suspects), HURRIED_SHARE)
+            return True
+        is_urgent = self._asked or self._store.has_foreign_commit()
+        if not is_urgent and now < self._due:
+            return False
+        self._asked = False
+        self._check_everything(HURRIED_SHARE if is_urgent else SHARE)
+        return True
+
+    def _check_everything(self, share: float) -> None:
+        began = time.monotonic()
+        check = self._store.check()
+        try:
+            ended = self._drive(check.everything(), share, check)
+        except Exception as exc:  # a damaged file may show itself in any way; the agent goes on, and says so
+            logger.exception("a check ended unexpectedly")
+            self._replace({0: Fault(0, "", f"the files cannot be read: {exc}")})
+            if is_damage(exc):
+                self.damaged(f"a check of every row ended with: {exc}")
+            ended = True
+        self._due = time.monotonic() + (PAUSE_SECONDS if ended and check.is_done else POLL_SECONDS)
+        if ended and check.is_done:
+            self._replace(check.faults)
+            self.checked_at, self.share = self._clock(), 1.0
+            stats.ROWS_CHECKED.add(check.rows)
+            logger.debug("checked rows=%d faults=%d s=%.1f", check.rows, len(check.faults), time.monotonic() - began)
+
+    def _check_zones(self, zone_ids: list[int]) -> Steps:
+        """Look at these alone; what is known of others stays."""
+        check = self._store.check()
+        yield from check.zones(zone_ids)
+        if check.is_done:
+            with self._lock:
+                known = {zone_id: fault for zone_id, fault in self._faults.items() if zone_id not in zone_ids}
+            self._replace(known | check.faults)
+
+    def _drive(self, steps: Steps, share: float, check: Check | None = None) -> bool:
+        """Take the steps with rests between them; False if they were left because something came in between."""
+        slices = 0
+        while self._slice(steps):
+            slices += 1
+            if check is not None:
+                self.share = check.share
+                if self._stop.is_set() or self._suspects or (self._asked and share == SHARE):
+                    steps.close()
+                    return False
+                if share == SHARE and not slices % _RELEASE_EVERY and self._store.has_foreign_commit():
+                    share = HURRIED_SHARE
+            if not slices % _RELEASE_EVERY:
+                self._store.release_pages()
+            self._rest(SLICE_SECONDS * (1 - share) / share)
+        self._store.release_pages()
+        return True
+
+    def _slice(self, steps: Steps) -> bool:
+        """Read for SLICE_SECONDS; False at the end."""
+        until = time.monotonic() + SLICE_SECONDS
+        return any(time.monotonic() >= until for _ in steps)
+
+    def _rest(self, seconds: float) -> None:
+        time.sleep(seconds)
+        until = time.monotonic() + MOST_STANDING_BACK
+        while self._is_busy() and time.monotonic() < until and not self._stop.is_set():
+            time.sleep(SLICE_SECONDS)
+
+    def _replace(self, faults: dict[int, Fault]) -> None:
+        """Remember what is wrong now; log what is new and what is over."""
+        with self._lock:
+            before, self._faults = self._faults, dict(faults)
+        for zone_id, fault in faults.items():
+            if before.get(zone_id) != fault:
+                logger.warning("diverged zone=%d name=%s: %s", zone_id, fault.name or "unknown", fault.words)
+        for zone_id, fault in before.items():
+            if zone_id not in faults:
+                logger.info("in order again zone=%d name=%s", zone_id, fault.name or "unknown")

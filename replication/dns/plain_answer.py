@@ -1,0 +1,66 @@
+"""Whether an answer in wire form is exactly an RRset, for the plain cases and without reading all of it.
+
+A node asks for everything that a push touched. To read each answer whole with dnspython costs more than all else about
+the push. Here "yes" is certain, and "no" only means that somebody has to look closely.
+"""
+
+import struct
+from collections.abc import Collection
+
+import dns.exception
+import dns.name
+
+from replication.dns import names, rdtypes
+
+_HEADER = struct.Struct(">HHHHHH")
+_FIXED = struct.Struct(">HHIH")  # type, class, TTL, length of the rdata
+_QUESTION = 12
+_OWNER = b"\xc0\x0c"  # a pointer to the name asked
+# QR, opcode, AA, TC and the rcode of the flags: an authoritative answer, whole and without error.
+_FLAGS_MASK, _FLAGS = 0xFE0F, 0x8400
+# Types whose names a server may compress (RFC 3597 section 4): bytes before the names, and how many names.
+_NAMES = {
+    rdtypes.SOA: (0, 2), rdtypes.NS: (0, 1), rdtypes.CNAME: (0, 1), rdtypes.PTR: (0, 1), rdtypes.MX: (2, 1),
+    rdtypes.SRV: (6, 1),
+}  # fmt: skip
+
+
+def is_plainly(packet: bytes, name: str, type: int, ttl: int, rdata: Collection[bytes]) -> bool:
+    """True only if the answer section is this RRset and nothing else; then no part of the packet is broken up to there.
+
+    `rdata` is in wire form, without compression, each record once.
+    """
+    try:
+        _, flags, questions, answers, _, _ = _HEADER.unpack_from(packet)
+        question = names.to_wire(name) + struct.pack(">HH", type, 1)
+        at = _QUESTION + len(question)
+        if flags & _FLAGS_MASK != _FLAGS or questions != 1 or answers != len(rdata) or not answers:
+            return False
+        if packet[_QUESTION:at] != question:
+            return False
+        found = set()
+        for _ in range(answers):
+            record = _FIXED.unpack_from(packet, at + 2)
+            if packet[at : at + 2] != _OWNER or record[:3] != (type, 1, ttl):
+                return False
+            start, at = at + 12, at + 12 + record[3]
+            found.add(_expanded(packet, start, at, type))
+    except (struct.error, IndexError, dns.exception.DNSException):
+        return False
+    return at <= len(packet) and found == set(rdata)
+
+
+def _expanded(packet: bytes, start: int, end: int, type: int) -> bytes:
+    """The rdata with its names whole. Raises IndexError or FormError if they do not fit in."""
+    if type not in _NAMES:
+        return packet[start:end]
+    before, count = _NAMES[type]
+    pieces = [packet[start : start + before]]
+    at = start + before
+    for _ in range(count):
+        name, length = dns.name.from_wire(packet, at)
+        pieces.append(name.to_wire() or b"")
+        at += length
+    if at > end:
+        raise IndexError
+    return b"".join((*pieces, packet[at:end]))

@@ -1,0 +1,175 @@
+"""Rdata: canonical presentation text, and wire form.
+
+Canonical text is what dnspython prints: names absolute, and in lower case for
+the types of RFC 4034 6.2. `parse` makes it from what people type; everything
+else trusts it. Common types go through `rdata_forms`, the rest through
+dnspython, which is imported only then: an agent that sees none of them saves
+the memory.
+"""
+
+import binascii
+from typing import Any
+
+from replication.dns import rdtypes
+from replication.dns.rdata_forms import FORMS
+from replication.dns.rdtypes import SERVED_TYPES, refusal, type_from_text, type_to_text
+from replication.errors import BadName, BadRdata
+
+__all__ = [
+    "SERVED_TYPES",
+    "check_type",
+    "from_wire",
+    "parse",
+    "targets",
+    "to_wire",
+    "type_from_text",
+    "type_to_text",
+]
+
+MAX_RDATA = 65535
+
+
+def check_type(type: int) -> None:
+    """Nothing, or BadRdata with the reason why a zone cannot hold this type."""
+    reason = refusal(type)
+    if reason is not None:
+        raise BadRdata(type=type, text="", reason=reason)
+
+
+def parse(type: int, text: str, origin: str | None = None) -> str:
+    """The canonical text of what a person typed; raises BadRdata. Relative names are below `origin`."""
+    check_type(type)
+    return from_wire(type, _encode(type, text.strip(), origin))
+
+
+def to_wire(type: int, text: str) -> bytes:
+    """Uncompressed wire form of a canonical text."""
+    return _encode(type, text, None)
+
+
+def from_wire(type: int, wire: bytes) -> str:
+    """Canonical text of uncompressed wire bytes; raises BadRdata if they are not exactly one rdata of the type."""
+    form = FORMS.get(type)
+    try:
+        return form.decode(wire) if form is not None else _decode_by_dnspython(type, wire)
+    except (ValueError, BadName) as exc:
+        raise BadRdata(type=type, text=wire.hex(), reason=f"not {_a(type)} record: {exc}") from exc
+
+
+def targets(type: int, text: str) -> tuple[str, ...]:
+    """The names that a canonical rdata points at: hosts that must exist for it to work."""
+    field = _TARGET_FIELD.get(type)
+    words = text.split(" ")
+    if type == rdtypes.IPSECKEY and words[1] == "3":
+        field = 3
+    # Types newer than RFC 4034 keep letter case in their rdata; the host is the same.
+    return () if field is None else (words[field].lower(),)
+
+
+# Which word of the canonical text is the name that others have to resolve.
+_TARGET_FIELD = {
+    **dict.fromkeys((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, rdtypes.ALIAS), 0),
+    **dict.fromkeys((rdtypes.MB, rdtypes.MG, rdtypes.MR), 0),
+    **dict.fromkeys((rdtypes.MX, rdtypes.AFSDB, rdtypes.KX, rdtypes.LP, rdtypes.SVCB, rdtypes.HTTPS), 1),
+    rdtypes.SRV: 3,
+    rdtypes.NAPTR: -1,
+}
+
+
+def _encode(type: int, text: str, origin: str | None) -> bytes:
+    if text == "":
+        raise BadRdata(type=type, text=text, reason=f"the value of {_a(type)} record is empty")
+    if text.startswith("\\#"):
+        return _encode_generic(type, text)
+    form = FORMS.get(type)
+    try:
+        wire = form.encode(text, origin) if form is not None else _encode_by_dnspython(type, text, origin)
+    except (ValueError, BadName) as exc:
+        raise BadRdata(type=type, text=text, reason=_sentence(type, text, str(exc))) from exc
+    if len(wire) > MAX_RDATA:
+        raise BadRdata(
+            type=type, text=text, reason=f"the value takes {len(wire)} bytes, at most {MAX_RDATA} are allowed"
+        )
+    return wire
+
+
+def _sentence(type: int, text: str, reason: str) -> str:
+    if type in (rdtypes.A, rdtypes.AAAA):
+        return reason
+    shown = text if len(text) <= 60 else text[:57] + "…"
+    return f"“{shown}” is not a valid {type_to_text(type)} value: {reason}"
+
+
+def _a(type: int) -> str:
+    word = type_to_text(type)
+    return ("an " if word[0] in "AEFHILMNORSX" else "a ") + word
+
+
+def _encode_generic(type: int, text: str) -> bytes:
+    """RFC 3597: `\\# length hex`. Types that we know are decoded, so that nothing malformed comes in this way."""
+    words = text.split()
+    try:
+        wire = binascii.unhexlify("".join(words[2:]))
+        length = int(words[1])
+    except (IndexError, ValueError) as exc:
+        raise BadRdata(type=type, text=text, reason="“\\#” must be followed by a length and hexadecimal bytes") from exc
+    if words[0] != "\\#" or len(wire) != length:
+        raise BadRdata(type=type, text=text, reason=f"“\\# {words[1]}” is followed by {len(wire)} bytes")
+    if length > MAX_RDATA:
+        raise BadRdata(type=type, text=text, reason=f"the value takes {length} bytes, at most {MAX_RDATA} are allowed")
+    canonical = from_wire(type, wire)
+    return wire if canonical.startswith("\\#") else _encode(type, canonical, None)
+
+
+def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
+    import dns.exception
+    import dns.name
+    import dns.rdata
+    import dns.rdataclass
+    import dns.rdatatype
+
+    base = dns.name.from_text(origin) if origin is not None else dns.name.root
+    try:
+        found: Any = dns.rdata.from_text(
+            dns.rdataclass.IN,
+            dns.rdatatype.RdataType.make(type),
+            text,
+            origin=base,
+            relativize=False,
+            idna_codec=dns.name.IDNA_2008_UTS_46,
+        )
+        _check_comment(text, found.rdcomment)
+        return bytes(found.to_digestable())
+    except (dns.exception.DNSException, ValueError, OverflowError) as exc:
+        raise ValueError(_plain(exc)) from exc
+
+
+def _check_comment(text: str, comment: str | None) -> None:
+    """A comment has space before it; `0 issue ca.test;policy=x` lacks quotes, and would lose its end."""
+    if comment is not None and not text[: text.rindex(";" + comment)][-1:].isspace():
+        raise ValueError("an unquoted “;” begins a comment: put the text that contains it in double quotes")
+
+
+def _decode_by_dnspython(type: int, wire: bytes) -> str:
+    import dns.exception
+    import dns.rdata
+    import dns.rdataclass
+    import dns.rdatatype
+
+    try:
+        found: Any = dns.rdata.from_wire(dns.rdataclass.IN, dns.rdatatype.RdataType.make(type), wire, 0, len(wire))
+        text = str(found.to_text())
+        # dnspython prints some rdata that it does not read (a KEY without a key): such must not be stored. Nor an
+        # APL without items, which is legal, but nothing to type.
+        if text == "" or dns.rdata.from_text(dns.rdataclass.IN, found.rdtype, text).to_wire() != wire:
+            raise ValueError("the bytes are not in the one form that this type allows")
+        return text
+    except (dns.exception.DNSException, OverflowError) as exc:
+        raise ValueError(_plain(exc)) from exc
+
+
+def _plain(exc: Exception) -> str:
+    text = str(exc).strip().removesuffix(".")
+    if text == "" or text.startswith(("Text input is malformed", "Text input ended")):
+        return "the text is malformed or incomplete"
+    return text

@@ -1,0 +1,290 @@
+"""Rdata of the common types, and of those that dnspython does not know, without dnspython.
+
+A *form* turns presentation text into wire bytes and back: `encode` accepts
+what people type, `decode` prints the canonical text. Both raise ValueError
+with a sentence for people. `rdata` chooses the form, or dnspython.
+
+    type                         wire form
+    A, AAAA                      4 or 16 address bytes
+    NS CNAME PTR DNAME ALIAS     name
+    MB MG MR                     name
+    MX AFSDB KX                  u16 preference, name
+    SRV                          u16 priority, u16 weight, u16 port, name
+    RP MINFO                     name, name
+    SOA                          name, name, u32 serial, u32 refresh, u32 retry, u32 expire, u32 minimum
+    TXT SPF                      one or more: u8 length, bytes
+    RKEY                         u16 flags, u8 protocol, u8 algorithm, key to the end
+    LUA                          u16 type, then as TXT
+
+Names are lower-cased, as RFC 4034 6.2 asks for all of these types.
+"""
+
+import base64
+import binascii
+import re
+import socket
+import struct
+from dataclasses import dataclass
+from typing import Protocol
+
+from replication.dns import names, rdtypes
+from replication.errors import BadName
+
+MAX_STRING = 255
+
+
+class Form(Protocol):
+    def encode(self, text: str, origin: str | None) -> bytes: ...
+    def decode(self, wire: bytes) -> str: ...
+
+
+@dataclass(frozen=True)
+class AddressForm:
+    """A and AAAA."""
+
+    family: socket.AddressFamily
+    size: int
+    title: str
+
+    def encode(self, text: str, origin: str | None) -> bytes:
+        try:
+            return socket.inet_pton(self.family, text)
+        except (OSError, ValueError):
+            raise ValueError(self._reason(text)) from None
+
+    def _reason(self, text: str) -> str:
+        reason = f"the address {text} is not a valid {self.title} address"
+        other = socket.AF_INET6 if self.family == socket.AF_INET else socket.AF_INET
+        try:
+            socket.inet_pton(other, text)
+        except (OSError, ValueError):
+            return reason
+        return reason + (": it is IPv6, which goes into AAAA" if ":" in text else ": it is IPv4, which goes into A")
+
+    def decode(self, wire: bytes) -> str:
+        if len(wire) != self.size:
+            raise ValueError(f"an {self.title} address has {self.size} bytes, not {len(wire)}")
+        return socket.inet_ntop(self.family, wire)
+
+
+@dataclass(frozen=True)
+class FieldsForm:
+    """Numbers and names, in a fixed order: `fields` are pairs of title and `name`, `u16`, `u32` or `seconds`.
+
+    The parentheses and comments of a zone file are skipped.
+    """
+
+    fields: tuple[tuple[str, str], ...]
+
+    def encode(self, text: str, origin: str | None) -> bytes:
+        words = _LAYOUT.sub(" ", text).split()
+        if len(words) != len(self.fields):
+            wanted = ", ".join(title for title, _ in self.fields)
+            raise ValueError(f"expected {len(self.fields)} value(s) ({wanted}), found {len(words)}")
+        return b"".join(
+            _encode_name(word, origin) if kind == "name" else _encode_number(word, title, kind)
+            for word, (title, kind) in zip(words, self.fields, strict=True)
+        )
+
+    def decode(self, wire: bytes) -> str:
+        words: list[str] = []
+        at = 0
+        for title, kind in self.fields:
+            if kind == "name":
+                word, at = names.from_wire_at(wire, at)
+            else:
+                size = 2 if kind == "u16" else 4
+                if at + size > len(wire):
+                    raise ValueError(f"the bytes end before {title}")
+                word, at = str(int.from_bytes(wire[at : at + size], "big")), at + size
+            words.append(word)
+        if at != len(wire):
+            raise ValueError(f"{len(wire) - at} byte(s) follow the end")
+        return " ".join(words)
+
+
+# Comments up to the end of their line, and parentheses; unless escaped.
+_LAYOUT = re.compile(r"(?<!\\)(?:;[^\n]*|[()])")
+
+
+def _encode_name(word: str, origin: str | None) -> bytes:
+    try:
+        return names.to_wire(names.parse(word, origin))
+    except BadName as exc:
+        raise ValueError(str(exc)) from exc
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_DURATION = re.compile(r"(?:\d{1,10}[smhdw])+", re.ASCII)
+
+
+def _encode_number(word: str, title: str, kind: str) -> bytes:
+    size = 2 if kind == "u16" else 4
+    if word.isascii() and word.isdigit() and len(word) <= 10:
+        value = int(word)
+    elif kind == "seconds" and _DURATION.fullmatch(word.lower()):
+        value = sum(int(n) * _UNITS[unit] for n, unit in re.findall(r"(\d+)([smhdw])", word.lower()))
+    else:
+        raise ValueError(f"the {title} “{word}” is not a whole number")
+    # Times in a SOA are limited by RFC 2181 8, as TTLs are.
+    limit = 1 << (31 if kind == "seconds" else 8 * size)
+    if value >= limit:
+        raise ValueError(f"the {title} {word} is out of range: 0 to {limit - 1}")
+    return value.to_bytes(size, "big")
+
+
+@dataclass(frozen=True)
+class StringsForm:
+    """TXT and SPF.
+
+    Text that starts with a quote is a row of quoted strings, as in a zone
+    file, in parentheses if it likes. Any other text is one string just as it
+    was typed, spaces and semicolons included, for that is what people mean by
+    `v=spf1 mx -all`. Strings over 255 bytes are cut into strings of 255.
+    """
+
+    def encode(self, text: str, origin: str | None) -> bytes:
+        if text.startswith("(") and text[1:].lstrip().startswith('"'):
+            strings = _quoted_strings(text[1:].lstrip(), closing=")")
+        else:
+            strings = _quoted_strings(text) if text.startswith('"') else [_unescape(text)]
+        wire = bytearray()
+        for string in strings:
+            for at in range(0, len(string) or 1, MAX_STRING):
+                chunk = string[at : at + MAX_STRING]
+                wire += bytes((len(chunk),)) + chunk
+        return bytes(wire)
+
+    def decode(self, wire: bytes) -> str:
+        texts: list[str] = []
+        at = 0
+        while at < len(wire):
+            end = at + 1 + wire[at]
+            if end > len(wire):
+                raise ValueError("the bytes end inside a string")
+            texts.append(f'"{_escape(wire[at + 1 : end])}"')
+            at = end
+        if not texts:
+            raise ValueError("there is no string")
+        return " ".join(texts)
+
+
+_NEEDS_ESCAPE = re.compile(rb'[^ -~]|["\\]')
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(?:\s+|$|(?=[;)]))', re.DOTALL)
+_COMMENT = re.compile(r"\s*(;[^\n]*)?\s*")
+
+
+def _escape(string: bytes) -> str:
+    if not _NEEDS_ESCAPE.search(string):
+        return string.decode("ascii")
+    return _NEEDS_ESCAPE.sub(lambda m: b"\\" + m[0] if m[0] in b'"\\' else b"\\%03d" % m[0][0], string).decode("ascii")
+
+
+def _quoted_strings(text: str, closing: str = "") -> list[bytes]:
+    """The strings of `"one" "two" ; comment`; `closing` is what must stand behind the last one."""
+    strings: list[bytes] = []
+    at = 0
+    while match := _QUOTED.match(text, at):
+        strings.append(_unescape(match[1]))
+        at = match.end()
+    if not text.startswith(closing, at) or not _COMMENT.fullmatch(text, at + len(closing)):
+        raise ValueError('the quotes do not match: each string must be like "this", with a space between strings')
+    return strings
+
+
+def _unescape(text: str) -> bytes:
+    """Bytes of a text with `\\DDD` and `\\X` escapes; characters beyond ASCII are UTF-8."""
+    if "\\" not in text:
+        return text.encode()
+    out = bytearray()
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char != "\\":
+            out += char.encode()
+            at += 1
+            continue
+        digits = text[at + 1 : at + 4]
+        if digits[:1].isdigit() and digits.isascii():
+            if len(digits) < 3 or not digits.isdigit() or int(digits) > 255:
+                raise ValueError("“\\” must be followed by three digits up to 255, or by one character")
+            out.append(int(digits))
+            at += 4
+        elif digits:
+            out += digits[0].encode()
+            at += 2
+        else:
+            raise ValueError("the text ends in the middle of a “\\” escape")
+    return bytes(out)
+
+
+@dataclass(frozen=True)
+class KeyForm:
+    """RKEY."""
+
+    def encode(self, text: str, origin: str | None) -> bytes:
+        words = text.split()
+        if len(words) < 4:
+            raise ValueError("expected flags, protocol, algorithm and a Base64 key")
+        try:
+            head = struct.pack(">HBB", *(int(word) for word in words[:3]))
+            return head + base64.b64decode("".join(words[3:]), validate=True)
+        except (ValueError, struct.error, binascii.Error) as exc:
+            raise ValueError("expected flags, protocol, algorithm and a Base64 key") from exc
+
+    def decode(self, wire: bytes) -> str:
+        if len(wire) < 5:
+            raise ValueError("the bytes end before the key")
+        flags, protocol, algorithm = struct.unpack_from(">HBB", wire)
+        return f"{flags} {protocol} {algorithm} {base64.b64encode(wire[4:]).decode()}"
+
+
+@dataclass(frozen=True)
+class LuaForm:
+    """LUA: the type that the code returns, and the code: `A "ifportup(443, {'192.0.2.1'})"`."""
+
+    def encode(self, text: str, origin: str | None) -> bytes:
+        words = text.split(None, 1)
+        if len(words) != 2:
+            raise ValueError("expected a record type and Lua code in quotes")
+        code = words[1]
+        if not code.startswith('"'):
+            raise ValueError("the Lua code must be in double quotes")
+        return rdtypes.type_from_text(words[0]).to_bytes(2, "big") + _STRINGS.encode(code, origin)
+
+    def decode(self, wire: bytes) -> str:
+        if len(wire) < 3:
+            raise ValueError("the bytes end before the code")
+        return f"{rdtypes.type_to_text(int.from_bytes(wire[:2], 'big'))} {_STRINGS.decode(wire[2:])}"
+
+
+_STRINGS = StringsForm()
+_TARGET = FieldsForm((("target", "name"),))
+_PREFERRED = FieldsForm((("preference", "u16"), ("host", "name")))
+_MAILBOXES = FieldsForm((("mailbox", "name"), ("second name", "name")))
+
+FORMS: dict[int, Form] = {
+    rdtypes.A: AddressForm(socket.AF_INET, 4, "IPv4"),
+    rdtypes.AAAA: AddressForm(socket.AF_INET6, 16, "IPv6"),
+    **dict.fromkeys(
+        (rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, rdtypes.ALIAS, rdtypes.MB, rdtypes.MG, rdtypes.MR),
+        _TARGET,
+    ),
+    **dict.fromkeys((rdtypes.MX, rdtypes.AFSDB, rdtypes.KX), _PREFERRED),
+    **dict.fromkeys((rdtypes.RP, rdtypes.MINFO), _MAILBOXES),
+    **dict.fromkeys((rdtypes.TXT, rdtypes.SPF), _STRINGS),
+    rdtypes.SRV: FieldsForm((("priority", "u16"), ("weight", "u16"), ("port", "u16"), ("target", "name"))),
+    rdtypes.SOA: FieldsForm(
+        (
+            ("primary server of the SOA", "name"),
+            ("mailbox", "name"),
+            ("serial", "u32"),
+            ("refresh", "seconds"),
+            ("retry", "seconds"),
+            ("expire", "seconds"),
+            ("minimum", "seconds"),
+        )
+    ),
+    rdtypes.RKEY: KeyForm(),
+    rdtypes.LUA: LuaForm(),
+}

@@ -1,0 +1,137 @@
+"""RRset, the unit of everything; its change; and the zone's serial."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from replication.dns import names, rdata, rdtypes
+from replication.errors import BadRRset
+
+MAX_TTL = 2**31 - 1
+# A DNS message has 65535 bytes: header, question, OPT, and each record with a compressed owner name. Names in
+# rdata count in full: whether a server compresses them is its own choice.
+MAX_MESSAGE = 65535
+_MESSAGE_OVERHEAD = 12 + 4 + 11
+_RECORD_OVERHEAD = 2 + 2 + 2 + 4 + 2
+_SINGLE = frozenset((rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA))
+
+
+@dataclass(frozen=True, slots=True)
+class RRset:
+    """Name, type, TTL and rdata: canonical texts, sorted by wire form, without duplicates.
+
+    `disabled` is the part of `rdata` that is kept but not served.
+    """
+
+    name: str
+    type: int
+    ttl: int
+    rdata: tuple[str, ...]
+    disabled: tuple[str, ...] = ()
+    comment: str = ""
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The rdata that nodes get."""
+        if not self.disabled:
+            return self.rdata
+        return tuple(text for text in self.rdata if text not in self.disabled)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but name and type."""
+        return {
+            "ttl": self.ttl,
+            "rdata": list(self.rdata),
+            "disabled": list(self.disabled),
+            "comment": self.comment,
+        }
+
+    @classmethod
+    def from_json(cls, name: str, type: int, obj: Mapping[str, Any]) -> "RRset":
+        """The inverse of `to_json`."""
+        return cls(name, type, obj["ttl"], tuple(obj["rdata"]), tuple(obj["disabled"]), obj["comment"])
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One RRset before and after; `None` means absent."""
+
+    before: RRset | None
+    after: RRset | None
+
+
+def make(
+    name: str,
+    type: int,
+    ttl: int,
+    rdata_texts: Iterable[str],
+    disabled: Iterable[str] = (),
+    comment: str = "",
+    origin: str | None = None,
+) -> RRset:
+    """The RRset of what a person typed; raises BadName, BadRdata or BadRRset.
+
+    `disabled` names rdata that are also in `rdata_texts`. Duplicates are dropped.
+    """
+    owner = names.parse(name, origin)
+    rdata.check_type(type)
+    wires = {rdata.to_wire(type, text): text for text in (rdata.parse(type, text, origin) for text in rdata_texts)}
+    ordered = tuple(wires[wire] for wire in sorted(wires))
+    off = {rdata.parse(type, text, origin) for text in disabled}
+    found = RRset(owner, type, ttl, ordered, tuple(text for text in ordered if text in off), comment)
+    if not off.issubset(ordered):
+        raise _bad(found, "a disabled value is not among the values")
+    _check(found, wires)
+    return found
+
+
+def _check(rrset: RRset, wires: Iterable[bytes]) -> None:
+    mnemonic = rdata.type_to_text(rrset.type)
+    if not rrset.rdata:
+        raise _bad(rrset, f"{mnemonic} of {rrset.name} has no value")
+    if not 0 <= rrset.ttl <= MAX_TTL:
+        raise _bad(rrset, f"the TTL {rrset.ttl} is out of range: 0 to {MAX_TTL} seconds")
+    if rrset.type in _SINGLE and len(rrset.served) > 1:
+        raise _bad(rrset, f"a name can have only one {mnemonic}, {rrset.name} would have {len(rrset.served)}")
+    size = _MESSAGE_OVERHEAD + len(names.to_wire(rrset.name)) + sum(_RECORD_OVERHEAD + len(wire) for wire in wires)
+    if size > MAX_MESSAGE:
+        raise _bad(
+            rrset,
+            f"the {len(rrset.rdata)} values of {mnemonic} {rrset.name} take {size} bytes together;"
+            f" a DNS answer has room for {MAX_MESSAGE}",
+        )
+
+
+def _bad(rrset: RRset, reason: str) -> BadRRset:
+    return BadRRset(name=rrset.name, type=rrset.type, reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Serial:
+    """A SOA serial: 32 bits that compare by RFC 1982.
+
+    Two serials exactly 2**31 apart are neither smaller nor greater.
+    """
+
+    value: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.value < 2**32:
+            raise ValueError(f"{self.value} is not a serial: 0 to {2**32 - 1}")
+
+    def __lt__(self, other: "Serial") -> bool:
+        return 0 < (other.value - self.value) % 2**32 < 2**31
+
+    def __gt__(self, other: "Serial") -> bool:
+        return other < self
+
+    def __le__(self, other: "Serial") -> bool:
+        return self == other or self < other
+
+    def __ge__(self, other: "Serial") -> bool:
+        return self == other or other < self
+
+    @property
+    def next(self) -> "Serial":
+        """The smallest greater serial; 0 is skipped, because tools take it for `unset`."""
+        return Serial((self.value + 1) % 2**32 or 1)

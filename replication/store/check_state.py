@@ -1,0 +1,100 @@
+"""What all parts of a check share: the files they look at, and what they found."""
+
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from replication.codec import keys
+from replication.codec.domains import decode_domain, native_name
+from replication.codec.schema import Dbi, Schema
+from replication.errors import BadBytes, BadName
+from replication.store.applying import POSITION_ZONE_ID
+from replication.store.file_row import Database, settled_position
+
+# Rows read in one read transaction.
+ROWS_AT_ONCE = 20_000
+# Zones looked at between two steps.
+ZONES_PER_STEP = 100
+OWN_ZONES = frozenset((POSITION_ZONE_ID, keys.GUARD_ZONE_ID))
+
+ALTERED = "its records are not what the panel wrote"
+EMPTIED = "all of its records are gone"
+UNREADABLE = "one of its records cannot be read"
+NOT_LISTED = "it is gone from the list of zones"
+LISTED_WRONG = "its entry in the list of zones was altered"
+FOREIGN = "it was created on the server, not by the panel"
+FOREIGN_RECORDS = "records of a zone that the panel does not know"
+
+Steps = Generator[None, None, None]
+
+
+class Fault(NamedTuple):
+    """A zone that is not what we wrote; zone 0 stands for what belongs to no single zone."""
+
+    zone_id: int
+    name: str  # empty where the files do not say it any more
+    words: str
+
+
+@dataclass(slots=True)
+class Look:
+    """One look at the two files of a store, or at some of their zones."""
+
+    schema: Schema
+    main: Database
+    records: Database
+    lock: threading.Lock  # of the store: whoever writes the rows that hold positions and digests takes it
+    faults: dict[int, Fault] = field(default_factory=dict)
+    rows: int = 0
+    share: float = 0.0  # of everything that was read
+
+    def find(self, zone_id: int, name: str, words: str) -> None:
+        """Note a fault; of several of one zone the words are joined."""
+        known = self.faults.get(zone_id)
+        if known is None:
+            self.faults[zone_id] = Fault(zone_id, name, words)
+        elif words not in known.words:
+            self.faults[zone_id] = Fault(zone_id, known.name or name, f"{known.words}; {words}")
+
+    def name_faults(self) -> None:
+        """Give each fault its zone's name, where the main file still says it."""
+        with self.main.env.begin() as txn:
+            for zone_id, fault in self.faults.items():
+                value = txn.get(self.schema.row_id_key(zone_id), db=self.main.tables[Dbi.DOMAINS])
+                if not fault.name and value is not None:
+                    self.faults[zone_id] = fault._replace(name=self.name_in(value) or "")
+
+    @contextmanager
+    def settled(self) -> Iterator[tuple[Any, Any] | None]:
+        """Read transactions of main and records at one position, or None while there is none."""
+        with self.records.env.begin() as records, self.main.env.begin() as main:
+            rows = self.main.row(main), self.records.row(records)
+            is_moving = self.main.installing() or self.records.installing()
+            yield None if is_moving or (any(rows) and settled_position(*rows) is None) else (main, records)
+
+    def row_id(self, key: bytes) -> int:
+        """The id in the key of an object's row."""
+        return int.from_bytes(key, "big" if self.schema.has_header else "little")
+
+    def name_in(self, value: bytes) -> str | None:
+        """The name in a zone's object, None if it cannot be read."""
+        try:
+            body = self.schema.unwrap(value)
+            return native_name(body, self.schema.number) or decode_domain(body).name
+        except (BadBytes, BadName, ValueError):
+            return None
+
+    def body_of(self, value: bytes) -> bytes | None:
+        """A row without its header; None where it is marked as deleted or cannot be read."""
+        try:
+            return None if self.schema.is_deleted(value) else self.schema.unwrap(value)
+        except BadBytes:
+            return None
+
+
+def count_rows(database: Database, dbi: Dbi) -> int:
+    """How many rows a table has."""
+    with database.env.begin() as txn:
+        return int(txn.stat(database.tables[dbi])["entries"])

@@ -1,0 +1,132 @@
+"""Read every row of a store and find what is not as we wrote it.
+
+A check is a generator: it reads for about a millisecond between two of its steps, and whoever runs it decides how long
+to rest. Between steps it may hold a read transaction, never for more than ROWS_AT_ONCE rows but inside one zone.
+
+What must hold, and is true at every commit of ours:
+
+- records: the rows of a zone add up to its running digest (`zone_digests`); rows and digest change in one transaction;
+- main file: a zone in that table, and no other, has its object and its name there, exactly as `Schema.zone_rows` makes
+  them; nothing else leads to a zone, and no zone has metadata or keys;
+- the digest of each file is the sum over what is in it.
+
+The main file is compared with the records file's table, so each look at it waits for a moment at which both are whole
+at one position. What is found is a fact, not a suspicion: a row altered while we look is seen before or after.
+
+Digests that nobody has computed yet are filled in on the way. A digest of a whole file that is not the sum of what is
+in it, where that is all as it should be, is put right: it drifts when a segment meets another hand's rows half-way.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+
+from replication.codec.schema import Dbi, Schema
+from replication.store.check_state import OWN_ZONES, Fault, Look, Steps, count_rows
+from replication.store.checking_records import ROWS_PER_STEP, RecordsCheck, is_whole
+from replication.store.checking_zone_list import ZoneListCheck
+from replication.store.file_row import ROW_KEY, Database, FileRow
+from replication.store.own_commits import foreign_commit, newest_commit, note_commit
+from replication.store.zone_digests import adopt, decode_running, is_complete
+from replication.wire.operations import DIGEST_MODULUS
+
+logger = logging.getLogger(__name__)
+
+
+class Check:
+    """One look at everything, or at some zones. Use once; `lock` is the store's."""
+
+    def __init__(self, schema: Schema, main: Database, records: Database, lock: threading.Lock) -> None:
+        self._main, self._records = main, records
+        self._look = Look(schema, main, records, lock)
+        self._of_records, self._of_list = RecordsCheck(self._look), ZoneListCheck(self._look)
+        self.is_done = False  # everything was read; False where the files did not come to rest at one position
+
+    @property
+    def faults(self) -> dict[int, Fault]:
+        """What was found so far, by zone id."""
+        return self._look.faults
+
+    @property
+    def rows(self) -> int:
+        """How many rows were read so far."""
+        return self._look.rows
+
+    @property
+    def share(self) -> float:
+        """How much of everything was read so far, 0 to 1."""
+        return self._look.share
+
+    def everything(self) -> Steps:
+        """Both files, from the first row to the last."""
+        covered = {id(database): newest_commit(database) for database in (self._main, self._records)}
+        zones = count_rows(self._main, Dbi.DOMAINS)
+        entries = max(1, count_rows(self._records, Dbi.RECORDS) + 3 * zones)
+        if not self._adopt():
+            return
+        yield
+        yield from self._of_records.walk(entries)
+        for part in (self._of_list.walk(entries), self._of_list.names(), self._of_list.attachments()):
+            if not (yield from part):
+                return
+        self._look.name_faults()
+        if not self._look.faults:
+            yield from self._sums()
+        for database in (self._main, self._records):
+            if foreign_commit(database):
+                with database.env.begin(write=True) as txn:
+                    note_commit(txn, database, checked=covered[id(database)])
+        self._look.share, self.is_done = 1.0, True
+
+    def zones(self, zone_ids: Iterable[int]) -> Steps:
+        """These zones alone: their records and, where the files are at rest, their entries in the list of zones."""
+        for zone_id in zone_ids:
+            with self._records.env.begin() as txn:
+                yield from self._of_records.zone(txn, zone_id)
+            with self._look.settled() as pair:
+                if pair is not None:
+                    self._of_list.zone(*pair, zone_id)
+            yield
+        self._look.name_faults()
+        self.is_done = True
+
+    def _adopt(self) -> bool:
+        """Begin the digests of zones in a file of an older release; False while the files are not at rest."""
+        with self._records.env.begin() as txn:
+            if is_complete(txn, self._records):
+                return True
+        with self._look.lock, self._look.settled() as pair:
+            if pair is None:
+                return False
+            with pair[0].cursor(db=self._main.tables[Dbi.DOMAINS]) as cursor:
+                ids = [self._look.row_id(key) for key in cursor.iternext(values=False)]
+            with self._records.env.begin(write=True) as txn:
+                adopt(txn, self._records, [zone_id for zone_id in ids if zone_id not in OWN_ZONES])
+                note_commit(txn, self._records)
+        return True
+
+    def _sums(self) -> Steps:
+        """Where everything is ours: make each file's digest the sum of what is in it, if that is known."""
+        main, digest = self._of_list.row, self._of_list.digest
+        if main is not None and digest is not None and main.digest != digest % DIGEST_MODULUS:
+            self._correct(self._main, main, digest)
+        with self._records.env.begin() as txn, txn.cursor(db=self._records.zones) as cursor:
+            row, total = self._records.row(txn), 0
+            for count, value in enumerate(cursor.iternext(keys=False)):
+                running = decode_running(value)
+                if not running.is_known:
+                    return
+                total += running.total
+                if not count % ROWS_PER_STEP:
+                    yield
+        if row is not None and is_whole(row) and row.digest != total % DIGEST_MODULUS:
+            self._correct(self._records, row, total)
+
+    def _correct(self, database: Database, seen: FileRow, total: int) -> None:
+        """Write the digest of a file, unless the file has changed since."""
+        with self._look.lock, database.env.begin(write=True) as txn:
+            if database.row(txn) == seen:
+                logger.warning("the digest of %s was not the sum of its rows, and is now", database.path)
+                txn.put(ROW_KEY, replace(seen, digest=total % DIGEST_MODULUS).encode(), db=database.own)
+                note_commit(txn, database)

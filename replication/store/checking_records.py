@@ -1,0 +1,173 @@
+"""The records of each zone against the zone's running digest.
+
+The rows of a zone add up to its digest (`zone_digests`): both change in one transaction. Digests that nobody has
+computed yet are filled in on the way.
+"""
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+from replication.codec import keys
+from replication.codec.schema import Dbi
+from replication.errors import BadBytes
+from replication.store.check_state import (
+    ALTERED,
+    EMPTIED,
+    FOREIGN_RECORDS,
+    OWN_ZONES,
+    ROWS_AT_ONCE,
+    UNREADABLE,
+    ZONES_PER_STEP,
+    Look,
+    Steps,
+)
+from replication.store.file_row import FileRow
+from replication.store.own_commits import note_commit
+from replication.store.zone_digests import (
+    Running,
+    decode_running,
+    is_complete,
+    put_digest,
+    running_digest,
+    unhashed_since,
+)
+from replication.wire.operations import DIGEST_MODULUS, rows_digest
+
+# Rows added up between two steps.
+ROWS_PER_STEP = 250
+_HEADER_SIZE = 24
+_PLAIN_HEADER_END = bytes(8)  # version 0, no flags, reserved, no extensions
+
+
+class _Unknown(NamedTuple):
+    """A zone whose rows were added up, and what its running total was then."""
+
+    zone_id: int
+    total: int
+    added: int
+
+
+class RecordsCheck:
+    """Compares zones of the records file, and notes what it finds in the look."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._schema, self._records = look.schema, look.records
+        self._unknown: list[_Unknown] = []
+
+    def walk(self, entries: int) -> Steps:
+        """All zones; `entries` is about how many rows the whole look has to read."""
+        at: int | None = 0
+        while at is not None:
+            with self._records.env.begin() as txn:
+                mark = unhashed_since(txn, self._records)
+                at_rest = is_whole(self._records.row(txn))
+                at = yield from self._some_zones(txn, at)
+            if at_rest:
+                self._fill(mark)
+            self._unknown.clear()
+            self._look.share = min(0.99, self._look.rows / entries)
+
+    def _some_zones(self, txn: Any, first: int) -> Generator[None, None, int | None]:
+        """Compare zones from `first` on; return where to go on, None at the end."""
+        begun, zones_read = self._look.rows, 0
+        knows_all = is_complete(txn, self._records)
+        with (
+            txn.cursor(db=self._records.tables[Dbi.RECORDS]) as rows,
+            txn.cursor(db=self._records.zones) as zones,
+        ):
+            more_rows, more_zones = rows.set_range(keys.zone_prefix(first)), zones.set_range(keys.zone_prefix(first))
+            while more_rows or more_zones:
+                zone = min(([rows.key()[:4]] if more_rows else []) + ([zones.key()] if more_zones else []))
+                if self._look.rows - begun > ROWS_AT_ONCE:
+                    return int.from_bytes(zone, "big")
+                running = None
+                if more_zones and zones.key() == zone:
+                    running = self._decode(zones.value(), zone)
+                    more_zones = zones.next()
+                total: int | None = 0
+                count = 0
+                if more_rows and rows.key().startswith(zone):
+                    total, count = yield from self._sum(rows, zone)
+                    more_rows = bool(rows.key())
+                zones_read += 1
+                if not zones_read % ZONES_PER_STEP:
+                    yield
+                if running is not None or knows_all:
+                    self._judge(int.from_bytes(zone, "big"), running, total, count)
+        return None
+
+    def zone(self, txn: Any, zone_id: int) -> Steps:
+        """One zone."""
+        total: int | None = 0
+        count = 0
+        with txn.cursor(db=self._records.tables[Dbi.RECORDS]) as rows:
+            zone = keys.zone_prefix(zone_id)
+            if rows.set_range(zone) and rows.key().startswith(zone):
+                total, count = yield from self._sum(rows, zone)
+        self._judge(zone_id, running_digest(txn, self._records, zone_id), total, count)
+        self._unknown.clear()
+
+    def _sum(self, rows: Any, zone: bytes) -> Generator[None, None, tuple[int | None, int]]:
+        """Add the digests of a zone's rows; None where one cannot be read. The cursor ends behind them."""
+        total, count, readable = 0, 0, True
+        has_header, batch = self._schema.has_header, []
+        for key, value in rows:
+            if key[:4] != zone:
+                break
+            if not has_header:
+                batch.append((key, value))
+            elif value[16:_HEADER_SIZE] == _PLAIN_HEADER_END:
+                batch.append((key, value[_HEADER_SIZE:]))
+            else:
+                body = self._look.body_of(value)
+                readable &= body is not None
+                batch.append((key, body or b""))
+            if len(batch) == ROWS_PER_STEP:
+                total += rows_digest(Dbi.RECORDS, batch)
+                count += len(batch)
+                batch = []
+                yield
+        count += len(batch)
+        self._look.rows += count
+        total += rows_digest(Dbi.RECORDS, batch)
+        return total % DIGEST_MODULUS if readable else None, count
+
+    def _judge(self, zone_id: int, running: Running | None, total: int | None, count: int) -> None:
+        if zone_id in OWN_ZONES:
+            return
+        if running is None:
+            if count:
+                self._look.find(zone_id, "", FOREIGN_RECORDS)
+        elif total is None:
+            self._look.find(zone_id, "", UNREADABLE)
+        elif not running.is_known:
+            self._unknown.append(_Unknown(zone_id, total, running.total))
+        elif running.total != total:
+            self._look.find(zone_id, "", ALTERED if count else EMPTIED)
+
+    def _decode(self, value: bytes, zone: bytes) -> Running:
+        """A digest that cannot be read is as good as none: the panel has the zone."""
+        try:
+            return decode_running(value)
+        except BadBytes:
+            self._look.find(int.from_bytes(zone, "big"), "", UNREADABLE)
+            return Running(is_known=False)
+
+    def _fill(self, mark: bytes) -> None:
+        """Write the digests that were unknown, with what edits have added since the rows were read."""
+        if not self._unknown:
+            return
+        with self._look.lock, self._records.env.begin(write=True) as txn:
+            if unhashed_since(txn, self._records) != mark or not is_whole(self._records.row(txn)):
+                return  # other rows came meanwhile; the next check reads them
+            for zone_id, total, added in self._unknown:
+                now = running_digest(txn, self._records, zone_id)
+                if now is not None and not now.is_known:
+                    put_digest(txn, self._records, zone_id, Running(total + now.total - added))
+            note_commit(txn, self._records)
+
+
+def is_whole(row: FileRow | None) -> bool:
+    """Whether no segment is half in the records file."""
+    return row is not None and row.reached <= row.applied

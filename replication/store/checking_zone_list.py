@@ -1,0 +1,206 @@
+"""The main file against the table of zones that lies beside the records.
+
+A zone in that table, and no other, has its object and its name there, exactly as `Schema.zone_rows` makes them;
+nothing else leads to a zone, and no zone has metadata or keys. Each part waits for a moment at which both files are
+whole at one position.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+from replication.codec import keys
+from replication.codec.schema import Dbi
+from replication.errors import BadBytes, BadName
+from replication.store.check_state import (
+    FOREIGN,
+    LISTED_WRONG,
+    NOT_LISTED,
+    OWN_ZONES,
+    ROWS_AT_ONCE,
+    ZONES_PER_STEP,
+    Look,
+    count_rows,
+)
+from replication.store.file_row import FileRow
+from replication.store.zone_digests import running_digest
+from replication.wire.operations import row_digest
+
+
+class ZoneListCheck:
+    """Compares the list of zones, and notes what it finds in the look.
+
+    After `walk`, `digest` is the sum over what the panel has in the main file, or None where that changed meanwhile,
+    and `row` the file's position row that belongs to it.
+    """
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._schema, self._main, self._records = look.schema, look.main, look.records
+        self.digest: int | None = 0
+        self.row: FileRow | None = None
+
+    def walk(self, entries: int) -> Generator[None, None, bool]:
+        """The list of zones against the table of digests, id by id. False where the files did not come to rest."""
+        at: int | None = 0
+        while at is not None:
+            with self._look.settled() as pair:
+                if pair is None:
+                    return False
+                now = self._main.row(pair[0])
+                if at and self.row != now:
+                    self.digest = None
+                self.row = now
+                at = yield from self._some_entries(*pair, at)
+            self._look.share = min(0.99, self._look.rows / entries)
+        return True
+
+    def _some_entries(self, main: Any, records: Any, first: int) -> Generator[None, None, int | None]:
+        begun = self._look.rows
+        with (
+            main.cursor(db=self._main.tables[Dbi.DOMAINS]) as objects,
+            records.cursor(db=self._records.zones) as zones,
+        ):
+            more_objects = objects.set_range(self._schema.row_id_key(first))
+            more_zones = zones.set_range(keys.zone_prefix(first))
+            while more_objects or more_zones:
+                of_object = self._look.row_id(objects.key()) if more_objects else None
+                of_zone = int.from_bytes(zones.key(), "big") if more_zones else None
+                zone_id = min(number for number in (of_object, of_zone) if number is not None)
+                if self._look.rows - begun > ROWS_AT_ONCE:
+                    return zone_id
+                self._entry(main, zone_id, objects.value() if of_object == zone_id else None, of_zone == zone_id)
+                if of_object == zone_id:
+                    more_objects = objects.next()
+                if of_zone == zone_id:
+                    more_zones = zones.next()
+                self._look.rows += 1
+                if not self._look.rows % ZONES_PER_STEP:
+                    yield
+        return None
+
+    def zone(self, main: Any, records: Any, zone_id: int) -> None:
+        """One zone's entry, in read transactions of both files at one position."""
+        value = main.get(self._schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
+        is_ours = running_digest(records, self._records, zone_id) is not None
+        if value is not None or is_ours:
+            self._entry(main, zone_id, value, is_ours)
+
+    def _entry(self, main: Any, zone_id: int, value: bytes | None, is_ours: bool) -> None:
+        """Compare one zone's object and name with what they should be."""
+        if zone_id in OWN_ZONES:
+            return
+        if value is None:
+            self._look.find(zone_id, "", NOT_LISTED)
+            return
+        name = self._look.name_in(value)
+        if not is_ours:
+            self._look.find(zone_id, name or "", FOREIGN)
+            return
+        if name is None or not self._is_listed(main, zone_id, name, value):
+            self._look.find(zone_id, name or "", LISTED_WRONG)
+
+    def _is_listed(self, main: Any, zone_id: int, name: str, value: bytes) -> bool:
+        (_, object_key, object_body), (_, index_key, index_body) = self._schema.zone_rows(zone_id, name)
+        if self._look.body_of(value) != object_body:
+            return False
+        if not self._leads(main, index_key, index_body):
+            return False
+        if self.digest is not None:
+            self.digest += row_digest(Dbi.DOMAINS, object_key, object_body)
+            self.digest += row_digest(Dbi.DOMAINS_INDEX, index_key, index_body)
+        return True
+
+    def _leads(self, main: Any, key: bytes, body: bytes) -> bool:
+        """True if the row of the index that leads from a zone's name to it is there."""
+        table = self._main.tables[Dbi.DOMAINS_INDEX]
+        if self._schema.has_header:
+            value = main.get(key, db=table)
+            return value is not None and self._look.body_of(value) == body
+        with main.cursor(db=table) as cursor:
+            return bool(cursor.set_key_dup(key, body))
+
+    def names(self) -> Generator[None, None, bool]:
+        """No name leads to a zone that has another name, or to none.
+
+        Every zone's own name was found there by the walk along the list: as many names as zones are those.
+        """
+        zones = count_rows(self._main, Dbi.DOMAINS)
+        if count_rows(self._main, Dbi.DOMAINS_INDEX) == zones and not self._look.faults:
+            return True
+        at: tuple[bytes, bytes] | None = (b"\0", b"")
+        while at is not None:
+            with self._look.settled() as pair:
+                if pair is None:
+                    return False
+                at = yield from self._some_names(pair[0], at)
+        return True
+
+    def _some_names(self, main: Any, first: tuple[bytes, bytes]) -> Generator[None, None, tuple[bytes, bytes] | None]:
+        with main.cursor(db=self._main.tables[Dbi.DOMAINS_INDEX]) as cursor:
+            found = cursor.set_range_dup(*first) if first[1] else cursor.set_range(first[0])
+            if first[1] and not found:  # behind the last duplicate of that name, or the name is gone
+                found = cursor.set_range(first[0] + b"\0")
+            count = 0
+            while found:
+                if count == ROWS_AT_ONCE:
+                    return cursor.key(), b"" if self._schema.has_header else cursor.value()
+                self._name(main, cursor.key(), cursor.value())
+                found = cursor.next()
+                count += 1
+                if not count % ZONES_PER_STEP:
+                    yield
+        return None
+
+    def _name(self, main: Any, key: bytes, value: bytes) -> None:
+        try:
+            if self._schema.has_header:
+                name, zone_id = keys.decode_index_key(key)
+            else:
+                name, zone_id = keys.name_from_key(key), int.from_bytes(value, "little")
+        except (BadBytes, BadName):
+            self._look.find(0, "", f"a row of the list of zones cannot be read ({key.hex()[:40]})")
+            return
+        object_value = main.get(self._schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
+        if object_value is None:
+            self._look.find(zone_id, name, NOT_LISTED)
+        elif self._look.name_in(object_value) != name and zone_id not in self._look.faults:
+            self._look.find(0, name, "its name leads to another zone")
+
+    def attachments(self) -> Generator[None, None, bool]:
+        """Metadata, keys and TSIG keys: the panel writes none, so each was added by hand."""
+        yield
+        with self._look.settled() as pair:
+            if pair is None:
+                return False
+            for index, noun in (
+                (Dbi.METADATA_INDEX, "metadata was added on the server"),
+                (Dbi.KEYDATA_INDEX, "a DNSSEC key was added on the server"),
+                (Dbi.TSIG_INDEX, "a TSIG key was added on the server"),
+            ):
+                for name in self._names_in_index(pair[0], index):
+                    zone_id = 0 if index is Dbi.TSIG_INDEX else self._zone_id(pair[0], name)
+                    self._look.find(zone_id, name, noun)
+        return True
+
+    def _names_in_index(self, main: Any, index: Dbi) -> list[str]:
+        names = []
+        with main.cursor(db=self._main.tables[index]) as cursor:
+            for key in cursor.iternext(values=False):
+                try:
+                    names.append(keys.decode_index_key(key)[0] if self._schema.has_header else keys.name_from_key(key))
+                except (BadBytes, BadName):
+                    names.append("")
+                if len(names) == ROWS_AT_ONCE:
+                    break
+        return names
+
+    def _zone_id(self, main: Any, name: str) -> int:
+        """The zone of this name, 0 if there is none."""
+        start, _ = self._schema.index_row(name, 0) if name else (b"", b"")
+        with main.cursor(db=self._main.tables[Dbi.DOMAINS_INDEX]) as cursor:
+            if not name or not cursor.set_range(start[:-4] if self._schema.has_header else start):
+                return 0
+            if self._schema.has_header:
+                key = cursor.key()
+                return int.from_bytes(key[-4:], "big") if key[:-4] == start[:-4] else 0
+            return int.from_bytes(cursor.value(), "little") if cursor.key() == start else 0

@@ -1,0 +1,68 @@
+"""What operations make of the digests of both files, worked out before anything is written."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from replication.codec.schema import Dbi, File, Schema
+from replication.store.file_row import Database
+from replication.wire.operations import Kind, Op, digest_bytes, row_digest, rows_digest
+
+
+def digest_delta(ops: Sequence[Op], schema: Schema, main: Database, records: Database) -> tuple[bytes, bytes]:
+    """The digests (main, records) after these operations, which name each key once."""
+    with main.env.begin() as main_txn, records.env.begin() as records_txn:
+        # Lists by Dbi, because this runs once per row of a bulk import.
+        readers = [
+            _Rows(records_txn, records, schema, dbi)
+            if schema.dbi(dbi).file is File.SHARD
+            else _Rows(main_txn, main, schema, dbi)
+            for dbi in Dbi
+        ]
+        totals = [0] * len(Dbi)
+        cleared = [op for op in ops if op.kind is Kind.DELETE_PREFIX]
+        for op in cleared:
+            totals[op.dbi] -= readers[op.dbi].sum_below(op.key)
+        puts: list[list[tuple[bytes, bytes]]] = [[] for _ in Dbi]
+        for op in ops:
+            if op.kind is Kind.DELETE_PREFIX:
+                continue
+            if not (cleared and _is_covered(op, cleared)):
+                totals[op.dbi] -= readers[op.dbi].digest_of_old(op)
+            if op.kind is Kind.PUT:
+                puts[op.dbi].append((op.key, op.body))
+        for dbi, rows in zip(Dbi, puts, strict=True):
+            totals[dbi] += rows_digest(dbi, rows)
+        before = [row.digest if row else 0 for row in (main.row(main_txn), records.row(records_txn))]
+    changed = totals.pop(Dbi.RECORDS)
+    return digest_bytes(before[0] + sum(totals)), digest_bytes(before[1] + changed)
+
+
+class _Rows:
+    """One table, read in one transaction."""
+
+    def __init__(self, txn: Any, database: Database, schema: Schema, dbi: Dbi) -> None:
+        self._txn, self._table, self._schema, self._dbi = txn, database.tables[dbi], schema, dbi
+        self._has_duplicates = schema.dbi(dbi).dupsort
+
+    def digest_of_old(self, op: Op) -> int:
+        """The digest of the row that this operation would replace or delete; 0 if there is none."""
+        if self._has_duplicates:
+            with self._txn.cursor(db=self._table) as cursor:
+                return row_digest(self._dbi, op.key, op.body) if cursor.set_key_dup(op.key, op.body) else 0
+        value = self._txn.get(op.key, db=self._table)
+        return 0 if value is None else row_digest(self._dbi, op.key, self._schema.unwrap(value))
+
+    def sum_below(self, prefix: bytes) -> int:
+        """The digests of all rows whose keys begin so, added up."""
+        total = 0
+        with self._txn.cursor(db=self._table) as cursor:
+            found = cursor.set_range(prefix)
+            while found and (key := cursor.key()).startswith(prefix):
+                total += row_digest(self._dbi, key, self._schema.unwrap(cursor.value()))
+                found = cursor.next()
+        return total
+
+
+def _is_covered(op: Op, cleared: list[Op]) -> bool:
+    """True if a prefix that is deleted first covers this operation's key."""
+    return any(op.dbi is prefix.dbi and op.key.startswith(prefix.key) for prefix in cleared)

@@ -1,0 +1,86 @@
+"""One open file of a store, and the row in it that says how far it is."""
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from replication.errors import BadBytes
+from replication.wire.operations import digest_bytes
+from replication.wire.position import Position
+
+ROW_KEY = b"position"
+INSTALLING_KEY = b"installing"  # 16 bytes: the id of the snapshot whose rows are being taken over (`installing`)
+_ROW = struct.Struct(">B16sQQ16sQ")
+_ROW_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """The `position` row of one file; the layout is in `store`."""
+
+    epoch: UUID
+    applied: int
+    reached: int
+    digest: int
+    main_required: int = 0
+
+    def encode(self) -> bytes:
+        digest = digest_bytes(self.digest)
+        return _ROW.pack(_ROW_VERSION, self.epoch.bytes, self.applied, self.reached, digest, self.main_required)
+
+
+def decode_file_row(value: bytes | None) -> FileRow | None:
+    """The inverse of `FileRow.encode`; raises BadBytes."""
+    if value is None:
+        return None
+    if len(value) != _ROW.size or value[0] != _ROW_VERSION:
+        raise BadBytes(what="position row", reason=f"{value.hex()} is not of version {_ROW_VERSION}")
+    _, epoch, applied, reached, digest, required = _ROW.unpack(value)
+    return FileRow(UUID(bytes=epoch), applied, reached, int.from_bytes(digest, "big"), required)
+
+
+def combined_position(main: FileRow | None, records: FileRow | None) -> Position | None:
+    """The lower of the two positions, where the main file counts as far as the records file needs it."""
+    if records is None:
+        return None
+    reached = main.applied if main is not None and main.epoch == records.epoch else 0
+    if reached >= records.main_required:
+        return Position(records.epoch, records.applied)
+    return Position(records.epoch, min(reached, records.applied))
+
+
+def settled_position(main: FileRow | None, records: FileRow | None) -> Position | None:
+    """The position at which both files are whole and neither holds anything newer; None while there is no such."""
+    if records is None or records.reached > records.applied:
+        return None
+    if main is None:
+        return Position(records.epoch, records.applied) if not records.main_required else None
+    if main.epoch != records.epoch or not records.main_required <= main.applied == main.reached <= records.applied:
+        return None
+    return Position(records.epoch, records.applied)
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """One open LMDB file with the handles of its tables (py-lmdb's objects have no types)."""
+
+    path: str
+    map_size: int
+    env: Any
+    own: Any
+    tables: list[Any]  # by Dbi; None where the table is in the other file
+    zones: Any = None  # of the records file: the digests of zones (`zone_digests`)
+
+    def installing(self) -> str | None:
+        """The id of the snapshot whose installation was begun in this file and has not ended."""
+        with self.env.begin() as reading:
+            value = reading.get(INSTALLING_KEY, db=self.own)
+        return None if value is None else bytes(value).hex()
+
+    def row(self, txn: Any = None) -> FileRow | None:
+        """The `position` row, in `txn` or as of now."""
+        if txn is not None:
+            return decode_file_row(txn.get(ROW_KEY, db=self.own))
+        with self.env.begin() as reading:
+            return decode_file_row(reading.get(ROW_KEY, db=self.own))

@@ -1,0 +1,323 @@
+"""One zone of a node that is not what the panel wrote, made so again; every other zone's rows stay untouched.
+
+A repair is a segment of version 3. It moves nothing: `first` and `last` are the position where the node stands. Its one
+mark names the zone, by id, and its operations say everything that the zone consists of at this position:
+
+- a zone that is served: DELETE_PREFIX of its records, PUT of each record, PUT of its rows in the main file;
+- a zone that must not be there (no serial in the mark): DELETE_PREFIX of its records alone.
+
+A node takes that as a statement, not as a list of things to do. It compares and writes only what differs, and removes
+what is not ours: other names that lead to this zone, and metadata and DNSSEC keys of its name. Records of a served zone
+are changed as one, up to LONGEST_CHANGE rows; its rows in the main file come after them, and go before them.
+
+Digests (`zone_digests`): afterwards the zone's is that of the rows it was given, and the file's has moved by the
+difference between that and the one before. Where that was not known the file's stays: it is a sum of what we wrote, and
+another hand's rows never counted. The digest of the main file does not move for the same reason.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from replication.codec import keys
+from replication.codec.domains import decode_domain
+from replication.codec.schema import Dbi, Schema
+from replication.dns import rdata
+from replication.errors import BadBytes, BadName, BadSegment, Busy, Gap, WrongEpoch
+from replication.store.file_row import ROW_KEY, Database, FileRow, settled_position
+from replication.store.own_commits import note_commit
+from replication.store.zone_digests import Running, put_digest, running_digest
+from replication.wire.position import Position
+from replication.wire.segment import DIGEST_MODULUS, Kind, Op, Puts, Segment, ZoneMark, row_digest, seal
+
+# The difference of one zone goes into one transaction up to this many rows; beyond, memory and the lock are bounded.
+LONGEST_CHANGE = 5_000
+# So many differences are told in words.
+MAX_WORDS = 20
+# Rows are compared in read transactions of at most this many.
+_ROWS_AT_ONCE = 20_000
+
+_OURS = frozenset((keys.MAX_ZONE_ID, keys.GUARD_ZONE_ID))
+_ATTACHED = ((Dbi.METADATA, "metadata"), (Dbi.KEYDATA, "a DNSSEC key"))
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What a repair found and put right. `words` names the first differences; `keys` are of records."""
+
+    mark: ZoneMark
+    words: tuple[str, ...] = ()
+    rows: int = 0
+    longest_hold_ms: float = 0.0
+    keys: tuple[bytes, ...] = ()
+
+
+def seal_repair(
+    *,
+    schema: Schema,
+    cluster: UUID,
+    position: Position,
+    time_ns: int,
+    digests: tuple[bytes, bytes],
+    mark: ZoneMark,
+    records: Iterable[tuple[bytes, bytes]],
+    key: Ed25519PrivateKey,
+) -> bytes:
+    """The bytes of a repair; `records` are keys and bodies of all rows of the zone, none for one that must be gone."""
+    ops = [Op(Kind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(mark.zone_id))]
+    if mark.serial is not None:
+        ops += [Op(Kind.PUT, Dbi.RECORDS, record_key, body) for record_key, body in records]
+        ops += [Op(Kind.PUT, *row) for row in schema.zone_rows(mark.zone_id, mark.name)]
+    return seal(
+        schema=schema.number, cluster=cluster, epoch=position.epoch, first=position.sequence, last=position.sequence,
+        time_ns=time_ns, digest_main=digests[0], digest_records=digests[1], marks=[mark], ops=ops, key=key,
+        is_repair=True,
+    )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Difference:
+    """A row that is not as it should be; `body` is what it should be, None: absent."""
+
+    key: bytes
+    body: bytes | None
+    words: str
+
+
+class Repair:
+    """One repair on its way into a store. Use once."""
+
+    def __init__(
+        self, segment: Segment, schema: Schema, main: Database, records: Database, hold_seconds: float
+    ) -> None:
+        if not segment.is_repair:
+            raise BadSegment(reason="it does not repair a zone")
+        self._segment, self._schema, self._main, self._records = segment, schema, main, records
+        self._mark = next(segment.marks())
+        if self._mark.zone_id in _OURS:
+            raise BadSegment(reason="it touches the zone that tells the position")
+        self._prefix = keys.zone_prefix(self._mark.zone_id)
+        self._row = self._row_at_position()
+        self._digest = 0
+        self._words: list[str] = []
+        self._keys: list[bytes] = []
+        self._rows = 0
+        self._longest_hold = 0.0
+
+    def run(self, release_pages: Callable[[], None]) -> Repaired:
+        """Write what differs, in an order in which the zone is never seen without its records."""
+        is_served = self._mark.serial is not None
+        if not is_served:
+            self._mend_main()
+        self._mend_records(release_pages)
+        if is_served:
+            self._mend_main()
+        return Repaired(self._mark, tuple(self._words), self._rows, self._longest_hold * 1000, tuple(self._keys))
+
+    def _row_at_position(self) -> FileRow:
+        """The records file's row. Raises Gap unless both files are whole at the segment's position."""
+        main, records = self._main.row(), self._records.row()
+        at = settled_position(main, records)
+        if at is None or records is None:
+            raise Gap(have=at, got=self._segment.first)
+        if at.epoch != self._segment.epoch:
+            raise WrongEpoch(ours=at.epoch, theirs=self._segment.epoch)
+        if at != self._segment.after:
+            raise Gap(have=at, got=self._segment.first)
+        return records
+
+    def _mend_records(self, release_pages: Callable[[], None]) -> None:
+        batch: list[_Difference] = []
+        for difference in self._record_differences(release_pages):
+            batch.append(difference)
+            if len(batch) == LONGEST_CHANGE:
+                self._write_records(batch, is_last=False)
+                batch = []
+                release_pages()
+        self._write_records(batch, is_last=True)
+
+    def _record_differences(self, release_pages: Callable[[], None]) -> Iterator[_Difference]:
+        """Walk along the rows that should be there and those that are, both in key order."""
+        stored = self._stored_rows(release_pages)
+        have = next(stored, None)
+        before = b""
+        for key, body in self._wanted_rows():
+            if key <= before:
+                raise BadSegment(reason=f"the key {key.hex()} is not in order")
+            before = key
+            self._digest += row_digest(Dbi.RECORDS, key, body)
+            while have is not None and have[0] < key:
+                yield _Difference(have[0], None, f"{self._spoken(have[0])} was there, though nobody published it")
+                have = next(stored, None)
+            if have is None or have[0] != key:
+                yield _Difference(key, body, f"{self._spoken(key)} was missing")
+                continue
+            if have[1] != body:
+                yield _Difference(key, body, f"{self._spoken(key)} was not what the panel wrote")
+            have = next(stored, None)
+        while have is not None:
+            yield _Difference(have[0], None, f"{self._spoken(have[0])} was there, though nobody published it")
+            have = next(stored, None)
+
+    def _wanted_rows(self) -> Iterator[tuple[bytes, bytes]]:
+        for run in self._segment.runs():
+            if run.dbi is not Dbi.RECORDS:
+                continue
+            if isinstance(run, Puts):
+                for key, _ in run.rows:
+                    if key[:4] != self._prefix or len(key) < 8:
+                        raise BadSegment(reason=f"a repair of zone {self._mark.zone_id} puts the row {key.hex()}")
+                yield from run.rows
+            elif run != Op(Kind.DELETE_PREFIX, Dbi.RECORDS, self._prefix):
+                raise BadSegment(reason="a repair does more than to clear its zone and to put rows")
+
+    def _stored_rows(self, release_pages: Callable[[], None]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Keys and bodies of the zone's rows, None for a value that cannot be read.
+
+        In many short transactions: those before a row that was yielded may be written meanwhile.
+        """
+        start = self._prefix
+        while True:
+            page: list[tuple[bytes, bytes | None]] = []
+            with self._records.env.begin() as txn, txn.cursor(db=self._records.tables[Dbi.RECORDS]) as cursor:
+                found = cursor.set_range(start)
+                while found and (key := cursor.key()).startswith(self._prefix) and len(page) < _ROWS_AT_ONCE:
+                    page.append((key, self._body_of(cursor.value())))
+                    found = cursor.next()
+            yield from page
+            release_pages()
+            if len(page) < _ROWS_AT_ONCE:
+                return
+            start = page[-1][0] + b"\0"
+
+    def _body_of(self, value: bytes) -> bytes | None:
+        try:
+            return None if self._schema.is_deleted(value) else self._schema.unwrap(value)
+        except BadBytes:
+            return None
+
+    def _write_records(self, batch: Sequence[_Difference], *, is_last: bool) -> None:
+        """Write these differences; with the last of them the digests become those of the rows that are there now."""
+        began = time.monotonic()
+        table = self._records.tables[Dbi.RECORDS]
+        with self._records.env.begin(write=True) as txn:
+            if self._records.row(txn) != self._row:
+                raise Busy(what=self._records.path)
+            for difference in batch:
+                if difference.body is None:
+                    txn.delete(difference.key, db=table)
+                else:
+                    txn.put(difference.key, self._wrap(difference.body), db=table)
+            changed = bool(batch) | (is_last and self._write_digests(txn))
+            if changed:
+                note_commit(txn, self._records)
+        self._note([difference.words for difference in batch], time.monotonic() - began)
+        self._keys += [difference.key for difference in batch[: LONGEST_CHANGE - len(self._keys)]]
+
+    def _write_digests(self, txn: Any) -> bool:
+        """The zone's digest, and what that does to the file's; True if anything was to be written."""
+        before = running_digest(txn, self._records, self._mark.zone_id)
+        after = None if self._mark.serial is None else Running(self._digest)
+        if (before and before.encode()) == (after and after.encode()):
+            return False
+        put_digest(txn, self._records, self._mark.zone_id, after)
+        if before is None or before.is_known:
+            moved = (after.total if after else 0) - (before.total if before else 0)
+            row = replace(self._row, digest=(self._row.digest + moved) % DIGEST_MODULUS)
+            txn.put(ROW_KEY, row.encode(), db=self._records.own)
+            self._row = row
+        return True
+
+    def _mend_main(self) -> None:
+        """The zone's object and the name that leads to it, and nothing else of its name or id."""
+        began = time.monotonic()
+        with self._main.env.begin(write=True) as txn:
+            words = self._remove_foreign(txn)
+            if self._mark.serial is not None:
+                for dbi, key, body in self._schema.zone_rows(self._mark.zone_id, self._mark.name):
+                    if self._puts_main(txn, dbi, key, body):
+                        words.append("its entry in the list of zones was missing or altered")
+            if words:
+                note_commit(txn, self._main)
+        self._note(words, time.monotonic() - began)
+
+    def _remove_foreign(self, txn: Any) -> list[str]:
+        """Delete what leads to the zone or hangs on its names without being ours; return words for it."""
+        words = []
+        key = self._schema.row_id_key(self._mark.zone_id)
+        value = txn.get(key, db=self._main.tables[Dbi.DOMAINS])
+        names = {self._mark.name, *self._name_in(value)}
+        if value is not None and self._mark.serial is None:
+            txn.delete(key, db=self._main.tables[Dbi.DOMAINS])
+            words.append(f"{self._mark.name} was there, though nobody published it")
+        for name in sorted(names):
+            is_ours = self._mark.serial is not None and name == self._mark.name
+            if not is_ours and self._delete_index(txn, Dbi.DOMAINS_INDEX, name, self._mark.zone_id):
+                words.append(f"{name} led to it")
+            for dbi, noun in _ATTACHED:
+                for row_id in list(self._ids_of(txn, Dbi(dbi + 1), name)):
+                    txn.delete(self._schema.row_id_key(row_id), db=self._main.tables[dbi])
+                    self._delete_index(txn, Dbi(dbi + 1), name, row_id)
+                    words.append(f"{noun} had been added")
+        return words
+
+    def _name_in(self, value: bytes | None) -> Iterator[str]:
+        """The name that a stored zone object claims, if it can be read."""
+        if value is not None:
+            try:
+                yield decode_domain(self._schema.unwrap(value)).name
+            except (BadBytes, BadName):
+                return
+
+    def _ids_of(self, txn: Any, index: Dbi, name: str) -> Iterator[int]:
+        """The rows to which an index leads from a name."""
+        start, _ = self._schema.index_row(name, 0)
+        with txn.cursor(db=self._main.tables[index]) as cursor:
+            if not self._schema.has_header:
+                found = cursor.set_key(start)
+                while found:
+                    yield int.from_bytes(cursor.value(), "little")
+                    found = cursor.next_dup()
+                return
+            found = cursor.set_range(start)
+            while found and (key := cursor.key()).startswith(start[:-4]) and len(key) == len(start):
+                yield int.from_bytes(key[-4:], "big")
+                found = cursor.next()
+
+    def _delete_index(self, txn: Any, index: Dbi, name: str, row_id: int) -> bool:
+        key, body = self._schema.index_row(name, row_id)
+        return bool(txn.delete(key, b"" if self._schema.has_header else body, db=self._main.tables[index]))
+
+    def _puts_main(self, txn: Any, dbi: Dbi, key: bytes, body: bytes) -> bool:
+        """Put one row of the main file; False if it is there as it should be."""
+        table = self._main.tables[dbi]
+        if self._schema.dbi(dbi).dupsort:
+            with txn.cursor(db=table) as cursor:  # a put that finds its row would be a commit all the same
+                is_there = cursor.set_key_dup(key, body)
+            return not is_there and bool(txn.put(key, body, db=table))
+        value = txn.get(key, db=table)
+        if value is not None and self._body_of(value) == body:
+            return False
+        txn.put(key, self._wrap(body), db=table)
+        return True
+
+    def _wrap(self, body: bytes) -> bytes:
+        return self._schema.wrap(body, self._segment.time_ns, self._segment.last)
+
+    def _spoken(self, key: bytes) -> str:
+        """A record's key as people write it."""
+        try:
+            _, relative, type = keys.decode_record_key(key)
+            name = keys.name_from_relative_key(relative, self._mark.name)
+        except (BadBytes, BadName):
+            return f"a row with the key {key.hex()}"
+        return f"{name} {rdata.type_to_text(type)}" if type else f"the empty name {name}"
+
+    def _note(self, words: Sequence[str], seconds: float) -> None:
+        self._rows += len(words)
+        self._words += dict.fromkeys(words[: MAX_WORDS - len(self._words)])
+        self._longest_hold = max(self._longest_hold, seconds)

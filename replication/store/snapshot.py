@@ -1,0 +1,239 @@
+"""A snapshot: a whole LMDB at one position, as it travels to a node that no segment can help.
+
+The two files of a store, copied compactly at one position, cut into chunks that are deflated one by one, and a
+manifest that names them all and is signed. Whoever has the manifest knows every byte that is still to come, so
+chunks may arrive in any order, from anywhere, again after a restart, and nothing wrong is ever used.
+
+At rest a snapshot is a directory: `manifest`, and beside it `00000`, `00001` ... (`chunk_name`). The manifest, all
+integers big endian:
+
+    offset   size  manifest
+    0        4     magic `DPSN`
+    4        1     version, 1
+    5        1     PowerDNS schema: 4, 5 or 6
+    6        2     reserved, 0
+    8        16    cluster
+    24       16    epoch
+    40       8     sequence
+    48       8     time of copying, ns since 1970
+    56       16    digest of the main file's rows
+    72       16    digest of the records file's rows
+    88       8     size of the main file
+    96       8     size of the records file
+    104      4     number n of chunks
+    108      49 n  chunks: file (1: 0 = main, 1 = records), offset in it (8), size there (4), size as stored (4),
+                   SHA-256 of the stored bytes (32); first the main file's, each file from its beginning, without gaps
+    108+49n  64    Ed25519 signature over `dnspanel snapshot 1` 00 and the BLAKE2b-512 of all bytes before it
+
+A stored chunk is a zlib stream of at most CHUNK_SIZE bytes of one file. The id of a snapshot is the beginning of
+the SHA-256 of its manifest, signature included.
+"""
+
+import hashlib
+import os
+import shutil
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from uuid import UUID
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from replication.codec.schema import schema_for
+from replication.errors import BadSignature, BadSnapshot
+from replication.store.store import Store
+from replication.wire.position import Position
+
+MAGIC = b"DPSN"
+VERSION = 1
+CHUNK_SIZE = 4 << 20
+MANIFEST_NAME = "manifest"
+# A manifest above this is refused unread: it would stand for a snapshot of some terabytes.
+MAX_MANIFEST = 64 << 20
+# A chunk that deflates badly grows a little.
+MAX_STORED_CHUNK = CHUNK_SIZE + (64 << 10)
+# Neighbouring rows are much alike: the fastest level packs to a twentieth, and is what a bootstrap waits for.
+LEVEL = 1
+
+_HEADER = struct.Struct(">4sBB2x16s16sQQ16s16sQQI")
+_CHUNK = struct.Struct(">BQII32s")
+_SIGNATURE_SIZE = 64
+_SIGNED = b"dnspanel snapshot 1\0"
+
+
+class SnapshotFile(IntEnum):
+    """Which of the two files a chunk belongs to. The numbers travel: they never change."""
+
+    MAIN = 0
+    RECORDS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of one file: where it belongs, and what its stored bytes have to be."""
+
+    file: SnapshotFile
+    offset: int
+    raw_size: int
+    size: int  # as stored
+    sha256: bytes
+
+    def open(self, stored: bytes) -> bytes:
+        """The piece of the file that these stored bytes are. Raises BadSnapshot unless they are exactly the chunk."""
+        if len(stored) != self.size or hashlib.sha256(stored).digest() != self.sha256:
+            raise BadSnapshot(reason=f"the chunk at {self.offset} of {self.file.name} is not what the manifest names")
+        inflate = zlib.decompressobj()
+        try:
+            raw = inflate.decompress(stored, self.raw_size + 1)
+        except zlib.error as exc:
+            raise BadSnapshot(reason=f"a chunk does not inflate ({exc})") from exc
+        if len(raw) != self.raw_size or not inflate.eof:
+            raise BadSnapshot(reason=f"a chunk is not of the {self.raw_size} bytes that the manifest names")
+        return raw
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a snapshot holds, and every chunk of it."""
+
+    schema: int
+    cluster: UUID
+    position: Position
+    time_ns: int
+    digest_main: bytes
+    digest_records: bytes
+    main_size: int
+    records_size: int
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def raw_size(self) -> int:
+        """Bytes of both files."""
+        return self.main_size + self.records_size
+
+    @property
+    def stored_size(self) -> int:
+        """Bytes of all chunks as they travel."""
+        return sum(chunk.size for chunk in self.chunks)
+
+    def file_size(self, file: SnapshotFile) -> int:
+        return self.main_size if file is SnapshotFile.MAIN else self.records_size
+
+    def seal(self, key: Ed25519PrivateKey) -> bytes:
+        """The bytes of the manifest, signed."""
+        position = self.position
+        header = _HEADER.pack(
+            MAGIC, VERSION, self.schema, self.cluster.bytes, position.epoch.bytes, position.sequence, self.time_ns,
+            self.digest_main, self.digest_records, self.main_size, self.records_size, len(self.chunks),
+        )  # fmt: skip
+        rows = [_CHUNK.pack(c.file, c.offset, c.raw_size, c.size, c.sha256) for c in self.chunks]
+        content = header + b"".join(rows)
+        return content + key.sign(_SIGNED + hashlib.blake2b(content).digest())
+
+
+def snapshot_id(sealed: bytes) -> str:
+    """The name by which a sealed manifest and its chunks are spoken of: 32 hex digits."""
+    return hashlib.sha256(sealed).hexdigest()[:32]
+
+
+def chunk_name(number: int) -> str:
+    """The name of a stored chunk, beside the manifest; numbers count from 0."""
+    return f"{number:05d}"
+
+
+def open_manifest(sealed: bytes, public_keys: Sequence[bytes]) -> Manifest:
+    """The manifest, once one of `public_keys` (32 bytes each) has signed it.
+
+    Raises BadSignature, BadSnapshot or UnknownSchema. Afterwards the chunks are known to fill both files exactly.
+    """
+    if len(sealed) < _HEADER.size + _SIGNATURE_SIZE or not sealed.startswith(MAGIC):
+        raise BadSnapshot(reason="it does not start like a manifest")
+    content, signature = sealed[:-_SIGNATURE_SIZE], sealed[-_SIGNATURE_SIZE:]
+    if content[len(MAGIC)] != VERSION:
+        raise BadSnapshot(reason=f"its format has version {content[len(MAGIC)]}, this side knows version {VERSION}")
+    _check_signature(content, signature, public_keys)
+    _, _, schema, cluster, epoch, sequence, time_ns, main, records, *rest = _HEADER.unpack_from(content)
+    main_size, records_size, count = rest
+    schema_for(schema)
+    if len(content) != _HEADER.size + count * _CHUNK.size:
+        raise BadSnapshot(reason=f"a manifest of {len(sealed)} bytes does not name {count} chunks")
+    try:
+        found = [(SnapshotFile(row[0]), *row[1:]) for row in _CHUNK.iter_unpack(content[_HEADER.size :])]
+        manifest = Manifest(
+            schema, UUID(bytes=cluster), Position(UUID(bytes=epoch), sequence), time_ns, main, records,
+            main_size, records_size, tuple(Chunk(*row) for row in found),
+        )  # fmt: skip
+    except ValueError as exc:
+        raise BadSnapshot(reason=str(exc)) from exc
+    _refuse_gaps(manifest)
+    return manifest
+
+
+def write_snapshot(
+    store: Store, directory: Path, *, key: Ed25519PrivateKey, time_ns: int, level: int = LEVEL
+) -> Manifest:
+    """Make a snapshot of the store in `directory`, which is created and must not exist: `manifest` and its chunks.
+
+    Works beside a publisher that goes on publishing, in this process or in another one. Needs as much room as the
+    two files meanwhile, and the memory of one chunk. Raises Busy while nothing whole can be copied, and leaves no
+    directory behind when it fails.
+    """
+    directory.mkdir(parents=True)
+    try:
+        paths = directory / "copy", directory / "copy-0"
+        copied = store.copy(paths[0])
+        chunks: list[Chunk] = []
+        for file, path in zip(SnapshotFile, paths, strict=True):
+            for chunk, stored in _pack(file, path, level):
+                (directory / chunk_name(len(chunks))).write_bytes(stored)
+                chunks.append(chunk)
+        main_size, records_size = (path.stat().st_size for path in paths)
+        manifest = Manifest(
+            store.schema.number, store.cluster, copied.position, time_ns, copied.digest_main, copied.digest_records,
+            main_size, records_size, tuple(chunks),
+        )  # fmt: skip
+        (directory / MANIFEST_NAME).write_bytes(manifest.seal(key))
+        for path in paths:
+            path.unlink()
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    return manifest
+
+
+def _pack(file: SnapshotFile, path: Path, level: int) -> Iterator[tuple[Chunk, bytes]]:
+    """Each chunk of a file, and its stored bytes; what was packed leaves the page cache to others."""
+    with path.open("rb") as source:
+        offset = 0
+        while raw := source.read(CHUNK_SIZE):
+            stored = zlib.compress(raw, level)
+            yield Chunk(file, offset, len(raw), len(stored), hashlib.sha256(stored).digest()), stored
+            os.posix_fadvise(source.fileno(), offset, len(raw), os.POSIX_FADV_DONTNEED)
+            offset += len(raw)
+
+
+def _check_signature(content: bytes, signature: bytes, public_keys: Sequence[bytes]) -> None:
+    signed = _SIGNED + hashlib.blake2b(content).digest()
+    for key in public_keys:
+        try:
+            Ed25519PublicKey.from_public_bytes(key).verify(signature, signed)
+        except InvalidSignature:
+            continue
+        return
+    raise BadSignature(reason=f"none of the {len(public_keys)} keys known here has signed the snapshot")
+
+
+def _refuse_gaps(manifest: Manifest) -> None:
+    """Raise BadSnapshot unless the chunks, in order, fill the main file and then the records file."""
+    at = [(file, offset) for file in SnapshotFile for offset in range(0, manifest.file_size(file), CHUNK_SIZE)]
+    if [(chunk.file, chunk.offset) for chunk in manifest.chunks] != at:
+        raise BadSnapshot(reason="its chunks leave gaps or overlap")
+    for chunk in manifest.chunks:
+        if chunk.raw_size != min(CHUNK_SIZE, manifest.file_size(chunk.file) - chunk.offset):
+            raise BadSnapshot(reason="a chunk has another size than its place")
+        if not 0 < chunk.size <= MAX_STORED_CHUNK:
+            raise BadSnapshot(reason=f"a chunk of {chunk.size} bytes")

@@ -1,0 +1,408 @@
+"""The two LMDB files of one PowerDNS, written in place while it serves from them.
+
+`<path>` is the main file (zones), `<path>-0` the records file. No transaction spans both. Beside PowerDNS's
+tables each file has one of ours, `dnspanel`, whose only row is written in the same transaction as the data:
+
+    offset  size  row `position`
+    0       1     version, 1
+    1       16    epoch
+    17      8     applied: this file is complete up to here
+    25      8     reached: rows of later sequences, up to here, may already be in this file
+    33      16    digest of the rows that are in this file now (of a segment of new zones, once it is complete)
+    49      8     main required: what `applied` of the main file has to be for this one's to count
+
+How a segment is applied, and why a crash anywhere is harmless:
+
+1. Transactions follow the segment's order: rows of new zones (unseen), the main file, rows of removed zones.
+2. A transaction of the main file that ends its operations sets its `applied`; a segment without such
+   operations does not touch the main file at all, so an ordinary edit costs one synced commit.
+3. The last commit of a segment is always in the records file: it sets `applied` there, and with it the
+   answer of the position zone. A crash before it leaves `applied` where it was, and the segment is applied
+   again from the start; a put or a delete done twice is done once.
+4. `applied` of the records file counts only while the main file is not behind `main required`. If someone
+   put back an older main file, the position is that file's, and what follows is replayed onto both.
+5. Digests follow the rows really found: each change subtracts the row that was there and adds the new one.
+   So they stay true through crashes and replays, and a row altered by another hand shows up when the result
+   is compared with the segment's digest, before the commit that would make it the position. While `reached`
+   lies beyond the segment (a replay) the file is ahead of it and is compared when it no longer is.
+
+Rows depend on the segments alone (the header of schemas 5 and 6 takes its time and transaction id from the
+segment), so two stores with the same history hold the same keys and values.
+"""
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+import lmdb
+
+from replication.codec import keys, values
+from replication.codec.domains import ZoneObject, decode_domain
+from replication.codec.schema import Dbi, File, Schema, schema_for
+from replication.dns import rdtypes
+from replication.errors import (
+    BadSegment,
+    BadSnapshot,
+    Busy,
+    Damaged,
+    Gap,
+    Unfinished,
+    WrongCluster,
+    WrongEpoch,
+)
+from replication.store import mapped
+from replication.store.applying import (
+    POSITION_ZONE,
+    POSITION_ZONE_ID,
+    Application,
+    Watch,
+    own_rows,
+)
+from replication.store.checking import Check
+from replication.store.digest_delta import digest_delta
+from replication.store.file_row import INSTALLING_KEY, Database, combined_position, settled_position
+from replication.store.installing import Installation, Source
+from replication.store.opening import DAMAGE, FileUse, file_use, lmdb_errors, open_copy, open_file
+from replication.store.own_commits import foreign_commit, note_commit
+from replication.store.repair import Repair, Repaired
+from replication.store.zone_digests import mark_complete, running_digest
+from replication.store.zone_rows import ZoneRows
+from replication.wire.position import Position
+from replication.wire.segment import Op, Segment, digest_bytes, rows_digest
+
+RECORDS_MAP_SIZE = 16000 << 20  # PowerDNS before 4.9.6 maps the records file with this, whatever it is told
+HOLD_SECONDS = 0.05
+COPY_SECONDS = 30.0
+LMDB_VERSION = ".".join(map(str, lmdb.version()))
+
+_COPY_PAUSE_SECONDS = 0.02
+
+# Resident pages of mapped files above this are let go after a commit.
+_RESIDENT_FILE_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What `apply` did. `already` means the store had it all before; then the other numbers are 0."""
+
+    position: Position
+    already: bool = False
+    rows: int = 0
+    commits: int = 0
+    longest_hold_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredZone:
+    """A zone in the files; the digest is that which its rows should have, empty while nobody has worked it out."""
+
+    zone_id: int
+    name: str
+    serial: int | None
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a copy of both files holds: the position, and the digests of the main file and of the records file."""
+
+    position: Position
+    digest_main: bytes
+    digest_records: bytes
+
+
+class Store:
+    """The two files, open. One process may open them once; threads may share the store."""
+
+    def __init__(self, main: Database, records: Database, schema: Schema, cluster: UUID) -> None:
+        self.schema, self.cluster = schema, cluster
+        self._main, self._records = main, records
+        self._ranges = mapped.ranges_of((main.path, records.path))
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], schema: int, map_size: int, *, cluster: UUID, create: bool = True,
+        sync: bool = True,
+    ) -> Self:  # fmt: skip
+        """The store at `path`, its files created if need be so that PowerDNS accepts them.
+
+        `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raises FileNotFoundError without
+        `create`, BadBytes for files of another schema or cluster, and RuntimeError for an LMDB library of
+        another format than PowerDNS's.
+        """
+        if lmdb.version()[:2] != (0, 9):
+            raise RuntimeError(f"PowerDNS needs LMDB 0.9, this Python has {lmdb.version()}")
+        if not create and not os.path.exists(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+        kind = schema_for(schema)
+        main_path = os.path.realpath(path)
+        opened: list[Database] = []
+        try:
+            opened.append(open_file(main_path, File.MAIN, kind, map_size, sync=sync, cluster=cluster))
+            shard_size = min(map_size, RECORDS_MAP_SIZE)
+            opened.append(open_file(main_path + "-0", File.SHARD, kind, shard_size, sync=sync))
+            store = cls(opened[0], opened[1], kind, cluster)
+            store._write_own_zone()
+        except BaseException as exc:
+            for database in opened:
+                database.env.close()
+            if isinstance(exc, DAMAGE):
+                raise Damaged(what=main_path, reason=str(exc)) from exc
+            raise
+        return store
+
+    def close(self) -> None:
+        self._ranges = []  # what lies there next is not ours to let go
+        self._main.env.close()
+        self._records.env.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def position(self) -> Position | None:
+        """Up to where both files are complete; None for a store that never got anything, or holds half a snapshot."""
+        return None if self.installing() else combined_position(self._main.row(), self._records.row())
+
+    def installing(self) -> str | None:
+        """The id of the snapshot whose installation was begun and has not ended, or None."""
+        return self._main.installing() or self._records.installing()
+
+    def digests(self) -> tuple[bytes, bytes]:
+        """The digests of the main file and of the records file as they are now."""
+        rows = (self._main.row(), self._records.row())
+        return digest_bytes(rows[0].digest if rows[0] else 0), digest_bytes(rows[1].digest if rows[1] else 0)
+
+    def standing(self) -> tuple[Position | None, bytes, bytes]:
+        """The position and the digests (main, records) of one moment; empty digests while a segment is half applied."""
+        with self._records.env.begin() as records, self._main.env.begin() as main:
+            rows = self._main.row(main), self._records.row(records)
+        position = None if self.installing() else combined_position(*rows)
+        if position is None or settled_position(*rows) != position:
+            return position, b"", b""
+        main_digest, records_digest = (digest_bytes(row.digest if row else 0) for row in rows)
+        return position, main_digest, records_digest
+
+    def use(self) -> tuple[FileUse, FileUse]:
+        """How full the main file and the records file are."""
+        return file_use(self._main), file_use(self._records)
+
+    def zone(self, zone_id: int) -> ZoneObject | None:
+        """The zone of this id, or None."""
+        with self._main.env.begin() as txn:
+            value = txn.get(self.schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
+        return None if value is None else decode_domain(self.schema.unwrap(value))
+
+    def zone_id(self, name: str) -> int | None:
+        """The id of the zone of this name, or None."""
+        start, _ = self.schema.index_row(name, 0)
+        with self._main.env.begin() as txn, txn.cursor(db=self._main.tables[Dbi.DOMAINS_INDEX]) as cursor:
+            if not self.schema.has_header:
+                value = txn.get(start, db=self._main.tables[Dbi.DOMAINS_INDEX])
+                return None if value is None else int.from_bytes(value, "little")
+            if cursor.set_range(start) and cursor.key().startswith(start[:-4]):
+                return int.from_bytes(cursor.key()[-4:], "big")
+        return None
+
+    def rows(self, zone_id: int) -> ZoneRows:
+        """The record rows of one zone, as `compile` reads them."""
+        return ZoneRows(self._records, self.schema, zone_id)
+
+    def zones_from(self, first: int, *, limit: int) -> list[StoredZone]:
+        """The zones in the files with this id or a higher one, by id, without our own."""
+        found: list[StoredZone] = []
+        table = self._main.tables[Dbi.DOMAINS]
+        with self._main.env.begin() as main, self._records.env.begin() as records, main.cursor(db=table) as cursor:
+            more = cursor.set_range(self.schema.row_id_key(first))
+            while more and len(found) < limit:
+                zone = decode_domain(self.schema.unwrap(cursor.value()))
+                if zone.id != POSITION_ZONE_ID:
+                    found.append(self._stored_zone(records, zone))
+                more = cursor.next()
+        return found
+
+    def _stored_zone(self, records: Any, zone: ZoneObject) -> StoredZone:
+        key = keys.record_key(zone.id, keys.APEX, rdtypes.SOA)
+        value = records.get(key, db=self._records.tables[Dbi.RECORDS])
+        running = running_digest(records, self._records, zone.id)
+        return StoredZone(
+            zone.id, zone.name, None if value is None else _serial_in(self.schema.unwrap(value)),
+            running.encode() if running is not None and running.is_known else b"",
+        )  # fmt: skip
+
+    def zone_digest(self, zone_id: int) -> bytes:
+        """The digest of one zone's record rows, computed from the rows themselves."""
+        return digest_bytes(rows_digest(Dbi.RECORDS, self.rows(zone_id).raw()))
+
+    def digest_delta(self, ops: Sequence[Op]) -> tuple[bytes, bytes]:
+        """The digests (main, records) after these operations, which name each key once. Writes nothing."""
+        return digest_delta(ops, self.schema, self._main, self._records)
+
+    def apply(
+        self,
+        segment: Segment,
+        *,
+        hold_seconds: float = HOLD_SECONDS,
+        watch: Watch | None = None,
+    ) -> Applied:
+        """Make the store what the panel had at `segment.after`, as the module's docstring lays out.
+
+        A segment whose sequences are all applied already changes nothing and says so. `watch` sees the
+        keys of records that are put or deleted. Raises Gap, WrongEpoch, Unfinished, Diverged, BadSegment, MapFull,
+        DiskFull, or Busy when another process writes our rows; whatever was committed before that is repeated by the
+        next attempt.
+        """
+        with self._lock:
+            main, records = self._main.row(), self._records.row()
+            if segment.is_repair:
+                raise BadSegment(reason="it repairs a zone and moves nothing")
+            if segment.cluster != self.cluster:
+                raise WrongCluster(ours=self.cluster, theirs=segment.cluster)
+            if self.installing():
+                raise Unfinished(what=self._main.path)
+            if records is not None and records.epoch != segment.epoch:
+                raise WrongEpoch(ours=records.epoch, theirs=segment.epoch)
+            at = combined_position(main, records)
+            if at is not None and at.sequence >= segment.last:
+                return Applied(at, already=True)
+            if segment.schema != self.schema.number:
+                raise BadSegment(reason=f"it is for schema {segment.schema}, this store has {self.schema.number}")
+            if (at.sequence if at else 0) < segment.first - 1:
+                raise Gap(have=at, got=segment.first)
+            application = Application(segment, self.schema, self._main, self._records, hold_seconds)
+            with lmdb_errors(self._main, self._records):
+                try:
+                    application.run(watch, self.release_pages)
+                finally:
+                    application.abort()
+        hold = application.longest_hold * 1000
+        return Applied(segment.after, False, application.rows, application.commits, hold)
+
+    def repair(self, segment: Segment, *, hold_seconds: float = HOLD_SECONDS) -> Repaired:
+        """Make one zone what the panel has at the position where the store is; only what differs is written.
+
+        Repeating is harmless. Raises Gap where the store is elsewhere, and what `apply` raises.
+        """
+        with self._lock, lmdb_errors(self._main, self._records):
+            if segment.cluster != self.cluster:
+                raise WrongCluster(ours=self.cluster, theirs=segment.cluster)
+            if segment.schema != self.schema.number:
+                raise BadSegment(reason=f"it is for schema {segment.schema}, this store has {self.schema.number}")
+            if self.installing():
+                raise Unfinished(what=self._main.path)
+            return Repair(segment, self.schema, self._main, self._records, hold_seconds).run(self.release_pages)
+
+    def refuse_segments(self) -> None:
+        """Take nothing but a snapshot from now on."""
+        for database in (self._main, self._records):
+            with database.env.begin(write=True) as txn:
+                txn.put(INSTALLING_KEY, bytes(16), db=database.own)
+                note_commit(txn, database)
+
+    def install(
+        self, name: str, path: str | os.PathLike[str], copied: Copied, *, time_ns: int,
+        hold_seconds: float = HOLD_SECONDS, before_removal: Callable[[], None] = lambda: None,
+    ) -> Applied:  # fmt: skip
+        """Make the store what the copy at `path` is, in place (`installing`). `name` is the snapshot's id.
+
+        `before_removal` is called when nothing leads to zones that the copy lacks any more, and their records are there
+        still: whoever keeps a list of zones in memory has to forget them.
+
+        What the copy holds, `copied`, has to come from somebody who can be believed. Raises BadSnapshot for a copy of
+        something else or from before the store's own position, MapFull, DiskFull, or Busy when another process writes
+        to the files: then the installation has to be repeated before the store has a position again.
+        """
+        with self._lock, open_copy(path, self.schema) as (main, records):
+            found = settled_position(main.row(), records.row())
+            digests = [digest_bytes(row.digest if row else 0) for row in (main.row(), records.row())]
+            if (found, *digests) != (copied.position, copied.digest_main, copied.digest_records):
+                raise BadSnapshot(reason=f"its files are at {found}, the manifest says {copied.position}")
+            at = self.position()
+            if at is not None and at.epoch == copied.position.epoch and at > copied.position:
+                raise BadSnapshot(reason=f"it is of sequence {copied.position.sequence}, this node is at {at.sequence}")
+            source = Source(name, copied.position, copied.digest_main, copied.digest_records, time_ns, main, records)
+            ranges = mapped.ranges_of((main.path, records.path))
+
+            def release_pages() -> None:
+                if mapped.file_bytes_resident() > _RESIDENT_FILE_BYTES:
+                    mapped.release(chain(self._ranges, ranges))
+
+            installation = Installation(
+                source, self.schema, self._main, self._records, hold_seconds, release_pages, before_removal
+            )
+            with lmdb_errors(self._main, self._records):
+                installation.run()
+        hold = installation.longest_hold * 1000
+        return Applied(copied.position, False, installation.rows, installation.commits, hold)
+
+    def check(self) -> Check:
+        """A look at every row, to be taken in steps."""
+        return Check(self.schema, self._main, self._records, self._lock)
+
+    def has_foreign_commit(self) -> bool:
+        """Whether somebody else has written to a file since every row was last looked at."""
+        return any(foreign_commit(database) for database in (self._main, self._records))
+
+    def copy(self, path: str | os.PathLike[str], *, seconds: float = COPY_SECONDS) -> Copied:
+        """Write a compact copy of both files to `path` and `<path>-0`, as they are at one position.
+
+        Nobody waits for it, writers neither. Raises Busy if no such position is found within `seconds`: where a
+        segment is half applied, or nothing ever was.
+        """
+        until = time.monotonic() + seconds
+        while True:
+            with self._main.env.begin() as main, self._records.env.begin() as records:
+                rows = self._main.row(main), self._records.row(records)
+                if (position := settled_position(*rows)) is not None and not self.installing():
+                    self._main.env.copy(os.fspath(path), compact=True, txn=main)
+                    self._records.env.copy(os.fspath(path) + "-0", compact=True, txn=records)
+                    return Copied(position, *(digest_bytes(row.digest if row else 0) for row in rows))
+            if time.monotonic() > until:
+                raise Busy(what=self._main.path)
+            time.sleep(_COPY_PAUSE_SECONDS)
+
+    def clear_dead_readers(self) -> None:
+        """Forget readers whose process was killed; each would keep old pages from being used again."""
+        self._main.env.reader_check()
+        self._records.env.reader_check()
+
+    def release_pages(self) -> None:
+        """Keep the resident memory of this process small, whatever was read or written."""
+        if mapped.file_bytes_resident() > _RESIDENT_FILE_BYTES:
+            mapped.release(self._ranges)
+
+    def _write_own_zone(self) -> None:
+        """The zone that tells the position, and the row that guards the end of the key space."""
+        records = [(Dbi.RECORDS, *row) for row in own_rows()]
+        self._put_missing(self._records, Dbi.RECORDS, records)
+        self._put_missing(self._main, Dbi.DOMAINS, self.schema.zone_rows(POSITION_ZONE_ID, POSITION_ZONE))
+
+    def _put_missing(self, database: Database, first: Dbi, rows: Sequence[tuple[Dbi, bytes, bytes]]) -> None:
+        """Put those of our own rows that are not there. A file whose table `first` is empty has no zones yet."""
+        with database.env.begin(write=True) as txn:
+            is_new = not txn.stat(database.tables[first])["entries"]
+            missing = [row for row in rows if txn.get(row[1], db=database.tables[row[0]]) is None]
+            for dbi, key, body in missing:
+                txn.put(key, self.schema.wrap(body, 0, 0), db=database.tables[dbi])
+            if is_new and database is self._records:
+                mark_complete(txn, database)
+            if missing:
+                note_commit(txn, database, checked=txn.id() if is_new else 0)
+
+
+def _serial_in(soa: bytes) -> int | None:
+    """The serial in the body of an SOA's row: it stands 20 bytes before the end of the rdata."""
+    records = values.decode_records(soa)
+    return int.from_bytes(records[0].content[-20:-16], "big") if records else None

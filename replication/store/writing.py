@@ -1,0 +1,155 @@
+"""Writing many rows to one file in transactions that are short, so that PowerDNS and the agent wait for none."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from replication.codec.schema import Dbi, Schema
+from replication.store.file_row import INSTALLING_KEY, ROW_KEY, Database, FileRow
+from replication.store.own_commits import note_commit
+
+# Changes wait until there are so many; a transaction ends behind the group that makes it long.
+_ROWS_PER_TRANSACTION = 1_500
+# Writing stops at this part of the time a transaction may take; the rest is for the group at hand and the sync.
+WRITE_SHARE = 0.3
+# So few rows behind others are worth taking out and putting back, so that the others are appended.
+_MOST_ROWS_BEHIND = 4
+# So many rows are deleted between two looks at the clock.
+_PIECE = 1_000
+
+Row = tuple[bytes, bytes]
+
+
+class Change(NamedTuple):
+    """A row to put; or to delete, where `value` is None, and then `old` is what it has."""
+
+    key: bytes
+    value: bytes | None
+    old: bytes | None
+
+
+class Writer:
+    """Writes to one file in transactions that are short, and open only while rows are being written."""
+
+    def __init__(
+        self, database: Database, schema: Schema, hold_seconds: float, release_pages: Callable[[], None]
+    ) -> None:
+        self.database = database
+        self._has_duplicates = [schema.dbi(dbi).dupsort for dbi in schema.all_dbis]
+        self._write_seconds = hold_seconds * WRITE_SHARE
+        self._release_pages = release_pages
+        self._waiting: list[tuple[Dbi, Sequence[Change]]] = []
+        self._rows_waiting = 0
+        self.rows = self.commits = 0
+        self.longest_hold = 0.0
+
+    def transaction(self) -> "_Transaction":
+        """A write transaction of its own, committed at the end of the block."""
+        return _Transaction(self)
+
+    def add(self, dbi: Dbi, group: Sequence[Change]) -> None:
+        """Write these changes before long, in one transaction."""
+        self._waiting.append((dbi, group))
+        self._rows_waiting += len(group)
+        if self._rows_waiting >= _ROWS_PER_TRANSACTION:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        waiting, self._waiting, self._rows_waiting = self._waiting, [], 0
+        groups = iter(waiting)
+        left = len(waiting)
+        while left:
+            with self.transaction() as txn:
+                began = time.monotonic()
+                for dbi, group in groups:
+                    self._write(txn, dbi, group)
+                    left -= 1
+                    if time.monotonic() - began > self._write_seconds:
+                        break
+
+    def put_all(self, dbi: Dbi, rows: Sequence[Row]) -> None:
+        """Put rows of which none is there, in one transaction; appended, if hardly any lie behind them."""
+        with self.transaction() as txn, txn.cursor(db=self.database.tables[dbi]) as cursor:
+            if self._has_duplicates[dbi]:
+                cursor.putmulti(rows)
+            else:
+                put_before(cursor, rows, rows_behind(cursor, rows[0][0]))
+            self.rows += len(rows)
+
+    def delete_below(self, dbi: Dbi, prefixes: Iterable[bytes]) -> None:
+        """Delete the rows whose keys begin with one of these, in transactions that end wherever it is time."""
+        left = deque(prefixes)
+        while left:
+            with self.transaction() as txn, txn.cursor(db=self.database.tables[dbi]) as cursor:
+                until = time.monotonic() + self._write_seconds
+                while left and time.monotonic() < until:
+                    if self._delete_some(cursor, left[0]):
+                        left.popleft()
+
+    def _delete_some(self, cursor: Any, prefix: bytes) -> bool:
+        """Delete some of the rows below a prefix; True if none are left."""
+        found = cursor.set_range(prefix)
+        for _ in range(_PIECE):
+            if not found or not cursor.key().startswith(prefix):
+                return True
+            found = cursor.delete()
+            self.rows += 1
+        return False
+
+    def put_row(self, txn: Any, row: FileRow) -> None:
+        """The position of the file; the snapshot's installation is over."""
+        txn.put(ROW_KEY, row.encode(), db=self.database.own)
+        txn.delete(INSTALLING_KEY, db=self.database.own)
+
+    def _write(self, txn: Any, dbi: Dbi, group: Sequence[Change]) -> None:
+        table = self.database.tables[dbi]
+        for key, value, old in group:
+            if value is not None:
+                txn.put(key, value, db=table)
+            else:
+                txn.delete(key, old if self._has_duplicates[dbi] else b"", db=table)
+        self.rows += len(group)
+
+    def note_hold(self, seconds: float) -> None:
+        """A transaction was open for so long."""
+        self.commits += 1
+        self.longest_hold = max(self.longest_hold, seconds)
+        self._release_pages()
+
+
+class _Transaction:
+    """One write transaction: committed at the end of its block, with the note that it was ours; or nothing of it."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def __enter__(self) -> Any:
+        self._txn = self._writer.database.env.begin(write=True)
+        self._began = time.monotonic()
+        return self._txn
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            self._txn.abort()
+            return
+        note_commit(self._txn, self._writer.database)
+        self._txn.commit()
+        self._writer.note_hold(time.monotonic() - self._began)
+
+
+def rows_behind(cursor: Any, key: bytes) -> list[Row]:
+    """The rows from `key` on, at most one more than are worth taking out."""
+    return list(islice(cursor.iternext(), _MOST_ROWS_BEHIND + 1)) if cursor.set_range(key) else []
+
+
+def put_before(cursor: Any, rows: Iterable[Row], behind: Sequence[Row]) -> None:
+    """Put rows where none lies; if few are behind them, take those out meanwhile, which fills pages to the end."""
+    if len(behind) > _MOST_ROWS_BEHIND:
+        cursor.putmulti(rows)
+        return
+    for key, _ in behind:
+        cursor.pop(key)
+    cursor.putmulti(chain(rows, behind), append=True)

@@ -1,0 +1,181 @@
+"""The running digest of each zone: what its record rows should add up to, kept beside them by whoever writes them.
+
+Table `dnspanel_zones` of the records file, one row for each zone that was ever written here and not removed since:
+
+    key     zone id (u32 big endian)
+    value   16 bytes          digest of the zone's rows, a sum as in `operations`
+            empty             not computed yet: the rows came without being hashed (segment of version 2, snapshot)
+            17 bytes          as empty; 01, then what edits have added to the digest since
+
+Two rows of the table `dnspanel` belong to this. `complete` says that no zone is without such a row, so that a zone
+without one was not written by us; a file that an older release began gets it from the first check (`adopt`).
+`unhashed` holds 8 random bytes, others each time that zones which had rows get an empty digest: whoever has added up
+rows before that must not write what he found.
+
+Rows change in the transaction that changes the records, and the digest of the file is the sum of its zones'. What
+another hand alters changes no row here: a reader who adds up a zone's rows finds another sum than this table has.
+"""
+
+import os
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from replication.codec import keys
+from replication.codec.schema import Dbi
+from replication.errors import BadBytes
+from replication.store.file_row import Database
+from replication.wire.operations import DIGEST_MODULUS, DIGEST_SIZE, digest_bytes, rows_digest
+
+ZONES_DBI = b"dnspanel_zones"
+COMPLETE_KEY = b"complete"
+UNHASHED_KEY = b"unhashed"
+_COMPLETE = b"\x01"
+_UNKNOWN = b"\x01"
+
+
+class Running:
+    """A zone's digest, or, while that is unknown, what edits have added to it since it became so."""
+
+    __slots__ = ("is_known", "total")
+
+    def __init__(self, total: int = 0, *, is_known: bool = True) -> None:
+        self.total, self.is_known = total % DIGEST_MODULUS, is_known
+
+    def plus(self, delta: int) -> "Running":
+        return Running(self.total + delta, is_known=self.is_known)
+
+    def encode(self) -> bytes:
+        if self.is_known:
+            return digest_bytes(self.total)
+        return _UNKNOWN + digest_bytes(self.total) if self.total else b""
+
+
+def decode_running(value: bytes) -> Running:
+    """The inverse of `Running.encode`; raises BadBytes."""
+    if len(value) == DIGEST_SIZE:
+        return Running(int.from_bytes(value, "big"))
+    if not value:
+        return Running(is_known=False)
+    if len(value) == DIGEST_SIZE + 1 and value[:1] == _UNKNOWN:
+        return Running(int.from_bytes(value[1:], "big"), is_known=False)
+    raise BadBytes(what="digest of a zone", reason=f"{value.hex()} is none")
+
+
+class Changes:
+    """What a write transaction over the records adds to the digests of zones. Kept by who writes; used again."""
+
+    def __init__(self, records: Database) -> None:
+        self._records = records
+        self._added: dict[bytes, int] = {}
+        self._unhashed: set[bytes] = set()
+        self._removed: set[bytes] = set()
+
+    def add(self, key: bytes, digest: int) -> None:
+        """The sum of the rows of this key's zone has changed by so much."""
+        zone = key[:4]
+        self._added[zone] = self._added.get(zone, 0) + digest
+
+    def add_unhashed(self, keys_: Iterable[bytes]) -> None:
+        """Rows with these keys were put into new zones, and nobody has hashed them."""
+        self._unhashed.update({key[:4] for key in keys_})
+
+    def remove(self, zone: bytes) -> None:
+        """All rows of this zone have been deleted; `add` was told of each."""
+        self._removed.add(zone)
+
+    def write(self, txn: Any) -> None:
+        """Into the transaction that is about to commit the rows."""
+        if not (self._added or self._unhashed or self._removed):
+            return
+        table = self._records.zones
+        is_complete = txn.get(COMPLETE_KEY, db=self._records.own) is not None
+        for zone, digest in self._added.items():
+            value = txn.get(zone, db=table)
+            before = Running(is_known=is_complete) if value is None else decode_running(value)
+            txn.put(zone, before.plus(digest).encode(), db=table)
+        if self._unhashed:
+            with txn.cursor(db=table) as cursor:
+                cursor.putmulti([(zone, b"") for zone in sorted(self._unhashed)], overwrite=False)
+        for zone in self._removed:
+            _drop(txn, table, zone)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what a transaction would have changed that came to nothing."""
+        self._added.clear()
+        self._unhashed.clear()
+        self._removed.clear()
+
+
+def digests_by_zone(dbi: Dbi, rows: Sequence[tuple[bytes, bytes]]) -> dict[bytes, int]:
+    """The sum of the digests of rows in key order, by the first four bytes of their keys: of records, by zone."""
+    if rows[0][0][:4] == rows[-1][0][:4] or dbi is not Dbi.RECORDS:
+        return {rows[0][0][:4]: rows_digest(dbi, rows)}
+    return {zone: rows_digest(dbi, of_zone) for zone, of_zone in groupby(rows, key=_zone_of)}
+
+
+def _zone_of(row: tuple[bytes, bytes]) -> bytes:
+    return row[0][:4]
+
+
+def _drop(txn: Any, table: Any, zone: bytes) -> None:
+    """Forget a zone without rows; unless its digest says that others were deleted than had been written.
+
+    Then the row stays, so that what is wrong with the file's digest can be told and mended as this zone's fault.
+    """
+    value = txn.get(zone, db=table)
+    if value is not None:
+        running = decode_running(value)
+        if not running.is_known or not running.total:
+            txn.delete(zone, db=table)
+
+
+def running_digest(txn: Any, records: Database, zone_id: int) -> Running | None:
+    """What the table says of a zone; None for one that we never wrote or have removed."""
+    value = txn.get(keys.zone_prefix(zone_id), db=records.zones)
+    return None if value is None else decode_running(value)
+
+
+def put_digest(txn: Any, records: Database, zone_id: int, running: Running | None) -> None:
+    """Have the table say this of a zone, None: nothing."""
+    zone = keys.zone_prefix(zone_id)
+    if running is None:
+        txn.delete(zone, db=records.zones)
+    else:
+        txn.put(zone, running.encode(), db=records.zones)
+
+
+def mark_unknown(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
+    """These zones were written without hashing their rows: whoever reads them next works their digests out."""
+    txn.put(UNHASHED_KEY, os.urandom(8), db=records.own)
+    with txn.cursor(db=records.zones) as cursor:
+        cursor.putmulti([(keys.zone_prefix(zone_id), b"") for zone_id in sorted(zone_ids)])
+
+
+def adopt(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
+    """These are all zones of a file that had no digests of zones; each gets one with the next check."""
+    with txn.cursor(db=records.zones) as cursor:
+        cursor.putmulti([(keys.zone_prefix(zone_id), b"") for zone_id in sorted(zone_ids)], overwrite=False)
+    mark_complete(txn, records)
+
+
+def unhashed_since(txn: Any, records: Database) -> bytes:
+    """The row `unhashed`."""
+    return bytes(txn.get(UNHASHED_KEY, db=records.own) or b"")
+
+
+def forget(txn: Any, records: Database, zone_ids: Iterable[int]) -> None:
+    """These zones have no rows any more, whatever their digests were."""
+    for zone_id in zone_ids:
+        txn.delete(keys.zone_prefix(zone_id), db=records.zones)
+
+
+def is_complete(txn: Any, records: Database) -> bool:
+    """Whether a zone without a row is one that we did not write."""
+    return txn.get(COMPLETE_KEY, db=records.own) is not None
+
+
+def mark_complete(txn: Any, records: Database) -> None:
+    """Every zone in the file has a row now."""
+    txn.put(COMPLETE_KEY, _COMPLETE, db=records.own)

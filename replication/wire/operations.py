@@ -1,0 +1,324 @@
+"""What a segment carries, and how it lies in the inflated body: marks, then operations.
+
+    mark        zone id (4), flags (1: bit 0 = the zone lives), serial (4, if it lives), name in wire form
+    operation   kind * 16 + DBI (1), length of key (varint), key,
+                length of body (varint) and body (not for DELETE_PREFIX)
+
+A varint holds seven bits per byte, lowest first, bit 7 set on all but the last. Bodies carry no Lightning
+Stream header; whoever writes the row makes it from the time of sealing and the last sequence. A DELETE in a
+DBI with duplicates names the duplicate in its body; elsewhere that body is empty.
+
+PUTs of one table that follow each other are read in `Puts`, many at once: a bulk import has millions of them.
+"""
+
+import hashlib
+import io
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import islice
+from operator import lt
+from typing import BinaryIO, NamedTuple
+
+from replication.codec import keys
+from replication.codec.schema import Dbi
+from replication.dns import names
+from replication.errors import BadName, BadSegment
+
+DIGEST_SIZE = 16
+DIGEST_MODULUS = 1 << (8 * DIGEST_SIZE)
+MAX_KEY = 511
+MAX_BODY = 4 << 20
+
+_LIVES = 0x01
+_LONGEST_MARK = 4 + 1 + 4 + names.MAX_WIRE
+_PACKED_CHUNK = 1 << 16
+_INFLATED_CHUNK = 1 << 17
+# A `Puts` ends once it has so many rows or comes from so many bytes: that bounds the memory of who applies it.
+_LONGEST_RUN = 10_000
+_LARGEST_RUN = 1 << 20
+
+
+class Kind(IntEnum):
+    """What an operation does to its key."""
+
+    PUT = 1
+    DELETE = 2
+    DELETE_PREFIX = 3
+
+
+class Op(NamedTuple):
+    """One row put or deleted."""
+
+    kind: Kind
+    dbi: Dbi
+    key: bytes
+    body: bytes = b""
+
+
+class Puts(NamedTuple):
+    """Rows of one table to put, in the segment's order: keys and bodies."""
+
+    dbi: Dbi
+    rows: list[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneMark:
+    """A zone this segment touches, and its serial afterwards; `None` means the zone is deleted."""
+
+    zone_id: int
+    name: str
+    serial: int | None
+
+
+def row_digest(dbi: Dbi, key: bytes, body: bytes) -> int:
+    """The digest of one row, BLAKE2b-128 of: DBI (1), length of key (2), key, body without header.
+
+    The digest of a file or of a zone is the sum over its rows, modulo 2^128.
+    """
+    return rows_digest(dbi, ((key, body),))
+
+
+def rows_digest(dbi: Dbi, rows: Iterable[tuple[bytes, bytes]]) -> int:
+    """The sum of the digests of rows of one table, not reduced."""
+    blake2b, number, prefixes = hashlib.blake2b, int.from_bytes, _DIGEST_PREFIXES[dbi]
+    digests = [blake2b(prefixes[len(key)] + key + body, digest_size=DIGEST_SIZE).digest() for key, body in rows]
+    return sum([number(digest, "big") for digest in digests])
+
+
+def digest_bytes(total: int) -> bytes:
+    """A sum of row digests as the 16 bytes that travel."""
+    return (total % DIGEST_MODULUS).to_bytes(DIGEST_SIZE, "big")
+
+
+def ascend(keys_: Sequence[bytes]) -> bool:
+    """True if each of these is greater than the one before it."""
+    return all(map(lt, keys_, islice(keys_, 1, None)))
+
+
+def encode_mark(mark: ZoneMark) -> bytes:
+    serial = b"\0" if mark.serial is None else struct.pack(">BI", _LIVES, mark.serial)
+    return mark.zone_id.to_bytes(4, "big") + serial + names.to_wire(mark.name)
+
+
+def encode_op(op: Op) -> bytes:
+    """One operation. Raises BadSegment for a key or a body that LMDB or this format cannot hold."""
+    kind, dbi, key, body = op
+    if not 1 <= len(key) <= MAX_KEY or len(body) > MAX_BODY:
+        raise BadSegment(reason=f"a key of {len(key)} or a body of {len(body)} bytes")
+    head = bytes((kind << 4 | dbi,)) + _varint(len(key)) + key
+    return head if kind is Kind.DELETE_PREFIX else head + _varint(len(body)) + body
+
+
+def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple[bytes, int]:
+    """The operations that put a zone's rows (relative key, type, body), encoded, and the sum of their digests."""
+    prefix = keys.zone_prefix(zone_id)
+    put = [(prefix + rel + b"\0" + type.to_bytes(2, "big"), body) for rel, type, body in rows]
+    heads, short = _RECORD_HEADS, _SHORT_LENGTHS
+    try:
+        pieces = [
+            heads[len(key)] + key + (short[len(body)] if len(body) < 512 else _body_length(body)) + body
+            for key, body in put
+        ]
+    except IndexError as exc:
+        raise BadSegment(reason=f"a key of more than {MAX_KEY} bytes in zone {zone_id}") from exc
+    return b"".join(pieces), rows_digest(Dbi.RECORDS, put)
+
+
+class Body:
+    """The inflated body of a segment, read forward once: `marks` or `skip_marks`, then `runs`."""
+
+    def __init__(self, source: BinaryIO, start: int, end: int) -> None:
+        self._source, self._next, self._end = source, start, end
+        self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        self._buffer = b""
+        self._at = 0
+        self._all_inflated = False
+
+    @classmethod
+    def of(cls, packed: bytes) -> "Body":
+        """The body that these bytes are."""
+        return cls(io.BytesIO(packed), 0, len(packed))
+
+    def marks(self, count: int, every: int = 1) -> Iterator[ZoneMark]:
+        """Each mark, or each `every`-th one, the first among them. Raises BadSegment."""
+        for number in range(count):
+            wire, zone_id, serial = self._mark()
+            if number % every == 0:
+                try:
+                    yield ZoneMark(zone_id, names.from_wire(wire), serial)
+                except BadName as exc:
+                    raise BadSegment(reason=str(exc)) from exc
+
+    def skip_marks(self, count: int) -> None:
+        """Go on behind the marks. Their names are not looked at. Raises BadSegment."""
+        for _ in range(count):
+            self._mark()
+
+    def runs(self, count: int) -> Iterator[Op | Puts]:
+        """The next `count` operations; neighbouring PUTs of a table come together. Raises BadSegment."""
+        while count:
+            puts = self._puts(count)
+            if puts.rows:
+                count -= len(puts.rows)
+                yield puts
+            else:
+                count -= 1
+                yield self._op()
+
+    def is_spent(self) -> bool:
+        """True if nothing is left to inflate; the stream may lack its final block."""
+        return self._at == len(self._buffer) and not self._more()
+
+    def at_end(self) -> bool:
+        """True if nothing is left and the stream has ended as it should."""
+        return self.is_spent() and self._inflate.eof
+
+    def _mark(self) -> tuple[bytes, int, int | None]:
+        """Name in wire form, zone id and serial of the next mark."""
+        self._fill(_LONGEST_MARK)
+        buffer, at = self._buffer, self._at
+        try:
+            flags = buffer[at + 4]
+            if flags & ~_LIVES:
+                raise BadSegment(reason=f"a mark has unknown flags {flags:#04x}")
+            start = name_at = at + (9 if flags else 5)
+            while length := buffer[name_at]:
+                name_at += 1 + length
+        except IndexError as exc:
+            raise BadSegment(reason="the body ends too early") from exc
+        self._at = name_at + 1
+        serial = int.from_bytes(buffer[at + 5 : at + 9], "big") if flags else None
+        return buffer[start : self._at], int.from_bytes(buffer[at : at + 4], "big"), serial
+
+    def _puts(self, most: int) -> Puts:
+        """The PUTs of one table that begin here, none if the next operation is another."""
+        self._fill(1)
+        tag = self._buffer[self._at] if self._at < len(self._buffer) else 0
+        rows: list[tuple[bytes, bytes]] = []
+        if tag in _PUT_TAGS:
+            most, size, before = min(most, _LONGEST_RUN), 0, -1
+            while before < len(rows) < most and size < _LARGEST_RUN:
+                self._fill(_INFLATED_CHUNK // 2)
+                before, start = len(rows), self._at
+                self._read_puts(tag, most, rows)
+                size += self._at - start
+        return Puts(_PUT_TAGS.get(tag, Dbi.RECORDS), rows)
+
+    def _read_puts(self, tag: int, most: int, rows: list[tuple[bytes, bytes]]) -> None:
+        """Append what lies whole in the buffer, until there are `most` rows or another operation comes.
+
+        Only the lengths that rows usually have are known here, of one byte and of two: it is all about speed.
+        """
+        buffer, at, end, append = self._buffer, self._at, len(self._buffer), rows.append
+        left = most - len(rows)
+        try:
+            while left and buffer[at] == tag:
+                size = buffer[at + 1]
+                key_end = at + 2 + size
+                length = buffer[key_end]
+                start = key_end + 1
+                if length > 127:
+                    length += (buffer[start] - 1) << 7
+                    if buffer[start] > 127:
+                        break
+                    start += 1
+                stop = start + length
+                if stop > end or not 0 < size < 128:
+                    break
+                append((buffer[at + 2 : key_end], buffer[start:stop]))
+                at = stop
+                left -= 1
+        except IndexError:
+            pass  # the rest is not in the buffer yet
+        self._at = at
+
+    def _op(self) -> Op:
+        tag = self._byte()
+        shape = _SHAPES.get(tag)
+        if shape is None:
+            raise BadSegment(reason=f"an operation of unknown kind {tag:#04x}")
+        kind, dbi = shape
+        key = self._take(self._length(MAX_KEY))
+        if not key:
+            raise BadSegment(reason="an operation without a key")
+        return Op(kind, dbi, key, b"" if kind is Kind.DELETE_PREFIX else self._take(self._length(MAX_BODY)))
+
+    def _take(self, size: int) -> bytes:
+        """Exactly the next `size` bytes."""
+        self._fill(size)
+        at = self._at
+        if len(self._buffer) - at < size:
+            raise BadSegment(reason="the body ends too early")
+        self._at = at + size
+        return self._buffer[at : at + size]
+
+    def _byte(self) -> int:
+        return self._take(1)[0]
+
+    def _length(self, limit: int) -> int:
+        """A varint of at most `limit`."""
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 0x7F) << shift
+            if value > limit or shift > 28:
+                raise BadSegment(reason=f"a length is above {limit}")
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def _fill(self, size: int) -> None:
+        """Have `size` bytes in the buffer, or all that are left."""
+        if self._all_inflated or len(self._buffer) - self._at >= size:
+            return
+        kept = [self._buffer[self._at :]]
+        have = len(kept[0])
+        while have < size and (more := self._more()):
+            kept.append(more)
+            have += len(more)
+        self._buffer, self._at = b"".join(kept), 0
+
+    def _more(self) -> bytes:
+        """Some more inflated bytes, at most a chunk; empty at the end."""
+        while not self._inflate.eof:
+            packed = self._inflate.unconsumed_tail
+            if not packed:
+                self._source.seek(self._next)
+                packed = self._source.read(min(_PACKED_CHUNK, self._end - self._next))
+                self._next += len(packed)
+            try:
+                inflated = self._inflate.decompress(packed, _INFLATED_CHUNK)
+            except zlib.error as exc:
+                raise BadSegment(reason=f"the body does not inflate ({exc})") from exc
+            if inflated:
+                return inflated
+            if not packed:
+                break
+        self._all_inflated = True
+        return b""
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _body_length(body: bytes) -> bytes:
+    if len(body) > MAX_BODY:
+        raise BadSegment(reason=f"a body of {len(body)} bytes")
+    return _varint(len(body))
+
+
+_SHAPES = {kind << 4 | dbi: (kind, dbi) for kind in Kind for dbi in Dbi}
+_PUT_TAGS = {Kind.PUT << 4 | dbi: dbi for dbi in Dbi}
+_RECORD_HEADS = [bytes((Kind.PUT << 4 | Dbi.RECORDS,)) + _varint(size) for size in range(MAX_KEY + 1)]
+_SHORT_LENGTHS = [_varint(size) for size in range(512)]
+_DIGEST_PREFIXES = [[bytes((dbi, size >> 8, size & 0xFF)) for size in range(MAX_KEY + 1)] for dbi in Dbi]

@@ -1,0 +1,280 @@
+"""What the panel and an agent say to each other over HTTPS with certificates on both sides.
+
+    GET  /v1/status                         200 Status
+    PUT  /v1/segments                       200 Ack            body: sealed segments, end to end, in order
+    GET  /v1/samples?after=<unix>           200 [Sample]       newer than `after`, oldest first
+    PUT  /v1/snapshots/<id>                 200 Missing        body: the sealed manifest (`snapshot`); which chunks lack
+    PUT  /v1/snapshots/<id>/chunks/<n>      200 {}             body: one chunk as it is stored
+    POST /v1/snapshots/<id>/install         200 Ack            once PowerDNS answers from it
+    PUT  /v1/repairs                        200 Ack            body: one sealed segment of version 3, one zone whole
+    POST /v1/check                          200 {}             read every row now, as fast as is decent
+    GET  /v1/zones?after=<zone id>          200 [ServedZone]   the next zones by id, at most ZONES_PAGE
+    GET  /v1/zones/<zone id>/rows           200 [[key, body]]  hex, of the records; 413 beyond MAX_SHOWN_ROWS
+    GET  /v1/zones/<zone id>/rows?after=<key>  200 [[key, body]]  the next ones, at most MAX_SHOWN_ROWS; none at the end
+    GET  /v1/top                            200 Top
+    GET  /v1/log                            200 {"lines"}      the last lines that the agent logged, oldest first
+    POST /v1/certificate                    200 {"csr"}        a signing request for a new key
+    PUT  /v1/certificate                    200 {}             body: {"certificate", "ca"}, for the next connections
+    PUT  /v1/keys                           200 {}             body: signed list of the keys that sign segments
+    POST /v1/restart                        200 {}             PowerDNS ends; whoever supervises it starts it again
+
+A refusal is `{"error": <class of replication.errors>, "message": <words>, "position": <position or null>}`:
+409 Gap, 503 NotServed, Busy or DiskFull (try again), 422 anything a person has to look at, 400 and 404 and 413
+for requests that are not of this protocol. All bodies are JSON without spaces, digests are hex.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, NamedTuple, Self
+
+from replication.errors import BadBytes, Busy, DiskFull, Gap, NotServed, Refused, ReplicationError, TooMuch
+from replication.wire.position import Position, position_from_json
+
+STATUS_PATH = "/v1/status"
+SEGMENTS_PATH = "/v1/segments"
+SAMPLES_PATH = "/v1/samples"
+SNAPSHOTS_PATH = "/v1/snapshots"
+REPAIRS_PATH = "/v1/repairs"
+CHECK_PATH = "/v1/check"
+ZONES_PATH = "/v1/zones"
+TOP_PATH = "/v1/top"
+LOG_PATH = "/v1/log"
+CERTIFICATE_PATH = "/v1/certificate"
+KEYS_PATH = "/v1/keys"
+RESTART_PATH = "/v1/restart"
+
+ZONES_PAGE = 5_000
+MAX_SHOWN_ROWS = 10_000
+MAX_TOLD_DIVERGED = 100
+
+# The subject (common name) of the panel's client certificate; nodes have certificates of the same authority.
+PANEL_NAME = "panel"
+
+_STATUS_OF = {TooMuch: 413, Gap: 409, NotServed: 503, Busy: 503, DiskFull: 503}
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """The node's statement: I have this position, with these digests, and PowerDNS answered accordingly."""
+
+    position: Position
+    digest_main: bytes
+    digest_records: bytes
+    apply_ms: float = 0.0
+    lock_ms: float = 0.0
+    verify_ms: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "position": self.position.to_json(),
+            "digests": [self.digest_main.hex(), self.digest_records.hex()],
+            "ms": [round(ms, 2) for ms in (self.apply_ms, self.lock_ms, self.verify_ms)],
+        }
+
+    @classmethod
+    def from_json(cls, message: Mapping[str, Any]) -> Self:
+        try:
+            main, records = (bytes.fromhex(digest) for digest in message["digests"])
+            return cls(position_from_json(message["position"]), main, records, *map(float, message["ms"]))
+        except (KeyError, TypeError, ValueError) as exc:
+            raise BadBytes(what="ack", reason=f"{message!r} is not one") from exc
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a node is doing, in facts and in words."""
+
+    node: str
+    position: Position | None
+    digest_main: bytes
+    digest_records: bytes
+    schema: int
+    state: str  # one sentence for people; "in order" when nothing is wrong
+    refusal: str = ""  # the last refusal in words, empty once something was applied after it
+    refused_at: float = 0.0
+    answered: Position | None = None  # the newest position that PowerDNS was seen to answer
+    unserved: str = ""  # how PowerDNS does not answer as it should, in words; empty while it does
+    clock: float = 0.0
+    started_at: float = 0.0
+    versions: Mapping[str, str] = field(default_factory=dict)  # agent, powerdns, lmdb
+    map_used: float = 0.0  # the fuller file, as a share of its map size
+    disk_free_bytes: int = 0
+    disk_bytes: int = 0  # of the whole file system that holds the files
+    oldest_reader: int = 0  # transactions since the oldest reader began
+    rss_bytes: int = 0
+    peak_rss_bytes: int = 0
+    write_lock_ms_max: float = 0.0
+    segments_applied: int = 0
+    machine: str = ""  # hex SHA-256 of what names this machine; the same identity on another one is a fault
+    certificate_expires_at: float = 0.0
+    signing_keys: tuple[str, ...] = ()  # hex of the public keys that it accepts
+    installed_powerdns: str = ""  # the release of the program on disk, which may be newer than the one that runs
+    wanted_schema: int = 0  # what the installed PowerDNS needs; 0 while that is unknown
+    installing: tuple[str, int, int] | None = None  # a snapshot on its way: its id, chunks here, chunks in all
+    diverged: tuple[tuple[int, str, str], ...] = ()  # zone id, name and words, at most MAX_TOLD_DIVERGED
+    diverged_count: int = 0  # zones whose rows are not what this agent wrote
+    checked_at: float = 0.0  # when a check of every row last ended; 0: never
+    check_share: float = 0.0  # how much of the database the check under way has read, 0 to 1
+
+    def to_json(self) -> dict[str, Any]:
+        message = asdict(self)
+        message["digest_main"], message["digest_records"] = self.digest_main.hex(), self.digest_records.hex()
+        for name in ("position", "answered"):
+            position: Position | None = getattr(self, name)
+            message[name] = position.to_json() if position else None
+        return message
+
+    @classmethod
+    def from_json(cls, message: Mapping[str, Any]) -> Self:
+        """Unknown fields are ignored, so that an older panel reads a newer agent."""
+        known = {f.name: message[f.name] for f in fields(cls) if f.name in message}
+        try:
+            known["digest_main"] = bytes.fromhex(known["digest_main"])
+            known["digest_records"] = bytes.fromhex(known["digest_records"])
+            for name in ("position", "answered"):
+                known[name] = position_from_json(known[name]) if known.get(name) else None
+            known["signing_keys"] = tuple(known.get("signing_keys", ()))
+            known["installing"] = tuple(known["installing"]) if known.get("installing") else None
+            told = known.get("diverged", ())
+            known["diverged"] = tuple((int(zone), str(name), str(words)) for zone, name, words in told)
+            return cls(**known)
+        except (KeyError, TypeError, ValueError) as exc:
+            raise BadBytes(what="status", reason=f"{message!r} is not one") from exc
+
+
+class ServedZone(NamedTuple):
+    """One zone in a node's files; `digest` is empty while its rows were not read yet. Travels as a JSON array."""
+
+    zone_id: int
+    name: str
+    serial: int | None  # None: it has no SOA
+    digest: str  # hex, of its records
+
+    @classmethod
+    def from_json(cls, message: list[Any]) -> "ServedZone":
+        try:
+            zone_id, name, serial, digest = message
+            return cls(int(zone_id), str(name), None if serial is None else int(serial), str(digest))
+        except (TypeError, ValueError) as exc:
+            raise BadBytes(what="served zone", reason=f"{message!r:.80} is not one") from exc
+
+
+class Counted(NamedTuple):
+    """Something that was asked for, and how often among the questions that PowerDNS still remembers."""
+
+    what: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """What PowerDNS was asked most among its last 10,000 questions of each kind, most first: no counters."""
+
+    at: float
+    names: tuple[Counted, ...] = ()  # "name/TYPE"
+    types: tuple[Counted, ...] = ()
+    rcodes: tuple[Counted, ...] = ()
+    nxdomain: tuple[Counted, ...] = ()
+    servfail: tuple[Counted, ...] = ()
+    refused: tuple[Counted, ...] = ()
+    networks: tuple[Counted, ...] = ()  # clients, cut to /24 and /48; only where the agent is told to
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, message: Mapping[str, Any]) -> Self:
+        try:
+            lists = {f.name: message.get(f.name, ()) for f in fields(cls) if f.name != "at"}
+            found = {name: tuple(Counted(str(w), int(n)) for w, n in items) for name, items in lists.items()}
+            return cls(float(message["at"]), **found)
+        except (KeyError, TypeError, ValueError) as exc:
+            raise BadBytes(what="top", reason=f"{message!r:.80} is not one") from exc
+
+
+class Sample(NamedTuple):
+    """PowerDNS's counters over one interval of about a second: differences, never totals.
+
+    `seconds` is 0 where there is nothing to compare with (PowerDNS was just started, or did not answer before):
+    a gap. A tuple, because an hour of them is kept; it travels as a JSON array in this order.
+    """
+
+    at: int  # unix time
+    seconds: float
+    uptime: int
+    udp: int
+    tcp: int
+    rcodes: Mapping[str, int]  # answers by rcode, e.g. {"NOERROR": 12}; only those that occurred
+    packet_hits: int
+    packet_misses: int
+    query_hits: int
+    query_misses: int
+    latency_us: int  # PowerDNS's own running average
+    memory_bytes: int
+    udp6: int = 0  # of `udp` and `tcp`, those that came by IPv6
+    tcp6: int = 0
+
+    @property
+    def qps(self) -> float | None:
+        """Questions per second, or None in a gap."""
+        return (self.udp + self.tcp) / self.seconds if self.seconds else None
+
+    @property
+    def cache_hit_rate(self) -> float | None:
+        """The share of questions answered from the packet cache, or None without questions."""
+        asked = self.packet_hits + self.packet_misses
+        return self.packet_hits / asked if asked else None
+
+    def to_json(self) -> list[Any]:
+        return list(self)
+
+    @classmethod
+    def from_json(cls, message: list[Any]) -> "Sample":
+        least = len(cls._fields) - len(cls._field_defaults)  # what agents before these fields send
+        if not isinstance(message, list) or not least <= len(message) <= len(cls._fields):
+            raise BadBytes(what="sample", reason=f"{message!r} is not one")
+        return cls(*message)
+
+
+def encode_message(message: Any) -> bytes:
+    """JSON as it travels."""
+    return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode_message(body: bytes) -> Any:
+    """The inverse of `encode_message`; raises BadBytes."""
+    try:
+        return json.loads(body)
+    except ValueError as exc:
+        raise BadBytes(what="message", reason=f"{body[:80]!r} is not JSON") from exc
+
+
+def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[int, bytes]:
+    """Status code and body for an error that stopped an agent at `position`."""
+    message = {
+        "error": type(error).__name__,
+        "message": str(error),
+        "position": position.to_json() if position else None,
+        **{name: value for name, value in vars(error).items() if isinstance(value, str | int)},
+    }
+    return _STATUS_OF.get(type(error), 422), encode_message(message)
+
+
+def decode_refusal(status: int, body: bytes) -> ReplicationError:
+    """The error behind a refusal, as the agent raised it where the panel has to tell it apart."""
+    try:
+        message = decode_message(body)
+        name, words = message["error"], message["message"]
+        position = position_from_json(message["position"]) if message.get("position") else None
+    except (BadBytes, KeyError, TypeError, AttributeError):
+        return BadBytes(what="answer of the agent", reason=f"status {status}, body {body[:200]!r}")
+    if name == "Gap":
+        return Gap(have=position, got=int(message.get("got", 0)))
+    if name == "NotServed":
+        return NotServed(**{key: message.get(key, "") for key in ("question", "expected", "found")})
+    if name == "Busy":
+        return Busy(what=message.get("what", ""))
+    if name == "DiskFull":
+        return DiskFull(path=message.get("path", ""), reason=message.get("reason", ""))
+    return Refused(error=name, message=words)

@@ -1,0 +1,334 @@
+"""A segment: what travels from the panel to the nodes, sealed and signed.
+
+It carries the LMDB rows that the sequences `first..last` put and delete, for one PowerDNS schema, and the
+digests that both files have afterwards. Same input, same bytes. All integers are big endian.
+
+    offset  size  header
+    0       4     magic `DPSG`
+    4       1     version, 1 to 3
+    5       1     PowerDNS schema: 4, 5 or 6
+    6       2     reserved, 0
+    8       16    cluster
+    24      16    epoch
+    40      8     first sequence
+    48      8     last sequence
+    56      8     time of sealing, ns since 1970
+    64      16    digest of the main file after this segment
+    80      16    digest of the records file after this segment
+    96      4     number of marks
+    100     4     number of operations on the main file
+    104     4     number of operations on the records file
+    108     4     length n of the body
+    112     n     body: marks, then operations, as one raw deflate stream
+    112+n   64    Ed25519 signature over `dnspanel segment 1` 00 and the BLAKE2b-512 of all bytes before it
+
+Version 2 has 16 more bytes before the body: the sum of the digests of its rows of the records file, all of which
+are put and belong to zones that are new. The panel has checked it, so no node has to hash millions of new rows.
+
+Version 3 is a repair: it moves nothing, `first` and `last` are where the node stands, and its one mark names the zone
+that it carries whole (`repair`).
+
+`operations` has the layout of marks and operations.
+
+Operations come in the order in which they may become visible (`arrange`). Segments laid end to end are a
+valid stream too (`open_segments`): that is how a node far behind catches up.
+"""
+
+import hashlib
+import io
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import BinaryIO
+from uuid import UUID
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from replication.codec.schema import Dbi, schema_for
+from replication.errors import BadSegment, BadSignature
+from replication.wire.operations import (
+    DIGEST_MODULUS,
+    DIGEST_SIZE,
+    Body,
+    Kind,
+    Op,
+    Puts,
+    ZoneMark,
+    digest_bytes,
+    encode_mark,
+    encode_op,
+    record_puts,
+    row_digest,
+    rows_digest,
+)
+from replication.wire.position import Position
+
+__all__ = [
+    "DIGEST_MODULUS",
+    "DIGEST_SIZE",
+    "HEADER",
+    "SIGNATURE_SIZE",
+    "Kind",
+    "Op",
+    "PackedPuts",
+    "Puts",
+    "Segment",
+    "ZoneMark",
+    "arrange",
+    "digest_bytes",
+    "open_segment",
+    "open_segments",
+    "pack_puts",
+    "record_puts",
+    "row_digest",
+    "rows_digest",
+    "seal",
+]
+
+MAGIC = b"DPSG"
+VERSION = 1
+VERSION_OF_NEW_ZONES = 2
+VERSION_OF_REPAIR = 3
+HEADER = struct.Struct(">4sBB2x16s16sQQQ16s16sIIII")
+SIGNATURE_SIZE = 64
+_SIGNED = b"dnspanel segment 1\0"
+_CHUNK = 1 << 16
+_PIECES = 1000  # marks and operations deflated at a time; segments below that size get the slowest level
+# Level of segments with packed puts: they are large, and neighbouring rows are much alike.
+_BULK_LEVEL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PackedPuts:
+    """Encoded PUTs of records, sorted by key, deflated before the segment that will carry them: see `pack_puts`.
+
+    `digest` is the sum of the rows' digests, which the node takes from the segment: whoever seals has checked it.
+    """
+
+    packed: bytes
+    count: int
+    digest: int
+
+    def runs(self) -> Iterator[Op | Puts]:
+        """The operations. Raises BadSegment, also if they are not `count`."""
+        body = Body.of(self.packed)
+        yield from body.runs(self.count)
+        if not body.is_spent():
+            raise BadSegment(reason="bytes follow the last operation")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment whose signature was checked. Its content is read from `source` anew by each iterator."""
+
+    schema: int
+    cluster: UUID
+    epoch: UUID
+    first: int
+    last: int
+    time_ns: int
+    digest_main: bytes
+    digest_records: bytes
+    mark_count: int
+    main_op_count: int
+    record_op_count: int
+    new_rows_digest: int | None  # of all rows of records, where they belong to new zones alone
+    is_repair: bool  # one zone whole, at the position where the store is
+    size: int
+    _source: BinaryIO = field(repr=False, compare=False)
+    _offset: int = field(repr=False, compare=False)
+
+    @property
+    def before(self) -> Position:
+        """Where a store must be to take this segment."""
+        return Position(self.epoch, self.first - 1)
+
+    @property
+    def after(self) -> Position:
+        """Where the store is afterwards."""
+        return Position(self.epoch, self.last)
+
+    @property
+    def op_count(self) -> int:
+        return self.main_op_count + self.record_op_count
+
+    def marks(self, every: int = 1) -> Iterator[ZoneMark]:
+        """The zones touched, in the order sealed: all, or each `every`-th one. Raises BadSegment."""
+        return self._body().marks(self.mark_count, every)
+
+    def runs(self) -> Iterator[Op | Puts]:
+        """Every operation, in the order in which to apply it. Raises BadSegment."""
+        body = self._body()
+        body.skip_marks(self.mark_count)
+        yield from body.runs(self.op_count)
+        if not body.at_end():
+            raise BadSegment(reason="bytes follow the last operation")
+
+    def ops(self) -> Iterator[Op]:
+        """As `runs`, one by one."""
+        for run in self.runs():
+            if isinstance(run, Puts):
+                yield from (Op(Kind.PUT, run.dbi, key, body) for key, body in run.rows)
+            else:
+                yield run
+
+    def _body(self) -> Body:
+        start = self._offset + HEADER.size + (0 if self.new_rows_digest is None else DIGEST_SIZE)
+        return Body(self._source, start, self._offset + self.size - SIGNATURE_SIZE)
+
+
+def pack_puts(pieces: Iterable[bytes]) -> bytes:
+    """Encoded operations (`record_puts`) as a piece of a deflate stream that other pieces may precede and follow.
+
+    A full flush ends it, so nothing after it refers to what is in it; it has no final block.
+    """
+    return _deflate(pieces, _BULK_LEVEL, zlib.Z_FULL_FLUSH)
+
+
+def arrange(ops: Iterable[Op], removed: Iterable[int] = ()) -> list[Op]:
+    """Operations in the order in which they may become visible; each key occurs once, or BadSegment.
+
+    1. Records, by key: rows of new zones lie there unseen, and each zone's rows lie together.
+    2. The main file, in the order given: in one transaction new zones appear and `removed` ones vanish.
+    3. Records of removed zones, which nothing reaches any more.
+    """
+    gone = {zone_id.to_bytes(4, "big") for zone_id in removed}
+    stages: tuple[list[Op], list[Op], list[Op]] = ([], [], [])
+    for op in ops:
+        stages[1 if op.dbi is not Dbi.RECORDS else 2 if op.key[:4] in gone else 0].append(op)
+    for stage in (stages[0], stages[2]):
+        stage.sort(key=lambda op: op.key)
+        for op, following in zip(stage, islice(stage, 1, None), strict=False):
+            if op.key == following.key:
+                raise BadSegment(reason=f"two operations on the key {op.key.hex()}")
+    return stages[0] + stages[1] + stages[2]
+
+
+def seal(
+    *,
+    schema: int,
+    cluster: UUID,
+    epoch: UUID,
+    first: int,
+    last: int,
+    time_ns: int,
+    digest_main: bytes,
+    digest_records: bytes,
+    marks: Sequence[ZoneMark],
+    ops: Iterable[Op],
+    key: Ed25519PrivateKey,
+    puts: PackedPuts | None = None,
+    is_repair: bool = False,
+) -> bytes:
+    """The bytes of a segment, signed. Operations are arranged here; raises BadSegment if they cannot be.
+
+    With `puts`, which come first, `ops` are those on the main file alone.
+    """
+    if not 1 <= first <= last or (is_repair and (first < last or len(marks) != 1 or puts is not None)):
+        raise BadSegment(reason=f"sequences {first}..{last} are not a range")
+    arranged = arrange(ops, removed=(mark.zone_id for mark in marks if mark.serial is None))
+    records = sum(op.dbi is Dbi.RECORDS for op in arranged)
+    level = 9 if len(arranged) < _PIECES else 6
+    if puts is None:
+        body = _deflate(chain(map(encode_mark, marks), map(encode_op, arranged)), level)
+    elif not records:
+        before = _deflate(map(encode_mark, marks), _BULK_LEVEL, zlib.Z_FULL_FLUSH)
+        body = before + puts.packed + _deflate(map(encode_op, arranged), _BULK_LEVEL)
+    else:
+        raise BadSegment(reason="records beside those that are packed already")
+    version = VERSION_OF_REPAIR if is_repair else VERSION if puts is None else VERSION_OF_NEW_ZONES
+    header = HEADER.pack(
+        MAGIC, version, schema,
+        cluster.bytes, epoch.bytes, first, last, time_ns, digest_main, digest_records,
+        len(marks), len(arranged) - records, puts.count if puts else records, len(body),
+    )  # fmt: skip
+    if puts is not None:
+        header += digest_bytes(puts.digest)
+    signature = key.sign(_SIGNED + hashlib.blake2b(header + body).digest())
+    return header + body + signature
+
+
+def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segment:
+    """The one segment that fills `source`, once one of `public_keys` (32 bytes each) has signed it.
+
+    Raises BadSignature, BadSegment or UnknownSchema; nothing of the body is looked at before that.
+    """
+    opened = open_segments(source, public_keys)
+    segment = next(opened, None)
+    if segment is None or next(opened, None) is not None:
+        raise BadSegment(reason="there is not exactly one segment")
+    return segment
+
+
+def open_segments(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Iterator[Segment]:
+    """Each segment of those laid end to end in `source`, checked just before it is yielded."""
+    file = io.BytesIO(source) if isinstance(source, bytes) else source
+    keys = [Ed25519PublicKey.from_public_bytes(key) for key in public_keys]
+    end = file.seek(0, io.SEEK_END)
+    offset = 0
+    while offset < end:
+        segment = _open_at(file, offset, end, keys)
+        yield segment
+        offset += segment.size
+
+
+def _open_at(file: BinaryIO, offset: int, end: int, keys: list[Ed25519PublicKey]) -> Segment:
+    file.seek(offset)
+    header = file.read(HEADER.size)
+    if len(header) < HEADER.size:
+        raise BadSegment(reason="it ends inside the header")
+    magic, version, schema, cluster, epoch, first, last, time_ns, main, records, *counts, body_size = HEADER.unpack(
+        header
+    )
+    if magic != MAGIC:
+        raise BadSegment(reason="it does not start with the magic bytes")
+    if version not in (VERSION, VERSION_OF_NEW_ZONES, VERSION_OF_REPAIR):
+        raise BadSegment(reason=f"its format has version {version}, this side knows versions 1 to 3")
+    extra = file.read(DIGEST_SIZE) if version == VERSION_OF_NEW_ZONES else b""
+    size = HEADER.size + len(extra) + body_size + SIGNATURE_SIZE
+    if offset + size > end:
+        raise BadSegment(reason=f"it is {size} bytes long and {end - offset} are there")
+    _check_signature(file, header + extra, body_size, keys)
+    schema_for(schema)
+    marks, main_ops, record_ops = counts
+    is_repair = version == VERSION_OF_REPAIR
+    if not 1 <= first <= last or (is_repair and (first < last or marks != 1)):
+        raise BadSegment(reason=f"sequences {first}..{last} are not a range, or not one for {marks} zones")
+    new_rows = int.from_bytes(extra, "big") if extra else None
+    return Segment(
+        schema, UUID(bytes=cluster), UUID(bytes=epoch), first, last, time_ns, main, records,
+        marks, main_ops, record_ops, new_rows, is_repair, size, file, offset,
+    )  # fmt: skip
+
+
+def _check_signature(file: BinaryIO, header: bytes, body_size: int, keys: list[Ed25519PublicKey]) -> None:
+    """Read through the body, then the signature. The file stands behind the header."""
+    digest = hashlib.blake2b(header)
+    left = body_size
+    while left:
+        chunk = file.read(min(left, _CHUNK))
+        if not chunk:
+            raise BadSegment(reason="it ends inside the body")
+        digest.update(chunk)
+        left -= len(chunk)
+    signature = file.read(SIGNATURE_SIZE)
+    signed = _SIGNED + digest.digest()
+    for key in keys:
+        try:
+            key.verify(signature, signed)
+        except InvalidSignature:
+            continue
+        return
+    raise BadSignature(reason=f"none of the {len(keys)} keys known here has signed it")
+
+
+def _deflate(pieces: Iterable[bytes], level: int, end: int = zlib.Z_FINISH) -> bytes:
+    deflate = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed = []
+    rest = iter(pieces)
+    while plain := b"".join(islice(rest, _PIECES)):
+        packed.append(deflate.compress(plain))
+    return b"".join(packed) + deflate.flush(end)
