@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import ROLE_RIGHTS, Author
 from dnspanel.accounts.errors import TeamNameTaken, TeamRefused, TeamUnknown
-from dnspanel.accounts.give import refuse_more_than_own
+from dnspanel.accounts.grant_edit import refuse_more_than_own
 from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import Membership, Role, Team, User
 

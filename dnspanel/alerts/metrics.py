@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from dnspanel.alerts.facts import Reading, read
+from dnspanel.alerts.inputs import Reading, read
 from dnspanel.alerts.models import Alert
 from dnspanel.alerts.rules import KINDS, NodeFacts
 from dnspanel.fleet import telemetry

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Max
 
-from dnspanel.alerts.facts import Reading, read
+from dnspanel.alerts.inputs import Reading, read
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
 from dnspanel.alerts.quiet import quiet_until
 from dnspanel.alerts.rules import Condition, conditions

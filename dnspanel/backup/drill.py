@@ -18,15 +18,15 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import sql
 
 from dnspanel.accounts.vault import decrypt_secret
-from dnspanel.backup import facts
+from dnspanel.backup import contents
 from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another_key
+from dnspanel.backup.contents import Finding
 from dnspanel.backup.errors import ProgramFailed
-from dnspanel.backup.facts import Finding
 from dnspanel.backup.programs import Target, panel_database
 from dnspanel.backup.restore import refuse_newer, replace_database
-from dnspanel.publish import log
+from dnspanel.publish import publication_log
+from dnspanel.publish.full_zone import whole_batch
 from dnspanel.publish.session import snapshot
-from dnspanel.publish.whole import whole_batch
 from replication.codec.schema import schema_for
 
 _SEGMENT_SCHEMAS = "SELECT DISTINCT schema FROM publish_segment WHERE epoch = %s ORDER BY schema"
@@ -51,19 +51,19 @@ def drill(*, file: IO[bytes], now: datetime) -> Iterator[Finding]:
             _migrate(scratch)
             yield Finding("this panel's migrations run on it", "")
             with psycopg.connect(**scratch.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
-                yield from facts.consistency(conn)
+                yield from contents.consistency(conn)
                 yield _keys(conn)
                 yield from _digests(conn, now)
 
 
-def _counted(conn: facts.Connection, manifest: Manifest) -> Finding:
-    found = facts.counts(conn)
+def _counted(conn: contents.Connection, manifest: Manifest) -> Finding:
+    found = contents.counts(conn)
     wrong = [f"{what}: {found.get(what)} instead of {count}" for what, count in manifest.counts.items()
              if found.get(what) != count]  # fmt: skip
     return Finding(f"as many rows as were dumped ({manifest.counts['zones']} zones)", "; ".join(wrong))
 
 
-def _keys(conn: facts.Connection) -> Finding:
+def _keys(conn: contents.Connection) -> Finding:
     """Whether the master key that we have decrypts what is in it."""
     keys = conn.execute("SELECT private_encrypted FROM publish_signingkey").fetchall()
     keys += conn.execute("SELECT ca_key_encrypted FROM fleet_authority").fetchall()
@@ -75,14 +75,14 @@ def _keys(conn: facts.Connection) -> Finding:
     return Finding(f"PANEL_MASTER_KEY decrypts its keys ({len(keys)})", "")
 
 
-def _digests(conn: facts.Connection, now: datetime) -> Iterator[Finding]:
+def _digests(conn: contents.Connection, now: datetime) -> Iterator[Finding]:
     """Whether its content compiles to the digests that its own segments say nodes have; for every schema."""
     with snapshot(conn):
-        head = log.read_head(conn)
+        head = publication_log.read_head(conn)
         if head is None:
             return
         for (schema,) in conn.execute(_SEGMENT_SCHEMAS, (head.position.epoch,)).fetchall():
-            encoded = log.read_encoded(conn, schema, head.position.epoch)
+            encoded = publication_log.read_encoded(conn, schema, head.position.epoch)
             batch = whole_batch(conn, head, encoded.sequence, schema_for(schema), now)
             what = f"its zones compile to what schema {schema} serves at change {encoded.sequence}"
             yield Finding(what, "" if batch.digests == encoded.digests else "the digests differ")

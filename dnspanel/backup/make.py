@@ -18,7 +18,7 @@ from typing import IO, Any, LiteralString
 import psycopg
 from django.conf import settings
 
-from dnspanel.backup import facts
+from dnspanel.backup import contents
 from dnspanel.backup.archive import DUMP, Manifest, digest_of, fingerprint, write_archive
 from dnspanel.backup.models import Backup
 from dnspanel.backup.programs import Target, panel_database, run
@@ -79,8 +79,8 @@ def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
             epoch=str(epoch),
             sequence=sequence,
             master_key=fingerprint(settings.MASTER_KEY),
-            migrations=facts.migrations(conn),
-            counts=facts.counts(conn),
+            migrations=contents.migrations(conn),
+            counts=contents.counts(conn),
             size=size,
             sha256=sha256,
         )
@@ -93,7 +93,7 @@ def _version() -> str:
         return "unknown"
 
 
-def _row(conn: facts.Connection, sql: LiteralString) -> tuple[Any, ...]:
+def _row(conn: contents.Connection, sql: LiteralString) -> tuple[Any, ...]:
     row = conn.execute(sql).fetchone()
     assert row is not None
     return row

@@ -6,7 +6,7 @@ were pruned, are damaged or of another epoch, it is made anew from PostgreSQL.
 
 import logging
 
-from dnspanel.publish import log
+from dnspanel.publish import publication_log
 from dnspanel.publish.damage import record_damage
 from dnspanel.publish.errors import DamagedObject, SegmentsAhead, StoreAhead
 from dnspanel.publish.objects import open_segment_object
@@ -21,7 +21,7 @@ from replication.wire.segment import open_segment
 logger = logging.getLogger(__name__)
 
 
-def catch_up(store: Store, conn: Connection, head: Position, encoded: log.Encoded) -> None:
+def catch_up(store: Store, conn: Connection, head: Position, encoded: publication_log.Encoded) -> None:
     """Make the store equal to the last segment that has a row, and see that it is.
 
     Raises SegmentsAhead, StoreAhead or WrongEpoch when the three do not belong
@@ -38,7 +38,7 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: log.Encode
         raise StoreAhead(store=have, segments=encoded.sequence)
     if have == encoded.sequence:
         return
-    _apply(store, log.stored_segments(conn, store.schema.number, head.epoch, after=have), have)
+    _apply(store, publication_log.stored_segments(conn, store.schema.number, head.epoch, after=have), have)
     if (reached := store.position()) is None or reached.sequence != encoded.sequence:
         raise BadSegment(reason=f"the panel's LMDB is at {reached}, and no segments lead to {encoded.sequence}")
     logger.info("caught up schema=%s from=%s to=%s", store.schema.number, have, encoded.sequence)
@@ -56,7 +56,7 @@ def is_cured_by_rebuild(error: ReplicationError) -> bool:
     return isinstance(error, BadSegment | BadBytes | Diverged)
 
 
-def _apply(store: Store, segments: list[log.StoredSegment], have: int) -> None:
+def _apply(store: Store, segments: list[publication_log.StoredSegment], have: int) -> None:
     keys = all_public_keys()
     for segment in segments:
         if segment.first > have + 1:

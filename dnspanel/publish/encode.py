@@ -28,7 +28,7 @@ from uuid import UUID
 import psycopg
 from django.db import DatabaseError
 
-from dnspanel.publish import log, operations, referrers
+from dnspanel.publish import operations, publication_log, referrers
 from dnspanel.publish.catch_up import catch_up, is_cured_by_rebuild
 from dnspanel.publish.errors import SegmentsAhead, StoreAhead, ZoneNotEncoded
 from dnspanel.publish.objects import object_name, put_object
@@ -82,10 +82,10 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
     encoded = None
     try:
         with snapshot(conn):
-            head = log.read_head(conn)
+            head = publication_log.read_head(conn)
             if head is None or head.held:
                 return None
-            encoded = log.read_encoded(conn, schema, head.position.epoch)
+            encoded = publication_log.read_encoded(conn, schema, head.position.epoch)
             store = _caught_up(publisher, conn, head.position, encoded, schema, head.cluster)
             batch = _next_batch(conn, store, head, encoded) if store else None
         if encoded.stalled:
@@ -111,7 +111,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
 
 
 def _caught_up(
-    publisher: Publisher, conn: Connection, head: Position, encoded: log.Encoded, schema: int, cluster: UUID
+    publisher: Publisher, conn: Connection, head: Position, encoded: publication_log.Encoded, schema: int, cluster: UUID
 ) -> Store | None:
     """Return the panel's LMDB at the end of the schema's log; None where it has to be made anew. Needs a snapshot."""
     if encoded.digests is None and (encoded.is_new_epoch or head.sequence > LONGEST_FROM_BEGINNING):
@@ -127,13 +127,15 @@ def _caught_up(
     return store
 
 
-def _next_batch(conn: Connection, store: Store, head: log.Head, encoded: log.Encoded) -> Batch | None:
+def _next_batch(
+    conn: Connection, store: Store, head: publication_log.Head, encoded: publication_log.Encoded
+) -> Batch | None:
     """Compile the next range of the log against the store, or return None at the head. Needs a snapshot."""
-    range = log.next_range(conn, after=encoded.sequence, head=head.position.sequence)
+    range = publication_log.next_range(conn, after=encoded.sequence, head=head.position.sequence)
     if range is None:
         return None
-    steps = [step for step in log.zone_steps(conn, range) if not step.leaves_no_trace]
-    changed = log.changes_in(
+    steps = [step for step in publication_log.zone_steps(conn, range) if not step.leaves_no_trace]
+    changed = publication_log.changes_in(
         conn, range, [step.zone_id for step in steps if step.serial is not None and not step.whole]
     )
     puts = _prepared_puts(range, steps)
@@ -147,7 +149,7 @@ def _next_batch(conn: Connection, store: Store, head: log.Head, encoded: log.Enc
     return Batch(head, range, marks, ops, (main, records), puts)
 
 
-def _prepared_puts(range: log.Range, steps: Sequence[log.ZoneStep]) -> PackedPuts | None:
+def _prepared_puts(range: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
     """Return what is prepared for the range, if that is all there is to write."""
     if range.prepared is None or any(step.serial is None or step.served_before for step in steps):
         return None
@@ -155,7 +157,10 @@ def _prepared_puts(range: log.Range, steps: Sequence[log.ZoneStep]) -> PackedPut
 
 
 def _referring_marks(
-    conn: Connection, range: log.Range, steps: Sequence[log.ZoneStep], changed: Mapping[int, log.Changes]
+    conn: Connection,
+    range: publication_log.Range,
+    steps: Sequence[publication_log.ZoneStep],
+    changed: Mapping[int, publication_log.Changes],
 ) -> list[ZoneMark]:
     """Return the marks of zones that did not change, but whose answers hold what did."""
     names = {name for changes in changed.values() for name, _ in changes}
@@ -167,9 +172,9 @@ def _referring_marks(
 def _record_operations(
     conn: Connection,
     store: Store,
-    range: log.Range,
-    steps: Sequence[log.ZoneStep],
-    changed: Mapping[int, log.Changes],
+    range: publication_log.Range,
+    steps: Sequence[publication_log.ZoneStep],
+    changed: Mapping[int, publication_log.Changes],
 ) -> Iterator[Op]:
     """Yield what happens to records."""
     for step in steps:
@@ -179,7 +184,7 @@ def _record_operations(
             yield from operations.changed_zone_operations(step, store.rows(step.zone_id), changed[step.zone_id])
     whole = {step.zone_id: step for step in steps if step.whole}
     serials = {zone_id: step.serial for zone_id, step in whole.items() if step.serial is not None}
-    for zone_id, rrsets in log.rrsets_at(conn, range.last, serials):
+    for zone_id, rrsets in publication_log.rrsets_at(conn, range.last, serials):
         step = whole[zone_id]
         if step.served_before:
             yield from operations.restored_zone_operations(step, store.rows(zone_id), rrsets)

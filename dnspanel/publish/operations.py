@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 from dnspanel.publish.errors import ZoneNotEncoded
-from dnspanel.publish.log import Changes, ZoneStep
+from dnspanel.publish.publication_log import Changes, ZoneStep
 from replication.codec import keys
 from replication.codec.schema import Dbi, Schema
 from replication.compile import Row, Rows, compile_changes, compile_zone

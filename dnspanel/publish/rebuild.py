@@ -8,12 +8,12 @@ compile of every zone, whereas segments come from compiling changes.
 import logging
 from datetime import datetime
 
-from dnspanel.publish import log
+from dnspanel.publish import publication_log
+from dnspanel.publish.full_zone import replace_store, whole_batch
 from dnspanel.publish.publisher import Publisher, this_publisher
 from dnspanel.publish.session import Connection, snapshot
 from dnspanel.publish.signals import segment_sealed
 from dnspanel.publish.snapshots import keep_snapshot
-from dnspanel.publish.whole import replace_store, whole_batch
 from replication.codec.schema import schema_for
 from replication.errors import Busy, Diverged
 from replication.wire.position import Position
@@ -36,8 +36,8 @@ def rebuild_store(*, schema: int, now: datetime) -> Position | None:
         if conn is None:
             raise Busy(what="the publisher's lock")
         with snapshot(conn):
-            head = log.read_head(conn)
-            encoded = log.read_encoded(conn, schema, head.position.epoch) if head else None
+            head = publication_log.read_head(conn)
+            encoded = publication_log.read_encoded(conn, schema, head.position.epoch) if head else None
             if head is None or encoded is None or encoded.digests is None:
                 return None
         rebuild_at(publisher, conn, head, encoded, schema, now)
@@ -45,7 +45,12 @@ def rebuild_store(*, schema: int, now: datetime) -> Position | None:
 
 
 def rebuild_at(
-    publisher: Publisher, conn: Connection, head: log.Head, encoded: log.Encoded, schema: int, now: datetime
+    publisher: Publisher,
+    conn: Connection,
+    head: publication_log.Head,
+    encoded: publication_log.Encoded,
+    schema: int,
+    now: datetime,
 ) -> None:
     """As `rebuild_store`, for who holds the publisher's lock and has seen that something is encoded."""
     with snapshot(conn):
@@ -56,7 +61,12 @@ def rebuild_at(
 
 
 def make_anew(
-    publisher: Publisher, conn: Connection, head: log.Head, encoded: log.Encoded, schema: int, now: datetime
+    publisher: Publisher,
+    conn: Connection,
+    head: publication_log.Head,
+    encoded: publication_log.Encoded,
+    schema: int,
+    now: datetime,
 ) -> Position:
     """The LMDB is at the end of the schema's log; where there is no log yet, it begins here, with a snapshot.
 
@@ -65,7 +75,7 @@ def make_anew(
     if encoded.digests is not None:
         rebuild_at(publisher, conn, head, encoded, schema, now)
         return Position(head.position.epoch, encoded.sequence)
-    beginning = log.Encoded(head.position.sequence, None, stalled=False)
+    beginning = publication_log.Encoded(head.position.sequence, None, stalled=False)
     rebuild_at(publisher, conn, head, beginning, schema, now)
     store = publisher.store(schema, head.cluster)
     key = publisher.signing_key(now=now)

@@ -13,7 +13,7 @@ how long an old answer lives.
 from collections.abc import Collection
 from itertools import repeat
 
-from dnspanel.publish.log import Range
+from dnspanel.publish.publication_log import Range
 from dnspanel.publish.session import Connection
 from dnspanel.zones.models import RevisionKind
 from replication.dns import rdtypes

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from dnspanel.publish import log, operations, signing
+from dnspanel.publish import operations, publication_log, signing
 from dnspanel.publish.session import Connection, reading
 from dnspanel.zones.models import LogHead, RevisionKind
 from replication.codec import keys
@@ -46,7 +46,7 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
         step = _zone_at(conn, zone_id, position.sequence)
         rows = []
         if step is not None and step.serial is not None:
-            for _, rrsets in log.rrsets_at(conn, position.sequence, {zone_id: step.serial}):
+            for _, rrsets in publication_log.rrsets_at(conn, position.sequence, {zone_id: step.serial}):
                 rows = operations.compiled_rows(step, rrsets)
         digests = _digests_at(conn, schema, position) or (bytes(16), bytes(16))
     name = step.name if step is not None else told_name or names.ROOT
@@ -67,13 +67,15 @@ def digest_at(*, schema: int, position: Position) -> bytes | None:
     return None if digests is None else b"".join(digests)
 
 
-def _zone_at(conn: Connection, zone_id: int, sequence: int) -> log.ZoneStep | None:
+def _zone_at(conn: Connection, zone_id: int, sequence: int) -> publication_log.ZoneStep | None:
     """Return the zone as it was at a sequence, None if it had not come into being."""
     row = conn.execute(_ZONE, (zone_id, sequence)).fetchone()
     if row is None:
         return None
     name, kind, serial = row
-    return log.ZoneStep(zone_id, name, None if kind == RevisionKind.DELETE else serial, served_before=False, whole=True)
+    return publication_log.ZoneStep(
+        zone_id, name, None if kind == RevisionKind.DELETE else serial, served_before=False, whole=True
+    )
 
 
 def _digests_at(conn: Connection, schema: int, position: Position) -> tuple[bytes, bytes] | None:

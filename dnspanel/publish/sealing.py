@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from dnspanel.publish import log
+from dnspanel.publish import publication_log
 from replication.codec.schema import Dbi
 from replication.wire.segment import Kind, Op, PackedPuts, ZoneMark, seal
 
@@ -13,8 +13,8 @@ from replication.wire.segment import Kind, Op, PackedPuts, ZoneMark, seal
 class Batch:
     """A range of the log, compiled for one schema, and the digests that both files will have after it."""
 
-    head: log.Head
-    range: log.Range
+    head: publication_log.Head
+    range: publication_log.Range
     marks: list[ZoneMark]
     ops: list[Op]
     digests: tuple[bytes, bytes]

@@ -6,6 +6,6 @@ class ZonesConfig(AppConfig):
     name = "dnspanel.zones"
 
     def ready(self) -> None:
-        from dnspanel.zones.log import open_log
+        from dnspanel.zones.sequence_log import open_log
 
         post_migrate.connect(open_log, sender=self, dispatch_uid="open_log")

@@ -18,8 +18,8 @@ from dnspanel.zones import soa, store_rrsets
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import rrset_after, rrset_before
-from dnspanel.zones.log import NewChange, NewRevision, append_publication
 from dnspanel.zones.models import Change, Operation, Publication, RevisionKind, Zone
+from dnspanel.zones.sequence_log import NewChange, NewRevision, append_publication
 from dnspanel.zones.store_rrsets import Key
 from dnspanel.zones.store_rrsets import copy_rows as copy_rows
 from dnspanel.zones.store_rrsets import rrsets_of_zones as rrsets_of_zones

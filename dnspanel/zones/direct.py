@@ -15,11 +15,11 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts.actors import Author
 from dnspanel.zones import revision, store_rrsets
 from dnspanel.zones.errors import NothingToPublish, RevisionMoved, Unknown, ZoneError
-from dnspanel.zones.log import publication_of_form
 from dnspanel.zones.merge import Edit, Key
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import Seen, ZonePlan, plan_zones
 from dnspanel.zones.revision import Accepted
+from dnspanel.zones.sequence_log import publication_of_form
 from replication.dns.rrset import RRset, make
 
 There = Mapping[Key, RRset]  # every RRset at the names that a wish asked for

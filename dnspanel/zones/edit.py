@@ -14,9 +14,9 @@ from dnspanel.accounts.models import Team
 from dnspanel.zones import access, bulk, soa, store_rrsets
 from dnspanel.zones.errors import NameTaken, NotInTrash, RevisionMoved, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.guard import refuse_mass_deletion
-from dnspanel.zones.log import NewChange, NewRevision, append_publication, publication_of_form
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
 from dnspanel.zones.rules import Severity, check_zone, names_below
+from dnspanel.zones.sequence_log import NewChange, NewRevision, append_publication, publication_of_form
 from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset, Serial, make
 from replication.errors import BadRRset

@@ -16,8 +16,8 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.zones import bulk, hold, soa, store_rrsets
 from dnspanel.zones.errors import NotHeld
-from dnspanel.zones.log import NewChange, NewRevision, append_publication
 from dnspanel.zones.models import Channel, Epoch, LogHead, Operation, RevisionKind, Zone
+from dnspanel.zones.sequence_log import NewChange, NewRevision, append_publication
 from dnspanel.zones.store_rrsets import Key
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial

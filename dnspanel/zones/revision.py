@@ -20,11 +20,11 @@ from dnspanel.zones.errors import (
     RuleViolations,
 )
 from dnspanel.zones.history import rrset_after, rrset_before
-from dnspanel.zones.log import NewChange, NewRevision, append_publication, publication_of_form
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Change, Draft, Operation, Publication, Revision, RevisionKind, Zone
 from dnspanel.zones.plan import PlannedChange, ZonePlan, plan_zones
 from dnspanel.zones.rules import Severity, Violation
+from dnspanel.zones.sequence_log import NewChange, NewRevision, append_publication, publication_of_form
 from replication.dns import rdtypes
 
 Accepted = bool | Collection[str]

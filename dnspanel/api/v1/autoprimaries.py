@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.api.v1.frame import PowerdnsView, Refusal, answer, done, json_object, text_in
+from dnspanel.api.v1.view import PowerdnsView, Refusal, answer, done, json_object, text_in
 
 
 class Autoprimaries(PowerdnsView):

@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.api.v1.frame import PowerdnsView, answer, canonical
+from dnspanel.api.v1.view import PowerdnsView, answer, canonical
 
 
 class CacheFlush(PowerdnsView):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dnspanel.api.v1.facts import Comment, CommentKey, comment_text
-from dnspanel.api.v1.frame import Refusal, text_in
+from dnspanel.api.v1.attributes import Comment, CommentKey, comment_text
 from dnspanel.api.v1.rrsets import Said, read_key, read_rrset, title
+from dnspanel.api.v1.view import Refusal, text_in
 from dnspanel.zones.direct import Step, There, Wanted, Wish, extended, removed, wish_of_steps, without
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Zone

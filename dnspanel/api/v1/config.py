@@ -4,7 +4,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.api.v1.frame import PowerdnsView, answer
+from dnspanel.api.v1.view import PowerdnsView, answer
 from dnspanel.zones import soa
 
 _MEGABYTE = 1 << 20

@@ -7,7 +7,7 @@ can mean one thing: names absolute, TXT in quotes, nothing around it.
 import re
 from collections.abc import Callable
 
-from dnspanel.api.v1.frame import Refusal, shown
+from dnspanel.api.v1.view import Refusal, shown
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata

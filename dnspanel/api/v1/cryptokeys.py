@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from dnspanel.accounts.grants import Right
-from dnspanel.api.v1.frame import PowerdnsView, Refusal, answer, json_object, shown, text_in, zone_by_id
+from dnspanel.api.v1.view import PowerdnsView, Refusal, answer, json_object, shown, text_in, zone_by_id
 
 _KEY_TYPES = frozenset({"ksk", "zsk", "csk"})
 _ALGORITHMS = frozenset(

@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.api.v1.frame import ROOT_URL, SERVER, SERVER_URL, PowerdnsView, answer
+from dnspanel.api.v1.view import ROOT_URL, SERVER, SERVER_URL, PowerdnsView, answer
 
 # Clients parse this and branch on it, so it says which release's API this is, and nothing about the nodes. 4.9.12
 # is the first release with EXTEND and PRUNE, which we have; from 5.0 on a server has views and networks, which we

@@ -9,7 +9,7 @@ import yaml
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.api.v1.frame import JSON, PowerdnsView, accepts_json
+from dnspanel.api.v1.view import JSON, PowerdnsView, accepts_json
 
 DOCUMENT = Path(__file__).with_name("swagger.yaml")
 YAML = "application/x-yaml"

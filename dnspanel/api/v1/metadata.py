@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v1 import kept_metadata
-from dnspanel.api.v1.frame import PowerdnsView, Refusal, actor_in, answer, done, json_object, shown, zone_by_id
+from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, done, json_object, shown, zone_by_id
 
 
 class MetadataList(PowerdnsView):

@@ -10,9 +10,9 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from dnspanel.api.models import PowerdnsZone
+from dnspanel.api.v1.attributes import Comment, comment_text, comments_in_full
 from dnspanel.api.v1.content import read_content, shown_content
-from dnspanel.api.v1.facts import Comment, comment_text, comments_in_full
-from dnspanel.api.v1.frame import Refusal, canonical, list_in, shown, text_in
+from dnspanel.api.v1.view import Refusal, canonical, list_in, shown, text_in
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset, make
 from replication.errors import BadName, BadRdata, BadRRset

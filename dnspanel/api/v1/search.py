@@ -8,9 +8,9 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.v1.content import shown_content
-from dnspanel.api.v1.frame import PowerdnsView, Refusal, actor_in, answer, zone_id
 from dnspanel.api.v1.rrsets import mnemonic
 from dnspanel.api.v1.search_query import Pattern, TooGeneral, find_comments, find_records, find_zones, pattern_of
+from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, zone_id
 
 OBJECT_TYPES = ("all", "zone", "record", "comment")
 USUAL_MAX = 100

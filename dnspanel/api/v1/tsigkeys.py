@@ -13,7 +13,7 @@ from dnspanel.accounts import tsig_keys
 from dnspanel.accounts.errors import TokenRefused, TokenUnknown, TsigNameTaken
 from dnspanel.accounts.models import Token
 from dnspanel.accounts.tokens import revoke_token, tsig_secret
-from dnspanel.api.v1.frame import (
+from dnspanel.api.v1.view import (
     PowerdnsView,
     Refusal,
     accepts_json,

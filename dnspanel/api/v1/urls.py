@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, path, re_path
 
 from dnspanel.api.v1 import urls_server
-from dnspanel.api.v1.frame import NothingHere
+from dnspanel.api.v1.view import NothingHere
 from dnspanel.api.v1.zone_calls import AxfrRetrieve, Export, Notify, Rectify
 from dnspanel.api.v1.zones import OneZone, Zones
 

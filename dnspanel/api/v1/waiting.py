@@ -5,7 +5,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
-from dnspanel.api.v1.frame import Refusal, actor_in, shown
+from dnspanel.api.v1.view import Refusal, actor_in, shown
 from dnspanel.api.waiting import LONGEST_WAIT, wait_for_nodes
 from dnspanel.fleet.reads.reach import NodeReach, reach
 from dnspanel.zones.models import Publication

@@ -6,8 +6,8 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from dnspanel.api.v1.content import shown_content
-from dnspanel.api.v1.frame import PowerdnsView, Refusal, accepts_json, actor_in, answer, zone_by_id
 from dnspanel.api.v1.rrsets import StoredRow, mnemonic
+from dnspanel.api.v1.view import PowerdnsView, Refusal, accepts_json, actor_in, answer, zone_by_id
 from dnspanel.api.v1.zone_objects import stored_rows
 from dnspanel.zones import access
 from dnspanel.zones.models import Publication, Zone

@@ -14,9 +14,9 @@ from django.db import connection
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.models import PowerdnsZone
-from dnspanel.api.v1.facts import facts_of
-from dnspanel.api.v1.frame import SERVER_URL, zone_id
+from dnspanel.api.v1.attributes import facts_of
 from dnspanel.api.v1.rrsets import StoredRow, rrset_text
+from dnspanel.api.v1.view import SERVER_URL, zone_id
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 from replication.codec.keys import relative_key

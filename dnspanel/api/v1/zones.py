@@ -5,10 +5,10 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel.accounts.grants import Right
+from dnspanel.api.v1.attributes import keep_comments, keep_facts
 from dnspanel.api.v1.changes import Asked, named_violations, read_content_of_zone, read_patch
 from dnspanel.api.v1.creation import NewZone, read_facts, read_new_zone
-from dnspanel.api.v1.facts import keep_comments, keep_facts
-from dnspanel.api.v1.frame import (
+from dnspanel.api.v1.view import (
     PowerdnsView,
     Refusal,
     actor_in,

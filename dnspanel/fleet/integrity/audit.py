@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.publish.expected_state import Reckoning, as_digest, digest_of, reckon
 from dnspanel.publish.publisher import this_publisher
-from dnspanel.publish.reckon import Reckoning, as_digest, digest_of, reckon
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.publish.session import reading
 from replication.errors import ReplicationError

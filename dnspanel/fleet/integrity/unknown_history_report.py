@@ -24,9 +24,9 @@ from django.utils import timezone
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
-from dnspanel.publish.log import ZoneStep
 from dnspanel.publish.models import Segment
 from dnspanel.publish.operations import compiled_rows
+from dnspanel.publish.publication_log import ZoneStep
 from dnspanel.zones import hold, soa, store_rrsets
 from dnspanel.zones.models import LogHead, Zone
 from replication.codec.keys import relative_key

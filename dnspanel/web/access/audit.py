@@ -9,8 +9,8 @@ from django.views.decorators.http import require_safe
 from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.roles import Permission
 from dnspanel.web.layout import PanelRequest, say
+from dnspanel.zones.audit_trail import Act, Place, Wanted, acts_page
 from dnspanel.zones.queries import words_of
-from dnspanel.zones.trail import Act, Place, Wanted, acts_page
 
 LONGEST_SEARCH = 300
 SHOWN = 100

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from dnspanel.accounts import give
+from dnspanel.accounts import grant_edit
 from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.errors import GrantRefused
 from dnspanel.accounts.grants import Grant, Right
@@ -106,7 +106,7 @@ class GrantForm(PanelForm):
             types=cleaned["types"],
         )
         try:
-            give.refuse_bad_grant(grant)
+            grant_edit.refuse_bad_grant(grant)
         except GrantRefused as exc:
             for field, messages in exc.fields.items():
                 for message in messages:

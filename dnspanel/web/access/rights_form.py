@@ -5,9 +5,9 @@ from typing import Any
 
 from django import forms
 
+from dnspanel.accounts.explain_rights import Asked, reasons_for, reasons_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
-from dnspanel.accounts.why import Asked, reasons_for, reasons_of
 from dnspanel.web.access.describe_grant import RIGHT_WORDS
 from dnspanel.web.access.grant_form import MONO
 from dnspanel.web.forms import PanelForm

@@ -10,14 +10,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts import give
+from dnspanel.accounts import grant_edit
 from dnspanel.accounts import teams as verbs
 from dnspanel.accounts.audit_log import entries_about_person
 from dnspanel.accounts.errors import GrantRefused, TeamRefused
+from dnspanel.accounts.explain_rights import reasons_of
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Team, User
 from dnspanel.accounts.roles import PERMISSIONS, Permission
-from dnspanel.accounts.why import reasons_of
 from dnspanel.web.access.describe_grant import RIGHT_WORDS, GrantWords, words_for
 from dnspanel.web.access.grant_form import GrantForm
 from dnspanel.web.access.rights_form import Verdict, WhyForm
@@ -191,9 +191,9 @@ def person_grant(request: PanelRequest, person_id: int) -> HttpResponse:
 def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
     """Take a grant back."""
     access.require(request.user, Permission.PEOPLE)
-    row = give.grant_by_id(grant_id)
-    give.take_grant(row=row, by=request.user, now=timezone.now())
-    messages.success(request, f"The grant of {give.receiver(row)} is taken back.")
+    row = grant_edit.grant_by_id(grant_id)
+    grant_edit.take_grant(row=row, by=request.user, now=timezone.now())
+    messages.success(request, f"The grant of {grant_edit.receiver(row)} is taken back.")
     if row.team_id is not None:
         return redirect("team-detail", row.team_id)
     return redirect("person-detail", row.user_id)
@@ -204,7 +204,7 @@ def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:
     if not form.is_valid():
         return False
     try:
-        give.give_grant(grant=form.cleaned_data["grant"], to=to, by=request.user, now=timezone.now())
+        grant_edit.give_grant(grant=form.cleaned_data["grant"], to=to, by=request.user, now=timezone.now())
     except GrantRefused as exc:
         for field, sentences in exc.fields.items():
             for sentence in sentences:

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from dnspanel.alerts import watch
-from dnspanel.alerts.facts import read
+from dnspanel.alerts.inputs import read
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
 from dnspanel.alerts.rules import Condition
 from dnspanel.alerts.watch import GATHER, OVER_AFTER, keep, look

@@ -12,7 +12,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts import give, presets, teams, tokens
+from dnspanel.accounts import grant_edit, presets, teams, tokens
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import Role, Token, User
 from dnspanel.accounts.roles import PERMISSIONS, Permission
@@ -133,7 +133,7 @@ def _other_team(alice: User, now: datetime) -> User:
     if not member.memberships.exists():
         team = teams.create_team(name="Other", by=alice, now=now)
         teams.set_member(team=team, user=member, role="editor", by=alice, now=now)
-        give.give_grant(grant=Grant(EVERY_RIGHT, tags=frozenset({"other"})), to=team, by=alice, now=now)
+        grant_edit.give_grant(grant=Grant(EVERY_RIGHT, tags=frozenset({"other"})), to=team, by=alice, now=now)
     return member
 
 

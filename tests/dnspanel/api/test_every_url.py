@@ -17,7 +17,7 @@ from django.db import transaction
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from dnspanel.accounts import give, teams, tokens
+from dnspanel.accounts import grant_edit, teams, tokens
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.presets import ci_terms
@@ -66,7 +66,7 @@ def things(
     Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
     active_node("ns1")
     team = teams.create_team(name="Ours", by=alice, now=NOW)
-    grant = give.give_grant(grant=Grant(frozenset({Right.READ}), everywhere=True), to=team, by=alice, now=NOW)
+    grant = grant_edit.give_grant(grant=Grant(frozenset({Right.READ}), everywhere=True), to=team, by=alice, now=NOW)
     terms = ci_terms(zone_id=zone.pk, zone_name=zone.name, now=NOW)
     token = tokens.create_token(owner=alice, terms=terms, by=alice, now=NOW).token
     key = tokens.create_tsig_key(owner=alice, name="key.test.", terms=terms, by=alice, now=NOW).token

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from psycopg import sql
 
-from dnspanel.backup import facts, make
+from dnspanel.backup import contents, make
 from dnspanel.backup.archive import read_archive
 from dnspanel.backup.drill import drill, url_of
 from dnspanel.backup.errors import ProgramFailed
@@ -90,7 +90,7 @@ def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsew
     assert reason == "The database was restored from the backup of 21 November 2026, 12:00 UTC (change 3)."
     assert since is not None
     with psycopg.connect(**elsewhere.parameters) as conn:  # type: ignore[arg-type]
-        assert [finding.found for finding in facts.consistency(conn)] == [""] * 5
+        assert [finding.found for finding in contents.consistency(conn)] == [""] * 5
 
 
 def test_what_is_there_is_replaced_only_when_somebody_gave_it_up(

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from dnspanel.publish import log
+from dnspanel.publish import publication_log
 from dnspanel.publish.catch_up import catch_up
+from dnspanel.publish.full_zone import compiled_zones, zone_list_digest
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.session import Connection, snapshot
-from dnspanel.publish.whole import compiled_zones, zone_list_digest
 from replication.store.store import Store
 from replication.wire.segment import digest_bytes
 
@@ -30,17 +30,17 @@ def audit_store(*, schema: int) -> Audit | None:
     with publisher.session.publishing(wait_seconds=60) as conn:
         assert conn is not None, "somebody publishes"
         with snapshot(conn):
-            head = log.read_head(conn)
+            head = publication_log.read_head(conn)
             if head is None:
                 return None
-            encoded = log.read_encoded(conn, schema, head.position.epoch)
+            encoded = publication_log.read_encoded(conn, schema, head.position.epoch)
             store = publisher.store(schema, head.cluster)
             catch_up(store, conn, head.position, encoded)
             return _compare(conn, store, encoded.sequence)
 
 
 def _compare(conn: Connection, store: Store, sequence: int) -> Audit:
-    steps = {step.zone_id: step for step in log.zones_served_at(conn, sequence)}
+    steps = {step.zone_id: step for step in publication_log.zones_served_at(conn, sequence)}
     main = zone_list_digest(steps, store.schema)
     records = 0
     different = []

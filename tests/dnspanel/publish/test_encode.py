@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.publish import encode, log
+from dnspanel.publish import encode, publication_log
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.publisher import this_publisher
@@ -118,7 +118,7 @@ def test_a_zone_that_came_and_went_inside_one_range_leaves_no_trace() -> None:
 
 
 def test_a_cut_range_holds_each_zone_as_it_was_at_the_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "BATCH_RRSETS", 4)
+    monkeypatch.setattr(publication_log, "BATCH_RRSETS", 4)
     zone = create("example.test.", rrset("a.example.test.", rdtypes.A, "192.0.2.1"))
     change(zone, rrset("a.example.test.", rdtypes.A, "192.0.2.2"), rrset("b.example.test.", rdtypes.A, "192.0.2.2"))
     change(zone, gone=(("a.example.test.", rdtypes.A),))
@@ -242,7 +242,7 @@ def test_segments_that_the_log_does_not_know_stop_everything_in_words() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_after_random_edits_the_lmdb_equals_a_full_compile(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(log, "BATCH_RRSETS", 12)
+    monkeypatch.setattr(publication_log, "BATCH_RRSETS", 12)
     alive: list[Zone] = [create(f"z{n}.test.") for n in range(3)]
     trash: list[Zone] = []
     for step in range(60):

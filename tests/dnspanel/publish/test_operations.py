@@ -3,8 +3,8 @@
 import pytest
 
 from dnspanel.publish.errors import ZoneNotEncoded
-from dnspanel.publish.log import ZoneStep
 from dnspanel.publish.operations import mark_of, new_zone_operations, removed_zone_operations, zone_list_operations
+from dnspanel.publish.publication_log import ZoneStep
 from replication.codec.schema import Dbi, schema_for
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset

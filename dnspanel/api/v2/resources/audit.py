@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from dnspanel.api.v2.http.pages import page_answer, page_asked
 from dnspanel.api.v2.http.view import V2View, actor_in
 from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, stamp, text_parameter
-from dnspanel.zones.trail import Act, Place, Wanted, acts_page
+from dnspanel.zones.audit_trail import Act, Place, Wanted, acts_page
 
 _DATE_TIME = {"type": "string", "format": "date-time"}
 

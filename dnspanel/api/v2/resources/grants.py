@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts import give, people, teams
+from dnspanel.accounts import grant_edit, people, teams
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import GrantUnknown
 from dnspanel.accounts.grants import Grant
@@ -67,7 +67,7 @@ class Grants(V2View):
         access.require(actor, Permission.PEOPLE)
         values = read(GrantSerializer, request.data)
         to = people.person_by_id(values["user"]) if values["user"] else teams.team_by_id(values["team"])
-        row = give.give_grant(grant=grant_of(actor, values), to=to, by=actor, now=timezone.now())
+        row = grant_edit.give_grant(grant=grant_of(actor, values), to=to, by=actor, now=timezone.now())
         return tagged(grants_json(actor, [row])[0], 201, Location=f"{request.path}/{row.pk}")
 
 
@@ -87,7 +87,7 @@ class OneGrant(V2View):
         row = _grant_for(actor, grant_id)
         access.require(actor, Permission.PEOPLE)
         with held(request, f"grant/{grant_id}", lambda: grants_json(actor, [_grant_for(actor, grant_id)])[0]):
-            give.take_grant(row=row, by=actor, now=timezone.now())
+            grant_edit.take_grant(row=row, by=actor, now=timezone.now())
         return done()
 
 

@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts import give, invite, people, why
+from dnspanel.accounts import explain_rights, grant_edit, invite, people
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import PersonUnknown
 from dnspanel.accounts.grants import Right
@@ -130,8 +130,8 @@ class UserRights(V2View):
         actor = actor_in(request)
         user = _user_for(actor, user_id)
         asked = _asked(request, actor)
-        reasons = why.reasons_of(user)
-        verdicts = [(right, why.reasons_for(reasons, right, asked)) for right in Right]
+        reasons = explain_rights.reasons_of(user)
+        verdicts = [(right, explain_rights.reasons_for(reasons, right, asked)) for right in Right]
         return answer({
             "user": user.username,
             "zone": asked.zone_name,
@@ -161,7 +161,7 @@ class Invitations(OneSecretView):
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
         role = read(InvitationSerializer, request.data)["role"]
-        give.refuse_higher_role(actor, role)
+        grant_edit.refuse_higher_role(actor, role)
         now = timezone.now()
         secret = invite.make_invitation(role=role, by=actor, now=now)
         link = settings.PANEL_URL + reverse("welcome", args=[secret])
@@ -184,10 +184,10 @@ def user_json(user: User) -> dict[str, Any]:
 def _change(user: User, values: dict[str, Any], actor: Actor) -> None:
     now = timezone.now()
     if "role" in values and values["role"] != user.role:
-        give.refuse_higher_role(actor, values["role"])
+        grant_edit.refuse_higher_role(actor, values["role"])
         people.change_role(user=user, role=values["role"], by=actor, now=now)
     if "active" in values and values["active"] != user.is_active:
-        give.refuse_higher_role(actor, user.role)
+        grant_edit.refuse_higher_role(actor, user.role)
         act = people.reactivate if values["active"] else people.deactivate
         act(user=user, by=actor, now=now)
 
@@ -204,7 +204,7 @@ def _user_for(actor: Actor, user_id: int) -> User:
     return user
 
 
-def _asked(request: Request, actor: Actor) -> why.Asked:
+def _asked(request: Request, actor: Actor) -> explain_rights.Asked:
     """What the query asks about, in a zone that the asker may know about. Raises Problem, Unknown."""
     query = request.query_params
     if not query.get("zone"):
@@ -213,7 +213,7 @@ def _asked(request: Request, actor: Actor) -> why.Asked:
     name, type_ = text_parameter(query, "name", longest=1100), text_parameter(query, "type")
     if bool(name) != bool(type_):
         raise bad_parameter("type" if name else "name", "Give name and type, or neither.")
-    plain = why.Asked(zone.pk, zone.name, zone.tags, zone.team_id)
+    plain = explain_rights.Asked(zone.pk, zone.name, zone.tags, zone.team_id)
     if not name:
         return plain
     try:
@@ -222,4 +222,4 @@ def _asked(request: Request, actor: Actor) -> why.Asked:
         raise bad_parameter("name", str(exc)) from exc
     except serializers.ValidationError as exc:
         raise bad_parameter("type", str(exc.args[0] if exc.args else exc)) from exc
-    return why.Asked(zone.pk, zone.name, zone.tags, zone.team_id, owner, number)
+    return explain_rights.Asked(zone.pk, zone.name, zone.tags, zone.team_id, owner, number)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dnspanel.api.v1.changes import named_violations, read_content_of_zone, read_patch
-from dnspanel.api.v1.frame import Refusal
+from dnspanel.api.v1.view import Refusal
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Severity, Violation

@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.api.v1.content import read_content, shown_content
-from dnspanel.api.v1.frame import Refusal
+from dnspanel.api.v1.view import Refusal
 from replication.dns import rdata, rdtypes
 
 NAME = "x.example.test."

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dnspanel.api.v1.creation import NewZone, read_facts, read_new_zone
-from dnspanel.api.v1.frame import Refusal
+from dnspanel.api.v1.view import Refusal
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.dnspanel.api.v1.conftest import replace

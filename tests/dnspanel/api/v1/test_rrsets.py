@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from dnspanel.api.models import PowerdnsZone
-from dnspanel.api.v1.frame import Refusal
 from dnspanel.api.v1.rrsets import number_in, read_rrset, rrset_text
+from dnspanel.api.v1.view import Refusal
 from replication.dns import rdtypes
 from tests.people import NOW
 

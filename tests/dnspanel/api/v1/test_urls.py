@@ -6,7 +6,7 @@ from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLPattern
 
 from dnspanel.api.v1 import urls
-from dnspanel.api.v1.frame import NothingHere, PowerdnsView
+from dnspanel.api.v1.view import NothingHere, PowerdnsView
 
 
 def view_class(view: Any) -> type:

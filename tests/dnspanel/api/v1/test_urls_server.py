@@ -4,8 +4,8 @@ import pytest
 from django.urls import URLPattern
 
 from dnspanel.accounts.models import User
-from dnspanel.api.v1.frame import PowerdnsView
 from dnspanel.api.v1.urls_server import urlpatterns
+from dnspanel.api.v1.view import PowerdnsView
 from tests.dnspanel.api.v1.calls import caller
 
 

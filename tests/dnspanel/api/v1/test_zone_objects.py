@@ -6,7 +6,7 @@ import pytest
 
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.models import User
-from dnspanel.api.v1.facts import keep_facts
+from dnspanel.api.v1.attributes import keep_facts
 from dnspanel.api.v1.zone_objects import stored_rows, zone_list, zone_object
 from dnspanel.zones.models import Zone
 from tests.dnspanel.api.v1.conftest import MakeZone

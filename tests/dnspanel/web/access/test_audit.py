@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts import audit
 from dnspanel.accounts.models import User
 from dnspanel.web.access.audit import SHOWN, wanted_of
-from dnspanel.zones.trail import Wanted
+from dnspanel.zones.audit_trail import Wanted
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW
 

@@ -3,8 +3,8 @@
 import json
 from datetime import timedelta
 
+from dnspanel.alerts.describe import MOST_NAMED, payload_of, subject_of, text_of
 from dnspanel.alerts.models import Alert, Message, Severity
-from dnspanel.alerts.words import MOST_NAMED, payload_of, subject_of, text_of
 from tests.people import NOW
 
 URL = "https://panel.test"

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from dnspanel.publish import log
+from dnspanel.publish import publication_log
 from dnspanel.publish.session import Connection, Session, snapshot
 from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
@@ -26,28 +26,28 @@ def conn() -> Iterator[Connection]:
     session.close()
 
 
-def range_of(first: int, last: int) -> log.Range:
-    return log.Range(first, last, timezone.now())
+def range_of(first: int, last: int) -> publication_log.Range:
+    return publication_log.Range(first, last, timezone.now())
 
 
 def test_the_head_is_the_newest_sequence(conn: Connection) -> None:
     create("example.test.")
-    head = log.read_head(conn)
+    head = publication_log.read_head(conn)
     row = LogHead.objects.get()
-    assert head == log.Head(row.cluster, log.Position(row.epoch, 1))
+    assert head == publication_log.Head(row.cluster, publication_log.Position(row.epoch, 1))
 
 
 def test_a_range_ends_at_the_head_or_where_it_is_large_enough(
     conn: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert log.next_range(conn, after=0, head=0) is None
+    assert publication_log.next_range(conn, after=0, head=0) is None
     for number in range(4):
         create(f"z{number}.test.")  # three RRsets each: SOA and two NS make two, and the count is theirs
-    found = log.next_range(conn, after=1, head=3)
+    found = publication_log.next_range(conn, after=1, head=3)
     assert found is not None
     assert (found.first, found.last) == (2, 3)
-    monkeypatch.setattr(log, "BATCH_RRSETS", 1)
-    alone = log.next_range(conn, after=1, head=4)
+    monkeypatch.setattr(publication_log, "BATCH_RRSETS", 1)
+    alone = publication_log.next_range(conn, after=1, head=4)
     assert alone is not None
     assert (alone.first, alone.last) == (2, 2)
 
@@ -59,7 +59,7 @@ def test_a_step_says_what_a_range_does_to_a_zone(conn: Connection) -> None:
     edit.restore_zone(zone=zone, author=None, channel="system", now=timezone.now())
 
     def step(first: int, last: int) -> tuple[bool, bool, bool, bool]:
-        [found] = log.zone_steps(conn, range_of(first, last))
+        [found] = publication_log.zone_steps(conn, range_of(first, last))
         return found.served_before, found.serial is not None, found.whole, found.leaves_no_trace
 
     assert step(1, 1) == (False, True, True, False)
@@ -75,20 +75,20 @@ def test_changes_are_those_at_the_end_of_the_range(conn: Connection) -> None:
     key = ("www.example.test.", rdtypes.A)
     for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
         change(zone, rrset(key[0], key[1], address))
-    found = log.changes_in(conn, range_of(2, 3), [zone.pk])[zone.pk][key]
+    found = publication_log.changes_in(conn, range_of(2, 3), [zone.pk])[zone.pk][key]
     assert found is not None
     assert found.rdata == ("192.0.2.2",)
     change(zone, gone=(key,))
-    assert log.changes_in(conn, range_of(2, 5), [zone.pk])[zone.pk][key] is None
+    assert publication_log.changes_in(conn, range_of(2, 5), [zone.pk])[zone.pk][key] is None
 
 
 def test_a_zone_is_read_as_it_was_at_a_sequence(conn: Connection) -> None:
     zone = create("example.test.", rrset("old.example.test.", rdtypes.A, "192.0.2.1"))
     change(zone, rrset("old.example.test.", rdtypes.A, "192.0.2.2"))
     change(zone, rrset("new.example.test.", rdtypes.A, "192.0.2.3"), gone=(("old.example.test.", rdtypes.A),))
-    [at_two] = [step for step in log.zones_served_at(conn, 2) if step.serial is not None]
+    [at_two] = [step for step in publication_log.zones_served_at(conn, 2) if step.serial is not None]
     with snapshot(conn):
-        [(_, rrsets)] = list(log.rrsets_at(conn, 2, {zone.pk: at_two.serial or 0}))
+        [(_, rrsets)] = list(publication_log.rrsets_at(conn, 2, {zone.pk: at_two.serial or 0}))
     found = {(r.name, r.type): r for r in rrsets}
     assert found["old.example.test.", rdtypes.A].rdata == ("192.0.2.2",)
     assert ("new.example.test.", rdtypes.A) not in found
@@ -98,7 +98,7 @@ def test_a_zone_is_read_as_it_was_at_a_sequence(conn: Connection) -> None:
 def test_segments_of_another_epoch_only_are_an_alarm(conn: Connection) -> None:
     create("example.test.")
     encode_all_in = LogHead.objects.get().epoch
-    assert log.read_encoded(conn, 4, encode_all_in) == log.Encoded(0, None, False)
+    assert publication_log.read_encoded(conn, 4, encode_all_in) == publication_log.Encoded(0, None, False)
 
 
 def test_a_log_of_a_new_epoch_does_not_go_on_from_the_old_segments() -> None:
@@ -108,5 +108,5 @@ def test_a_log_of_a_new_epoch_does_not_go_on_from_the_old_segments() -> None:
     with session.publishing() as conn:
         assert conn is not None
         with pytest.raises(WrongEpoch):
-            log.read_encoded(conn, 4, uuid4())
+            publication_log.read_encoded(conn, 4, uuid4())
     session.close()

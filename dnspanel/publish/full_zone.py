@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from datetime import datetime
 
-from dnspanel.publish import log, operations
+from dnspanel.publish import operations, publication_log
 from dnspanel.publish.publisher import Publisher, store_path
 from dnspanel.publish.sealing import Batch, seal_batch
 from dnspanel.publish.session import Connection
@@ -17,28 +17,28 @@ from replication.store.store import Store
 from replication.wire.segment import Op, PackedPuts, digest_bytes, open_segment, pack_puts, record_puts, row_digest
 
 
-def whole_batch(conn: Connection, head: log.Head, sequence: int, schema: Schema, now: datetime) -> Batch:
+def whole_batch(conn: Connection, head: publication_log.Head, sequence: int, schema: Schema, now: datetime) -> Batch:
     """Return all that is served at this sequence as if it had been published at once. Needs a snapshot.
 
     Of the records only the packed form is in memory.
     """
-    steps = {step.zone_id: step for step in log.zones_served_at(conn, sequence)}
+    steps = {step.zone_id: step for step in publication_log.zones_served_at(conn, sequence)}
     main = list(operations.zone_list_operations(steps.values(), schema))
     puts = _packed_records(conn, steps, sequence)
     digests = digest_bytes(sum(map(_digest, main))), digest_bytes(puts.digest)
     marks = [operations.mark_of(step) for step in steps.values()]
-    return Batch(head, log.Range(1, sequence, now), marks, main, digests, puts if puts.count else None)
+    return Batch(head, publication_log.Range(1, sequence, now), marks, main, digests, puts if puts.count else None)
 
 
 def compiled_zones(
-    conn: Connection, steps: dict[int, log.ZoneStep], sequence: int
-) -> Iterator[tuple[log.ZoneStep, bytes, int, int]]:
+    conn: Connection, steps: dict[int, publication_log.ZoneStep], sequence: int
+) -> Iterator[tuple[publication_log.ZoneStep, bytes, int, int]]:
     """Yield each zone with its encoded PUTs, their number and the sum of their digests, one zone in memory at a time.
 
     By zone id. Needs a snapshot.
     """
     serials = {step.zone_id: step.serial for step in steps.values() if step.serial is not None}
-    for zone_id, rrsets in log.rrsets_at(conn, sequence, serials):
+    for zone_id, rrsets in publication_log.rrsets_at(conn, sequence, serials):
         rows = operations.compiled_rows(steps[zone_id], rrsets)
         puts, digest = record_puts(zone_id, rows)
         yield steps[zone_id], puts, len(rows), digest
@@ -62,12 +62,12 @@ def replace_store(publisher: Publisher, batch: Batch, schema: int, now: datetime
     fresh.rename(in_use.parent)
 
 
-def zone_list_digest(steps: dict[int, log.ZoneStep], schema: Schema) -> bytes:
+def zone_list_digest(steps: dict[int, publication_log.ZoneStep], schema: Schema) -> bytes:
     """Return the digest that a main file with exactly these zones has."""
     return digest_bytes(sum(map(_digest, operations.zone_list_operations(steps.values(), schema))))
 
 
-def _packed_records(conn: Connection, steps: dict[int, log.ZoneStep], sequence: int) -> PackedPuts:
+def _packed_records(conn: Connection, steps: dict[int, publication_log.ZoneStep], sequence: int) -> PackedPuts:
     count = total = 0
 
     def pieces() -> Iterator[bytes]:

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.alerts.facts import read
+from dnspanel.alerts.inputs import read
 from dnspanel.backup.models import Backup
 from dnspanel.fleet.models import Bootstrap, Delivery, Divergence, Node
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat

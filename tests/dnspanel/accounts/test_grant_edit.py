@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts import give
+from dnspanel.accounts import grant_edit
 from dnspanel.accounts.actors import actor_of, actor_of_token
 from dnspanel.accounts.errors import GrantRefused, GrantUnknown
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
@@ -17,31 +17,31 @@ READING = frozenset({Right.READ})
 
 def test_a_person_has_what_was_given_until_it_is_taken(alice: User) -> None:
     mallory = make_person("mallory", Role.MEMBER)
-    row = give.give_grant(grant=Grant(READING, zones=frozenset({7})), to=mallory, by=alice, now=NOW)
+    row = grant_edit.give_grant(grant=Grant(READING, zones=frozenset({7})), to=mallory, by=alice, now=NOW)
     actor = actor_of(User.objects.get(pk=mallory.pk))
     assert actor is not None
     assert actor.may(Right.READ, zone_id=7, tags=(), team_id=None)
     assert Permission.READ in actor.permissions
     for _ in range(2):
-        give.take_grant(row=row, by=alice, now=NOW)
+        grant_edit.take_grant(row=row, by=alice, now=NOW)
     actor = actor_of(User.objects.get(pk=mallory.pk))
     assert actor is not None
     assert not actor.may(Right.READ, zone_id=7, tags=(), team_id=None)
     told = AuditEntry.objects.order_by("pk").values_list("action", "target")
     assert list(told) == [("grant.give", "mallory"), ("grant.take", "mallory")]
     with pytest.raises(GrantUnknown):
-        give.grant_by_id(row.pk)
+        grant_edit.grant_by_id(row.pk)
 
 
 def test_a_grant_to_a_team_is_every_members(alice: User) -> None:
     mallory = make_person("mallory", Role.MEMBER)
     team = Team.objects.create(name="Web", created_at=NOW)
     team.memberships.create(user=mallory, role="reader")
-    row = give.give_grant(grant=Grant(READING, tags=frozenset({"prod"})), to=team, by=alice, now=NOW)
+    row = grant_edit.give_grant(grant=Grant(READING, tags=frozenset({"prod"})), to=team, by=alice, now=NOW)
     actor = actor_of(User.objects.get(pk=mallory.pk))
     assert actor is not None
     assert actor.may(Right.READ, zone_id=1, tags=["prod"], team_id=None)
-    assert give.receiver(give.grant_by_id(row.pk)) == "team Web"
+    assert grant_edit.receiver(grant_edit.grant_by_id(row.pk)) == "team Web"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_grant_to_a_team_is_every_members(alice: User) -> None:
 )
 def test_a_grant_that_says_nothing_or_nonsense_is_refused(grant: Grant, field: str, alice: User, bob: User) -> None:
     with pytest.raises(GrantRefused) as caught:
-        give.give_grant(grant=grant, to=bob, by=alice, now=NOW)
+        grant_edit.give_grant(grant=grant, to=bob, by=alice, now=NOW)
     assert list(caught.value.fields) == [field]
     assert not GrantRow.objects.exists()
 
@@ -78,13 +78,13 @@ def test_a_token_gives_no_more_than_it_has(alice: User, bob: User) -> None:
     scope = (Grant(EVERY_RIGHT, zones=frozenset({7})),)
     terms = TokenTerms("people of one zone", scope, frozenset({Permission.PEOPLE}))
     narrow = actor_of_token(create_token(owner=alice, terms=terms, by=alice, now=NOW).token)
-    give.give_grant(grant=Grant(READING, zones=frozenset({7})), to=bob, by=narrow, now=NOW)
+    grant_edit.give_grant(grant=Grant(READING, zones=frozenset({7})), to=bob, by=narrow, now=NOW)
     with pytest.raises(GrantRefused, match="You cannot give what you do not have"):
-        give.give_grant(grant=Grant(READING, zones=frozenset({8})), to=bob, by=narrow, now=NOW)
+        grant_edit.give_grant(grant=Grant(READING, zones=frozenset({8})), to=bob, by=narrow, now=NOW)
     with pytest.raises(GrantRefused):
-        give.refuse_higher_role(narrow, Role.ADMINISTRATOR)
+        grant_edit.refuse_higher_role(narrow, Role.ADMINISTRATOR)
     with pytest.raises(GrantRefused):
-        give.refuse_higher_role(narrow, Role.READER)
-    give.refuse_higher_role(narrow, Role.MEMBER)
-    give.refuse_higher_role(alice, Role.ADMINISTRATOR)
-    give.refuse_higher_role(actor_of(alice), Role.ADMINISTRATOR)
+        grant_edit.refuse_higher_role(narrow, Role.READER)
+    grant_edit.refuse_higher_role(narrow, Role.MEMBER)
+    grant_edit.refuse_higher_role(alice, Role.ADMINISTRATOR)
+    grant_edit.refuse_higher_role(actor_of(alice), Role.ADMINISTRATOR)

@@ -2,7 +2,7 @@
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.api.models import PowerdnsZone
-from dnspanel.api.v1.facts import comment_text, comments_in_full, facts_of, keep_comments, keep_facts
+from dnspanel.api.v1.attributes import comment_text, comments_in_full, facts_of, keep_comments, keep_facts
 from dnspanel.zones.models import Zone
 from tests.people import NOW
 

@@ -5,7 +5,7 @@ import random
 import pytest
 from django.utils import timezone
 
-from dnspanel.publish.reckon import RRsetRow, _listed, as_digest, digest_of, reckon, wire_of, zone_rows
+from dnspanel.publish.expected_state import RRsetRow, _listed, as_digest, digest_of, reckon, wire_of, zone_rows
 from dnspanel.publish.session import reading
 from dnspanel.zones import edit
 from replication.codec import keys

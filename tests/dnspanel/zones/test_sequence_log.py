@@ -10,10 +10,10 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from dnspanel.accounts.models import Role, User
-from dnspanel.zones import draft, edit, log, revision
+from dnspanel.zones import draft, edit, revision, sequence_log
 from dnspanel.zones.errors import Conflicts, NameTaken, NothingToPublish, Unknown
-from dnspanel.zones.log import append_publication, open_log, publication_of_form
 from dnspanel.zones.models import LogHead, Publication, Revision, RRset, Zone
+from dnspanel.zones.sequence_log import append_publication, open_log, publication_of_form
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW, make_person
 
@@ -63,7 +63,7 @@ def test_a_publication_that_rolls_back_leaves_no_gap(zone: Zone) -> None:
         append_publication(revisions=[], author=None, channel="system", now=NOW, reason="", form_id=None)
         transaction.set_rollback(True)
     assert LogHead.objects.get().sequence == before
-    assert log.append_publication(
+    assert sequence_log.append_publication(
         revisions=[], author=None, channel="system", now=NOW, reason="", form_id=None
     ).sequence == (before + 1)
 

@@ -9,7 +9,7 @@ from dnspanel.accounts.actors import Actor, actor_of, actor_of_token
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.zones.trail import Act, Place, Wanted, acts_page
+from dnspanel.zones.audit_trail import Act, Place, Wanted, acts_page
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW
 

@@ -6,8 +6,8 @@ import pytest
 from django.test import RequestFactory
 from rest_framework.request import Request
 
-from dnspanel.api.v1 import frame
-from dnspanel.api.v1.frame import Refusal
+from dnspanel.api.v1 import view
+from dnspanel.api.v1.view import Refusal
 from dnspanel.zones.models import Zone
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, texts
 
@@ -121,11 +121,11 @@ def test_zone_ids_with_and_without_dot_and_with_escapes(call: Caller, zone: Zone
 
 
 def test_ids_of_names(db: None) -> None:
-    assert frame.zone_id("0/25.2_x.test.") == "0=2F25.2=5Fx.test."
-    assert frame.name_of_id("0=2F25.2=5Fx.test") == "0/25.2_x.test."
-    assert frame.zone_id(".") == "=2E"
-    assert frame.name_of_id("=2E") == "."
-    assert frame.zone_url("example.test.") == "/api/v1/servers/localhost/zones/example.test."
+    assert view.zone_id("0/25.2_x.test.") == "0=2F25.2=5Fx.test."
+    assert view.name_of_id("0=2F25.2=5Fx.test") == "0/25.2_x.test."
+    assert view.zone_id(".") == "=2E"
+    assert view.name_of_id("=2E") == "."
+    assert view.zone_url("example.test.") == "/api/v1/servers/localhost/zones/example.test."
 
 
 @pytest.mark.parametrize(
@@ -140,16 +140,16 @@ def test_ids_of_names(db: None) -> None:
 )
 def test_names_must_end_in_a_dot_and_be_names(text: str, words: str) -> None:
     with pytest.raises(Refusal) as caught:
-        frame.canonical(text)
+        view.canonical(text)
     assert caught.value.status == 422
     assert words in str(caught.value)
-    assert frame.canonical("WWW.Example.TEST.") == "www.example.test."
+    assert view.canonical("WWW.Example.TEST.") == "www.example.test."
 
 
 def test_members_of_other_types_are_named() -> None:
-    assert frame.list_in({"a": None}, "a") == []
-    assert frame.bool_in({}, "a", True) is True
-    for read, value in [(frame.text_in, 5), (frame.list_in, {}), (lambda b, k: frame.bool_in(b, k, True), "true")]:
+    assert view.list_in({"a": None}, "a") == []
+    assert view.bool_in({}, "a", True) is True
+    for read, value in [(view.text_in, 5), (view.list_in, {}), (lambda b, k: view.bool_in(b, k, True), "true")]:
         with pytest.raises(Refusal, match="Key 'a'"):
             read({"a": value}, "a")
 
@@ -157,8 +157,8 @@ def test_members_of_other_types_are_named() -> None:
 def test_nulls_are_as_if_they_were_not_there() -> None:
     body = json.dumps({"a": None, "b": 1, "c": {"d": None}})
     request = Request(RequestFactory().generic("POST", "/", body))
-    assert frame.json_object(request) == {"b": 1, "c": {"d": None}}
-    assert frame.json_object(Request(RequestFactory().generic("POST", "/", "[1]"))) == {}
+    assert view.json_object(request) == {"b": 1, "c": {"d": None}}
+    assert view.json_object(Request(RequestFactory().generic("POST", "/", "[1]"))) == {}
 
 
 def test_a_fault_of_ours_is_logged_and_says_nothing(
