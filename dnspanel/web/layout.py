@@ -117,7 +117,7 @@ def draft_of(author: object) -> DraftSummary:
 @require_safe
 def draft_pill(request: PanelRequest) -> HttpResponse:
     """The pill alone; it fetches itself after `draft-changed`."""
-    return render(request, "zones/_draft_pill.html", {"summary": Frame(request).draft})
+    return render(request, "editor/_draft_pill.html", {"summary": Frame(request).draft})
 
 
 @require_safe

@@ -23,7 +23,7 @@ def people_list(request: PanelRequest) -> HttpResponse:
     """Everybody with an account, and the form to invite another one."""
     access.require(request.user, Permission.PEOPLE)
     people = User.objects.order_by("-is_active", "username").prefetch_related("memberships__team")
-    return render(request, "accounts/people.html", {"people": people, "roles": Role.choices, "form": InviteForm()})
+    return render(request, "access/people.html", {"people": people, "roles": Role.choices, "form": InviteForm()})
 
 
 @no_store
@@ -41,7 +41,7 @@ def invite(request: PanelRequest) -> HttpResponse:
         "role": role.label.lower(),
         "hours": int(invitations.LIFETIME.total_seconds() // 3600),
     }
-    return render(request, "accounts/_invitation.html" if request.htmx else "accounts/invitation.html", context)
+    return render(request, "access/_invitation.html" if request.htmx else "access/invitation.html", context)
 
 
 @require_POST
@@ -85,7 +85,7 @@ def _answer(request: PanelRequest, person: User, *, done: str = "", refusal: str
     person.refresh_from_db()
     row = render(
         request,
-        "accounts/_person_row.html",
+        "access/_person_row.html",
         {"person": person, "roles": Role.choices},
         status=409 if refusal else 200,
     )

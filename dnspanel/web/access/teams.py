@@ -51,7 +51,7 @@ def _teams_page(request: PanelRequest, *, typed: str = "", refusal: str = "") ->
         "typed": typed,
         "refusal": refusal,
     }
-    return render(request, "accounts/teams.html", context, status=422 if refusal else 200)
+    return render(request, "access/teams.html", context, status=422 if refusal else 200)
 
 
 @require_POST
@@ -83,7 +83,7 @@ def _team_page(request: PanelRequest, team: Team, form: GrantForm) -> HttpRespon
         "grants": shown_grants(request, GrantRow.objects.filter(team=team)),
         "form": form,
     }
-    return render(request, "accounts/team.html", context, status=422 if form.is_bound else 200)
+    return render(request, "access/team.html", context, status=422 if form.is_bound else 200)
 
 
 @require_POST
@@ -169,7 +169,7 @@ def _person_page(request: PanelRequest, person: User, form: GrantForm) -> HttpRe
         "entries": entries_about_person(person.username, person.pk),
         "form": form,
     }
-    return render(request, "accounts/person.html", context, status=422 if form.is_bound else 200)
+    return render(request, "access/person.html", context, status=422 if form.is_bound else 200)
 
 
 def _verdicts(form: WhyForm, person: User) -> tuple[Verdict, ...]:

@@ -56,8 +56,8 @@ def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
     )
     context: dict[str, object] = {"revisions": _shown(page.rows), "next_before": page.next_after}
     if is_fragment(request):
-        return render(request, "zones/_revision_rows.html", {"zone": zone, **context})
-    return render_zone(request, zone, "history", "zones/history.html", context)
+        return render(request, "editor/_revision_rows.html", {"zone": zone, **context})
+    return render_zone(request, zone, "history", "editor/history.html", context)
 
 
 def _shown(rows: tuple[HistoryRow, ...]) -> list[ShownRevision]:
@@ -94,7 +94,7 @@ def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpRes
         "newer": number + 1 if number < zone.revision else None,
         "older": number - 1 if number > 1 else None,
     }
-    return render_zone(request, zone, "history", "zones/revision.html", context)
+    return render_zone(request, zone, "history", "editor/revision.html", context)
 
 
 @require_safe
@@ -114,7 +114,7 @@ def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
         "left_out": len(found) > MOST_DIFFS,
         "as_text": request.GET.get("as") == "text",
     }
-    return render_zone(request, zone, "history", "zones/compare.html", context)
+    return render_zone(request, zone, "history", "editor/compare.html", context)
 
 
 def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
@@ -153,7 +153,7 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
         "changes": [(shown, ShownDiff(zone.name, diff)) for shown, (_, diff) in zip(revisions, found, strict=True)],
         "row": queries.rrset_row(zone=zone, author=request.user, name=name, type=type_),
     }
-    return render_zone(request, zone, "history", "zones/record_history.html", context)
+    return render_zone(request, zone, "history", "editor/record_history.html", context)
 
 
 # Ways back: each makes a draft, which is reviewed like any other

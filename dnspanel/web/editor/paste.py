@@ -135,6 +135,6 @@ def _show(
         "doubled": bool(means) or any(line.line.doubled for line in lines),
     }
     if not is_fragment(request):
-        return render_zone(request, zone, "records", "zones/paste.html", context, status)
-    response = render(request, "zones/_paste.html", {"zone": zone, **context}, status=status)
+        return render_zone(request, zone, "records", "editor/paste.html", context, status)
+    response = render(request, "editor/_paste.html", {"zone": zone, **context}, status=status)
     return focus_after(response, "#paste-add, #paste-text")

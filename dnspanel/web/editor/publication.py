@@ -88,7 +88,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
     sees_nodes = can(request.user, Permission.FLEET)
     context: dict[str, object] = {"progress": _progress(found, timezone.now()), "sees_nodes": sees_nodes}
     if is_fragment(request):
-        return render(request, "zones/_progress.html", context)
+        return render(request, "editor/_progress.html", context)
     revisions = list(_revisions(request, found)[: MOST_REVISIONS + 1])
     context |= {
         "revisions": revisions[:MOST_REVISIONS],
@@ -98,7 +98,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
         "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
         "address": request.build_absolute_uri(),
     }
-    return render(request, "zones/progress.html", context)
+    return render(request, "editor/progress.html", context)
 
 
 def _publication(request: PanelRequest, sequence: int) -> Publication:

@@ -158,7 +158,7 @@ def review_page(
     }
     if zone is not None:
         context["head"] = zone_head(request, zone, "review")
-    return render(request, "zones/review.html" if zone else "zones/changes.html", context, status=status)
+    return render(request, "editor/review.html" if zone else "editor/changes.html", context, status=status)
 
 
 def _shown_plan(plan: ZonePlan, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool) -> ShownPlan:

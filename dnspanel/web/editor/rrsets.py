@@ -84,7 +84,7 @@ def _show_row(request: PanelRequest, zone: Zone, shown: ShownRow) -> HttpRespons
         return HttpResponse()  # an added RRset that was undone: its row goes
     [row] = with_rights(request.user, zone, [shown])
     context = {"zone": zone, "row": row, "may_edit": access.may_edit_zone(request.user, zone)}
-    response = render(request, "zones/_rrset_row.html", context)
+    response = render(request, "editor/_rrset_row.html", context)
     return focus_after(response, f"#{shown.id} .row-link")
 
 
@@ -122,8 +122,8 @@ def _show_form(request: PanelRequest, zone: Zone, form: RRsetForm, status: int =
         "old_query": urlencode({"name": form["old_name"].value() or "", "type": form["old_type"].value() or ""}),
     }
     if not is_fragment(request):
-        return render_zone(request, zone, "records", "zones/rrset.html", context, status)
-    response = render(request, "zones/_rrset_form.html", {"zone": zone, **context}, status=status)
+        return render_zone(request, zone, "records", "editor/rrset.html", context, status)
+    response = render(request, "editor/_rrset_form.html", {"zone": zone, **context}, status=status)
     wanted = request.GET.get("focus", "")
     default = "values" if form["old_name"].value() else "name"
     field = f"[name={wanted if wanted in FIELDS else default}]" if status == 200 else "[aria-invalid=true], .choice"

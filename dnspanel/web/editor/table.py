@@ -40,14 +40,14 @@ def zone_detail(request: PanelRequest, zone_name: str) -> HttpResponse:
     """The editor; with htmx the table as filtered, or only its next rows."""
     zone = access.zone_for_reading(request.user, zone_name)
     if is_fragment(request):
-        template = "zones/_rrset_rows.html" if request.GET.get("after") else "zones/_rrset_table.html"
+        template = "editor/_rrset_rows.html" if request.GET.get("after") else "editor/_rrset_table.html"
         return render(request, template, {"zone": zone, **_table(request, zone)})
     return _detail_page(request, zone)
 
 
 def _detail_page(request: PanelRequest, zone: Zone, *, quick: "Quick | None" = None, status: int = 200) -> HttpResponse:
     context = {"types": _types(zone), "all_types": TYPE_NAMES, "quick": quick or Quick(), **_table(request, zone)}
-    return render_zone(request, zone, "records", "zones/detail.html", context, status)
+    return render_zone(request, zone, "records", "editor/detail.html", context, status)
 
 
 def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
@@ -97,7 +97,7 @@ def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
     """The chip that says on how many nodes the newest revision is."""
     zone = access.zone_for_reading(request.user, zone_name)
     sync = sync_of(zone.sequence, node_standings(now=timezone.now()))
-    return render(request, "zones/_sync_chip.html", {"zone": zone, "sync": sync})
+    return render(request, "editor/_sync_chip.html", {"zone": zone, "sync": sync})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def zone_news(request: PanelRequest, zone_name: str) -> HttpResponse:
         rrsets=sum(row.added + row.changed + row.removed for row in newer),
         mine=sum(row.conflict for row in touched.rows),
     )
-    return render(request, "zones/_news.html", {"zone": zone, "news": news, "since": since})
+    return render(request, "editor/_news.html", {"zone": zone, "news": news, "since": since})
 
 
 def _int(text: str | None) -> int:
@@ -219,7 +219,7 @@ def default_ttl(request: PanelRequest, zone: Zone) -> int:
 def _show_quick(request: PanelRequest, zone: Zone, quick: Quick, *, status: int) -> HttpResponse:
     if not is_fragment(request):
         return _detail_page(request, zone, quick=quick, status=status)
-    response = render(request, "zones/_quick_below.html", {"zone": zone, "quick": quick}, status=status)
+    response = render(request, "editor/_quick_below.html", {"zone": zone, "quick": quick}, status=status)
     if status == 422:
         has_question = quick.doubled or quick.occupied
         focus_after(response, "#quick-below button" if has_question else "#quick-line")
@@ -236,7 +236,7 @@ def _added(request: PanelRequest, zone: Zone, addition: Addition) -> HttpRespons
         return redirect(f"{reverse('zone-detail', args=[zone.name])}#{row_id(rrset.name, rrset.type)}")
     response = HttpResponse(table_rows(request, zone, [(rrset.name, rrset.type)]))
     response.write(
-        render_to_string("zones/_quick_below.html", {"zone": zone, "added": addition, "said": said}, request)
+        render_to_string("editor/_quick_below.html", {"zone": zone, "added": addition, "said": said}, request)
     )
     with_draft_state(request, zone, response, speak=said if addition.changes_nothing else f"{said} added to draft")
     return focus_after(response, "#quick-line")
@@ -246,4 +246,4 @@ def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]])
     """Rows for the table, out of band; `editor.js` puts each in the place that its order says."""
     rows = [queries.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
     shown = [ShownRow(zone.name, row) for row in rows]
-    return render_to_string("zones/_rows_out_of_band.html", {"zone": zone, "rows": shown, "may_edit": True}, request)
+    return render_to_string("editor/_rows_out_of_band.html", {"zone": zone, "rows": shown, "may_edit": True}, request)

@@ -60,7 +60,7 @@ def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, 
     here = next((count for count in counts if count.zone_id == zone.pk), None)
     elsewhere = sum(count.total for count in counts) - (here.total if here else 0)
     context = {"zone": zone, "draft": here, "changes_elsewhere": elsewhere, "out_of_band": True}
-    response.write(render_to_string("zones/_draft_bar.html", context, request))
+    response.write(render_to_string("editor/_draft_bar.html", context, request))
     total = here.total if here else 0
     spoken = f"{speak}, {total} change{'' if total == 1 else 's'}" if speak else ""
     return say(response, speak=spoken, draft_changed=True)

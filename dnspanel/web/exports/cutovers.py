@@ -168,7 +168,7 @@ def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
 def _list_page(request: PanelRequest, form: CutoverForm, status: int = 200) -> HttpResponse:
     checks = CutoverCheck.objects.filter(author=request.user).select_related("job").order_by("-pk")[:LISTED]
     context = {"form": form, "checks": [_shown(check) for check in checks], "job": _import_of(request, form)}
-    return render(request, "transfer/cutover_list.html", context, status=status)
+    return render(request, "exports/cutover_list.html", context, status=status)
 
 
 def _shown(check: CutoverCheck) -> ShownCheck:
@@ -196,13 +196,13 @@ def cutover_detail(request: PanelRequest, check_id: int) -> HttpResponse:
     if is_fragment(request) and target == "cutover-progress":
         if request.GET.get("seen") == shown.seen:
             return HttpResponse(status=204)
-        return render(request, "transfer/_cutover_progress.html", {"shown": shown})
+        return render(request, "exports/_cutover_progress.html", {"shown": shown})
     context = {"shown": shown} | _differences(request, check) | _zones(check)
     if is_fragment(request) and target == "cutover-more":
-        return render(request, "transfer/_cutover_rows.html", context)
+        return render(request, "exports/_cutover_rows.html", context)
     if is_fragment(request) and target == "cutover-differences":
-        return render(request, "transfer/_cutover_differences.html", context)
-    return render(request, "transfer/cutover.html", context)
+        return render(request, "exports/_cutover_differences.html", context)
+    return render(request, "exports/cutover.html", context)
 
 
 def _differences(request: PanelRequest, check: CutoverCheck) -> dict[str, Any]:
@@ -262,7 +262,7 @@ def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpRe
         "text": delegation.text_of(zone.name, points),
         "differences": [_shown_difference(row) for row in found],
     }
-    return render(request, "transfer/cutover_zone.html", context)
+    return render(request, "exports/cutover_zone.html", context)
 
 
 @require_POST

@@ -123,7 +123,7 @@ def zone_export(request: PanelRequest, zone_name: str) -> HttpResponse:
         with _zone_file(zone, ExportFormat.BIND) as file:
             text = file.read().decode()
     context = {"text": text, "too_large": zone.rrset_count > MOST_AT_ONCE, "most_shown": MOST_SHOWN}
-    return render_zone(request, zone, "", "transfer/export_zone.html", context)
+    return render_zone(request, zone, "", "exports/zone.html", context)
 
 
 @require_safe
@@ -205,8 +205,8 @@ def _export_list_page(request: PanelRequest, form: ExportForm, status: int = 200
         "is_more": found > COUNTED,
     }
     if is_fragment(request) and request.htmx.target == "export-count":
-        return render(request, "transfer/_export_count.html", context)
-    return render(request, "transfer/export_list.html", context, status=status)
+        return render(request, "exports/_count.html", context)
+    return render(request, "exports/list.html", context, status=status)
 
 
 def _shown(job: ExportJob) -> ShownExport:
@@ -249,10 +249,10 @@ def export_job(request: PanelRequest, export_id: int) -> HttpResponse:
     shown = _shown(_job_for(request, export_id))
     context = {"export": shown, "address": request.build_absolute_uri()}
     if not is_fragment(request):
-        return render(request, "transfer/export.html", context)
+        return render(request, "exports/export.html", context)
     if request.GET.get("seen") == shown.seen:
         return HttpResponse(status=204)
-    return render(request, "transfer/_export_progress.html", context)
+    return render(request, "exports/_progress.html", context)
 
 
 @require_POST

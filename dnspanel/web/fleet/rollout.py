@@ -29,7 +29,7 @@ def delivery(request: PanelRequest) -> HttpResponse:
         "view": delivery_view(now=timezone.now()),
         "may_change": can(request.user, Permission.NODES),
     }
-    return render(request, "fleet/_delivery.html" if is_fragment(request) else "fleet/delivery.html", context)
+    return render(request, "fleet/_rollout.html" if is_fragment(request) else "fleet/rollout.html", context)
 
 
 @require_POST

@@ -165,12 +165,12 @@ def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
     context = zones_context(request, job, chooses=chooses, plan=plan)
     target = request.htmx.target if request.htmx else None
     if target == "zone-more":
-        return render(request, "transfer/_import_zone_rows.html", context)
+        return render(request, "imports/_zone_rows.html", context)
     if target == "import-zones":
         shown = len(context["zones"])
         spoken = f"The first {shown} zones are shown" if context["next_after"] else f"{shown} zones found"
-        return say(render(request, "transfer/_import_zones.html", context), speak=spoken)
-    return render(request, "transfer/import_zones.html", context)
+        return say(render(request, "imports/_zones.html", context), speak=spoken)
+    return render(request, "imports/zones.html", context)
 
 
 @require_POST
@@ -180,7 +180,7 @@ def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
     form = OptionsForm(request.POST)
     if not form.is_valid():
         context = _page_context(request, job, form)
-        return render(request, "transfer/import_detail.html", context, status=422)
+        return render(request, "imports/detail.html", context, status=422)
     try:
         if form.options != Options.from_json(job.options):
             jobs.set_options(job=job, options=form.options, now=timezone.now())
@@ -237,7 +237,7 @@ def _one_row(request: PanelRequest, job: ImportJob, ids: list[int]) -> HttpRespo
     listed = _listed(row, Options.from_json(job.options), job.state)
     return render(
         request,
-        "transfer/_import_zone_row.html",
+        "imports/_zone_row.html",
         {"job": job, "listed": listed, "chooses": True, "becomes": "What becomes of it"},
     )
 

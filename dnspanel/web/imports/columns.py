@@ -139,7 +139,7 @@ def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
         "header": _cells(sample.header, form.mapped) if sample.header else [],
         "delimiter": _DELIMITER_WORDS.get(sample.delimiter, sample.delimiter),
     }
-    return render(request, "transfer/import_columns.html", context, status=422 if form.is_bound else 200)
+    return render(request, "imports/columns.html", context, status=422 if form.is_bound else 200)
 
 
 def _start(request: PanelRequest, job: ImportJob, mapping: CsvMapping) -> HttpResponse:

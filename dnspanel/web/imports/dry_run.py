@@ -69,7 +69,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
     if form is not None and not form.is_valid():
         head = {"job": job, "badge": badge_of(job), "steps": steps_of(job), "part": "plan", "may_cancel": True}
         context = head | plan_context(request, job, form)
-        return render(request, "transfer/import_detail.html", context, status=422)
+        return render(request, "imports/detail.html", context, status=422)
     try:
         jobs.start_apply(job=job, author=request.user, now=timezone.now())
     except WrongState as exc:
@@ -103,4 +103,4 @@ def import_zone(request: PanelRequest, job_id: int, row_id: int) -> HttpResponse
     else:
         context |= {"diffs": shown_diffs(zone.name, diff.diffs), "left_out": diff.more}
     context["as_text"] = request.GET.get("as") == "text"
-    return render(request, "transfer/import_zone.html", context)
+    return render(request, "imports/zone.html", context)

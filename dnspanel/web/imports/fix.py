@@ -70,7 +70,7 @@ def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
         "after": after,
         "form_id": request.POST.get("form_id") or uuid4(),
     }
-    return render(request, "transfer/import_fix.html", context)
+    return render(request, "imports/fix.html", context)
 
 
 def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> HttpResponse | None:

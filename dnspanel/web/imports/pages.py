@@ -66,10 +66,10 @@ def import_list(request: PanelRequest) -> HttpResponse:
     }
     target = request.htmx.target if request.htmx else None
     if target == "import-more":
-        return render(request, "transfer/_import_rows.html", context)
+        return render(request, "imports/_rows.html", context)
     if target == "import-list":
-        return render(request, "transfer/_import_list.html", context)
-    return render(request, "transfer/import_list.html", context)
+        return render(request, "imports/_list.html", context)
+    return render(request, "imports/list.html", context)
 
 
 def _listed(row: queries.JobRow, now: datetime) -> ListedImport:
@@ -86,10 +86,10 @@ def import_detail(request: PanelRequest, job_id: int) -> HttpResponse:
     shown = "choose" if request.GET.get("step") == "choose" and job.state == State.PLANNED else step_of(job)
     context = _head(job, shown) | _STEP_CONTEXTS[_part(job, shown)](request, job)
     if not is_fragment(request):
-        return render(request, "transfer/import_detail.html", context)
+        return render(request, "imports/detail.html", context)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    return render(request, "transfer/_import.html", context)
+    return render(request, "imports/_import.html", context)
 
 
 def _head(job: ImportJob, shown: str) -> dict[str, Any]:
@@ -171,4 +171,4 @@ def import_delete(request: PanelRequest, job_id: int) -> HttpResponse:
             return redirect("import-detail", job.pk)
         messages.success(request, f"“{job.title}” is forgotten. What it published stays.")
         return redirect("import-list")
-    return render(request, "transfer/import_delete.html", {"job": job, "report": queries.report(job)})
+    return render(request, "imports/delete.html", {"job": job, "report": queries.report(job)})

@@ -100,9 +100,9 @@ def import_faults(request: PanelRequest, job_id: int) -> HttpResponse:
         "narrowed": any(asked.values()),
     }
     if request.htmx and request.htmx.target == "fault-more":
-        return render(request, "transfer/_import_fault_rows.html", context)
+        return render(request, "imports/_fault_rows.html", context)
     context |= {"kinds": list(queries.fault_kinds(job)), "most_faults": limits.MOST_FAULTS}
-    return render(request, "transfer/import_faults.html", context)
+    return render(request, "imports/faults.html", context)
 
 
 @require_safe
@@ -128,7 +128,7 @@ def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
     form = TypedForm(request.POST or None, wanted=wanted)
     if not form.is_valid():
         context = {"job": job, "report": report, "changes": _changes(report), "form": form}
-        return render(request, "transfer/import_undo.html", context, status=422 if form.is_bound else 200)
+        return render(request, "imports/undo.html", context, status=422 if form.is_bound else 200)
     try:
         jobs.start_undo(job=job, author=request.user, now=timezone.now())
     except WrongState as exc:

@@ -103,7 +103,7 @@ def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> 
         "chunk_bytes": limits.CHUNK_BYTES,
         "limits": [limits.TITLES[name] for name in ("upload", "entries", "ratio", "depth", "document")],
     }
-    return render(request, "transfer/import_new.html", context, status=status)
+    return render(request, "imports/new.html", context, status=status)
 
 
 def _refused(request: PanelRequest, form: SourceForm) -> HttpResponse:

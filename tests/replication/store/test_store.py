@@ -400,7 +400,7 @@ def test_a_disk_that_takes_no_more_changes_nothing_and_says_so(node_path: Path, 
     (tmp_path / "large").write_bytes(panel.change(ZONE, *texts))
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(node_path), str(tmp_path / "large")],
-        capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=60, check=True,
+        capture_output=True, text=True, cwd=Path(__file__).parents[3], timeout=60, check=True,
     )  # fmt: skip
     assert done.stdout.split("\n")[:2] == ["full at 1", "full at 1"]
     with open_node(node_path) as store:
@@ -750,7 +750,7 @@ def run_and_kill(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", CRASHING, str(path), str(segments), str(die_at), str(schema), how],
-        capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=60, check=False,
+        capture_output=True, text=True, cwd=Path(__file__).parents[3], timeout=60, check=False,
     )  # fmt: skip
 
 
