@@ -9,9 +9,9 @@ from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token
 from dnspanel.accounts.grants import RECORD_RIGHTS, Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
-from dnspanel.transfer.imports import compare
+from dnspanel.transfer import compare
+from dnspanel.transfer.documents import Fault
 from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob, ImportPiece
-from dnspanel.transfer.sources.documents import Fault
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden, RightMissing
 from dnspanel.zones.models import Revision, Zone

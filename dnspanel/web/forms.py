@@ -23,6 +23,8 @@ from replication.dns.rrset import RRset
 from replication.errors import BadName, ReplicationError
 
 MOST_ZONES_AT_ONCE = 1000
+# Characters of what is typed into the search field of a list.
+LONGEST_SEARCH = 300
 NS_TTL = 3600
 
 

@@ -130,6 +130,11 @@ def fleet_pill(request: PanelRequest) -> HttpResponse:
     return render(request, "fleet/_pill.html", {"fleet": summary})
 
 
+def is_fragment(request: PanelRequest) -> bool:
+    """True when htmx wants a part of the page; a page restored from history is a whole one."""
+    return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
+
+
 def say(
     response: HttpResponse,
     *,

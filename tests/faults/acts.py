@@ -21,9 +21,10 @@ from dnspanel.accounts import invite, teams
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.fleet import resync
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import Authority, Choice, Node
-from dnspanel.fleet.nodes import enroll, keys, machines, resync
+from dnspanel.fleet.nodes import enroll, keys, machines
 from dnspanel.fleet.nodes.authority import NODE_LIFETIME, client_ssl_context, sign_node_certificate
 from dnspanel.fleet.push.maintenance import tend_log
 from dnspanel.fleet.reads.queries import node_standings

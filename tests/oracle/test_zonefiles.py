@@ -14,7 +14,7 @@ import dns.rdatatype
 import dns.zone
 import pytest
 
-from dnspanel.transfer.sources.documents import Document, Options, ParsedZone
+from dnspanel.transfer.documents import Document, Options, ParsedZone
 from dnspanel.transfer.zonefile.fast import KINDS, FastReader
 from dnspanel.transfer.zonefile.parse import read_zone
 from replication.dns.rdata import from_wire as canonical

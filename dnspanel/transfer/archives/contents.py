@@ -10,9 +10,9 @@ from dnspanel.transfer.archives.decompress import Damaged, Entry, Kind, Meter, c
 from dnspanel.transfer.archives.paths import clean_path, printable
 from dnspanel.transfer.archives.tar_reader import BLOCK, is_tar, tar_entries
 from dnspanel.transfer.archives.zip_reader import is_zip, zip_entries
+from dnspanel.transfer.documents import Fault, Severity
 from dnspanel.transfer.errors import UploadRefused
 from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, MOST_ENTRIES, TITLES
-from dnspanel.transfer.sources.documents import Fault, Severity
 
 Content = tuple[str, bytes]
 

@@ -21,8 +21,8 @@ from typing import BinaryIO
 
 from django.conf import settings
 
+from dnspanel.transfer.documents import Document
 from dnspanel.transfer.errors import TransferError
-from dnspanel.transfer.sources.documents import Document
 
 _HEAD = struct.Struct(">IIII")
 

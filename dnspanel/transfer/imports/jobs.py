@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.transfer import rights
+from dnspanel.transfer.documents import Document, Options
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import read, scan
@@ -31,7 +32,6 @@ from dnspanel.transfer.models import (
     State,
 )
 from dnspanel.transfer.signals import work_to_do
-from dnspanel.transfer.sources.documents import Document, Options
 
 # How long an ended import keeps its upload, for corrections.
 KEPT_DAYS = 30

@@ -11,11 +11,11 @@ from itertools import groupby
 from django.conf import settings
 from django.db import connection, transaction
 
-from dnspanel.transfer import rights
+from dnspanel.transfer import compare, rights
+from dnspanel.transfer.documents import Fault, Options, ParsedZone
 from dnspanel.transfer.files import spool
-from dnspanel.transfer.imports import compare, scan
+from dnspanel.transfer.imports import scan
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
-from dnspanel.transfer.sources.documents import Fault, Options, ParsedZone
 from dnspanel.zones import rules
 from dnspanel.zones.bulk import ExistingZone, existing_zones, rrsets_of_zones
 from replication.dns.rrset import RRset

@@ -11,9 +11,10 @@ from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.transfer import rights
+from dnspanel.transfer import compare, rights
+from dnspanel.transfer.documents import Document
 from dnspanel.transfer.files import spool
-from dnspanel.transfer.imports import compare, jobs, plan, scan
+from dnspanel.transfer.imports import jobs, plan, scan
 from dnspanel.transfer.models import (
     ACTIVE_STATES,
     Action,
@@ -25,7 +26,6 @@ from dnspanel.transfer.models import (
     PieceState,
     State,
 )
-from dnspanel.transfer.sources.documents import Document
 from dnspanel.zones import access, history
 from dnspanel.zones.bulk import existing_zones
 from dnspanel.zones.errors import Unknown

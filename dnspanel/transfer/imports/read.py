@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.transfer import limits
+from dnspanel.transfer.documents import Document, Fault, Kept, Source
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports.scan import keep_faults
 from dnspanel.transfer.models import ImportJob, ImportPiece, KeptItem, KeptKind
-from dnspanel.transfer.sources.documents import Document, Fault, Kept, Source
 
 # About as much as one publication should hold: the nodes apply it in a fraction of a second.
 PIECE_BYTES = 700_000

@@ -11,10 +11,10 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from dnspanel.transfer import limits
+from dnspanel.transfer.documents import Document, Fault, Options, ParsedZone, Severity
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import stage
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportPiece, ImportZone, PieceState, State
-from dnspanel.transfer.sources.documents import Document, Fault, Options, ParsedZone, Severity
 from dnspanel.transfer.sources.registry import include_for
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dnspanel.transfer.documents import ReadyRRset
 from dnspanel.transfer.files.spool import import_directory
-from dnspanel.transfer.sources.documents import ReadyRRset
 from dnspanel.zones.bulk import copy_rows
 from replication.compile import compile_wires
 from replication.wire.operations import digest_bytes, record_puts

@@ -26,10 +26,10 @@ import dns.rdatatype
 import dns.tsig
 
 from dnspanel.transfer import limits
+from dnspanel.transfer.documents import Fault, Item
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.sources import catalog, powerdns
 from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
-from dnspanel.transfer.sources.documents import Fault, Item
 from dnspanel.transfer.sources.prefetch import in_order
 from dnspanel.transfer.zonefile.writer import ZoneText, wire_text
 from replication.dns import names, rdtypes

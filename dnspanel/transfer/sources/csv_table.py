@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dnspanel.transfer.archives.textfile import TextFile
+from dnspanel.transfer.documents import Fault, Item
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.exports.csv_table import plain_comment
 from dnspanel.transfer.sources.columns import CsvMapping, guessed_mapping, sniffed_delimiter
-from dnspanel.transfer.sources.documents import Fault, Item
 from dnspanel.transfer.sources.group_by_zone import ScatteredZones, absolute_name, record_line, text_of_txt
 from replication.dns import names
 from replication.errors import BadName

@@ -26,9 +26,9 @@ from pathlib import Path
 from dnspanel.transfer.archives.contents import Contents
 from dnspanel.transfer.archives.decompress import Meter
 from dnspanel.transfer.archives.paths import PathIndex
+from dnspanel.transfer.documents import Document, Fault, Item, Severity
 from dnspanel.transfer.limits import TITLES
 from dnspanel.transfer.sources.detect import Look, is_named_like_a_zone, look_at
-from dnspanel.transfer.sources.documents import Document, Fault, Item, Severity
 from dnspanel.transfer.sources.listing import Listing, configurations_of, is_configuration, listing_of
 
 _INCLUDE = re.compile(rb"^\$INCLUDE[ \t]+(?:\"([^\"\n]+)\"|([^\s;]+))", re.MULTILINE | re.IGNORECASE)

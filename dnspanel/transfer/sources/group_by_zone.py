@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from dnspanel.transfer.documents import Document, Fault
 from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, TITLES
-from dnspanel.transfer.sources.documents import Document, Fault
 from replication.dns import names
 
 DEFAULT_TTL = "3600"

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from dnspanel.transfer.archives.textfile import TextFile
+from dnspanel.transfer.documents import Document, Fault, Item
 from dnspanel.transfer.errors import SourceRefused
-from dnspanel.transfer.sources.documents import Document, Fault, Item
 from dnspanel.transfer.sources.group_by_zone import ScatteredZones, record_line
 from replication.dns import names
 from replication.errors import BadName

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dnspanel.transfer.archives.paths import PathIndex
-from dnspanel.transfer.sources.documents import Fault, Severity
+from dnspanel.transfer.documents import Fault, Severity
 from dnspanel.transfer.sources.knot_nsd_conf import is_indented_conf, parse_indented_conf
 from dnspanel.transfer.sources.namedconf import (
     PRIMARY_TYPES,

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dnspanel.transfer.sources.documents import Fault
+from dnspanel.transfer.documents import Fault
 
 # A zone as nearly all are written is one token: the others take ten times as long.
 _TOKEN = re.compile(

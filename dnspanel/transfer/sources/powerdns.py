@@ -9,8 +9,8 @@ and `rdata` write all that as a zone file wants it, on one line.
 import re
 from collections.abc import Callable
 
+from dnspanel.transfer.documents import Fault, Kept
 from dnspanel.transfer.models import KeptKind
-from dnspanel.transfer.sources.documents import Fault, Kept
 from dnspanel.zones.rules import Severity
 
 DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`, for records without one

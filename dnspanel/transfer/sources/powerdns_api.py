@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from dnspanel.transfer.documents import Fault, Item, Kept
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.sources import powerdns
-from dnspanel.transfer.sources.documents import Fault, Item, Kept
 from dnspanel.transfer.sources.json_stream import BadJson, members
 from dnspanel.transfer.sources.prefetch import in_order
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text

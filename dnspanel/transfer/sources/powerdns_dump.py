@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import quote
 
 from dnspanel.transfer.archives.decompress import Meter, compression_of, unpacked_chunks
+from dnspanel.transfer.documents import Fault, Item
 from dnspanel.transfer.errors import SourceRefused
-from dnspanel.transfer.sources.documents import Fault, Item
 from dnspanel.transfer.sources.powerdns_sql import PowerdnsSqlSource
 from dnspanel.transfer.sources.sql_dump import BadLine, dump_rows
 from dnspanel.transfer.sources.sql_literals import Value

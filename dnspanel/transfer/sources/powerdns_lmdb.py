@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from dnspanel.transfer.documents import Fault, Item, Kept
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources import powerdns
-from dnspanel.transfer.sources.documents import Fault, Item, Kept
 from dnspanel.transfer.sources.lmdb_pages import LmdbFile, Table
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text, wire_text
 from replication.codec import comments, dnssec, domains, header, keys, values

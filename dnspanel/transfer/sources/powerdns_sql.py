@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from dnspanel.transfer.documents import Fault, Item, Kept
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources import powerdns
-from dnspanel.transfer.sources.documents import Fault, Item, Kept
 from dnspanel.transfer.sources.sql_snapshot import Row, Snapshot, flag, open_snapshot, text
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
 from dnspanel.zones.rules import Severity

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.transfer.documents import Document, Source
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.files.spool import import_directory
@@ -17,7 +18,6 @@ from dnspanel.transfer.models import ImportJob, SourceKind
 from dnspanel.transfer.sources import axfr, csv_table, powerdns_api, powerdns_dump, powerdns_lmdb, powerdns_sql
 from dnspanel.transfer.sources import files as source_files
 from dnspanel.transfer.sources import json_zones as json_file
-from dnspanel.transfer.sources.documents import Document, Source
 
 Include = Callable[[str, str], Document | None]
 

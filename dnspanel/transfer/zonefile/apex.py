@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from dnspanel.transfer.sources.documents import Document
+from dnspanel.transfer.documents import Document
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
 from replication.dns import names
 from replication.errors import BadName

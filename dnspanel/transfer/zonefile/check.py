@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from dnspanel.transfer.sources.documents import ReadyRRset, Severity
+from dnspanel.transfer.documents import ReadyRRset, Severity
 from dnspanel.transfer.zonefile.content import (
     APEX,
     TAIL_A,

@@ -7,7 +7,7 @@ they are in the order of the store. A *place* is a number that `Sheet` and
 
 from collections.abc import Iterable
 
-from dnspanel.transfer.sources.documents import ReadyRRset
+from dnspanel.transfer.documents import ReadyRRset
 from replication.codec.keys import name_key
 from replication.dns import names, rdtypes
 from replication.dns.rrset import MAX_MESSAGE

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Generic, TypeVar
 
-from dnspanel.transfer.sources.documents import ReadyRRset
+from dnspanel.transfer.documents import ReadyRRset
 from dnspanel.transfer.zonefile.content import APEX, Content, type_tail
 from dnspanel.zones.rules import LOW_TTL
 from replication.dns import names, rdtypes

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from django.conf import settings
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.sources.documents import Document, Fault, Options, ParsedZone, ReadyRRset, Severity
+from dnspanel.transfer.documents import Document, Fault, Options, ParsedZone, ReadyRRset, Severity
 from dnspanel.transfer.zonefile import apex
 from dnspanel.transfer.zonefile.check import APEX_NS, APEX_SOA
 from dnspanel.transfer.zonefile.content import APEX, Content

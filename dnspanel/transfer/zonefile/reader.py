@@ -7,7 +7,7 @@ from enum import Enum
 from itertools import repeat
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.sources.documents import Document
+from dnspanel.transfer.documents import Document
 from dnspanel.transfer.zonefile.fast import seconds
 from dnspanel.transfer.zonefile.fixes import check_characters, replaced
 from dnspanel.transfer.zonefile.generate import expand, numbers, template

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.sources.documents import Fault, ReadyRRset, Severity
+from dnspanel.transfer.documents import Fault, ReadyRRset, Severity
 from dnspanel.transfer.zonefile.fast import FastReader, seconds
 from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Entry, Sheet, Token, Unreadable, joined, printable

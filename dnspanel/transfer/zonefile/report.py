@@ -4,7 +4,7 @@ from bisect import bisect_left
 from itertools import islice
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.sources.documents import Severity
+from dnspanel.transfer.documents import Severity
 from dnspanel.transfer.zonefile import check
 from dnspanel.transfer.zonefile.content import type_tail
 from dnspanel.transfer.zonefile.fixes import replaced, target_fix

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dnspanel.transfer.sources.documents import Document
+from dnspanel.transfer.documents import Document
 
 # Printable ASCII, tab and line feed.
 _PLAIN = bytes((9, 10, *range(0x20, 0x7F)))

@@ -6,7 +6,7 @@ the comment at the end of its first line.
 """
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.sources.documents import Document, Fault
+from dnspanel.transfer.documents import Document, Fault
 from replication.dns import rdata
 from replication.errors import BadRdata
 

@@ -8,11 +8,11 @@ from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.roles import Permission
+from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.zones.audit_trail import Act, Place, Wanted, acts_page
 from dnspanel.zones.queries import words_of
 
-LONGEST_SEARCH = 300
 SHOWN = 100
 LONGEST_ID = 18  # digits
 # What people look for most, as searches.

@@ -1,11 +1,24 @@
-"""URLs of tokens, webhooks, the audit log and the API's documentation; included by `web.urls`."""
+"""URLs of people, teams, tokens, webhooks and the audit log; included by `web.urls`."""
 
 from django.urls import path
 
-from dnspanel.web.access import audit, tokens, webhooks
-from dnspanel.web.docs import pages
+from dnspanel.web.access import audit, people, teams, tokens, webhooks
 
 urlpatterns = [
+    path("people/", people.people_list, name="people"),
+    path("people/invite/", people.invite, name="people-invite"),
+    path("people/<int:person_id>/role/", people.change_role, name="person-role"),
+    path("people/<int:person_id>/active/", people.change_active, name="person-active"),
+    path("people/<int:person_id>/", teams.person_detail, name="person-detail"),
+    path("people/<int:person_id>/grant/", teams.person_grant, name="person-grant"),
+    path("grants/<int:grant_id>/take/", teams.grant_take, name="grant-take"),
+    path("teams/", teams.team_list, name="team-list"),
+    path("teams/new/", teams.team_new, name="team-new"),
+    path("teams/<int:team_id>/", teams.team_detail, name="team-detail"),
+    path("teams/<int:team_id>/rename/", teams.team_rename, name="team-rename"),
+    path("teams/<int:team_id>/delete/", teams.team_delete, name="team-delete"),
+    path("teams/<int:team_id>/member/", teams.team_member, name="team-member"),
+    path("teams/<int:team_id>/grant/", teams.team_grant, name="team-grant"),
     path("tokens/", tokens.token_list, name="token-list"),
     path("tokens/new/<slug:preset>/", tokens.token_new, name="token-new"),
     path("tokens/<int:token_id>/", tokens.token_detail, name="token-detail"),
@@ -21,7 +34,4 @@ urlpatterns = [
     path("webhooks/<int:webhook_id>/delete/", webhooks.webhook_delete, name="webhook-delete"),
     path("webhooks/deliveries/<int:delivery_id>/replay/", webhooks.webhook_replay, name="webhook-replay"),
     path("audit/", audit.audit_log, name="audit-log"),
-    path("docs/api/", pages.api_docs, name="docs-api"),
-    path("docs/api/openapi.json", pages.api_document, name="docs-api-document"),
-    path("docs/api/<slug:page>/", pages.api_docs, name="docs-api-page"),
 ]

@@ -11,9 +11,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.roles import Permission
-from dnspanel.web.editor.zone_head import is_fragment
 from dnspanel.web.forms import PublishingForm
-from dnspanel.web.layout import PanelRequest, no_store
+from dnspanel.web.layout import PanelRequest, is_fragment, no_store
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import NEEDED, delivery_for, require_webhooks, webhook_for
 from dnspanel.webhooks.errors import WebhookRefused

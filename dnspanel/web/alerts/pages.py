@@ -8,8 +8,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.alerts.models import Route
 from dnspanel.alerts.queries import bell, open_alerts, past_alerts
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
-from dnspanel.web.editor.zone_head import is_fragment
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 
 PAST_SHOWN = 50

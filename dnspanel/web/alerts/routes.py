@@ -15,8 +15,7 @@ from dnspanel.alerts.models import Route, RouteKind
 from dnspanel.alerts.queries import messages_of, route_by_id, route_rows
 from dnspanel.alerts.tasks import ring_route
 from dnspanel.web.alerts.route_form import RouteForm
-from dnspanel.web.editor.zone_head import is_fragment
-from dnspanel.web.layout import PanelRequest, no_store
+from dnspanel.web.layout import PanelRequest, is_fragment, no_store
 from dnspanel.zones import access
 
 MESSAGES_SHOWN = 30

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dnspanel.web.editor.additions import ONE_VALUE
-from dnspanel.web.editor.rows import ShownValue, row_id, shown_values
 from dnspanel.web.editor.rrset_form import OFF, RRsetForm
+from dnspanel.web.rows import ShownValue, row_id, shown_values
 from dnspanel.zones import queries
 from dnspanel.zones.merge import Conflict
 from dnspanel.zones.models import Zone

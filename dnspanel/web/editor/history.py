@@ -12,11 +12,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.fleet.reads.queries import node_standings
-from dnspanel.web.editor.rows import ShownDiff, shown_diffs
 from dnspanel.web.editor.rrsets import require_rrset
-from dnspanel.web.editor.sync import Sync, sync_of
-from dnspanel.web.editor.zone_head import is_fragment, render_zone
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.rows import ShownDiff, shown_diffs
+from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries, revision, soa
 from dnspanel.zones.errors import CannotUndo
 from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone

@@ -14,8 +14,8 @@ from django_htmx.http import HttpResponseClientRedirect
 from dnspanel.web.editor.additions import Addition, Occupied, about_the_ttl, add_entries
 from dnspanel.web.editor.quick_add import Means, PastedLine, read_lines
 from dnspanel.web.editor.table import default_ttl
-from dnspanel.web.editor.zone_head import focus_after, is_fragment, render_zone
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.editor.zone_head import focus_after, render_zone
+from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access, draft, queries
 from dnspanel.zones.models import Zone
 from replication.dns import names, rdata, rdtypes

@@ -20,8 +20,7 @@ from dnspanel.fleet.reads.reach import NodeReach
 from dnspanel.fleet.reads.rollout_status import reach_by_stage
 from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
-from dnspanel.web.editor.zone_head import is_fragment
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access, failed, revision
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Publication, Revision, RevisionKind

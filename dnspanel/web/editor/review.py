@@ -23,10 +23,10 @@ from dnspanel.fleet.reads.queries import node_standings
 from dnspanel.web.editor.conflicts import ShownConflict, shown_conflicts
 from dnspanel.web.editor.review_call import ApiCall, call_of, meant
 from dnspanel.web.editor.review_form import PublishForm
-from dnspanel.web.editor.rows import ShownDiff, rrset_query, sentence
 from dnspanel.web.editor.rrset_form import RRsetForm
 from dnspanel.web.editor.zone_head import zone_head
 from dnspanel.web.layout import PanelRequest
+from dnspanel.web.rows import ShownDiff, rrset_query, sentence
 from dnspanel.zones import access, draft, queries, revision
 from dnspanel.zones.errors import CannotResolve, Conflicts, GuardHolds, NothingToPublish, RuleViolations
 from dnspanel.zones.models import Channel, Zone

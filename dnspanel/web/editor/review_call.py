@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from dnspanel.web.docs.api_document import curl_text, python_text
+from dnspanel.web.api_document import curl_text, python_text
 from dnspanel.zones.plan import PlannedChange, ZonePlan
 from replication.dns import names, rdata, rdtypes
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
-from dnspanel.web.editor.rows import ShownRow
+from dnspanel.web.rows import ShownRow
 from dnspanel.zones.access import Person
 from dnspanel.zones.models import Zone
 

@@ -8,8 +8,8 @@ from django import forms
 
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, Means, read_owner, read_rdata, read_ttl
-from dnspanel.web.editor.rows import row_id, row_order, sentence
 from dnspanel.web.forms import PanelForm
+from dnspanel.web.rows import row_id, row_order, sentence
 from dnspanel.zones import soa
 from replication.dns import names, rdata, rdtypes, rrset
 from replication.dns.rrset import RRset

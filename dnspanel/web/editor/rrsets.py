@@ -11,11 +11,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.web.editor.additions import FALLBACK_TTL
 from dnspanel.web.editor.row_rights import with_rights
-from dnspanel.web.editor.rows import ShownRow, row_id
 from dnspanel.web.editor.rrset_form import RRsetForm, digest_of
 from dnspanel.web.editor.table import TYPE_NAMES, default_ttl, table_rows
-from dnspanel.web.editor.zone_head import focus_after, is_fragment, render_zone, with_draft_state
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.rows import ShownRow, row_id
 from dnspanel.zones import access, draft, queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import RRsetRow

@@ -15,10 +15,10 @@ from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, Means, read_line
 from dnspanel.web.editor.row_rights import with_rights
-from dnspanel.web.editor.rows import ShownRow, row_id, sentence, shown_rows
-from dnspanel.web.editor.sync import sync_of
-from dnspanel.web.editor.zone_head import focus_after, is_fragment, render_zone, with_draft_state
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.rows import ShownRow, row_id, sentence, shown_rows
+from dnspanel.web.sync import sync_of
 from dnspanel.zones import access, draft, queries
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Zone

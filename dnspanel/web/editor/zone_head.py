@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.grants import Right
 from dnspanel.fleet.reads.queries import node_standings
-from dnspanel.web.editor.sync import Sync, sync_of
 from dnspanel.web.layout import PanelRequest, say
+from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import DraftCounts
@@ -47,11 +47,6 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
         others=queries.others_drafting(zone=zone, author=request.user) if may_edit else (),
         sync=sync_of(zone.sequence, node_standings(now=timezone.now())),
     )
-
-
-def is_fragment(request: PanelRequest) -> bool:
-    """True when htmx wants a part of the page; a page restored from history is a whole one."""
-    return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
 
 
 def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, *, speak: str = "") -> HttpResponse:

@@ -35,11 +35,9 @@ from dnspanel.transfer.models import (
     RunState,
     SourceKind,
 )
-from dnspanel.web.editor.zone_head import is_fragment
 from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
-from dnspanel.web.forms import PanelForm
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.zones import LONGEST_SEARCH
+from dnspanel.web.forms import LONGEST_SEARCH, PanelForm
+from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from replication.dns import names, rdata
 

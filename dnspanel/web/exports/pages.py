@@ -23,10 +23,9 @@ from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
 from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
-from dnspanel.web.editor.zone_head import is_fragment, render_zone
-from dnspanel.web.forms import PanelForm
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.zones import LONGEST_SEARCH
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.forms import LONGEST_SEARCH, PanelForm
+from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 from replication.dns import names

@@ -14,9 +14,9 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import WrongDecision
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
-from dnspanel.web.editor.rows import ShownDiff
 from dnspanel.web.forms import DecisionForm
 from dnspanel.web.layout import PanelRequest
+from dnspanel.web.rows import ShownDiff
 from dnspanel.zones import access
 from dnspanel.zones.edit import TRASH_DAYS
 from dnspanel.zones.history import diff

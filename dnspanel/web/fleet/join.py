@@ -15,9 +15,8 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import BadNode, NameTaken, WrongState
 from dnspanel.fleet.models import Bootstrap, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import enroll
-from dnspanel.web.editor.zone_head import is_fragment
 from dnspanel.web.fleet.forms import SCHEMA_WORDS, NewNodeForm
-from dnspanel.web.layout import PanelRequest, no_store
+from dnspanel.web.layout import PanelRequest, is_fragment, no_store
 from dnspanel.zones import access
 
 

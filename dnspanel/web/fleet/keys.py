@@ -14,8 +14,7 @@ from dnspanel.fleet.nodes import keys
 from dnspanel.fleet.nodes.authority import authority_expires_at, client_expires_at, ensure_authority, fingerprint
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.signing import ensure_signing_key, new_key, short
-from dnspanel.web.editor.zone_head import is_fragment
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 
 

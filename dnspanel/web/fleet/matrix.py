@@ -6,8 +6,7 @@ from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.differences import ZONES_SHOWN, matrix
-from dnspanel.web.editor.zone_head import is_fragment
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 
 

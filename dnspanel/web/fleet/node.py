@@ -15,18 +15,17 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet import telemetry
+from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import BadNode, FleetError, WrongState
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeState
-from dnspanel.fleet.nodes import enroll, machines, resync, rotate
+from dnspanel.fleet.nodes import enroll, machines, rotate
 from dnspanel.fleet.nodes.reported import Reported, clock_words, read_report, rebuild_words
 from dnspanel.fleet.reads.queries import head, node_standing
 from dnspanel.fleet.rollup import LEVELS, points_of
-from dnspanel.web.editor.zone_head import is_fragment
 from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm
 from dnspanel.web.fleet.tiles import room, tile_of
 from dnspanel.web.fleet.top import log_for, top_of
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 from replication.errors import ReplicationError

@@ -12,17 +12,16 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet import telemetry
+from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll, resync
+from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.reads.queries import Standing, head, node_standings, standings_of
 from dnspanel.publish.stall import stalls
-from dnspanel.web.editor.zone_head import is_fragment
 from dnspanel.web.fleet.forms import DrainForm
 from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, arrange, fleet_view, tags_of, words_of
 from dnspanel.web.fleet.tiles import Tile, fleet_line, tile_of
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from replication.wire.position import Position
 

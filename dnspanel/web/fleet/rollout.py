@@ -14,8 +14,7 @@ from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import NodeGroup
 from dnspanel.fleet.reads.rollout_status import delivery_view
 from dnspanel.fleet.rollout import deliver, groups
-from dnspanel.web.editor.zone_head import is_fragment
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 
 _MOST_DIGITS = 18

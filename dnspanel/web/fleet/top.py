@@ -13,8 +13,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll
-from dnspanel.web.editor.zone_head import is_fragment
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from replication.wire.protocol import Counted, Top
 

@@ -12,16 +12,16 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
+from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ENDED_STATES, Action, ImportJob, ImportZone, State
-from dnspanel.transfer.sources.documents import Options
+from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.imports.option_forms import OptionsForm
 from dnspanel.web.imports.steps import badge_of, steps_of
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.zones import access
 
-LONGEST_SEARCH = 300
 MOST_TICKED = 1000
 
 _CHOICES_NEW = (("", "as the options say"), ("create", "create"), ("skip", "skip"))

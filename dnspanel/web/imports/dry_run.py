@@ -11,11 +11,11 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.transfer.errors import TransferError, WrongState
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, ImportZone, State
-from dnspanel.web.editor.rows import shown_diffs
 from dnspanel.web.imports.choose import zones_context
 from dnspanel.web.imports.option_forms import TypedForm
 from dnspanel.web.imports.steps import badge_of, steps_of
 from dnspanel.web.layout import PanelRequest
+from dnspanel.web.rows import shown_diffs
 from dnspanel.zones import access
 
 GUARDED_SHOWN = 5

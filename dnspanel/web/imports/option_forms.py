@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from dnspanel.transfer.sources.documents import Options
+from dnspanel.transfer.documents import Options
 from dnspanel.web.forms import PanelForm
 
 MOST_TTL = 2**31 - 1

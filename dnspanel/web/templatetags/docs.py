@@ -6,7 +6,7 @@ from django import template
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from dnspanel.web.docs.api_document import TOKEN
+from dnspanel.web.api_document import TOKEN
 
 register = template.Library()
 

@@ -8,9 +8,9 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.transfer import rights
+from dnspanel.transfer.documents import Document, Options
 from dnspanel.transfer.imports import jobs, worker
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
-from dnspanel.transfer.sources.documents import Document, Options
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from tests.people import NOW

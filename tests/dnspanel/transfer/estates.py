@@ -6,7 +6,7 @@ from dnspanel.transfer.exports.rows import ExportedZone
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset, make
-from tests.replication.test_rdata import VALUES
+from tests.replication.dns.test_rdata import VALUES
 
 ODD_ZONES = (
     "0/25.2.0.192.in-addr.arpa.test.",

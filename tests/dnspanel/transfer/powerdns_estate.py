@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
+from dnspanel.transfer.documents import Document, Fault, Item, Kept, Options
 from dnspanel.transfer.models import KeptKind
-from dnspanel.transfer.sources.documents import Document, Fault, Item, Kept, Options
 from dnspanel.transfer.zonefile.parse import read_zone
 from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.running import PowerDNS

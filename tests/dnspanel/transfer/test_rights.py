@@ -7,11 +7,11 @@ from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
 from dnspanel.transfer import rights
+from dnspanel.transfer.documents import Document
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.selection import EVERYTHING
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import Action, ExportFormat, ImportJob, ImportZone, SourceKind, State
-from dnspanel.transfer.sources.documents import Document
 from dnspanel.zones.errors import Forbidden, RightMissing, Unknown
 from dnspanel.zones.models import Publication, RRset, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, work_through, zone_text

@@ -12,6 +12,7 @@ from django.urls import resolve, reverse
         ("/zones/trash/", "zone-trash"),
         ("/zones/0=2F25.2.0.192.in-addr.arpa./", "zone-detail"),
         ("/zones/=2E/", "zone-detail"),
+        ("/docs/api/openapi.json", "docs-api-document"),
         ("/nodes/ns1/", "node-detail"),
         ("/nodes/ns1/points/", "node-points"),
         ("/nodes/ns1/drain/", "node-act"),

@@ -9,7 +9,7 @@ from dnspanel.accounts.models import Token, User
 from dnspanel.zones import edit
 from dnspanel.zones.models import Change, LogHead, Publication, Revision, RRset, Zone
 from tests.dnspanel.zones.conftest import ZONE, MakeZone
-from tests.dnspanel.zones.test_log import at_once
+from tests.dnspanel.zones.test_sequence_log import at_once
 from tests.people import NOW
 
 

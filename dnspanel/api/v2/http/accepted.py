@@ -15,8 +15,8 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.problems import bad_parameter
-from dnspanel.api.v2.schema.representation import moved_json, publication_url, time_json, violation_json
-from dnspanel.api.v2.schema.visibility import seen
+from dnspanel.api.v2.http.representation import moved_json, publication_url, time_json, violation_json
+from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.reach import reach

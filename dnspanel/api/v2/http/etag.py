@@ -19,7 +19,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.problems import Fault, Problem, ProblemUnderLock
-from dnspanel.api.v2.schema.representation import optional_rrset_json
+from dnspanel.api.v2.http.representation import optional_rrset_json
 from dnspanel.zones import soa
 from dnspanel.zones.history import rrset_before
 from dnspanel.zones.models import Change, Zone

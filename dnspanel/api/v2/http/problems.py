@@ -23,7 +23,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts import errors as accounts
 from dnspanel.api.v2.http.problem_types import KINDS
-from dnspanel.api.v2.schema.representation import conflict_json, violation_json
+from dnspanel.api.v2.http.representation import conflict_json, violation_json
 from dnspanel.fleet import errors as fleet
 from dnspanel.transfer import errors as transfer
 from dnspanel.webhooks import errors as webhooks

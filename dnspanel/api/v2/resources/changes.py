@@ -12,11 +12,11 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
 from dnspanel.api.v2.http.problems import Fault, Problem, bad_value, problem_of
-from dnspanel.api.v2.http.publishing import Terms, flag_in, publish, terms_in
+from dnspanel.api.v2.http.representation import plan_json
 from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.resources.publishing import Terms, flag_in, publish, terms_in
 from dnspanel.api.v2.resources.zones import zone_json
 from dnspanel.api.v2.schema.parsing import Faults, Order, escaped, read_orders
-from dnspanel.api.v2.schema.representation import plan_json
 from dnspanel.api.v2.schema.zone_serializers import (
     CHANGING,
     MOST_CHANGES,

@@ -20,12 +20,12 @@ from dnspanel.api.v2.http.conditional_write import held, tagged
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
 from dnspanel.api.v2.http.problems import Problem, bad_value
+from dnspanel.api.v2.http.representation import operation_json, plan_json, time_json
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, done, form_id_of
+from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.v2.resources.rrsets import at_path
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
-from dnspanel.api.v2.schema.representation import operation_json, plan_json, time_json
-from dnspanel.api.v2.schema.visibility import seen
 from dnspanel.api.v2.schema.zone_serializers import (
     CHANGING,
     IDEMPOTENCY_KEY,

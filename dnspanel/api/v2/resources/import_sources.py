@@ -11,9 +11,9 @@ from rest_framework import serializers
 from dnspanel.accounts.tokens import TSIG_ALGORITHMS
 from dnspanel.api.v2.schema.fields import Choice, Flag, Shape, Text, Whole, ZoneName
 from dnspanel.transfer import limits
+from dnspanel.transfer.documents import Options
 from dnspanel.transfer.models import SourceKind
 from dnspanel.transfer.sources.columns import CsvMapping
-from dnspanel.transfer.sources.documents import Options
 
 MOST_NAMED = 100_000
 MOST_TTL = 2**31 - 1

@@ -19,10 +19,10 @@ from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, done, form_id_of
 from dnspanel.api.v2.resources import import_sources as sources
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
+from dnspanel.transfer.documents import Options
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
-from dnspanel.transfer.sources.documents import Options
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.guard import refuse_mass_deletion

@@ -15,11 +15,11 @@ from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_parameter, bad_value
 from dnspanel.api.v2.http.view import V2View, actor_in, answer
 from dnspanel.api.v2.schema.fields import Shape, Text, read, stamp
-from dnspanel.fleet import telemetry
+from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import NodeState
-from dnspanel.fleet.nodes import enroll, resync
+from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.fleet.reads.queries import Standing, head, node_standing, node_standings
 from dnspanel.fleet.rollup import LEVELS, Level, points_of

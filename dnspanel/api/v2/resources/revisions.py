@@ -14,12 +14,12 @@ from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
 from dnspanel.api.v2.http.problems import Problem
-from dnspanel.api.v2.http.publishing import Terms, publish
+from dnspanel.api.v2.http.representation import change_json, revision_json, rrset_json
 from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.v2.resources.publications import publication_for
+from dnspanel.api.v2.resources.publishing import Terms, publish
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read
-from dnspanel.api.v2.schema.representation import change_json, revision_json, rrset_json
-from dnspanel.api.v2.schema.visibility import seen
 from dnspanel.api.v2.schema.zone_serializers import (
     WRITING,
     RevisionDiffSerializer,

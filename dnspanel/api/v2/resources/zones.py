@@ -17,12 +17,12 @@ from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, zone_tag
 from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
 from dnspanel.api.v2.http.problems import Problem, bad_value
-from dnspanel.api.v2.http.publishing import TERMS, terms_of_query
+from dnspanel.api.v2.http.representation import time_json, trash_url, zone_url
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, form_id_of
+from dnspanel.api.v2.http.visibility import reading_whole_zones
+from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, text_parameter
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
-from dnspanel.api.v2.schema.representation import time_json, trash_url, zone_url
-from dnspanel.api.v2.schema.visibility import reading_whole_zones
 from dnspanel.api.v2.schema.zone_serializers import (
     CHANGING,
     IF_CHANGED,

@@ -14,7 +14,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 
 from dnspanel.api.v2.http.problems import bad_parameter
-from dnspanel.api.v2.schema.representation import time_json
+from dnspanel.api.v2.http.representation import time_json
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 

@@ -12,11 +12,11 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from dnspanel.accounts.models import User
+from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import jobs, queries, worker
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
-from dnspanel.transfer.sources.documents import Options
 
 _POLL_SECONDS = 0.1
 _WORDS = {

@@ -12,8 +12,8 @@ import pytest
 from dnspanel.transfer.archives import contents
 from dnspanel.transfer.archives.contents import Contents
 from dnspanel.transfer.archives.decompress import Meter
+from dnspanel.transfer.documents import Fault
 from dnspanel.transfer.errors import UploadRefused
-from dnspanel.transfer.sources.documents import Fault
 
 ZONE = b"example.test. 3600 IN A 192.0.2.1\n"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
+from dnspanel.transfer.documents import Document, Item, Options
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.sources.csv_table import CsvSource, sample
-from dnspanel.transfer.sources.documents import Document, Item, Options
 from dnspanel.transfer.sources.files import FileSource
 from dnspanel.transfer.sources.json_zones import JsonSource
 from dnspanel.transfer.zonefile.parse import read_zone

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from dnspanel.transfer.documents import Document
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.files.spool import SpoolWriter, read_document, read_documents
-from dnspanel.transfer.sources.documents import Document
 
 DOCUMENTS = [
     Document(path="zones/ä.test.zone", text=b"@ SOA ...\n"),

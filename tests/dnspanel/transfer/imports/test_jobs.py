@@ -7,12 +7,12 @@ from uuid import uuid4
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, SourceKind, State
 from dnspanel.transfer.signals import work_to_do
-from dnspanel.transfer.sources.documents import Options
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, work_through, zone_text
 from tests.people import NOW
 

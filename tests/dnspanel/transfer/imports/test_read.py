@@ -6,11 +6,11 @@ from itertools import islice
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.transfer.documents import Document, Fault, Item, Kept, Severity
 from dnspanel.transfer.errors import SourceAway
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import jobs, read
 from dnspanel.transfer.models import ImportFault, ImportJob, ImportPiece, KeptItem, KeptKind, SourceKind
-from dnspanel.transfer.sources.documents import Document, Fault, Item, Kept, Severity
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db

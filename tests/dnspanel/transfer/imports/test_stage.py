@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from dnspanel.transfer.documents import Document, Options, ReadyRRset
 from dnspanel.transfer.imports.stage import StageWriter, read_stage
-from dnspanel.transfer.sources.documents import Document, Options, ReadyRRset
 from dnspanel.transfer.zonefile.parse import read_zone
 from replication.compile import compile_zone
 from replication.dns.rrset import RRset

@@ -10,10 +10,10 @@ from django.db import IntegrityError, connection
 from dnspanel.accounts.models import User
 from dnspanel.publish.models import PreparedRows
 from dnspanel.transfer import rights
+from dnspanel.transfer.documents import Options
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import apply, jobs, queries, stage, worker
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
-from dnspanel.transfer.sources.documents import Options
 from dnspanel.zones import direct, hold
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text

@@ -10,10 +10,10 @@ import dns.message
 import dns.rrset
 import pytest
 
+from dnspanel.transfer.documents import Document, Fault, Item, Kept
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.models import KeptKind
 from dnspanel.transfer.sources.axfr import AxfrSource, TsigKey
-from dnspanel.transfer.sources.documents import Document, Fault, Item, Kept
 from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.databases import sqlite_estate as sqlite_estate
 from tests.dnspanel.transfer.powerdns_estate import EXTRA_ZONE, TSIG_SECRET, expected, read, texts

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dnspanel.transfer.archives import decompress
+from dnspanel.transfer.documents import Document, Fault, Severity
 from dnspanel.transfer.errors import UploadRefused
-from dnspanel.transfer.sources.documents import Document, Fault, Severity
 from dnspanel.transfer.sources.files import FileSource, Members
 
 SOA = b"@ 3600 IN SOA ns1.isp.test. hostmaster.isp.test. 1 7200 3600 1209600 3600\n"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnspanel.transfer.documents import Document, Fault
 from dnspanel.transfer.sources import group_by_zone
-from dnspanel.transfer.sources.documents import Document, Fault
 from dnspanel.transfer.sources.group_by_zone import ScatteredZones, absolute_name, record_line, text_of_txt
 from replication.dns import rdata, rdtypes
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dnspanel.transfer.documents import Document, Fault
 from dnspanel.transfer.errors import SourceRefused
-from dnspanel.transfer.sources.documents import Document, Fault
 from dnspanel.transfer.sources.json_zones import JsonSource
 
 

@@ -1,5 +1,5 @@
 from dnspanel.transfer.archives.paths import PathIndex
-from dnspanel.transfer.sources.documents import Severity
+from dnspanel.transfer.documents import Severity
 from dnspanel.transfer.sources.listing import Listing, configurations_of, is_configuration, listing_of
 
 

@@ -1,8 +1,8 @@
 import pytest
 
+from dnspanel.transfer.documents import Kept
 from dnspanel.transfer.models import KeptKind
 from dnspanel.transfer.sources import powerdns
-from dnspanel.transfer.sources.documents import Kept
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from dnspanel.transfer.documents import Document, Fault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
-from dnspanel.transfer.sources.documents import Document, Fault
 from dnspanel.transfer.sources.powerdns_api import PowerdnsApiSource
 from tests.dnspanel.transfer.databases import sqlite_estate as sqlite_estate
 from tests.dnspanel.transfer.powerdns_estate import EXTRA_ZONE, KEPT, check_estate, fill, read

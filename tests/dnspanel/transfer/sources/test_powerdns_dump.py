@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from dnspanel.transfer.documents import Document, Fault
 from dnspanel.transfer.errors import SourceRefused, UploadRefused
-from dnspanel.transfer.sources.documents import Document, Fault
 from dnspanel.transfer.sources.powerdns_dump import PowerdnsDumpSource
 from tests.dnspanel.transfer.databases import mysql_estate as mysql_estate
 from tests.dnspanel.transfer.databases import postgres_estate as postgres_estate

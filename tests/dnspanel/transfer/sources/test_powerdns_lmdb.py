@@ -7,9 +7,9 @@ from uuid import UUID
 import lmdb
 import pytest
 
+from dnspanel.transfer.documents import Document, Fault, Kept
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.models import KeptKind
-from dnspanel.transfer.sources.documents import Document, Fault, Kept
 from dnspanel.transfer.sources.powerdns_lmdb import PowerdnsLmdbSource
 from replication.codec import comments, dnssec, domains, header, keys, values
 from replication.codec.comments import CommentObject

@@ -5,8 +5,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dnspanel.transfer.documents import Document, Fault, Item
 from dnspanel.transfer.errors import SourceRefused
-from dnspanel.transfer.sources.documents import Document, Fault, Item
 from dnspanel.transfer.sources.powerdns_sql import PowerdnsSqlSource
 from dnspanel.zones.rules import Severity
 from tests.dnspanel.transfer.databases import mysql_estate as mysql_estate

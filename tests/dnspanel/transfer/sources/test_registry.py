@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.transfer.documents import Document
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ImportJob, SourceKind
 from dnspanel.transfer.sources import registry
-from dnspanel.transfer.sources.documents import Document
 from tests.dnspanel.transfer.conftest import import_all, lines_of, zone_text
 from tests.people import NOW
 

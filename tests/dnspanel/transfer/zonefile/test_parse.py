@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.sources.documents import Document, Fault, Options, ParsedZone, ReadyRRset, Severity
+from dnspanel.transfer.documents import Document, Fault, Options, ParsedZone, ReadyRRset, Severity
 from dnspanel.transfer.zonefile import fast as zonefile_fast
 from dnspanel.transfer.zonefile.parse import read_zone
 from replication.codec.keys import relative_key

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.transfer.sources.documents import Document
+from dnspanel.transfer.documents import Document
 from dnspanel.transfer.zonefile.tokens import (
     Sheet,
     Unreadable,

@@ -1,7 +1,7 @@
 import pytest
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.sources.documents import Document, Fault
+from dnspanel.transfer.documents import Document, Fault
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text, wire_text
 
 

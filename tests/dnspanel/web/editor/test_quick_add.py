@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnspanel.transfer.sources.documents import Document, Options
+from dnspanel.transfer.documents import Document, Options
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, Entry, Means, read_line, read_lines, read_owner, read_rdata, read_ttl

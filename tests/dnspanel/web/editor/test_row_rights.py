@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.web.editor.row_rights import with_rights
-from dnspanel.web.editor.rows import shown_rows
+from dnspanel.web.rows import shown_rows
 from dnspanel.zones import draft, queries
 from dnspanel.zones.models import Zone
 from tests.dnspanel.web.conftest import Browser, MakeZone

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dnspanel.web.editor.rows import row_id
 from dnspanel.web.editor.rrset_form import RRsetForm, digest_of
+from dnspanel.web.rows import row_id
 from replication.dns.rrset import RRset
 
 ZONE = "example.test."

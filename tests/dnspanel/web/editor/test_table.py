@@ -6,7 +6,7 @@ from django.urls import reverse
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
-from dnspanel.web.editor.rows import row_id
+from dnspanel.web.rows import row_id
 from dnspanel.zones import direct, draft, edit, queries
 from dnspanel.zones.models import Channel, Operation, Zone
 from replication.dns.rrset import RRset, make

@@ -7,7 +7,8 @@ from django.test import RequestFactory
 from django_htmx.middleware import HtmxDetails
 
 from dnspanel.accounts.models import User
-from dnspanel.web.editor.zone_head import focus_after, is_fragment, with_draft_state, zone_head
+from dnspanel.web.editor.zone_head import focus_after, with_draft_state, zone_head
+from dnspanel.web.layout import is_fragment
 from dnspanel.zones import draft
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.zones.conftest import rr

@@ -2,9 +2,9 @@
 
 import pytest
 from django.urls import resolve, reverse
-from tests.dnspanel.web.test_editor_urls import NAMES
 
 from dnspanel.web.exports import cutovers, pages
+from tests.dnspanel.web.editor.test_urls import NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from tests.dnspanel.web.test_imports_source import file_of
 
 from dnspanel.accounts.models import User
 from dnspanel.transfer.files import upload
@@ -11,6 +10,7 @@ from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, ImportZone, SourceKind, State
 from tests.dnspanel.transfer.conftest import directories, work_through
 from tests.dnspanel.web.conftest import Browser
+from tests.dnspanel.web.imports.test_source import file_of
 from tests.people import NOW
 
 __all__ = ["directories"]

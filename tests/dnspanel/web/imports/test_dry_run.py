@@ -3,9 +3,9 @@
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.transfer.documents import Options
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import Action, ImportJob, ImportZone, State
-from dnspanel.transfer.sources.documents import Options
 from dnspanel.web.imports.dry_run import fingerprint
 from dnspanel.zones import direct
 from dnspanel.zones.models import Channel, Zone

@@ -3,7 +3,7 @@
 import pytest
 from django.http import QueryDict
 
-from dnspanel.transfer.sources.documents import Options
+from dnspanel.transfer.documents import Options
 from dnspanel.web.imports.option_forms import OptionsForm, TypedForm
 
 

@@ -5,7 +5,6 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
-from tests.dnspanel.web.test_imports_source import file_of
 
 from dnspanel.accounts.models import User
 from dnspanel.transfer import limits
@@ -14,6 +13,7 @@ from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from tests.dnspanel.transfer.conftest import directories, work_through, zone_text
 from tests.dnspanel.web.conftest import Browser
+from tests.dnspanel.web.imports.test_source import file_of
 from tests.people import NOW
 
 __all__ = ["directories"]

@@ -1,6 +1,6 @@
 """What templates of the documentation need."""
 
-from dnspanel.web.docs.api_document import TOKEN
+from dnspanel.web.api_document import TOKEN
 from dnspanel.web.templatetags.docs import inline_code, paragraphs, with_token
 
 

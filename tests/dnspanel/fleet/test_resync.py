@@ -6,10 +6,10 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import AuditEntry, Role
-from dnspanel.fleet import tasks
+from dnspanel.fleet import resync, tasks
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Bootstrap, NodeEvent
-from dnspanel.fleet.nodes import enroll, resync
+from dnspanel.fleet.nodes import enroll
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.zones.access import Forbidden
 from tests.dnspanel.fleet.conftest import NOW, EnrolledAgent, MakeNode

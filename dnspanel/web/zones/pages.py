@@ -14,15 +14,13 @@ from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.queries import Standing, node_standings
-from dnspanel.web.editor.sync import Sync, sync_of
-from dnspanel.web.forms import DeleteZoneForm, NewZoneForm, ZoneSettingsForm
+from dnspanel.web.forms import LONGEST_SEARCH, DeleteZoneForm, NewZoneForm, ZoneSettingsForm
 from dnspanel.web.layout import PanelRequest, say
+from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, edit, queries
 from dnspanel.zones.errors import MassDeletion, NameRefused, NameTaken, NotInTrash, SettingsRefused
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings_of_zone import change_settings
-
-LONGEST_SEARCH = 300
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
-from dnspanel.web.docs.api_document import TOKEN, ApiOperation, example_of, groups_of, problems_of, slug
+from dnspanel.web.api_document import TOKEN, ApiOperation, example_of, groups_of, problems_of, slug
 
 SERVER = "https://panel.test"
 DOCUMENT: dict[str, Any] = {

@@ -7,7 +7,7 @@ import pytest
 from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.queries import Standing
-from dnspanel.web.editor.sync import Sync, has_reached, sync_of
+from dnspanel.web.sync import Sync, has_reached, sync_of
 
 EPOCH, OTHER = UUID(int=1), UUID(int=2)
 

@@ -16,8 +16,8 @@ from django.utils import timezone
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
-from dnspanel.web.docs.api_document import TOKEN
-from dnspanel.web.docs.pages import GUIDES
+from dnspanel.web.api_document import TOKEN
+from dnspanel.web.docs import GUIDES
 from dnspanel.webhooks.sign import new_secret, signed_headers
 from dnspanel.zones.models import RRset
 from tests.dnspanel.web.conftest import Browser, MakeZone

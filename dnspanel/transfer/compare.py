@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from dnspanel.transfer.documents import ParsedZone, ReadyRRset
 from dnspanel.transfer.models import Action
-from dnspanel.transfer.sources.documents import ParsedZone, ReadyRRset
 from dnspanel.zones import soa
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset

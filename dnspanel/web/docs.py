@@ -16,7 +16,7 @@ from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens import tokens_visible_to
 from dnspanel.web.access.tokens import state_of
-from dnspanel.web.docs.api_document import TOKEN, Group, groups_of, problems_of
+from dnspanel.web.api_document import TOKEN, Group, groups_of, problems_of
 from dnspanel.web.layout import PanelRequest
 
 

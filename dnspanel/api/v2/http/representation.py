@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from dnspanel.api.v2.schema.visibility import seen
+from dnspanel.api.v2.http.visibility import seen
 from dnspanel.zones.access import Sight
 from dnspanel.zones.history import HistoryRow, RRsetDiff
 from dnspanel.zones.merge import Conflict

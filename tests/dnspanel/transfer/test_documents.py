@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.transfer.sources.documents import Fault, Options, ParsedZone, Severity
+from dnspanel.transfer.documents import Fault, Options, ParsedZone, Severity
 
 
 def fault(severity: Severity) -> Fault:

@@ -1,6 +1,6 @@
 """How RRsets are shown."""
 
-from dnspanel.web.editor.rows import (
+from dnspanel.web.rows import (
     ShownDiff,
     ShownRow,
     row_id,
