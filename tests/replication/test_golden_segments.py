@@ -1,0 +1,228 @@
+"""What travels to the nodes, byte by byte: segments, a repair, a snapshot and compiled zones equal those recorded.
+
+A fixed corpus (`tests.zonegen`, seeded, and zones written out below) is published with fixed keys, epoch and times. The
+SHA-256 of everything that leaves is held against `tests/golden/segments.toml`. `content` is what a segment says, with
+its body inflated; `sealed` are the bytes that travel, compared where this zlib deflates as that of the recording did.
+A snapshot is compared by its rows and its manifest, since the pages of an LMDB file may hold leftovers of memory.
+
+To renew the file: `python -m tests.replication.test_golden_segments`. That is right only when a change of the bytes is
+meant, has a version of its own or is understood by nodes that run the code before it, and is told in the commit's
+message; a change that only moves or renames code never renews it.
+"""
+
+import hashlib
+import tempfile
+import tomllib
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import lmdb
+import pytest
+
+from replication.codec.dnssec import Nsec3
+from replication.codec.values import ENT
+from replication.compile import Row, compile_zone
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
+from replication.store.repair import seal_repair
+from replication.store.snapshot import SnapshotFile, chunk_name, write_snapshot
+from replication.wire.segment import HEADER, SIGNATURE_SIZE, ZoneMark
+from tests import zonegen
+from tests.replication.panel import SIGNING_KEY, TIME_NS, Panel, records, small_zone
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "segments.toml"
+SCHEMAS = (4, 5, 6)
+ESTATE = 60
+WILD, CUT, PLAIN = "wild.test.", "cut.test.", "plain.test."
+
+# By table and title.
+Digests = dict[str, dict[str, str]]
+
+
+def wild_zone() -> list[RRset]:
+    """Wildcards, empty non-terminals, escaped and international names, and a value that is disabled."""
+    addresses = records(WILD, "two", "A", 60, "192.0.2.8", "192.0.2.9")
+    return small_zone(
+        WILD,
+        records(WILD, "*", "TXT", 300, '"anything"'),
+        records(WILD, "*.deep.down", "A", 300, "192.0.2.7"),
+        records(WILD, r"with\.dot", "AAAA", 300, "2001:db8::1"),
+        records(WILD, "xn--mnchen-3ya", "CNAME", 300, "www"),
+        records(WILD, "_sip._tcp", "SRV", 300, "10 60 5060 www", "20 60 5060 ns1"),
+        replace(addresses, disabled=frozenset(addresses.rdata[:1])),
+    )
+
+
+def cut_zone() -> list[RRset]:
+    """Delegations, with and without DS, and glue below them."""
+    return small_zone(
+        CUT,
+        records(CUT, "child", "NS", 3600, "ns.child", "ns2.elsewhere.test."),
+        records(CUT, "child", "DS", 3600, "1 13 2 " + "ab" * 32),
+        records(CUT, "ns.child", "A", 3600, "192.0.2.20"),
+        records(CUT, "a.b.other", "NS", 3600, "ns.a.b.other"),
+        records(CUT, "ns.a.b.other", "AAAA", 3600, "2001:db8::20"),
+        records(CUT, "@", "CAA", 300, '0 issue "ca.test"'),
+    )
+
+
+def published(panel: Panel) -> Iterator[tuple[str, bytes]]:
+    """Segments of every shape, each with a title."""
+    estate = [rrsets for _, rrsets in zonegen.estate(ESTATE, seed=7)]
+    yield "new zones", panel.create(*estate[: ESTATE // 2])
+    yield "new zones, packed", panel.create_packed(*estate[ESTATE // 2 :])
+    yield "a wildcard", panel.create(wild_zone())
+    yield "delegations", panel.create(cut_zone(), small_zone(PLAIN))
+    yield "an RRset changed", panel.change(PLAIN, records(PLAIN, "www", "A", 60, "192.0.2.2", "192.0.2.3"))
+    yield "an RRset added below empty names", panel.change(WILD, records(WILD, "x.y.z", "A", 60, "192.0.2.4"))
+    yield "an RRset deleted", panel.change(WILD, ("*.deep.down." + WILD, rdtypes.A))
+    yield (
+        "a name renamed",
+        panel.change(PLAIN, ("www." + PLAIN, rdtypes.A), records(PLAIN, "web", "A", 60, "192.0.2.2")),
+    )
+    yield "a delegation removed", panel.change(CUT, ("child." + CUT, rdtypes.NS), ("child." + CUT, rdtypes.DS))
+    yield "a delegation added", panel.change(CUT, records(CUT, "b.other", "NS", 60, "ns1"))
+    changes = {zone[0].name: [records(zone[0].name, "golden", "A", 60, "192.0.2.99")] for zone in estate}
+    yield "many zones changed", panel.change_all(changes)
+    yield "zones deleted", panel.delete(*(zone[0].name for zone in estate[::3]), WILD)
+    yield "a zone deleted and made again", panel.create(wild_zone())
+    yield "a repair", repaired(panel, CUT)
+    yield "a repair of a zone that is gone", sealed_repair(panel, ZoneMark(1, estate[0][0].name, None), [])
+
+
+def repaired(panel: Panel, zone: str) -> bytes:
+    zone_id, _ = panel.zones[zone]
+    return sealed_repair(panel, ZoneMark(zone_id, zone, panel.serial(zone)), list(panel.store.rows(zone_id).raw()))
+
+
+def sealed_repair(panel: Panel, mark: ZoneMark, rows: list[tuple[bytes, bytes]]) -> bytes:
+    position = panel.store.position()
+    assert position is not None
+    return seal_repair(
+        schema=panel.store.schema,
+        cluster=panel.cluster,
+        position=position,
+        time_ns=TIME_NS,
+        digests=panel.store.digests(),
+        mark=mark,
+        records=rows,
+        key=SIGNING_KEY,
+    )
+
+
+def compiled() -> Iterator[tuple[str, list[Row]]]:
+    """Whole zones compiled: unsigned, and for NSEC3 with and without opt-out."""
+    large = next(rrsets for _, rrsets in zonegen.estate(1, 500, seed=11))
+    for zone, rrsets in ((WILD, wild_zone()), (CUT, cut_zone()), (large[0].name, large)):
+        yield f"{zone[:-1]}, unsigned", compile_zone(zone, rrsets)
+        yield f"{zone[:-1]}, NSEC3", compile_zone(zone, rrsets, Nsec3(iterations=1, salt=b"\xab\xcd"))
+        yield f"{zone[:-1]}, NSEC3 opt-out", compile_zone(zone, rrsets, Nsec3(opt_out=True))
+
+
+def digests(directory: Path) -> Digests:
+    """Everything that is recorded."""
+    result: Digests = {"zlib": {"probe": _probe()}}
+    for schema in SCHEMAS:
+        place = directory / str(schema)
+        place.mkdir()
+        with closing(Panel(place, schema)) as panel:
+            segments = dict(published(panel))
+            result[f"snapshot.{schema}"] = _snapshot(panel, place / "snapshot")
+        result[f"content.{schema}"] = {title: _sha256(content_of(sealed)) for title, sealed in segments.items()}
+        result[f"sealed.{schema}"] = {title: _sha256(sealed) for title, sealed in segments.items()}
+    result["compiled"] = {title: _sha256(repr(rows).encode()) for title, rows in compiled()}
+    return result
+
+
+def content_of(sealed: bytes) -> bytes:
+    """Header, without the size of the body, and the body inflated: what a segment says however it was deflated."""
+    header, rest = sealed[: HEADER.size - 4], sealed[HEADER.size : -SIGNATURE_SIZE]
+    extra = rest[:16] if sealed[4] == 2 else b""
+    return header + extra + zlib.decompress(rest[len(extra) :], -zlib.MAX_WBITS)
+
+
+def _snapshot(panel: Panel, directory: Path) -> dict[str, str]:
+    manifest = write_snapshot(panel.store, directory, key=SIGNING_KEY, time_ns=TIME_NS)
+    files = {file: bytearray() for file in SnapshotFile}
+    for number, chunk in enumerate(manifest.chunks):
+        files[chunk.file] += chunk.open((directory / chunk_name(number)).read_bytes())
+    without_pages = replace(manifest, chunks=(), main_size=0, records_size=0)
+    return {"manifest": _sha256(without_pages.seal(SIGNING_KEY))} | {
+        f"rows of {file.name.lower()}": _sha256(_rows_of(directory / "raw", bytes(content)))
+        for file, content in files.items()
+    }
+
+
+def _rows_of(path: Path, content: bytes) -> bytes:
+    """Every row of an LMDB file, with the name and the flags of its table."""
+    path.write_bytes(content)
+    rows = []
+    with lmdb.open(str(path), subdir=False, readonly=True, lock=False, max_dbs=32) as env, env.begin() as txn:
+        for name, _ in txn.cursor():
+            table = env.open_db(name, txn, create=False)
+            rows.append(repr((name, sorted(table.flags(txn).items()), list(txn.cursor(table)))))
+    path.unlink()
+    return "\n".join(rows).encode()
+
+
+def _probe() -> str:
+    """How this zlib deflates: what the bytes of a segment depend on besides their content."""
+    plain = b"".join(number.to_bytes(2, "big") + b"zone" for number in range(5000))
+    return _sha256(b"".join(zlib.compress(plain, level) for level in (1, 6, 9)))
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Digests:
+    return digests(tmp_path_factory.mktemp("golden"))
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Digests:
+    return tomllib.loads(GOLDEN.read_text())
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_segments_say_what_they_said(made: Digests, recorded: Digests, schema: int) -> None:
+    assert made[f"content.{schema}"] == recorded[f"content.{schema}"]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_segments_have_the_bytes_that_they_had(made: Digests, recorded: Digests, schema: int) -> None:
+    if made["zlib"] != recorded["zlib"]:
+        pytest.skip("this zlib deflates otherwise than the one of the recording")
+    assert made[f"sealed.{schema}"] == recorded[f"sealed.{schema}"]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_snapshots_hold_the_rows_that_they_held(made: Digests, recorded: Digests, schema: int) -> None:
+    assert made[f"snapshot.{schema}"] == recorded[f"snapshot.{schema}"]
+
+
+def test_zones_compile_to_the_rows_that_they_had(made: Digests, recorded: Digests) -> None:
+    assert made["compiled"] == recorded["compiled"]
+
+
+def test_the_corpus_has_the_rows_that_compiling_adds() -> None:
+    rows = dict(compiled())
+    assert {ENT, 50, rdtypes.DS} <= {type for _, type, _ in rows["cut.test, NSEC3"]}
+
+
+def _write() -> None:
+    lines = []
+    with tempfile.TemporaryDirectory() as directory:
+        for table, by_title in digests(Path(directory)).items():
+            lines.append(f'["{table}"]')
+            lines += [f'"{title}" = "{digest}"' for title, digest in by_title.items()]
+            lines.append("")
+    GOLDEN.write_text("\n".join(lines))
+
+
+if __name__ == "__main__":
+    _write()
