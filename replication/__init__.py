@@ -2,3 +2,6 @@
 
 No Django, Celery or PostgreSQL: a node must not need them.
 """
+
+# The version of the panel and of the agent, which are released together. Everything that names it reads it here.
+__version__ = "0.1.0"

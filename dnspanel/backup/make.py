@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any, LiteralString
 
 import psycopg
 from django.conf import settings
 
+from dnspanel import __version__
 from dnspanel.backup import contents
 from dnspanel.backup.archive import DUMP, Manifest, digest_of, fingerprint, write_archive
 from dnspanel.backup.models import Backup
@@ -73,7 +73,7 @@ def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
         cluster, epoch, sequence = _row(conn, "SELECT cluster, epoch, sequence FROM zones_loghead")
         return Manifest(
             made_at=now.isoformat(),
-            panel=_version(),
+            panel=__version__,
             postgresql=str(_row(conn, "SHOW server_version")[0]),
             cluster=str(cluster),
             epoch=str(epoch),
@@ -84,13 +84,6 @@ def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
             size=size,
             sha256=sha256,
         )
-
-
-def _version() -> str:
-    try:
-        return version("dnspanel")
-    except PackageNotFoundError:  # a checkout that was not installed
-        return "unknown"
 
 
 def _row(conn: contents.Connection, sql: LiteralString) -> tuple[Any, ...]:

@@ -1,9 +1,8 @@
 """The command `dnspanel` with everything below it."""
 
-from importlib.metadata import PackageNotFoundError, version
-
 import click
 
+from dnspanel import __version__
 from dnspanel.cli.exports import export
 from dnspanel.cli.imports import import_files, imports
 from dnspanel.cli.nodes import nodes
@@ -14,16 +13,9 @@ from dnspanel.cli.waiting import wait
 from dnspanel.cli.zones import zones
 
 
-def _version() -> str:
-    try:
-        return version("dnspanel")
-    except PackageNotFoundError:
-        return "from a source tree"
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @shared_options
-@click.version_option(version=_version(), message="%(prog)s %(version)s")
+@click.version_option(version=__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def dnspanel(context: click.Context) -> None:
     """A DNS panel from the command line.

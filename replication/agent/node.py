@@ -10,8 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from replication import stats
-from replication.agent import VERSION
+from replication import __version__, stats
 from replication.agent.apply import Applier
 from replication.agent.config import AgentConfig
 from replication.agent.identity import IdentityKeeper
@@ -203,7 +202,7 @@ class AgentNode:
             clock=time.time(),
             started_at=self._started_at,
             versions={
-                "agent": VERSION,
+                "agent": __version__,
                 "powerdns": self.applier.powerdns_version,
                 "lmdb": LMDB_VERSION,
             },

@@ -9,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from dnspanel import __version__
 from dnspanel.cli.commands import dnspanel
 from tests.dnspanel.cli.conftest import run_command
 
@@ -74,4 +75,4 @@ def test_it_loads_nothing_of_the_panel() -> None:
 
 
 def test_it_says_which_version_it_is(tmp_path: Path) -> None:
-    assert run_command("--version", environment={}, home=tmp_path).out.startswith("dnspanel ")
+    assert run_command("--version", environment={}, home=tmp_path).out == f"dnspanel {__version__}\n"
