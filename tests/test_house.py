@@ -4,6 +4,7 @@ import ast
 import hashlib
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,72 +13,23 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("dnspanel", "replication")
 BANNED_FILE_NAMES = {"utils.py", "helpers.py", "services.py", "managers.py", "common.py", "misc.py"}
 
-# Modules whose functions are verbs: only these write to the database.
-VERB_MODULES = {
-    "dnspanel/accounts/audit.py",
-    "dnspanel/accounts/grant_edit.py",
-    "dnspanel/accounts/invite.py",
-    "dnspanel/accounts/people.py",
-    "dnspanel/accounts/teams.py",
-    "dnspanel/accounts/tokens.py",
-    "dnspanel/accounts/tsig_keys.py",
-    "dnspanel/alerts/deliver.py",
-    "dnspanel/alerts/routes.py",
-    "dnspanel/alerts/watch.py",
-    "dnspanel/api/v1/attributes.py",
-    "dnspanel/api/v1/kept_metadata.py",
-    "dnspanel/api/v2/http/idempotency.py",
-    "dnspanel/backup/make.py",
-    "dnspanel/fleet/push/acks.py",
-    "dnspanel/fleet/integrity/unknown_history.py",
-    "dnspanel/fleet/integrity/unknown_history_report.py",
-    "dnspanel/fleet/integrity/decision.py",
-    "dnspanel/fleet/integrity/epoch.py",
-    "dnspanel/fleet/nodes/authority.py",
-    "dnspanel/fleet/push/bootstrap.py",
-    "dnspanel/fleet/integrity/divergences.py",
-    "dnspanel/fleet/collector.py",
-    "dnspanel/fleet/rollout/deliver.py",
-    "dnspanel/fleet/nodes/enroll.py",
-    "dnspanel/fleet/rollout/groups.py",
-    "dnspanel/fleet/rollout/isolation.py",
-    "dnspanel/fleet/nodes/heartbeats.py",
-    "dnspanel/fleet/events.py",
-    "dnspanel/fleet/nodes/machines.py",
-    "dnspanel/fleet/nodes/rotate.py",
-    "dnspanel/fleet/push/lease.py",
-    "dnspanel/publish/consolidate.py",
-    "dnspanel/publish/damage.py",
-    "dnspanel/publish/encode.py",
-    "dnspanel/publish/prepared.py",
-    "dnspanel/publish/prune.py",
-    "dnspanel/publish/schemas.py",
-    "dnspanel/publish/snapshots.py",
-    "dnspanel/publish/signing.py",
-    "dnspanel/publish/stall.py",
-    "dnspanel/transfer/cutover/check.py",
-    "dnspanel/transfer/exports/jobs.py",
-    "dnspanel/transfer/imports/apply.py",
-    "dnspanel/transfer/imports/jobs.py",
-    "dnspanel/transfer/imports/plan.py",
-    "dnspanel/transfer/imports/read.py",
-    "dnspanel/transfer/imports/scan.py",
-    "dnspanel/transfer/imports/undo.py",
-    "dnspanel/transfer/imports/worker.py",
-    "dnspanel/zones/bulk.py",
-    "dnspanel/zones/draft.py",
-    "dnspanel/zones/edit.py",
-    "dnspanel/zones/failed.py",
-    "dnspanel/zones/epoch.py",
-    "dnspanel/zones/hold.py",
-    "dnspanel/zones/revision.py",
-    "dnspanel/zones/settings_of_zone.py",
-    "dnspanel/zones/sequence_log.py",
-    "dnspanel/zones/store_rrsets.py",
-    "dnspanel/webhooks/deliver.py",
-    "dnspanel/webhooks/hooks.py",
-    "dnspanel/webhooks/notice.py",
+# The last word of a module's first docstring line says what its functions may do.
+VERBS = "Verbs."  # they write to the database
+PURE = "Pure."  # from values to values: no database, socket, Redis, queue, program
+NOT_PURE = {
+    "celery",
+    "django.db",
+    "http",
+    "kombu",
+    "lmdb",
+    "psycopg",
+    "redis",
+    "requests",
+    "socket",
+    "subprocess",
+    "urllib",
 }
+PURE_PARTS = {"socket.AF_INET", "socket.AF_INET6", "socket.inet_pton", "urllib.parse"}
 WRITING_METHODS = {
     "acreate",
     "bulk_create",
@@ -86,6 +38,11 @@ WRITING_METHODS = {
     "get_or_create",
     "update_or_create",
 }
+# Statements in SQL that write to a table of ours.
+SQL_WRITES = re.compile(
+    r"\b(INSERT INTO|DELETE FROM|UPDATE|COPY)\s+"
+    r"(accounts|alerts|api|backup|fleet|publish|transfer|webhooks|zones)_[a-z]+(?=[\s(]|$)"
+)
 
 # Started by a process manager or by Django itself; exercised by the flow tests.
 WITHOUT_OWN_TEST = {
@@ -201,15 +158,65 @@ def test_every_module_has_its_test_file() -> None:
     assert missing == []
 
 
-def test_only_verb_modules_write_to_the_database() -> None:
+def test_modules_that_write_to_the_database_are_tagged_as_verbs() -> None:
     writers = []
     for path in modules():
-        if not str(path).startswith("dnspanel/") or str(path) in VERB_MODULES or "demo/" in str(path):
+        if not str(path).startswith("dnspanel/") or "demo/" in str(path) or _tag(path) == VERBS:
             continue
-        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        for node in ast.walk(_tree(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _writes(node):
                 writers.append(f"{path}:{node.lineno} .{node.func.attr}()")
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL_WRITES.search(node.value):
+                writers.append(f"{path}:{node.lineno} {node.value.strip()[:40]}")
     assert writers == []
+
+
+def test_pure_modules_reach_nothing_outside() -> None:
+    impure = []
+    for path in modules():
+        if _tag(path) != PURE:
+            continue
+        for node in ast.walk(_tree(path)):
+            for name in _imported(node):
+                if _is_below(name, NOT_PURE) and not _is_below(name, PURE_PARTS):
+                    impure.append(f"{path}:{node.lineno} import {name}")
+            if isinstance(node, ast.Attribute) and node.attr == "objects":
+                impure.append(f"{path}:{node.lineno} .objects")
+    assert impure == []
+
+
+def test_the_tags_are_said_in_one_way() -> None:
+    """As the last word of the first line of a module's docstring, and nowhere else in that line."""
+    lines = {path: _first_line(path) for path in modules()}
+    other = re.compile(r"\b(verb module|verbs|pure)\b", re.IGNORECASE)
+    assert [
+        str(path) for path, line in lines.items() if other.search(line.removesuffix(VERBS).removesuffix(PURE))
+    ] == []
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text())
+
+
+def _first_line(path: Path) -> str:
+    return (ast.get_docstring(_tree(path)) or "").partition("\n")[0]
+
+
+def _tag(path: Path) -> str:
+    return _first_line(path).rpartition(" ")[2]
+
+
+def _is_below(name: str, prefixes: set[str]) -> bool:
+    return any(name == prefix or name.startswith(f"{prefix}.") for prefix in prefixes)
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return []
 
 
 def _writes(call: ast.Call) -> bool:

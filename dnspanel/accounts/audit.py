@@ -1,4 +1,4 @@
-"""The audit log: every act that is not a publication. A verb module; publications are their own record."""
+"""The audit log: every act that is not a publication; publications are their own record. Verbs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Grants are given to people and teams, and taken back. A verb module.
+"""Grants are given to people and teams, and taken back. Verbs.
 
 Whoever may manage people may give anything they have themselves; a token that
 may manage people gives no more than its scope lets through.

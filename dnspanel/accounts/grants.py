@@ -1,4 +1,4 @@
-"""Grants: some rights over some zones, at some names and types. Pure values; `actors` says who has which."""
+"""Grants: some rights over some zones, at some names and types; `actors` says who has which. Pure."""
 
 import re
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""Roles of people, and who may no longer sign in."""
+"""Roles of people, and who may no longer sign in. Verbs."""
 
 from datetime import datetime
 

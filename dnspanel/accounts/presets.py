@@ -1,4 +1,4 @@
-"""Terms of tokens for the tasks that most tokens are made for. Pure: `tokens.create_token` makes a token of them.
+"""Terms of tokens for the tasks that most tokens are made for; `tokens.create_token` makes a token of them. Pure.
 
 Each gives as little as the task needs, because these tokens end up in files
 on machines that somebody else looks after.

@@ -1,4 +1,4 @@
-"""Ready texts for the programs that most tokens are made for. Pure: panel URL, secret and name go in, text comes out.
+"""Ready texts for the programs that most tokens are made for: panel URL, secret and name go in, text comes out. Pure.
 
 Programs for PowerDNS take the panel's URL alone: API v1 lies where theirs does.
 """

@@ -1,4 +1,4 @@
-"""Teams and who is in them. A verb module; which zones a team looks after is said where zones are edited."""
+"""Teams and who is in them; which zones a team looks after is said where zones are edited. Verbs."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""API tokens and TSIG keys: make, find, rotate, revoke. A verb module.
+"""API tokens and TSIG keys: make, find, rotate, revoke. Verbs.
 
 The secret of an API token has 256 bits, is shown once, and only its SHA-256
 is stored: against a random secret a slow hash would add nothing. A TSIG key

@@ -1,4 +1,4 @@
-"""TSIG keys by name, as programs look after them: find, make, change. A verb module; `tokens.revoke_token` removes.
+"""TSIG keys by name, as programs look after them: find, make, change; `tokens.revoke_token` removes. Verbs.
 
 A TSIG key is a token, and one made by a token can do no more than that one,
 from nowhere else and for no longer. Only who may change the settings of some

@@ -1,4 +1,4 @@
-"""Tells people: what waits for a route goes out as one message, and again until somebody took it. A verb module.
+"""Tells people: what waits for a route goes out as one message, and again until somebody took it. Verbs.
 
 At least once: an attempt is recorded after it was made. Whoever is killed in between sends the same again, under the
 same id.

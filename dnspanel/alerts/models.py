@@ -1,4 +1,4 @@
-"""What is wrong or was, and who wants to be told. Models store and constrain; verbs of this package write."""
+"""What is wrong or was, and who wants to be told. Models store and constrain."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who is told of alerts: make, change, test, remove. A verb module."""
+"""Who is told of alerts: make, change, test, remove. Verbs."""
 
 from dataclasses import dataclass
 from datetime import datetime, time

@@ -1,4 +1,4 @@
-"""What is wrong, worked out of facts. Pure: facts in, conditions out; `facts` reads them, `watch` keeps them.
+"""What is wrong, worked out from inputs: `inputs` reads them, `watch` keeps what comes out. Pure.
 
 A condition is one thing that is wrong just now. Its key names it for as long as it lasts, however its sentence
 changes; a node that is offline and was late before is the same trouble, grown worse. Where a number decides, what is

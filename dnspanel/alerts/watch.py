@@ -1,6 +1,6 @@
-"""Keeps alerts: what is wrong is raised once, kept while it lasts, and over when it has not been seen for a while.
+"""Keeps alerts: raised once, kept while what is wrong lasts, over when it has not been seen for a while. Verbs.
 
-A verb module. The decisions are in `rules`; here one look at everything becomes rows of `Alert` and `Message`.
+The decisions are in `rules`; here one look at everything becomes rows of `Alert` and `Message`.
 """
 
 import logging

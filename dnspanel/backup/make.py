@@ -1,4 +1,4 @@
-"""Make an archive of the panel: everything that cannot be made anew from something else. A verb module.
+"""Make an archive of the panel: everything that cannot be made anew from something else. Verbs.
 
 That is the database. Segments, snapshots and the panel's own LMDB are made
 of it again, live numbers last an hour, and the two secrets (PANEL_MASTER_KEY,

@@ -1,4 +1,4 @@
-"""The collector: asks every agent once a second for its samples and how it is, and keeps what it hears.
+"""The collector: asks every agent once a second for its samples and state, and stores the answers. Verbs.
 
 Samples go to Redis, contact and versions to PostgreSQL. Both may be away for
 a while: agents keep an hour of samples, so nothing is lost by a restart of

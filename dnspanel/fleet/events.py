@@ -1,4 +1,4 @@
-"""What happened to a node, one sentence each, for its page. Old ones are forgotten."""
+"""What happened to a node, one sentence each, for its page. Old ones are forgotten. Verbs."""
 
 from datetime import datetime, timedelta
 

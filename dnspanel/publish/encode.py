@@ -1,4 +1,4 @@
-"""Encode: publications become rows of the panel's LMDB and one sealed segment.
+"""Encode: publications become rows of the panel's LMDB and one sealed segment. Verbs.
 
 A step, for each PowerDNS schema in use:
 

@@ -1,4 +1,4 @@
-"""Rows made beforehand: a bulk import compiles the zones that it will create before it publishes them.
+"""Rows made beforehand: a bulk import compiles the zones that it will create before it publishes them. Verbs.
 
 The publisher then has nothing to read from PostgreSQL and nothing to compile:
 it splices what lies ready into the segment. What is prepared is a cache like

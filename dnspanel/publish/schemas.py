@@ -1,4 +1,4 @@
-"""Which PowerDNS schemas the publisher writes: those of the settings, and those that nodes have.
+"""Which PowerDNS schemas the publisher writes: those of the settings, and those that nodes have. Verbs.
 
 `publish` does not know that nodes exist, so whoever gives a node its schema says so here.
 """

@@ -1,4 +1,4 @@
-"""The Ed25519 keys that sign segments, and how one follows another.
+"""The Ed25519 keys that sign segments, and how one follows another. Verbs.
 
 A key is made, given to every node (`fleet.keys`), then used for sealing, and retired once nothing that it signed is
 needed any more:

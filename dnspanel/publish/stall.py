@@ -1,4 +1,4 @@
-"""Where publishing stands still and why, kept where pages can show it."""
+"""Where publishing stands still and why, kept where pages can show it. Verbs."""
 
 import logging
 from datetime import datetime

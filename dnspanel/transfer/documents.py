@@ -1,4 +1,4 @@
-"""What travels through an import: documents out of a source, parsed zones, and faults. Pure values.
+"""What travels through an import: documents out of a source, parsed zones, and faults. Pure.
 
 Every source, whatever it reads, yields zone-file text; one parser reads all
 of it. So a value from a CSV file passes the same checks as one typed into a

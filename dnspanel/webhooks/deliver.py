@@ -1,4 +1,4 @@
-"""Sends what waits, until it is delivered or given up. A verb module.
+"""Sends what waits, until it is delivered or given up. Verbs.
 
 At least once: an attempt is recorded after it was made, and whoever is killed
 in between has sent something that will be sent again, under the same `webhook-id`.

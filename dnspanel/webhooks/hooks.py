@@ -1,4 +1,4 @@
-"""What people and tokens do to webhooks: make, change, test, replay, rotate, delete. A verb module."""
+"""What people and tokens do to webhooks: make, change, test, replay, rotate, delete. Verbs."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Many zones in one publication: create, change, delete, and take back what a publication changed.
+"""Many zones in one publication: create, change, delete, and take back what a publication changed. Verbs.
 
 Every verb is one transaction and one sequence, and says what it reads and
 writes in sets: the number of queries does not depend on the number of zones.

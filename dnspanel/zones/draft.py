@@ -1,4 +1,4 @@
-"""A person's draft: unpublished operations on RRsets, over any number of zones.
+"""A person's draft: unpublished operations on RRsets, over any number of zones. Verbs.
 
 A verb that writes an operation locks the draft, so that one person's tabs take
 turns, and so that publishing never drops an operation that it has not read.

@@ -1,4 +1,4 @@
-"""Zones come, go to the trash and come back; each act is a publication of its own."""
+"""Zones come, go to the trash and come back; each act is a publication of its own. Verbs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""A new history of the log, begun by a person after nodes were found to know what this database does not.
+"""A new history of the log, begun by a person after nodes were found to know what this database does not. Verbs.
 
 One transaction, so that there is either the new epoch with all that was
-decided about it, or the hold as it was. A verb module.
+decided about it, or the hold as it was.
 """
 
 import logging

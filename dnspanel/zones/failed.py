@@ -1,4 +1,4 @@
-"""A publication with which no name server could answer: taken back, marked, and given back to its author as a draft."""
+"""A publication that no name server could load: taken back, marked, and given back to its author as a draft. Verbs."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""The hold: while it stands nothing is published, because nodes may hold what this database does not know.
+"""The hold: while it stands nothing is published, because nodes may hold what this database does not know. Verbs.
 
 After a restored backup, or a failover that lost the last second, a sequence
 would be handed out a second time with other content. A hold stops that at

@@ -1,4 +1,4 @@
-"""Publish: a draft becomes a revision of each zone and one sequence of the log."""
+"""Publish: a draft becomes a revision of each zone and one sequence of the log. Verbs."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime

@@ -1,16 +1,16 @@
-"""What a zone must keep to: pure checks over the RRsets near a change.
+"""What a zone must keep to: checks over the RRsets near a change. Pure.
 
 `check_zone` sees a neighbourhood, not the zone: the RRsets at
 `names_to_know` and those that point at a changed name. What it cannot see it
 says nothing about.
 """
 
-import socket
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from ipaddress import ip_network
+from socket import AF_INET, AF_INET6, inet_pton
 
 from dnspanel.zones import mail_rules
 from replication.dns import names, rdata, rdtypes
@@ -28,10 +28,10 @@ _PRIVATE = {
     family: [(int(network.netmask), int(network.network_address)) for network in map(ip_network, networks)]
     for family, networks in (
         (
-            socket.AF_INET,
+            AF_INET,
             ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
         ),
-        (socket.AF_INET6, ("fc00::/7", "fe80::/10", "::1/128")),
+        (AF_INET6, ("fc00::/7", "fe80::/10", "::1/128")),
     )
 }
 
@@ -345,8 +345,8 @@ def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _is_private(text: str) -> bool:
-    family = socket.AF_INET6 if ":" in text else socket.AF_INET
-    address = int.from_bytes(socket.inet_pton(family, text), "big")
+    family = AF_INET6 if ":" in text else AF_INET
+    address = int.from_bytes(inet_pton(family, text), "big")
     return any(address & mask == network for mask, network in _PRIVATE[family])
 
 

@@ -1,4 +1,4 @@
-"""The log: every publication gets the next sequence, without gaps, as the last step of its transaction."""
+"""The log: every publication gets the next sequence, without gaps, as the last step of its transaction. Verbs."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Tags and team of a zone: what lists filter by, and what grants hold on to. A verb module."""
+"""Tags and team of a zone: what lists filter by, and what grants hold on to. Verbs."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""RRsets from and to their table, in sets: one statement each, however many RRsets there are.
+"""RRsets from and to their table, in sets: one statement each, however many RRsets there are. Verbs.
 
 The only place where the model's row and the frozen `RRset` turn into each other.
 """

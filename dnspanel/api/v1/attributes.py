@@ -1,4 +1,4 @@
-"""What clients of API v1 say of a zone that has no meaning here, so that they read it back. A verb module.
+"""What clients of API v1 say of a zone that has no meaning here, so that they read it back. Verbs.
 
 An RRset here has one text as its comment. PowerDNS has a list of comments,
 each with an account and a time: the list is kept beside the text, and holds

@@ -1,4 +1,4 @@
-"""Metadata that clients of API v1 gave zones: kept, and given back. A verb module.
+"""Metadata that clients of API v1 gave zones: kept, and given back. Verbs.
 
 PowerDNS would act on some kinds (ALLOW-AXFR-FROM, ALSO-NOTIFY …). Here none has an effect on the nodes, which
 transfer no zones and notify nobody; programs that set them, or keep their own under `X-`, find them again.

@@ -1,4 +1,4 @@
-"""Carry out what a person decided about a history that only nodes know. The verb is `zones.epoch.begin_epoch`."""
+"""Carry out what a person decided about a history that only nodes know, with `zones.epoch.begin_epoch`. Verbs."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A node that knows what this panel does not: publishing is held, and what it knows is found for people. A verb module.
+"""A node that knows what this panel does not: publishing is held, and what it knows is found for people. Verbs.
 
 That happens after a restored backup, or a failover that lost the last
 commits: nodes answer with changes that the database never heard of.

@@ -1,4 +1,4 @@
-"""Ask the node that is furthest what it serves, and write down how that differs from the panel. A verb module.
+"""Ask the node that is furthest what it serves, and record how that differs from the panel. Verbs.
 
 1. Ask every node how far it is; take the one that is furthest.
 2. Go through its list of zones page by page, beside the panel's zones with

@@ -1,4 +1,4 @@
-"""The panel's own certificate authority: who may be a node, and who may push to one.
+"""The panel's own certificate authority: who may be a node, and who may push to one. Verbs.
 
 Both sides of the push channel prove themselves with a certificate of this
 authority. Private keys are stored encrypted with PANEL_MASTER_KEY; a node's

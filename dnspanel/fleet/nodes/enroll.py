@@ -1,4 +1,4 @@
-"""How a server becomes a node, pauses and leaves: the verbs over `Node` and `EnrolmentCode`.
+"""How a server becomes a node, pauses and leaves. Verbs.
 
 1. A person creates the node and gets a code: 15 minutes, one use.
 2. The agent makes its key, and sends a signing request with the code.

@@ -1,4 +1,4 @@
-"""Which processes of the panel are at work: each says so every few seconds, in PostgreSQL. A verb module."""
+"""Which processes of the panel are at work: each says so every few seconds, in PostgreSQL. Verbs."""
 
 from datetime import datetime
 

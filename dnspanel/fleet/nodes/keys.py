@@ -1,4 +1,4 @@
-"""Giving the nodes the keys that sign segments, and using a new one once they have it. Verbs, called by beat.
+"""Give the nodes the keys that sign segments, and use a new key once they have it. Verbs.
 
 A node says which keys it accepts; whoever differs from `signing.public_keys` is given the list, signed by a key that it
 knows. A new key seals nothing before every active node accepts it, unless a person forces it.

@@ -1,4 +1,4 @@
-"""Pure checks of what a person says about a node: its name, addresses, ports, schema and tags."""
+"""Checks of what a person enters for a node: its name, addresses, ports, schema and tags. Pure."""
 
 import ipaddress
 import re

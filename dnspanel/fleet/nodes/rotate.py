@@ -1,4 +1,4 @@
-"""Certificates follow one another by themselves: each node's, and the panel's own. Verbs, called by beat.
+"""Certificates follow one another by themselves: each node's, and the panel's own. Verbs.
 
 1. Less than a third of the lifetime is left: the agent makes a key and a signing request, the panel signs.
 2. The new certificate is stored beside the old one, and from now on the agent may show either.

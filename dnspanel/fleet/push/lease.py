@@ -1,4 +1,4 @@
-"""Whose turn it is to give a node its snapshot: a lease in the node's `Bootstrap` row. A verb module.
+"""Whose turn it is to give a node its snapshot: a lease in the node's `Bootstrap` row. Verbs.
 
 The lease is the moment of its last beat. Every change expects the beat that
 this worker wrote last, so one that was paused past its lease changes nothing

@@ -1,4 +1,4 @@
-"""What becomes of a comparison of an old server with our nodes. A verb module.
+"""What becomes of a comparison of an old server with our nodes. Verbs.
 
 Zones are read, asked about and recorded some at a time; nothing is asked
 while a transaction is open. A worker that dies leaves a comparison that the

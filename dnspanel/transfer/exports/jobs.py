@@ -1,4 +1,4 @@
-"""What becomes of an export: asked for, written by a worker, kept for a day, forgotten. A verb module.
+"""What becomes of an export: asked for, written by a worker, kept for a day, forgotten. Verbs.
 
 The job holds what is wanted and how far it is; the file appears under its
 name when it is whole. A worker that dies leaves a job that the next one

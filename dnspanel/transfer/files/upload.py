@@ -1,4 +1,4 @@
-"""The files of an import as they arrive: in chunks, over hours if need be, safe from crashes. A verb module.
+"""The files of an import as they arrive: in chunks, over hours if need be, safe from crashes. Verbs.
 
     <import>/upload/manifest    SQLite: number, name and size of each file
     <import>/upload/0001 …      their bytes

@@ -1,4 +1,4 @@
-"""Apply a piece: publish what the dry run showed, and record in the same transactions that it was. A verb module.
+"""Apply a piece: publish what the dry run showed, and record in the same transactions that it was. Verbs.
 
 New zones and changed zones are two publications. A piece that was published
 by half goes on with the other half; what was published knows its sequence.

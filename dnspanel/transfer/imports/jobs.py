@@ -1,4 +1,4 @@
-"""What a person does to an import: make it, choose, start, pause, cancel, undo, try again. A verb module.
+"""What a person does to an import: make it, choose, start, pause, cancel, undo, try again. Verbs.
 
 Each verb moves the job from the states it names to the next by one
 conditional UPDATE; raises WrongState when the job has moved on meanwhile.

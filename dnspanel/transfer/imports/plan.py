@@ -1,4 +1,4 @@
-"""The dry run: what publishing would do to each zone, decided and counted. A verb module.
+"""The dry run: what publishing would do to each zone, decided and counted. Verbs.
 
 New zones are decided by the scan; only that their names are still free has
 to be looked at. Zones that exist are compared RRset by RRset.

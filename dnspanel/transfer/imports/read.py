@@ -1,4 +1,4 @@
-"""Read a source to its end: cut what it yields into pieces, and spool them. A verb module.
+"""Read a source to its end: cut what it yields into pieces, and spool them. Verbs.
 
 A piece counts once its row is committed. A reader that died goes on behind
 the last one: sources are deterministic, and `items` says how many to skip.

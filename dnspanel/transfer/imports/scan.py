@@ -1,4 +1,4 @@
-"""Scan a piece: parse every document, say what is wrong with it, and stage what can be created. A verb module.
+"""Scan a piece: parse every document, say what is wrong with it, and stage what can be created. Verbs.
 
 Everything that was found is committed at once, so a scan that dies is
 repeated and leaves nothing behind but a file that the next one replaces.

@@ -1,4 +1,4 @@
-"""Undo an import as one unit: take back what it published, where nobody changed it since. A verb module."""
+"""Undo an import as one unit: take back what it published, where nobody changed it since. Verbs."""
 
 from collections.abc import Collection
 from datetime import datetime

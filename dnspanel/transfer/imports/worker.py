@@ -1,4 +1,4 @@
-"""The bulk worker's loop: find a unit of work of an import that nobody else has, do it, look again.
+"""The bulk worker's loop: find a unit of work of an import that nobody else has, do it, look again. Verbs.
 
 Any number of processes work on one import. What one of them has in hand it
 holds by a PostgreSQL advisory lock, which ends with the process: there are no

@@ -1,4 +1,4 @@
-"""The form of a route for alerts: it checks shape; the verb checks the rest."""
+"""The form of a route for alerts: it checks shape; `alerts.routes` checks the rest."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a request that is sent again gets the answer of the first, and writes once. A verb module.
+"""`Idempotency-Key`: a request that is sent again gets the answer of the first, and writes once. Verbs.
 
 1. Claim the key: a row without an answer, committed before anything is done.
 2. Do it. What is published carries an id made from the row, which the log
