@@ -1,4 +1,7 @@
-"""The command line against a whole panel: imports, exports and waits, until all three name servers answer."""
+"""The command line against a whole panel: imports, exports and waits, until all three name servers answer.
+
+Tests `cli.exports`, `cli.imports` and `cli.waiting` too.
+"""
 
 import gzip
 import json

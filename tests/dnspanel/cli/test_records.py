@@ -1,4 +1,7 @@
-"""`dnspanel records`."""
+"""`dnspanel records`.
+
+Tests `cli.written` too.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

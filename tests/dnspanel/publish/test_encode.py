@@ -1,4 +1,7 @@
-"""Encode, against a real PostgreSQL and real LMDB files."""
+"""Encode, against a real PostgreSQL and real LMDB files.
+
+Tests `publish.sealing` too.
+"""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""The panel's LMDB, made anew from PostgreSQL and proved equal to it."""
+"""The panel's LMDB, made anew from PostgreSQL and proved equal to it.
+
+Tests `publish.full_zone` too.
+"""
 
 import shutil
 from io import StringIO

@@ -1,4 +1,7 @@
-"""Webhooks from end to end: something happens, tasks run, a receiver hears of it."""
+"""Webhooks from end to end: something happens, tasks run, a receiver hears of it.
+
+Tests `webhooks.signals` too.
+"""
 
 import threading
 from typing import Any

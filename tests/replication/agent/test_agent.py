@@ -1,4 +1,7 @@
-"""The agent as a process beside a real pdns_server: what the panel may rely on."""
+"""The agent as a process beside a real pdns_server: what the panel may rely on.
+
+Tests `agent.__main__` and `agent.node` too.
+"""
 
 import contextlib
 import signal

@@ -1,4 +1,7 @@
-"""What another hand does to the files of a live node is found in seconds, named, and can be put right zone by zone."""
+"""What another hand does to the files of a live node is found in seconds, named, and can be put right zone by zone.
+
+Tests `agent.zones` too.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,7 @@
-"""The store on real LMDB files: what it holds after any history, crashes included."""
+"""The store on real LMDB files: what it holds after any history, crashes included.
+
+Tests `store.digest_delta` and `store.zone_rows` too.
+"""
 
 import os
 import signal

@@ -1,4 +1,7 @@
-"""What only a node knows is found, by asking it over real TLS, and both decisions do what they say."""
+"""What only a node knows is found, by asking it over real TLS, and both decisions do what they say.
+
+Tests `integrity.epoch` too.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,7 @@
-"""A whole import, unit by unit: found, planned, published, repeated, undone."""
+"""A whole import, unit by unit: found, planned, published, repeated, undone.
+
+Tests `imports.plan`, `imports.scan` and `imports.undo` too.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""What the one parser of zone files reads, and what it says about what it cannot read."""
+"""What the one parser of zone files reads, and what it says about what it cannot read.
+
+Tests `zonefile.content`, `zonefile.records` and `zonefile.report` too.
+"""
 
 import time
 from typing import Any

@@ -1,4 +1,7 @@
-"""Every error is a problem of a known kind, and no error of ours is forgotten."""
+"""Every error is a problem of a known kind, and no error of ours is forgotten.
+
+Tests `http.json_body` and `resources.problem_pages` too.
+"""
 
 import json
 

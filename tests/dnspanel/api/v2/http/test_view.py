@@ -1,4 +1,7 @@
-"""What every view of API v2 shares."""
+"""What every view of API v2 shares.
+
+Tests `http.answers` too.
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""Many changes at once: all or none, and every item that stands in the way is pointed at."""
+"""Many changes at once: all or none, and every item that stands in the way is pointed at.
+
+Tests `schema.parsing` too.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,7 @@
-"""Grants over the API: what was given is had at once, and gone when taken."""
+"""Grants over the API: what was given is had at once, and gone when taken.
+
+Tests `schema.scopes` too.
+"""
 
 from dnspanel.accounts.models import User
 from tests.dnspanel.api.callers import Caller, MakeApi

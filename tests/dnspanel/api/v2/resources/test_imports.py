@@ -1,4 +1,7 @@
-"""Imports over the API, from an upload in chunks to the way back, with the real worker's functions in between."""
+"""Imports over the API, from an upload in chunks to the way back, with the real worker's functions in between.
+
+Tests `resources.import_files`, `resources.import_sources` and `resources.import_zones` too.
+"""
 
 from pathlib import Path
 from typing import Any

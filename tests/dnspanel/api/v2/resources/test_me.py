@@ -1,4 +1,7 @@
-"""Who am I: every caller learns what it may do, and strangers nothing."""
+"""Who am I: every caller learns what it may do, and strangers nothing.
+
+Tests `schema.permissions` too.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""Publications: who sees which, their state per node, and waiting for the nodes."""
+"""Publications: who sees which, their state per node, and waiting for the nodes.
+
+Tests `http.accepted` too.
+"""
 
 import json
 from threading import Timer

@@ -1,4 +1,7 @@
-"""Tokens over the API: shown once, never wider than who makes them, rotated with overlap."""
+"""Tokens over the API: shown once, never wider than who makes them, rotated with overlap.
+
+Tests `http.secret_once` too.
+"""
 
 from datetime import timedelta
 

@@ -1,4 +1,7 @@
-"""Zones in API v2: lists that stay stable under writes, creation, settings, deletion and the way back."""
+"""Zones in API v2: lists that stay stable under writes, creation, settings, deletion and the way back.
+
+Tests `http.pages` too.
+"""
 
 import json
 from typing import Any

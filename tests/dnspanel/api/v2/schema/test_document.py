@@ -1,4 +1,7 @@
-"""The OpenAPI document: sound, without a warning, about every URL of v2, with a task for each operation."""
+"""The OpenAPI document: sound, without a warning, about every URL of v2, with a task for each operation.
+
+Tests `schema.zone_serializers` too.
+"""
 
 import io
 from collections.abc import Iterator
