@@ -37,7 +37,7 @@ from dnspanel.accounts.tokens import actor_by_secret, requests_per_minute
 from dnspanel.api.authentication import password_in, secret_in
 from dnspanel.api.throttle import spend
 from dnspanel.zones import access, direct
-from dnspanel.zones.direct import Outcome, There, Wanted, Wish
+from dnspanel.zones.direct import Changes, CurrentRRsets, Outcome, Patch
 from dnspanel.zones.errors import PublishingHeld, RightMissing, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rules import ancestors_within
@@ -160,8 +160,8 @@ def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) ->
     lines = dict.fromkeys(owners - zones.keys(), "nohost")
     while zones:
         try:
-            outcome = direct.publish_wishes(
-                wishes=_wishes(zones, intents), author=actor, channel=Channel.DYNAMIC_UPDATE, now=now
+            outcome = direct.publish_patches(
+                patches=_patches(zones, intents), author=actor, channel=Channel.DYNAMIC_UPDATE, now=now
             )
         except ZoneError as exc:
             refused, line = _refused(exc, zones)
@@ -174,21 +174,21 @@ def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) ->
     return lines
 
 
-def _wishes(zones: Mapping[str, Zone], intents: Intents) -> list[Wish]:
+def _patches(zones: Mapping[str, Zone], intents: Intents) -> list[Patch]:
     owners: dict[Zone, set[str]] = {}
     for name, zone in zones.items():
         owners.setdefault(zone, set()).add(name)
-    return [_wish(zone, frozenset(of_zone), intents) for zone, of_zone in owners.items()]
+    return [_patch(zone, frozenset(of_zone), intents) for zone, of_zone in owners.items()]
 
 
-def _wish(zone: Zone, owners: frozenset[str], intents: Intents) -> Wish:
-    def decide(there: There) -> Wanted:
+def _patch(zone: Zone, owners: frozenset[str], intents: Intents) -> Patch:
+    def decide(current: CurrentRRsets) -> Changes:
         keys = [(name, type_) for name in sorted(owners) for type_ in intents]
-        wanted = {key: intents[key[1]].applied(*key, there.get(key)) for key in keys}
-        # A prefix for a host without addresses is no wish at all, and a host without any wish is `nohost`.
-        return {key: rrset for key, rrset in wanted.items() if rrset or isinstance(intents[key[1]], Addresses)}
+        results = {key: intents[key[1]].applied(*key, current.get(key)) for key in keys}
+        # A prefix for a host without addresses asks for nothing, and a host for which nothing is asked is `nohost`.
+        return {key: rrset for key, rrset in results.items() if rrset or isinstance(intents[key[1]], Addresses)}
 
-    return Wish(zone, decide, owners)
+    return Patch(zone, decide, owners)
 
 
 def _line(name: str, outcome: Outcome, intents: Intents) -> str:

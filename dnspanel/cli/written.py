@@ -1,4 +1,4 @@
-"""Writes: sent with the wish to wait or only to look, and their result in words."""
+"""Writes: sent with `wait` or as a dry run, and their result as text."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -27,7 +27,7 @@ from dnspanel.gateway.limits import Rates
 from dnspanel.gateway.signatures import Signed, Signer, sign_refusal, verify
 from dnspanel.gateway.update import name_of, read_update
 from dnspanel.zones import access, direct
-from dnspanel.zones.direct import Wish
+from dnspanel.zones.direct import Patch
 from dnspanel.zones.errors import PublishingHeld, Unknown, ZoneError
 from dnspanel.zones.models import Channel
 from replication.dns import rdata, rdtypes
@@ -134,8 +134,8 @@ def _update(asked: Asked, message: dns.update.UpdateMessage) -> Reply:
     signed = _signature_of(asked)
     update = read_update(message)
     zone = access.zone_for_editing(signed.actor, update.zone_name)
-    outcome = direct.publish_wishes(
-        wishes=[Wish(zone, update.decide, update.names)],
+    outcome = direct.publish_patches(
+        patches=[Patch(zone, update.decide, update.names)],
         author=signed.actor,
         channel=Channel.DYNAMIC_UPDATE,
         now=asked.now,

@@ -17,7 +17,7 @@ import dns.update
 
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.zones import soa
-from dnspanel.zones.direct import There, Wanted
+from dnspanel.zones.direct import Changes, CurrentRRsets
 from dnspanel.zones.merge import Key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset, make
@@ -94,7 +94,7 @@ class Update:
         asked = {prerequisite.name for prerequisite in self.prerequisites} | {name for name, _ in self.values}
         return asked | {act.name for act in self.acts}
 
-    def decide(self, there: There) -> Wanted:
+    def decide(self, there: CurrentRRsets) -> Changes:
         """The RRsets that become different; raises MessageRefused for a prerequisite that does not hold."""
         by_name = {name: _Name() for name in self.names}
         for (name, type_), rrset in there.items():

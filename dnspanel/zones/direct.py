@@ -1,6 +1,6 @@
 """Changes that are published at once, past any draft: both APIs, dynamic updates, scripts.
 
-A wish says what is to become of some RRsets of a zone *as a function of what
+A patch says what is to become of some RRsets of a zone *as a function of what
 they are*, because that is only certain once the zone is locked: "add this
 record" must not lose one that another writer added a moment before.
 """
@@ -22,14 +22,14 @@ from dnspanel.zones.revision import Accepted
 from dnspanel.zones.sequence_log import publication_of_form
 from replication.dns.rrset import RRset, make
 
-There = Mapping[Key, RRset]  # every RRset at the names that a wish asked for
-Wanted = Mapping[Key, RRset | None]  # None: gone
-Decide = Callable[[There], Wanted]
+CurrentRRsets = Mapping[Key, RRset]  # every RRset at the names that a patch reads
+Changes = Mapping[Key, RRset | None]  # None: gone
+Decide = Callable[[CurrentRRsets], Changes]
 Step = Callable[[RRset | None], RRset | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Patch:
     """What is to become of a zone.
 
     `decide` gets every RRset at `names` (None: of the whole zone), as the
@@ -46,30 +46,30 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What publishing wishes did: None when everything was so already. `plans` in the order of the wishes."""
+    """What publishing patches did: None when everything was so already. `plans` in the order of the patches."""
 
     publication: Publication | None
     plans: tuple[ZonePlan, ...]
 
 
-def wish_of_steps(zone: Zone, steps: Sequence[tuple[Key, Step]], *, at_revision: int | None = None) -> Wish:
-    """A wish that takes these steps in their order; several for one RRset build on each other."""
+def patch_of_steps(zone: Zone, steps: Sequence[tuple[Key, Step]], *, at_revision: int | None = None) -> Patch:
+    """A patch that takes these steps in their order; several for one RRset build on each other."""
 
-    def decide(there: There) -> Wanted:
-        wanted: dict[Key, RRset | None] = {}
+    def decide(current: CurrentRRsets) -> Changes:
+        changes: dict[Key, RRset | None] = {}
         for key, step in steps:
-            wanted[key] = step(wanted[key] if key in wanted else there.get(key))
-        return wanted
+            changes[key] = step(changes[key] if key in changes else current.get(key))
+        return changes
 
-    return Wish(zone, decide, {name for (name, _), _ in steps}, at_revision)
+    return Patch(zone, decide, {name for (name, _), _ in steps}, at_revision)
 
 
 def replaced(rrset: RRset) -> Step:
     """The RRset becomes this one."""
-    return lambda now: rrset
+    return lambda current: rrset
 
 
-def removed(now: RRset | None) -> RRset | None:
+def removed(current: RRset | None) -> RRset | None:
     """The RRset is gone."""
     return None
 
@@ -77,11 +77,11 @@ def removed(now: RRset | None) -> RRset | None:
 def extended(rrset: RRset) -> Step:
     """The RRset has these records besides; the TTL and comment that it has stay."""
 
-    def step(now: RRset | None) -> RRset | None:
-        if now is None:
+    def step(current: RRset | None) -> RRset | None:
+        if current is None:
             return rrset
-        disabled = (*now.disabled, *(text for text in rrset.disabled if text not in now.rdata))
-        return make(now.name, now.type, now.ttl, (*now.rdata, *rrset.rdata), disabled, now.comment)
+        disabled = (*current.disabled, *(text for text in rrset.disabled if text not in current.rdata))
+        return make(current.name, current.type, current.ttl, (*current.rdata, *rrset.rdata), disabled, current.comment)
 
     return step
 
@@ -89,19 +89,19 @@ def extended(rrset: RRset) -> Step:
 def without(rdata_texts: Collection[str]) -> Step:
     """The RRset lacks these canonical rdata; it is gone when none is left."""
 
-    def step(now: RRset | None) -> RRset | None:
-        if now is None:
+    def step(current: RRset | None) -> RRset | None:
+        if current is None:
             return None
-        left = tuple(text for text in now.rdata if text not in rdata_texts)
-        disabled = tuple(text for text in now.disabled if text in left)
-        return replace(now, rdata=left, disabled=disabled) if left else None
+        left = tuple(text for text in current.rdata if text not in rdata_texts)
+        disabled = tuple(text for text in current.disabled if text in left)
+        return replace(current, rdata=left, disabled=disabled) if left else None
 
     return step
 
 
-def publish_wishes(
+def publish_patches(
     *,
-    wishes: Sequence[Wish],
+    patches: Sequence[Patch],
     author: Author,
     channel: str,
     now: datetime,
@@ -110,19 +110,19 @@ def publish_wishes(
     accept_warnings: Accepted = True,
     confirmed: bool = True,
 ) -> Outcome:
-    """All these wishes are published, one revision per zone, in one publication; or none is.
+    """All these patches are published, one revision per zone, in one publication; or none is.
 
-    At most one wish per zone. Raises Unknown for a zone that is gone,
+    At most one patch per zone. Raises Unknown for a zone that is gone,
     RevisionMoved for one that is not at its revision, RightMissing for an
     RRset that the author may not change, RuleViolations, GuardHolds unless
-    `confirmed`, and whatever a wish's `decide` raises. The same form sent
+    `confirmed`, and whatever a patch's `decide` raises. The same form sent
     twice returns the first publication, without plans.
     """
-    if len({wish.zone.pk for wish in wishes}) != len(wishes):
-        raise ValueError("two wishes for one zone")
+    if len({patch.zone.pk for patch in patches}) != len(patches):
+        raise ValueError("two patches for one zone")
     try:
         with transaction.atomic(durable=True):
-            plans = plan_wishes(wishes)
+            plans = plan_patches(patches)
             revision.refuse(plans, author, accept_warnings, confirmed)
             publication = revision.carry_out(plans, author, channel, now, reason, form_id)
         return Outcome(publication, plans)
@@ -133,7 +133,7 @@ def publish_wishes(
 def change_rrsets(
     *,
     zone: Zone,
-    changes: Wanted,
+    changes: Changes,
     author: Author,
     channel: str,
     now: datetime,
@@ -143,9 +143,9 @@ def change_rrsets(
     confirmed: bool = False,
 ) -> Publication:
     """These RRsets of the zone are published as given (None: gone). Raises NothingToPublish besides."""
-    wish = Wish(zone, lambda there: changes, {name for name, _ in changes})
-    outcome = publish_wishes(
-        wishes=[wish], author=author, channel=channel, now=now, reason=reason, form_id=form_id,
+    patch = Patch(zone, lambda current: changes, {name for name, _ in changes})
+    outcome = publish_patches(
+        patches=[patch], author=author, channel=channel, now=now, reason=reason, form_id=form_id,
         accept_warnings=accept_warnings, confirmed=confirmed,
     )  # fmt: skip
     if outcome.publication is None:
@@ -153,38 +153,38 @@ def change_rrsets(
     return outcome.publication
 
 
-def preview_wishes(*, wishes: Sequence[Wish]) -> tuple[ZonePlan, ...]:
-    """What `publish_wishes` would do now: the same plans, nothing written."""
+def preview_patches(*, patches: Sequence[Patch]) -> tuple[ZonePlan, ...]:
+    """What `publish_patches` would do now: the same plans, nothing written."""
     with transaction.atomic():
-        return plan_wishes(wishes)
+        return plan_patches(patches)
 
 
-def plan_wishes(wishes: Sequence[Wish]) -> tuple[ZonePlan, ...]:
-    """The plan of each wish, with the zones locked until the transaction ends; raises as `publish_wishes` does."""
-    locked = {zone.pk: zone for zone in revision.locked([wish.zone.pk for wish in wishes])}
-    for wish in wishes:
-        zone = locked.get(wish.zone.pk)
+def plan_patches(patches: Sequence[Patch]) -> tuple[ZonePlan, ...]:
+    """The plan of each patch, with the zones locked until the transaction ends; raises as `publish_patches` does."""
+    locked = {zone.pk: zone for zone in revision.locked([patch.zone.pk for patch in patches])}
+    for patch in patches:
+        zone = locked.get(patch.zone.pk)
         if zone is None:
-            raise Unknown(wish.zone.name)
-        if wish.at_revision is not None and zone.revision != wish.at_revision:
-            raise RevisionMoved(zone.name, expected=wish.at_revision, found=zone.revision)
-    seen = _seen(wishes, locked)
+            raise Unknown(patch.zone.name)
+        if patch.at_revision is not None and zone.revision != patch.at_revision:
+            raise RevisionMoved(zone.name, expected=patch.at_revision, found=zone.revision)
+    seen = _seen(patches, locked)
     edits = {}
-    for wish in wishes:
-        here = seen[wish.zone.pk].rrsets
-        wanted = wish.decide(here)
-        changes = [Edit(None, *key, base=here.get(key), wanted=rrset) for key, rrset in wanted.items()]
-        edits[wish.zone.pk] = (locked[wish.zone.pk], changes)
+    for patch in patches:
+        current = seen[patch.zone.pk].rrsets
+        result = patch.decide(current)
+        changes = [Edit(None, *key, base=current.get(key), wanted=rrset) for key, rrset in result.items()]
+        edits[patch.zone.pk] = (locked[patch.zone.pk], changes)
     return plan_zones(edits, seen)
 
 
-def _seen(wishes: Sequence[Wish], zones: Mapping[int, Zone]) -> dict[int, Seen]:
-    """What each wish wants to see: by one query for names, and one for whole zones."""
-    some = {wish.zone.pk: (zones[wish.zone.pk].name, wish.names) for wish in wishes if wish.names is not None}
-    whole = [wish.zone.pk for wish in wishes if wish.names is None]
-    found: dict[int, There] = {}
+def _seen(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:
+    """What each patch reads: by one query for names, and one for full zones."""
+    some = {patch.zone.pk: (zones[patch.zone.pk].name, patch.names) for patch in patches if patch.names is not None}
+    full = [patch.zone.pk for patch in patches if patch.names is None]
+    found: dict[int, CurrentRRsets] = {}
     if some:
         found.update(store_rrsets.rrsets_at_names(some))
-    if whole:
-        found.update(store_rrsets.rrsets_of_zones(whole))
-    return {wish.zone.pk: Seen(wish.names, found[wish.zone.pk]) for wish in wishes}
+    if full:
+        found.update(store_rrsets.rrsets_of_zones(full))
+    return {patch.zone.pk: Seen(patch.names, found[patch.zone.pk]) for patch in patches}

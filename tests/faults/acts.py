@@ -221,14 +221,14 @@ def change_slowly(zone: str, stamp: str, seconds: float) -> dict[str, Any]:
     """An edit whose transaction stays open for some seconds before it takes its sequence."""
     found = _zone(zone)
     name = f"slow.{zone}"
-    wish = direct.wish_of_steps(found, [((name, 16), direct.replaced(rrset.make(name, 16, TTL, [stamp])))])
+    patch = direct.patch_of_steps(found, [((name, 16), direct.replaced(rrset.make(name, 16, TTL, [stamp])))])
 
     def decide(there: Any) -> Any:
         time.sleep(seconds)
-        return wish.decide(there)
+        return patch.decide(there)
 
-    outcome = direct.publish_wishes(
-        wishes=[replace(wish, decide=decide)], author=None, channel=Channel.SYSTEM, now=timezone.now()
+    outcome = direct.publish_patches(
+        patches=[replace(patch, decide=decide)], author=None, channel=Channel.SYSTEM, now=timezone.now()
     )
     return {"sequence": outcome.publication.sequence}
 

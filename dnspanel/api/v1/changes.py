@@ -1,4 +1,4 @@
-"""What a PATCH, or a PUT with RRsets, asks for, as a wish; and its refusal in PowerDNS's words."""
+"""What a PATCH, or a PUT with RRsets, asks for, as a patch; and its refusal in PowerDNS's words."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from typing import Any
 from dnspanel.api.v1.attributes import Comment, CommentKey, comment_text
 from dnspanel.api.v1.rrsets import Said, read_key, read_rrset, title
 from dnspanel.api.v1.view import Refusal, text_in
-from dnspanel.zones.direct import Step, There, Wanted, Wish, extended, removed, wish_of_steps, without
+from dnspanel.zones.direct import Changes, CurrentRRsets, Patch, Step, extended, patch_of_steps, removed, without
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Severity, Violation
@@ -21,9 +21,9 @@ DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A wish, and the comments in full that stand beside the texts which it publishes."""
+    """A patch, and the comments in full that stand beside the texts which it publishes."""
 
-    wish: Wish
+    patch: Patch
     comments: Mapping[CommentKey, Sequence[Comment]]
 
 
@@ -51,7 +51,7 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> Asked:
         steps.append((key, reader(said)))
         if said.comments is not None:
             comments[key] = said.comments
-    return Asked(wish_of_steps(zone, steps), comments)
+    return Asked(patch_of_steps(zone, steps), comments)
 
 
 def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> Asked:
@@ -60,14 +60,14 @@ def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> As
     if not any(each.records and each.key == (zone.name, rdtypes.SOA) for each in said):
         raise Refusal(422, f"Must give SOA record for zone {zone.name} when replacing all of its RRsets")
 
-    def decide(there: There) -> Wanted:
+    def decide(there: CurrentRRsets) -> Changes:
         wanted: dict[tuple[str, int], RRset | None] = dict.fromkeys(there)
         for each in said:
             wanted[each.key] = _replacement(each)(there.get(each.key))
         return wanted
 
     comments = {each.key: each.comments for each in said if each.comments is not None}
-    return Asked(Wish(zone, decide, None), comments)
+    return Asked(Patch(zone, decide, None), comments)
 
 
 def said_once(rrsets: Sequence[Any], zone: str, now: datetime) -> list[Said]:

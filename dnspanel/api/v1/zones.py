@@ -24,7 +24,7 @@ from dnspanel.api.v1.view import (
 from dnspanel.api.v1.waiting import seconds_to_wait, wait_for_all
 from dnspanel.api.v1.zone_objects import zone_list, zone_object
 from dnspanel.zones import access, edit
-from dnspanel.zones.direct import publish_wishes
+from dnspanel.zones.direct import publish_patches
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication.dns import rdata
 from replication.errors import BadRdata
@@ -114,7 +114,9 @@ class OneZone(PowerdnsView):
 def _publish(request: Request, zone: Zone, asked: Asked, seconds: float | None) -> dict[str, str]:
     """Publish what is asked for; return the headers with the zone's serials. Waits for the nodes if that is asked."""
     with named_violations():
-        outcome = publish_wishes(wishes=[asked.wish], author=actor_in(request), channel=Channel.API, now=timezone.now())
+        outcome = publish_patches(
+            patches=[asked.patch], author=actor_in(request), channel=Channel.API, now=timezone.now()
+        )
     if asked.comments:
         keep_comments(zone=zone, comments=asked.comments)
     wait_for_all(request, outcome.publication, seconds)

@@ -193,7 +193,7 @@ def test_a_database_that_is_away_is_servfail(zone: Zone, key: Key, monkeypatch: 
     def fails(**_: object) -> None:
         raise DatabaseError("away")
 
-    monkeypatch.setattr(module.direct, "publish_wishes", fails)
+    monkeypatch.setattr(module.direct, "publish_patches", fails)
     assert rcode_of(key.ask(adds())) == "SERVFAIL"
     monkeypatch.setattr(module, "verify", lambda *_, **__: fails())
     (reply,) = said(key.sign(adds()))

@@ -11,7 +11,7 @@ import pytest
 
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.update import Update, read_update
-from dnspanel.zones.direct import There
+from dnspanel.zones.direct import CurrentRRsets
 from replication.dns.rrset import RRset
 from replication.errors import BadRdata
 from tests.dnspanel.zones.conftest import rr
@@ -20,7 +20,7 @@ SOA = "@ 3600 SOA ns1.example.net. hostmaster.example.net. 10 10800 3600 604800 
 NS = "@ 3600 NS ns1.example.net. | ns2.example.net."
 
 
-def there(*lines: str) -> There:
+def current(*lines: str) -> CurrentRRsets:
     return {(r.name, r.type): r for r in map(rr, lines)}
 
 
@@ -37,7 +37,7 @@ def read(asked: dns.update.UpdateMessage) -> Update:
 
 def becomes(asked: dns.update.UpdateMessage, *lines: str) -> set[str]:
     """What changes: `name type ttl values`, or `name type -` for what goes."""
-    wanted = read(asked).decide(there(*lines))
+    wanted = read(asked).decide(current(*lines))
     return {f"{name} {type_} {_shown(rrset)}" for (name, type_), rrset in wanted.items()}
 
 
@@ -47,7 +47,7 @@ def _shown(rrset: RRset | None) -> str:
 
 def refusal(asked: dns.update.UpdateMessage, *lines: str) -> str:
     with pytest.raises(MessageRefused) as caught:
-        read(asked).decide(there(*lines))
+        read(asked).decide(current(*lines))
     return dns.rcode.to_text(caught.value.rcode)
 
 

@@ -11,7 +11,7 @@ from dnspanel.accounts.actors import Actor, actor_of_token
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import Token, User
 from dnspanel.zones import direct, edit
-from dnspanel.zones.direct import Step, Wish, extended, publish_wishes, removed, replaced, wish_of_steps, without
+from dnspanel.zones.direct import Patch, Step, extended, patch_of_steps, publish_patches, removed, replaced, without
 from dnspanel.zones.errors import GuardHolds, NothingToPublish, RevisionMoved, RightMissing, RuleViolations, Unknown
 from dnspanel.zones.models import Change, Channel, Publication, RRset, Zone
 from dnspanel.zones.store_rrsets import rrsets_of_zones
@@ -24,8 +24,8 @@ WWW = "www.example.test."
 CHALLENGE = "_acme-challenge.example.test."
 
 
-def publish(*wishes: Wish, author: User | Actor | None = None, **facts: object) -> direct.Outcome:
-    return publish_wishes(wishes=wishes, author=author, channel=Channel.API, now=NOW, **facts)  # type: ignore[arg-type]
+def publish(*patches: Patch, author: User | Actor | None = None, **facts: object) -> direct.Outcome:
+    return publish_patches(patches=patches, author=author, channel=Channel.API, now=NOW, **facts)  # type: ignore[arg-type]
 
 
 def rdata_at(zone: Zone, name: str, type: int) -> list[str]:
@@ -50,7 +50,7 @@ def test_steps_become_one_revision_with_the_token_as_author(bob: User, zone: Zon
         (("example.test.", MX), removed),
         (("new.example.test.", TXT), extended(rr('new 60 TXT "x"'))),
     ]
-    outcome = publish(wish_of_steps(zone, steps), author=actor, reason="CI")
+    outcome = publish(patch_of_steps(zone, steps), author=actor, reason="CI")
     stored = Publication.objects.get(pk=outcome.publication.pk if outcome.publication else 0)
     assert (stored.author, stored.token, stored.channel, stored.reason) == (bob, actor.token, Channel.API, "CI")
     zone.refresh_from_db()
@@ -67,34 +67,34 @@ def test_extending_keeps_ttl_and_comment_and_taking_away_the_last_record_removes
 ) -> None:
     zone = make_zone()
     first = rr('_acme-challenge 60 TXT "a"', comment="theirs")
-    publish(wish_of_steps(zone, [((CHALLENGE, TXT), replaced(first))]))
-    publish(wish_of_steps(zone, [((CHALLENGE, TXT), extended(rr('_acme-challenge 999 TXT "b"')))]))
+    publish(patch_of_steps(zone, [((CHALLENGE, TXT), replaced(first))]))
+    publish(patch_of_steps(zone, [((CHALLENGE, TXT), extended(rr('_acme-challenge 999 TXT "b"')))]))
     stored = RRset.objects.get(zone=zone, name=CHALLENGE)
     assert (stored.ttl, stored.comment, stored.rdata) == (60, "theirs", ['"a"', '"b"'])
-    publish(wish_of_steps(zone, [((CHALLENGE, TXT), without({'"b"'}))]))
+    publish(patch_of_steps(zone, [((CHALLENGE, TXT), without({'"b"'}))]))
     assert rdata_at(zone, CHALLENGE, TXT) == ['"a"']
-    publish(wish_of_steps(zone, [((CHALLENGE, TXT), without({'"a"', '"never there"'}))]))
+    publish(patch_of_steps(zone, [((CHALLENGE, TXT), without({'"a"', '"never there"'}))]))
     assert rdata_at(zone, CHALLENGE, TXT) == []
 
 
 def test_a_disabled_record_stays_disabled_beside_a_new_one(make_zone: MakeZone) -> None:
     zone = make_zone()
     off = rr("www 60 A 192.0.2.1 | 192.0.2.2", disabled=("192.0.2.2",))
-    publish(wish_of_steps(zone, [((WWW, A), replaced(off))]))
-    publish(wish_of_steps(zone, [((WWW, A), extended(rr("www 60 A 192.0.2.2 | 192.0.2.3")))]))
+    publish(patch_of_steps(zone, [((WWW, A), replaced(off))]))
+    publish(patch_of_steps(zone, [((WWW, A), extended(rr("www 60 A 192.0.2.2 | 192.0.2.3")))]))
     assert RRset.objects.get(zone=zone, name=WWW).disabled == ["192.0.2.2"]
-    publish(wish_of_steps(zone, [((WWW, A), without({"192.0.2.2"}))]))
+    publish(patch_of_steps(zone, [((WWW, A), without({"192.0.2.2"}))]))
     assert RRset.objects.get(zone=zone, name=WWW).disabled == []
 
 
 def test_steps_on_one_rrset_build_on_each_other(zone: Zone) -> None:
     key = (WWW, A)
-    publish(wish_of_steps(zone, [(key, removed), (key, extended(rr("www 60 A 192.0.2.50")))]))
+    publish(patch_of_steps(zone, [(key, removed), (key, extended(rr("www 60 A 192.0.2.50")))]))
     assert rdata_at(zone, WWW, A) == ["192.0.2.50"]
 
 
 def test_what_is_so_already_publishes_nothing(zone: Zone) -> None:
-    outcome = publish(wish_of_steps(zone, [((WWW, A), extended(rr("www 300 A 192.0.2.1")))]))
+    outcome = publish(patch_of_steps(zone, [((WWW, A), extended(rr("www 300 A 192.0.2.1")))]))
     assert outcome.publication is None
     zone.refresh_from_db()
     assert zone.revision == 1
@@ -105,67 +105,67 @@ def test_what_is_so_already_publishes_nothing(zone: Zone) -> None:
 def test_many_zones_are_one_publication_or_none(make_zone: MakeZone) -> None:
     one, two = make_zone(name="one.test."), make_zone(name="two.test.")
 
-    def wish(zone: Zone, line: str) -> Wish:
+    def patch(zone: Zone, line: str) -> Patch:
         rrset = rr(line, origin=zone.name)
-        return wish_of_steps(zone, [((rrset.name, rrset.type), replaced(rrset))])
+        return patch_of_steps(zone, [((rrset.name, rrset.type), replaced(rrset))])
 
     before = Publication.objects.count()
     with pytest.raises(RuleViolations):
-        publish(wish(one, "www 60 A 192.0.2.1"), wish(two, "@ 60 CNAME www"))
+        publish(patch(one, "www 60 A 192.0.2.1"), patch(two, "@ 60 CNAME www"))
     assert Publication.objects.count() == before
     assert rdata_at(one, "www.one.test.", A) == []
-    publish(wish(one, "www 60 A 192.0.2.1"), wish(two, "www 60 A 192.0.2.2"))
+    publish(patch(one, "www 60 A 192.0.2.1"), patch(two, "www 60 A 192.0.2.2"))
     assert Publication.objects.count() == before + 1
-    with pytest.raises(ValueError, match="two wishes"):
-        publish(wish(one, "www 60 A 192.0.2.1"), wish(one, "www 60 A 192.0.2.1"))
+    with pytest.raises(ValueError, match="two patches"):
+        publish(patch(one, "www 60 A 192.0.2.1"), patch(one, "www 60 A 192.0.2.1"))
 
 
 def test_a_wish_may_look_at_the_whole_zone_or_at_names_and_refuse(zone: Zone) -> None:
-    seen: list[direct.There] = []
+    seen: list[direct.CurrentRRsets] = []
 
-    def look(there: direct.There) -> direct.Wanted:
-        seen.append(there)
+    def look(current: direct.CurrentRRsets) -> direct.Changes:
+        seen.append(current)
         return {}
 
-    publish(Wish(zone, look, None))
-    publish(Wish(zone, look, {WWW}))
+    publish(Patch(zone, look, None))
+    publish(Patch(zone, look, {WWW}))
     assert seen == [rrsets_of_zones([zone.pk])[zone.pk], {(WWW, A): rr("www 300 A 192.0.2.1 | 192.0.2.2")}]
 
-    def refuse(there: direct.There) -> direct.Wanted:
+    def refuse(current: direct.CurrentRRsets) -> direct.Changes:
         raise Unknown("prerequisite")
 
     with pytest.raises(Unknown, match="prerequisite"):
-        publish(Wish(zone, refuse, {WWW}))
+        publish(Patch(zone, refuse, {WWW}))
 
 
 def test_a_zone_that_moved_on_or_is_gone_refuses(zone: Zone) -> None:
     step = [((WWW, A), removed)]
     with pytest.raises(RevisionMoved, match="at revision 1 by now, not 7"):
-        publish(wish_of_steps(zone, step, at_revision=7))
+        publish(patch_of_steps(zone, step, at_revision=7))
     edit.delete_zone(zone=zone, author=None, channel=Channel.WEB, now=NOW, at_revision=1)
     with pytest.raises(Unknown):
-        publish(wish_of_steps(zone, step))
+        publish(patch_of_steps(zone, step))
 
 
 def test_a_large_deletion_waits_for_confirmation_where_it_is_asked_for(make_zone: MakeZone) -> None:
     zone = make_zone(*(f"h{n} 60 A 192.0.2.{n}" for n in range(1, 31)))
-    wish = wish_of_steps(zone, [((f"h{n}.example.test.", A), removed) for n in range(1, 21)])
+    patch = patch_of_steps(zone, [((f"h{n}.example.test.", A), removed) for n in range(1, 21)])
     with pytest.raises(GuardHolds):
-        publish(wish, confirmed=False)
-    assert publish(wish).publication is not None
+        publish(patch, confirmed=False)
+    assert publish(patch).publication is not None
 
 
 def test_the_same_form_publishes_once(zone: Zone) -> None:
     form = uuid4()
-    wish = wish_of_steps(zone, [((WWW, A), extended(rr("www 60 A 192.0.2.60")))])
-    first = publish(wish, form_id=form).publication
-    other = wish_of_steps(zone, [((WWW, A), extended(rr("www 60 A 192.0.2.61")))])
+    patch = patch_of_steps(zone, [((WWW, A), extended(rr("www 60 A 192.0.2.60")))])
+    first = publish(patch, form_id=form).publication
+    other = patch_of_steps(zone, [((WWW, A), extended(rr("www 60 A 192.0.2.61")))])
     assert publish(other, form_id=form).publication == first
     assert "192.0.2.61" not in rdata_at(zone, WWW, A)
 
 
 def test_nothing_is_written_by_a_preview(zone: Zone) -> None:
-    (plan,) = direct.preview_wishes(wishes=[wish_of_steps(zone, [((WWW, A), removed)])])
+    (plan,) = direct.preview_patches(patches=[patch_of_steps(zone, [((WWW, A), removed)])])
     assert plan.removed == 1
     assert rdata_at(zone, WWW, A)
 
@@ -178,16 +178,16 @@ def test_a_narrow_token_changes_only_what_its_scope_names(bob: User, zone: Zone,
     acme = Grant(EVERY_RIGHT, zones=frozenset({zone.pk}), names=("_acme-challenge",), types=frozenset({TXT}))
     actor = token_actor(bob, acme)
     good, bad = rr('_acme-challenge 60 TXT "x"'), rr(line)
-    publish(wish_of_steps(zone, [((good.name, TXT), replaced(good))]), author=actor)
+    publish(patch_of_steps(zone, [((good.name, TXT), replaced(good))]), author=actor)
     with pytest.raises(RightMissing, match=f"You may not {right} .* in example.test"):
-        publish(wish_of_steps(zone, [((bad.name, bad.type), replaced(bad))]), author=actor)
+        publish(patch_of_steps(zone, [((bad.name, bad.type), replaced(bad))]), author=actor)
 
 
 def test_each_operation_needs_its_right(bob: User, zone: Zone) -> None:
     def attempt(right: Right, key: tuple[str, int], step: Step) -> bool:
         actor = token_actor(bob, Grant(frozenset({Right.READ, right}), everywhere=True))
         try:
-            return publish(wish_of_steps(zone, [(key, step)]), author=actor).publication is not None
+            return publish(patch_of_steps(zone, [(key, step)]), author=actor).publication is not None
         except RightMissing:
             return False
 
@@ -204,7 +204,7 @@ def test_each_operation_needs_its_right(bob: User, zone: Zone) -> None:
 def test_writers_at_the_same_moment_lose_nothing(zone: Zone) -> None:
     def add(number: int) -> None:
         try:
-            publish(wish_of_steps(zone, [((WWW, A), extended(rr(f"www 60 A 198.51.100.{number}")))]))
+            publish(patch_of_steps(zone, [((WWW, A), extended(rr(f"www 60 A 198.51.100.{number}")))]))
         finally:
             connection.close()
 

@@ -37,7 +37,7 @@ def written(
     headers: Mapping[str, str] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
-    """The answer to a publication of wishes: 202 with what was published, `status` when nothing is left to wait for."""
+    """The answer to a publication: 202 with what was published, `status` when nothing is left to wait for."""
     zones = [moved_json(plan) for plan in outcome.plans]
     if outcome.publication is not None and not outcome.plans:  # published by an earlier sending of this request
         zones = moved_by(outcome.publication, actor_in(request))

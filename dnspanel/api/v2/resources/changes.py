@@ -27,7 +27,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     WrittenSerializer,
 )
 from dnspanel.zones import access, direct
-from dnspanel.zones.direct import Wish
+from dnspanel.zones.direct import Patch
 from dnspanel.zones.errors import Forbidden, GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.models import Zone
 from replication.dns import names
@@ -99,27 +99,27 @@ class Bulk(V2View):
 
 
 def _carry_out(request: Request, wanted: Sequence[Asked], terms: Terms) -> HttpResponse:
-    wishes = [_wish(asked) for asked in wanted]
+    patches = [_patch(asked) for asked in wanted]
     try:
         if flag_in(request, "dry_run", False):
-            return _planned(request, wishes)
-        return written(request, publish(request, wishes, terms))
+            return _planned(request, patches)
+        return written(request, publish(request, patches, terms))
     except ZoneError as exc:
         raise _pointed(exc, wanted) from exc
 
 
-def _planned(request: Request, wishes: Sequence[Wish]) -> HttpResponse:
+def _planned(request: Request, patches: Sequence[Patch]) -> HttpResponse:
     """What would be done, as far as the actor may see it; refused is only what cannot even be planned."""
     actor = actor_in(request)
-    plans = direct.preview_wishes(wishes=wishes)
+    plans = direct.preview_patches(patches=patches)
     for plan in plans:
         access.refuse_changes(actor, plan.zone, ((c.name, c.type, c.before, c.after) for c in plan.changes))
     return answer({"plans": [plan_json(plan, access.sight_of(actor, plan.zone)) for plan in plans]})
 
 
-def _wish(asked: Asked) -> Wish:
+def _patch(asked: Asked) -> Patch:
     steps = [(order.key, order.step) for order in asked.orders]
-    return direct.wish_of_steps(asked.zone, steps, at_revision=asked.at_revision)
+    return direct.patch_of_steps(asked.zone, steps, at_revision=asked.at_revision)
 
 
 def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:

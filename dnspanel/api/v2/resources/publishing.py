@@ -14,7 +14,7 @@ from dnspanel.api.v2.schema.fields import text_parameter
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
 from dnspanel.zones import direct
-from dnspanel.zones.direct import Outcome, Wish
+from dnspanel.zones.direct import Outcome, Patch
 from dnspanel.zones.models import Channel, Publication
 
 TERMS = (
@@ -33,11 +33,11 @@ class Terms:
     accept_warnings: bool = True
 
 
-def publish(request: Request, wishes: Sequence[Wish], terms: Terms) -> Outcome:
-    """These wishes are published, once for each Idempotency-Key. Raises as `publish_wishes` does."""
+def publish(request: Request, patches: Sequence[Patch], terms: Terms) -> Outcome:
+    """These patches are published, once for each Idempotency-Key. Raises as `publish_patches` does."""
     form_id = form_id_of(request)
-    outcome = direct.publish_wishes(
-        wishes=wishes,
+    outcome = direct.publish_patches(
+        patches=patches,
         author=actor_in(request),
         channel=Channel.API,
         now=timezone.now(),

@@ -29,7 +29,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     WrittenSerializer,
 )
 from dnspanel.zones import access, history, revision, soa
-from dnspanel.zones.direct import There, Wanted, Wish
+from dnspanel.zones.direct import Changes, CurrentRRsets, Patch
 from dnspanel.zones.errors import CannotUndo, Conflicts
 from dnspanel.zones.merge import Conflict, Key, is_already_so
 from dnspanel.zones.models import Change, Revision, RevisionKind, Zone
@@ -150,7 +150,7 @@ class ZoneRestoreTo(V2View):
         if body["into"] == "draft":
             revision.restore_to(zone=zone, number=found.number, author=actor, now=timezone.now())
             return _drafted()
-        return written(request, publish(request, [_wish_of_state(zone, found.number)], _terms(body)))
+        return written(request, publish(request, [_patch_of_state(zone, found.number)], _terms(body)))
 
 
 def revision_of(zone: Zone, number: int) -> Revision:
@@ -162,8 +162,8 @@ def revision_of(zone: Zone, number: int) -> Revision:
     return found
 
 
-def wish_of_undo(actor: Actor, found: Revision) -> Wish:
-    """A wish for the inverse of a revision; refused where the zone is not as the revision left it.
+def patch_of_undo(actor: Actor, found: Revision) -> Patch:
+    """A patch for the inverse of a revision; refused where the zone is not as the revision left it.
 
     Raises CannotUndo; and RightMissing for RRsets that the actor may not see, since a refusal would show them.
     """
@@ -175,20 +175,20 @@ def wish_of_undo(actor: Actor, found: Revision) -> Wish:
         if sight is not None and not sight(*key):
             raise access.RightMissing(Right.CHANGE, found.zone.name, *key)
 
-    def decide(there: There) -> Wanted:
-        wanted: dict[Key, RRset | None] = {}
+    def decide(current: CurrentRRsets) -> Changes:
+        changes: dict[Key, RRset | None] = {}
         conflicts = []
         for key, (before, after) in pairs.items():
-            now = there.get(key)
-            if soa.same(now, after):
-                wanted[key] = before
-            elif not is_already_so(now, before):
-                conflicts.append(Conflict(None, found.zone.name, *key, base=after, theirs=now, mine=before))
+            found_now = current.get(key)
+            if soa.same(found_now, after):
+                changes[key] = before
+            elif not is_already_so(found_now, before):
+                conflicts.append(Conflict(None, found.zone.name, *key, base=after, theirs=found_now, mine=before))
         if conflicts:
             raise Conflicts(conflicts)
-        return wanted
+        return changes
 
-    return Wish(found.zone, decide, {name for name, _ in pairs})
+    return Patch(found.zone, decide, {name for name, _ in pairs})
 
 
 def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
@@ -198,19 +198,19 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
         for one in revisions:
             revision.undo_revision(revision=one, author=actor, now=timezone.now())
         return _drafted()
-    return written(request, publish(request, [wish_of_undo(actor, one) for one in revisions], _terms(body)))
+    return written(request, publish(request, [patch_of_undo(actor, one) for one in revisions], _terms(body)))
 
 
-def _wish_of_state(zone: Zone, number: int) -> Wish:
-    """A wish for what the zone was at this revision, good only while the zone is at its present one."""
+def _patch_of_state(zone: Zone, number: int) -> Patch:
+    """A patch for what the zone was at this revision, good only while the zone is at its present one."""
     since = Change.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
     pairs = _pairs(first[: MOST_UNDONE + 1])
 
-    def decide(there: There) -> Wanted:
-        return {key: then for key, (then, _) in pairs.items() if not soa.same(there.get(key), then)}
+    def decide(current: CurrentRRsets) -> Changes:
+        return {key: then for key, (then, _) in pairs.items() if not soa.same(current.get(key), then)}
 
-    return Wish(zone, decide, {name for name, _ in pairs}, at_revision=zone.revision)
+    return Patch(zone, decide, {name for name, _ in pairs}, at_revision=zone.revision)
 
 
 def _pairs(changes: Any) -> dict[Key, tuple[RRset | None, RRset | None]]:

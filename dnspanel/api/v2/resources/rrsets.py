@@ -28,7 +28,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     RRsetWrittenSerializer,
 )
 from dnspanel.zones import access
-from dnspanel.zones.direct import Outcome, Step, There, Wanted, Wish, removed, replaced
+from dnspanel.zones.direct import Changes, CurrentRRsets, Outcome, Patch, Step, removed, replaced
 from dnspanel.zones.merge import Key
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
@@ -132,21 +132,21 @@ class RRsetDetail(V2View):
         return _publish_step(request, zone, key, gone, mine=None)
 
 
-def conditional_wish(zone: Zone, key: Key, step: Step, condition: Condition, mine: Any) -> Wish:
-    """A wish for one RRset that holds only under a condition, which is checked under the zone's lock."""
+def conditional_patch(zone: Zone, key: Key, step: Step, condition: Condition, mine: Any) -> Patch:
+    """A patch for one RRset that holds only under a condition, which is checked under the zone's lock."""
 
-    def decide(there: There) -> Wanted:
-        now = there.get(key)
-        require_rrset(condition, zone, key, now, mine)
-        return {key: step(now)}
+    def decide(at_name: CurrentRRsets) -> Changes:
+        current = at_name.get(key)
+        require_rrset(condition, zone, key, current, mine)
+        return {key: step(current)}
 
-    return Wish(zone, decide, {key[0]})
+    return Patch(zone, decide, {key[0]})
 
 
 def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: Any) -> HttpResponse:
     """One RRset is published; the answer has it as it is by then."""
-    wish = conditional_wish(zone, key, step, condition_in(request), mine)
-    outcome = publish(request, [wish], terms_of_query(request))
+    patch = conditional_patch(zone, key, step, condition_in(request), mine)
+    outcome = publish(request, [patch], terms_of_query(request))
     found = _result(outcome, zone, key)
     headers = {"ETag": found[1]} if found else {}
     return written(request, outcome, headers=headers, facts={"rrset": optional_rrset_json(found[0] if found else None)})

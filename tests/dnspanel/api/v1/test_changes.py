@@ -1,4 +1,4 @@
-"""What a PATCH means, as a wish over what is there."""
+"""What the body of a PATCH makes of what the zone holds."""
 
 from typing import Any
 
@@ -22,9 +22,9 @@ THERE = RRset(NAME, rdtypes.A, 300, ("192.0.2.1", "192.0.2.2"), (), "a note")
 
 def after(*rrsets: dict[str, Any], there: RRset | None = THERE) -> RRset | None:
     """What becomes of the RRset."""
-    wish = read_patch({"rrsets": list(rrsets)}, ZONE, NOW).wish
-    assert wish.names == {NAME}
-    return wish.decide({KEY: there} if there else {})[KEY]
+    patch = read_patch({"rrsets": list(rrsets)}, ZONE, NOW).patch
+    assert patch.names == {NAME}
+    return patch.decide({KEY: there} if there else {})[KEY]
 
 
 def change(changetype: str, *contents: str, **more: Any) -> dict[str, Any]:
@@ -71,9 +71,9 @@ def test_several_changes_of_one_rrset_build_on_each_other() -> None:
 
 def test_the_whole_content_removes_what_it_does_not_name() -> None:
     soa = replace("example.test.", "SOA", "ns1.test. h.test. 1 2 3 4 5")
-    wish = read_content_of_zone([soa], ZONE, NOW).wish
-    assert wish.names is None
-    wanted = wish.decide({KEY: THERE})
+    patch = read_content_of_zone([soa], ZONE, NOW).patch
+    assert patch.names is None
+    wanted = patch.decide({KEY: THERE})
     assert wanted[KEY] is None
     assert wanted["example.test.", rdtypes.SOA] is not None
     for rrsets, words in [([], "SOA"), ([soa, soa], "Duplicate RRset example.test. IN SOA")]:

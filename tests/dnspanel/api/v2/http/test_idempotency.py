@@ -87,10 +87,10 @@ def test_a_process_that_died_before_it_wrote_is_taken_over(call: Caller, zone: Z
 def test_the_log_takes_what_one_key_asks_for_once(call: Caller, zone: Zone) -> None:
     """Two processes that both believe to have the key: the log gives the second one what the first published."""
     form_id = idempotency.form_id_of(7)
-    wish = direct.wish_of_steps(zone, [((WWW_NAME, rdtypes.A), direct.without(["192.0.2.1"]))])
+    patch = direct.patch_of_steps(zone, [((WWW_NAME, rdtypes.A), direct.without(["192.0.2.1"]))])
     first, second = (
-        direct.publish_wishes(
-            wishes=[wish], author=None, channel=Channel.API, now=timezone.now(), form_id=form_id
+        direct.publish_patches(
+            patches=[patch], author=None, channel=Channel.API, now=timezone.now(), form_id=form_id
         ).publication
         for _ in range(2)
     )
