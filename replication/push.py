@@ -110,7 +110,7 @@ class NodeClient:
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
         self.host, self.port, self.certificate_sha256 = host, port, certificate_sha256
-        self.shown_sha256 = ""  # the certificate of the connection that was made last
+        self.peer_sha256 = ""  # the certificate of the connection that was made last
         self.peer = ""  # and the address that it led to
         self.bytes_sent = 0
         self._answer_seconds = answer_seconds
@@ -135,7 +135,7 @@ class NodeClient:
         self._request("PUT", CERTIFICATE_PATH, body, len(body), self._answer_seconds)
         self.close()
 
-    def give_keys(self, sealed: bytes) -> None:
+    def send_keys(self, sealed: bytes) -> None:
         """The agent accepts segments of the keys in this `keyring`, and of no others."""
         self._request("PUT", KEYS_PATH, sealed, len(sealed), self._answer_seconds)
 
@@ -310,7 +310,7 @@ class NodeClient:
     def _refuse_another(self, connection: ssl.SSLSocket) -> None:
         """Raise Refused unless the agent showed the certificate that is expected."""
         shown = hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
-        self.shown_sha256 = shown
+        self.peer_sha256 = shown
         accepted = self.certificate_sha256
         if accepted is not None and shown not in (accepted if isinstance(accepted, frozenset) else {accepted}):
             words = f"the agent at {self.host} port {self.port} shows a certificate of somebody else ({shown[:16]}…)"

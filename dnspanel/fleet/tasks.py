@@ -287,7 +287,7 @@ def _bring_to_head_with_keys(node: Node, client: NodeClient) -> None:
     try:
         _bring_to_head(node, client)
     except Refused as exc:
-        if exc.error != "BadSignature" or keys.give_keys(client) != keys.Gave.NOW:
+        if exc.error != "BadSignature" or keys.send_keys(client) != keys.Gave.NOW:
             raise
         _bring_to_head(node, client)
 

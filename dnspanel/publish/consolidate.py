@@ -23,7 +23,7 @@ from dnspanel.publish.prune import discard_objects
 from dnspanel.zones.models import LogHead
 from replication.codec.schema import Dbi, Schema, schema_for
 from replication.wire import segment as wire
-from replication.wire.segment import Kind, Op, ZoneMark, open_segment, seal
+from replication.wire.segment import Op, OpKind, ZoneMark, open_segment, seal
 
 # Nodes take the newest changes one by one anyway.
 SETTLED_AFTER = timedelta(seconds=30)
@@ -108,7 +108,7 @@ def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMa
             marks.pop(mark.zone_id, None)
             marks[mark.zone_id] = mark
         for op in segment.ops():
-            is_prefix = op.kind is Kind.DELETE_PREFIX
+            is_prefix = op.kind is OpKind.DELETE_PREFIX
             if is_prefix:
                 ops = {key: old for key, old in ops.items() if not (old.dbi is op.dbi and old.key.startswith(op.key))}
             # Where a key may have several values, each of them is a row of its own.
@@ -136,7 +136,7 @@ def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now
     )  # fmt: skip
     name = object_name(schema=schema, epoch=epoch, first=run[0].first, last=run[-1].last, content=sealed)
     put_object(name, sealed)
-    is_mergeable = all(op.dbi is Dbi.RECORDS and op.kind is not Kind.DELETE_PREFIX for op in ops)
+    is_mergeable = all(op.dbi is Dbi.RECORDS and op.kind is not OpKind.DELETE_PREFIX for op in ops)
     merged = Segment(
         epoch=epoch, schema=schema, first=run[0].first, last=run[-1].last, object_name=name, size=len(sealed),
         digest=newest.digest_main + newest.digest_records, sealed_at=now, mergeable=is_mergeable,

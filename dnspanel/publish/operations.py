@@ -10,7 +10,7 @@ from replication.codec.schema import Dbi, Schema
 from replication.compile import Row, Rows, compile_changes, compile_zone
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
-from replication.wire.segment import Kind, Op, ZoneMark
+from replication.wire.segment import Op, OpKind, ZoneMark
 
 
 def mark_of(step: ZoneStep) -> ZoneMark:
@@ -27,19 +27,19 @@ def zone_list_operations(steps: Iterable[ZoneStep], schema: Schema) -> Iterator[
     for step in steps:
         if step.serial is None:
             for dbi, key, body in schema.zone_rows(step.zone_id, step.name):
-                yield Op(Kind.DELETE, dbi, key, body if schema.dbi(dbi).dupsort else b"")
+                yield Op(OpKind.DELETE, dbi, key, body if schema.dbi(dbi).dupsort else b"")
         elif not step.served_before:
             coming.append(step)
     # Table by table, so that a segment with many new zones is read and written in runs.
     rows = [row for step in coming for row in schema.zone_rows(step.zone_id, step.name)]
     rows.sort(key=itemgetter(0))
     for dbi, key, body in rows:
-        yield Op(Kind.PUT, dbi, key, body)
+        yield Op(OpKind.PUT, dbi, key, body)
 
 
 def removed_zone_operations(step: ZoneStep) -> Iterator[Op]:
     """Yield what removes all records of a zone."""
-    yield Op(Kind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(step.zone_id))
+    yield Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(step.zone_id))
 
 
 def changed_zone_operations(step: ZoneStep, rows: Rows, changes: Changes) -> Iterator[Op]:
@@ -89,4 +89,4 @@ def _rows_of(rows: Rows) -> Iterator[tuple[tuple[bytes, int], bytes]]:
 
 def _record_operation(zone_id: int, relative: bytes, type: int, body: bytes | None) -> Op:
     key = keys.record_key(zone_id, relative, type)
-    return Op(Kind.DELETE, Dbi.RECORDS, key) if body is None else Op(Kind.PUT, Dbi.RECORDS, key, body)
+    return Op(OpKind.DELETE, Dbi.RECORDS, key) if body is None else Op(OpKind.PUT, Dbi.RECORDS, key, body)

@@ -19,7 +19,7 @@ from replication.codec.keys import zone_prefix
 from replication.codec.schema import Dbi
 from replication.errors import BadSegment
 from replication.wire.operations import ascend
-from replication.wire.segment import DIGEST_MODULUS, Kind, PackedPuts, Puts, digest_bytes, pack_puts, rows_digest
+from replication.wire.segment import DIGEST_MODULUS, OpKind, PackedPuts, Puts, digest_bytes, pack_puts, rows_digest
 
 _PREPARED = "SELECT sequence, object_name FROM publish_preparedrows ORDER BY sequence"
 
@@ -101,7 +101,7 @@ def _check(puts: PackedPuts, digest: int, zones: set[bytes]) -> None:
     last, total = b"", 0
     seen: set[bytes] = set()
     for run in puts.runs():
-        if run.dbi is not Dbi.RECORDS or not (isinstance(run, Puts) or run.kind is Kind.PUT):
+        if run.dbi is not Dbi.RECORDS or not (isinstance(run, Puts) or run.kind is OpKind.PUT):
             raise BadSegment(reason="something else than rows of records")
         rows = run.rows if isinstance(run, Puts) else [(run.key, run.body)]
         keys = [key for key, _ in rows]

@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dnspanel.publish import publication_log
 from replication.codec.schema import Dbi
-from replication.wire.segment import Kind, Op, PackedPuts, ZoneMark, seal
+from replication.wire.segment import Op, OpKind, PackedPuts, ZoneMark, seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,9 @@ class Batch:
     @property
     def is_mergeable(self) -> bool:
         """True if it does nothing but put and delete single records of zones that are served all the time."""
-        return self.puts is None and all(op.dbi is Dbi.RECORDS and op.kind is not Kind.DELETE_PREFIX for op in self.ops)
+        return self.puts is None and all(
+            op.dbi is Dbi.RECORDS and op.kind is not OpKind.DELETE_PREFIX for op in self.ops
+        )
 
 
 def seal_batch(batch: Batch, schema: int, key: Ed25519PrivateKey) -> bytes:

@@ -29,7 +29,7 @@ from replication.agent.config import (
     format_identity,
     parse_identity,
 )
-from replication.agent.identity import NEXT_FILE, NEXT_KEY_FILE, format_key, signing_request, write_whole
+from replication.agent.identity import NEXT_FILE, NEXT_KEY_FILE, format_key, signing_request, write_atomically
 from replication.errors import Permanent, Transient, UnknownSchema
 
 REQUEST_FILE = "node.csr"
@@ -94,9 +94,9 @@ def enroll(
             said = sentence
         wait(POLL_SECONDS)
     _check(answer, expected_ca, directory)
-    write_whole(directory / CA_FILE, answer.ca)
-    write_whole(directory / CERTIFICATE_FILE, answer.certificate)
-    write_whole(directory / IDENTITY_FILE, format_identity(answer.identity))
+    write_atomically(directory / CA_FILE, answer.ca)
+    write_atomically(directory / CERTIFICATE_FILE, answer.certificate)
+    write_atomically(directory / IDENTITY_FILE, format_identity(answer.identity))
     (directory / REQUEST_FILE).unlink()
     say(f"This server is now node {answer.identity.node}; its identity is in {directory}.")
     return answer.identity
@@ -150,9 +150,9 @@ def _signing_request(directory: Path) -> str:
     for left in (NEXT_FILE, NEXT_KEY_FILE):  # of a rotation of the former identity
         (directory / left).unlink(missing_ok=True)
     key = ec.generate_private_key(ec.SECP256R1())
-    write_whole(directory / KEY_FILE, format_key(key))
+    write_atomically(directory / KEY_FILE, format_key(key))
     text = signing_request(key)
-    write_whole(kept, text)
+    write_atomically(kept, text)
     return text
 
 

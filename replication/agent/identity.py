@@ -75,7 +75,7 @@ class IdentityKeeper:
         with self._lock:
             kept = self._directory / NEXT_KEY_FILE
             if not kept.exists():
-                write_whole(kept, format_key(ec.generate_private_key(ec.SECP256R1())))
+                write_atomically(kept, format_key(ec.generate_private_key(ec.SECP256R1())))
             return signing_request(_load_key(kept))
 
     def install(self, certificate_pem: str, ca_pem: str) -> None:
@@ -87,9 +87,9 @@ class IdentityKeeper:
             certificate = self._checked(certificate_pem, ca_pem)
             kept, config = self._directory / NEXT_KEY_FILE, self._config
             if certificate.public_key() == _load_key(config.key_path).public_key():
-                write_whole(config.certificate_path, certificate_pem)
+                write_atomically(config.certificate_path, certificate_pem)
             elif kept.exists() and certificate.public_key() == _load_key(kept).public_key():
-                write_whole(self._directory / NEXT_FILE, kept.read_text() + certificate_pem)
+                write_atomically(self._directory / NEXT_FILE, kept.read_text() + certificate_pem)
                 self._finish()
             else:
                 raise BadBytes(what="certificate", reason="it is for a key that this agent does not have")
@@ -117,7 +117,7 @@ class IdentityKeeper:
             self._write(replace(self.identity, schema=schema))
 
     def _write(self, identity: Identity) -> None:
-        write_whole(self._directory / IDENTITY_FILE, format_identity(identity))
+        write_atomically(self._directory / IDENTITY_FILE, format_identity(identity))
         self.identity = identity
         self.signing_keys.replace(identity.signing_keys)
 
@@ -127,8 +127,8 @@ class IdentityKeeper:
         if not decided.exists():
             return
         key, _, certificate = decided.read_text().partition("-----BEGIN CERTIFICATE-----")
-        write_whole(self._config.key_path, key)
-        write_whole(self._config.certificate_path, "-----BEGIN CERTIFICATE-----" + certificate)
+        write_atomically(self._config.key_path, key)
+        write_atomically(self._config.certificate_path, "-----BEGIN CERTIFICATE-----" + certificate)
         (self._directory / NEXT_KEY_FILE).unlink(missing_ok=True)
         decided.unlink()
         _sync_directory(self._directory)
@@ -174,7 +174,7 @@ def format_key(key: ec.EllipticCurvePrivateKey) -> str:
     return pem.decode("ascii")
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Write a file that only this user may read; it is there whole or not at all, also after a power loss."""
     partial = path.with_name(path.name + ".part")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

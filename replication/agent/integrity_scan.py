@@ -20,7 +20,7 @@ from replication.store.check_state import Fault, Steps
 from replication.store.checking import Check
 from replication.store.opening import is_damage
 from replication.store.store import Store
-from replication.wire.protocol import MAX_TOLD_DIVERGED
+from replication.wire.protocol import MAX_LISTED_DIVERGED
 
 SLICE_SECONDS = 0.002
 # What part of the time is spent reading.
@@ -37,7 +37,7 @@ _RELEASE_EVERY = 16  # slices
 logger = logging.getLogger(__name__)
 
 
-class Scrubber:
+class IntegrityScanner:
     """Checks one store, in a thread of its own (`run`). What it found is there for others to read."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Scrubber:
     def diverged(self) -> tuple[tuple[int, str, str], ...]:
         """The first zones that are not what the agent wrote, by id."""
         with self._lock:
-            first = sorted(self._faults.items())[:MAX_TOLD_DIVERGED]
+            first = sorted(self._faults.items())[:MAX_LISTED_DIVERGED]
         return tuple((fault.zone_id, fault.name, fault.words) for _, fault in first)
 
     @property

@@ -14,7 +14,7 @@ from replication import __version__, stats
 from replication.agent.apply import Applier
 from replication.agent.config import AgentConfig
 from replication.agent.identity import IdentityKeeper
-from replication.agent.integrity_scan import Scrubber
+from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.machine import machine_id
 from replication.agent.observe import INTERVAL_SECONDS, Observer, StatisticsApi
 from replication.agent.purge import ControlSocket, Purger, Receivers
@@ -68,9 +68,9 @@ class AgentNode:
             dns_address=config.dns_address,
             dns_port=config.dns_port,
         )
-        self.scrubber = Scrubber(self._store, is_busy=lambda: self.applier.is_busy)
-        self.applier.suspect = self.scrubber.suspect
-        self.applier.damaged = self.scrubber.damaged = self.rebuild.look_closer
+        self.scanner = IntegrityScanner(self._store, is_busy=lambda: self.applier.is_busy)
+        self.applier.suspect = self.scanner.suspect
+        self.applier.damaged = self.scanner.damaged = self.rebuild.suspect_damage
         self.snapshots = Snapshots(
             config.state_dir, self._store, self.applier, self.rebuild,
             signing_keys=self.identity.signing_keys, lmdb_path=config.lmdb_path, map_size=config.map_size,
@@ -88,7 +88,7 @@ class AgentNode:
             observer=self.observer,
             status=self.status,
             top=top_lists.read,
-            scrubber=self.scrubber,
+            scanner=self.scanner,
             snapshots=self.snapshots,
             end_powerdns=self.rebuild.end_powerdns,
             store=self._store,
@@ -143,7 +143,7 @@ class AgentNode:
         self.server.shutdown()
         if self._metrics is not None:
             self._metrics.shutdown()
-        self.scrubber.stop()
+        self.scanner.stop()
         self.rebuild.probed.set()
         checking.join()
         looking.join(FIRST_LOOK_SECONDS)
@@ -159,7 +159,7 @@ class AgentNode:
     def _check(self) -> None:
         """Check rows until the end, but not before they can be read at all."""
         self.rebuild.probed.wait()
-        self.scrubber.run()
+        self.scanner.run()
 
     def step(self) -> None:
         """What is done once a second, beside looking and checking: a sample, and tidying up."""
@@ -220,10 +220,10 @@ class AgentNode:
             installed_powerdns=self.rebuild.installed_release,
             wanted_schema=self.rebuild.wanted_schema(self.applier.powerdns_version),
             installing=self.snapshots.progress,
-            diverged=self.scrubber.diverged,
-            diverged_count=self.scrubber.diverged_count,
-            checked_at=self.scrubber.checked_at,
-            check_share=round(self.scrubber.share, 3),
+            diverged=self.scanner.diverged,
+            diverged_count=self.scanner.diverged_count,
+            checked_at=self.scanner.checked_at,
+            check_share=round(self.scanner.share, 3),
         )
 
     def _state(self, map_used: float, *, has_position: bool) -> str:
@@ -242,9 +242,9 @@ class AgentNode:
         if health.unserved:
             since = time.strftime("%H:%M:%S UTC", time.gmtime(health.unserved_since))
             return f"PowerDNS does not answer as it should since {since}: {health.unserved}"
-        if diverged := self.scrubber.diverged:
+        if diverged := self.scanner.diverged:
             _, name, words = diverged[0]
-            others = f" (and {self.scrubber.diverged_count - 1} more)" if len(diverged) > 1 else ""
+            others = f" (and {self.scanner.diverged_count - 1} more)" if len(diverged) > 1 else ""
             return f"not what the panel wrote: {name or 'the files'}: {words}{others}"
         if map_used > MAP_ALARM:
             return f"the LMDB map is {map_used:.0%} full: raise lmdb-map-size"

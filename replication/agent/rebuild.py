@@ -31,7 +31,7 @@ import time
 from pathlib import Path
 
 from replication.agent.config import AgentConfig
-from replication.agent.identity import IdentityKeeper, write_whole
+from replication.agent.identity import IdentityKeeper, write_atomically
 from replication.agent.installed import InstalledPowerdns, schema_of_release
 from replication.agent.pdnsconf import render, settings_of
 from replication.agent.purge import ControlSocket
@@ -110,7 +110,7 @@ class Rebuild:
         reading.join(PROBE_SECONDS)
         return self._quarantined()
 
-    def look_closer(self, words: str) -> None:
+    def suspect_damage(self, words: str) -> None:
         """Somebody met what may be damage: have everything read, and do without the files if that cannot be done."""
         if self.is_open and self.probed.is_set():
             logger.warning("reading every row, because: %s", words)
@@ -136,7 +136,7 @@ class Rebuild:
 
     def quarantine(self, reason: str) -> None:
         """The files are damaged: do without them from now on. An agent that has them open starts anew."""
-        write_whole(self._config.state_dir / QUARANTINE_FILE, reason)
+        write_atomically(self._config.state_dir / QUARANTINE_FILE, reason)
         if self.is_open and not self.reason:
             self.anew.set()
 
@@ -171,7 +171,7 @@ class Rebuild:
         with Store.open(beside, schema, self._config.map_size, cluster=cluster, create=False) as store:
             if store.position() != position:
                 raise BadSnapshot(reason=f"its files are at {store.position()}, the manifest says {position}")
-        write_whole(self._config.state_dir / SWAP_FILE, json.dumps({"schema": schema}))
+        write_atomically(self._config.state_dir / SWAP_FILE, json.dumps({"schema": schema}))
         self._finish_swap()
 
     def _finish_swap(self) -> None:
@@ -187,7 +187,7 @@ class Rebuild:
         _sync_directory(path.parent)
         self._identity.change_schema(schema)
         if self._config.pdns_conf is not None:
-            write_whole(self._config.pdns_conf, render(settings_of(self._config, schema=schema)))
+            write_atomically(self._config.pdns_conf, render(settings_of(self._config, schema=schema)))
         self.end_powerdns()
         (self._config.state_dir / QUARANTINE_FILE).unlink(missing_ok=True)
         swap.unlink()

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from replication.agent.apply import Applier
 from replication.agent.identity import IdentityKeeper
-from replication.agent.integrity_scan import Scrubber
+from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.observe import Observer
 from replication.agent.recent_log import RECENT_LOG
 from replication.agent.snapshots import Snapshots
@@ -77,14 +77,14 @@ class AgentServer(ThreadingHTTPServer):
         observer: Observer,
         status: Callable[[], Status],
         top: Callable[[], Top],
-        scrubber: Scrubber,
+        scanner: IntegrityScanner,
         store: Store,
         snapshots: Snapshots,
         end_powerdns: Callable[[], bool],
         spool: Path,
         max_body: int,
     ) -> None:
-        self.scrubber, self.store = scrubber, store
+        self.scanner, self.store = scanner, store
         self.snapshots, self.end_powerdns = snapshots, end_powerdns
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.identity, self.applier, self.observer, self.status = identity, applier, observer, status
@@ -162,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == CERTIFICATE_PATH:
             self._answer_with(lambda: {"csr": self.server.identity.request()})
         elif self.path == CHECK_PATH:
-            self.server.scrubber.check_now()
+            self.server.scanner.check_now()
             self._answer(200, encode_message({}))
         elif self.path == RESTART_PATH:
             self._answer_with(self._restart)
@@ -327,7 +327,7 @@ def _take_keys(server: AgentServer, body: bytes) -> None:
 
 def _repair(server: AgentServer, body: bytes | BinaryIO) -> Mapping[str, Any]:
     ack, repaired = server.applier.repair(body)
-    server.scrubber.recheck([repaired.mark.zone_id])
+    server.scanner.recheck([repaired.mark.zone_id])
     return ack.to_json() | {"words": repaired.words, "rows": repaired.rows}
 
 

@@ -31,7 +31,7 @@ from replication.codec import keys, values
 from replication.codec.schema import Dbi
 from replication.dns import rdtypes
 from replication.store.store import Store
-from replication.wire.segment import Kind, Segment, ZoneMark
+from replication.wire.segment import OpKind, Segment, ZoneMark
 
 # Beyond this, forgetting every name costs what forgetting the zone costs.
 MAX_NAMES = 100
@@ -97,7 +97,7 @@ def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> lis
     }
     for op in segment.ops():
         change = changes.get(op.key[:4])
-        if op.dbi is not Dbi.RECORDS or op.kind is Kind.DELETE_PREFIX or change is None:
+        if op.dbi is not Dbi.RECORDS or op.kind is OpKind.DELETE_PREFIX or change is None:
             return []
         change.rows.add((op.key[4:-3], int.from_bytes(op.key[-2:], "big")))
     for change in changes.values():

@@ -7,7 +7,7 @@ from typing import Any
 
 from replication.errors import TooMuch
 from replication.store.store import Store
-from replication.wire.protocol import MAX_SHOWN_ROWS, ZONES_PAGE, ZONES_PATH, ServedZone
+from replication.wire.protocol import MAX_ROWS_AT_ONCE, ZONES_PAGE, ZONES_PATH, ServedZone
 
 _ROWS_PATH = re.compile(re.escape(ZONES_PATH) + r"/(\d{1,10})/rows")
 
@@ -35,12 +35,12 @@ def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
     """Keys and bodies of a zone's records, hex. Raises TooMuch."""
     rows: list[tuple[str, str]] = []
     for key, body in store.rows(zone_id).raw():
-        if len(rows) == MAX_SHOWN_ROWS:
-            raise TooMuch(what=f"zone {zone_id}", limit=MAX_SHOWN_ROWS)
+        if len(rows) == MAX_ROWS_AT_ONCE:
+            raise TooMuch(what=f"zone {zone_id}", limit=MAX_ROWS_AT_ONCE)
         rows.append((key.hex(), body.hex()))
     return rows
 
 
 def zone_rows_page(store: Store, zone_id: int, after: bytes) -> list[tuple[str, str]]:
     """Keys and bodies of a zone's next records, hex: those beyond this key, at most MAX_SHOWN_ROWS."""
-    return [(key.hex(), body.hex()) for key, body in islice(store.rows(zone_id).raw(after=after), MAX_SHOWN_ROWS)]
+    return [(key.hex(), body.hex()) for key, body in islice(store.rows(zone_id).raw(after=after), MAX_ROWS_AT_ONCE)]

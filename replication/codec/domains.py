@@ -40,7 +40,7 @@ _FAMILY_4, _FAMILY_6 = 2, 10
 MAX_PRIMARIES = 65536  # more can only be damage
 
 
-class Kind(IntEnum):
+class ZoneKind(IntEnum):
     """What PowerDNS does with a zone. Ours are all native: PowerDNS then writes nothing to the files itself."""
 
     PRIMARY = 0
@@ -65,7 +65,7 @@ class ZoneObject:
 
     name: str
     id: int
-    kind: Kind = Kind.NATIVE
+    kind: ZoneKind = ZoneKind.NATIVE
     account: str = ""
     primaries: tuple[Primary, ...] = ()
     last_check: int = 0
@@ -153,7 +153,7 @@ def decode_domain(body: bytes) -> ZoneObject:
         raise BadBytes(what="zone object", reason=f"it claims {count} primaries")
     primaries = tuple(decode_primary(reader.take(PRIMARY_SIZE)) for _ in range(count))
     id_, notified, kind = reader.number(_U32), reader.number(_U32), reader.number(_U32)
-    if kind > Kind.CONSUMER:
+    if kind > ZoneKind.CONSUMER:
         raise BadBytes(what="zone object", reason=f"kind {kind} is unknown")
     options = catalog = catalog_variant = ""
     if version >= 1:
@@ -161,7 +161,7 @@ def decode_domain(body: bytes) -> ZoneObject:
         catalog_variant = reader.text() if variants else ""
     reader.finish()
     return ZoneObject(
-        name, id_, Kind(kind), account, primaries, last_check, notified, options, catalog, variant, catalog_variant
+        name, id_, ZoneKind(kind), account, primaries, last_check, notified, options, catalog, variant, catalog_variant
     )
 
 

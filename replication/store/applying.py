@@ -18,7 +18,7 @@ from replication.store.writing import WRITE_SHARE, put_before, rows_behind
 from replication.store.zone_digests import Changes, digests_by_zone
 from replication.wire.operations import ascend
 from replication.wire.position import Position
-from replication.wire.segment import DIGEST_MODULUS, Kind, Op, Puts, Segment, digest_bytes, row_digest, rows_digest
+from replication.wire.segment import DIGEST_MODULUS, Op, OpKind, Puts, Segment, digest_bytes, row_digest, rows_digest
 
 POSITION_ZONE = "position.dnspanel.invalid."
 POSITION_ZONE_ID = keys.MAX_ZONE_ID
@@ -129,7 +129,7 @@ def record_keys(run: Op | Puts) -> Sequence[bytes]:
     """The keys of single rows that a run of operations names."""
     if isinstance(run, Puts):
         return [key for key, _ in run.rows]
-    return () if run.kind is Kind.DELETE_PREFIX else (run.key,)
+    return () if run.kind is OpKind.DELETE_PREFIX else (run.key,)
 
 
 def _is_known(main: Database, schema: Schema, zone_id: int) -> bool:
@@ -169,11 +169,11 @@ class _Writer:
     def write(self, op: Op) -> None:
         """Do one operation, in a new transaction if the one at hand has lasted long enough."""
         self._enter(op.dbi, op.key)
-        if op.kind is Kind.PUT:
+        if op.kind is OpKind.PUT:
             self._put(op.dbi, op.key, op.body)
         elif self._only_new_rows:
             raise BadSegment(reason="a segment of new zones deletes a row")
-        elif op.kind is Kind.DELETE:
+        elif op.kind is OpKind.DELETE:
             self._delete(op)
         else:
             self._delete_prefix(op)

@@ -11,7 +11,7 @@ from replication.codec.domains import decode_domain, native_name
 from replication.codec.schema import Dbi, Schema
 from replication.errors import BadBytes, BadName
 from replication.store.applying import POSITION_ZONE_ID
-from replication.store.file_row import Database, settled_position
+from replication.store.file_row import Database, common_position
 
 # Rows read in one read transaction.
 ROWS_AT_ONCE = 20_000
@@ -72,7 +72,7 @@ class Look:
         with self.records.env.begin() as records, self.main.env.begin() as main:
             rows = self.main.row(main), self.records.row(records)
             is_moving = self.main.installing() or self.records.installing()
-            yield None if is_moving or (any(rows) and settled_position(*rows) is None) else (main, records)
+            yield None if is_moving or (any(rows) and common_position(*rows) is None) else (main, records)
 
     def row_id(self, key: bytes) -> int:
         """The id in the key of an object's row."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from replication.codec.schema import Dbi, File, Schema
 from replication.store.file_row import Database
-from replication.wire.operations import Kind, Op, digest_bytes, row_digest, rows_digest
+from replication.wire.operations import Op, OpKind, digest_bytes, row_digest, rows_digest
 
 
 def digest_delta(ops: Sequence[Op], schema: Schema, main: Database, records: Database) -> tuple[bytes, bytes]:
@@ -19,16 +19,16 @@ def digest_delta(ops: Sequence[Op], schema: Schema, main: Database, records: Dat
             for dbi in Dbi
         ]
         totals = [0] * len(Dbi)
-        cleared = [op for op in ops if op.kind is Kind.DELETE_PREFIX]
+        cleared = [op for op in ops if op.kind is OpKind.DELETE_PREFIX]
         for op in cleared:
             totals[op.dbi] -= readers[op.dbi].sum_below(op.key)
         puts: list[list[tuple[bytes, bytes]]] = [[] for _ in Dbi]
         for op in ops:
-            if op.kind is Kind.DELETE_PREFIX:
+            if op.kind is OpKind.DELETE_PREFIX:
                 continue
             if not (cleared and _is_covered(op, cleared)):
                 totals[op.dbi] -= readers[op.dbi].digest_of_old(op)
-            if op.kind is Kind.PUT:
+            if op.kind is OpKind.PUT:
                 puts[op.dbi].append((op.key, op.body))
         for dbi, rows in zip(Dbi, puts, strict=True):
             totals[dbi] += rows_digest(dbi, rows)

@@ -50,7 +50,7 @@ def combined_position(main: FileRow | None, records: FileRow | None) -> Position
     return Position(records.epoch, min(reached, records.applied))
 
 
-def settled_position(main: FileRow | None, records: FileRow | None) -> Position | None:
+def common_position(main: FileRow | None, records: FileRow | None) -> Position | None:
     """The position at which both files are whole and neither holds anything newer; None while there is no such."""
     if records is None or records.reached > records.applied:
         return None

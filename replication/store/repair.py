@@ -28,16 +28,16 @@ from replication.codec.domains import decode_domain
 from replication.codec.schema import Dbi, Schema
 from replication.dns import rdata
 from replication.errors import BadBytes, BadName, BadSegment, Busy, Gap, WrongEpoch
-from replication.store.file_row import ROW_KEY, Database, FileRow, settled_position
+from replication.store.file_row import ROW_KEY, Database, FileRow, common_position
 from replication.store.own_commits import note_commit
 from replication.store.zone_digests import Running, put_digest, running_digest
 from replication.wire.position import Position
-from replication.wire.segment import DIGEST_MODULUS, Kind, Op, Puts, Segment, ZoneMark, row_digest, seal
+from replication.wire.segment import DIGEST_MODULUS, Op, OpKind, Puts, Segment, ZoneMark, row_digest, seal
 
 # The difference of one zone goes into one transaction up to this many rows; beyond, memory and the lock are bounded.
 LONGEST_CHANGE = 5_000
 # So many differences are told in words.
-MAX_WORDS = 20
+MAX_DIFFERENCES = 20
 # Rows are compared in read transactions of at most this many.
 _ROWS_AT_ONCE = 20_000
 
@@ -68,10 +68,10 @@ def seal_repair(
     key: Ed25519PrivateKey,
 ) -> bytes:
     """The bytes of a repair; `records` are keys and bodies of all rows of the zone, none for one that must be gone."""
-    ops = [Op(Kind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(mark.zone_id))]
+    ops = [Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(mark.zone_id))]
     if mark.serial is not None:
-        ops += [Op(Kind.PUT, Dbi.RECORDS, record_key, body) for record_key, body in records]
-        ops += [Op(Kind.PUT, *row) for row in schema.zone_rows(mark.zone_id, mark.name)]
+        ops += [Op(OpKind.PUT, Dbi.RECORDS, record_key, body) for record_key, body in records]
+        ops += [Op(OpKind.PUT, *row) for row in schema.zone_rows(mark.zone_id, mark.name)]
     return seal(
         schema=schema.number, cluster=cluster, epoch=position.epoch, first=position.sequence, last=position.sequence,
         time_ns=time_ns, digest_main=digests[0], digest_records=digests[1], marks=[mark], ops=ops, key=key,
@@ -121,7 +121,7 @@ class Repair:
     def _row_at_position(self) -> FileRow:
         """The records file's row. Raises Gap unless both files are whole at the segment's position."""
         main, records = self._main.row(), self._records.row()
-        at = settled_position(main, records)
+        at = common_position(main, records)
         if at is None or records is None:
             raise Gap(have=at, got=self._segment.first)
         if at.epoch != self._segment.epoch:
@@ -172,7 +172,7 @@ class Repair:
                     if key[:4] != self._prefix or len(key) < 8:
                         raise BadSegment(reason=f"a repair of zone {self._mark.zone_id} puts the row {key.hex()}")
                 yield from run.rows
-            elif run != Op(Kind.DELETE_PREFIX, Dbi.RECORDS, self._prefix):
+            elif run != Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, self._prefix):
                 raise BadSegment(reason="a repair does more than to clear its zone and to put rows")
 
     def _stored_rows(self, release_pages: Callable[[], None]) -> Iterator[tuple[bytes, bytes | None]]:
@@ -319,5 +319,5 @@ class Repair:
 
     def _note(self, words: Sequence[str], seconds: float) -> None:
         self._rows += len(words)
-        self._words += dict.fromkeys(words[: MAX_WORDS - len(self._words)])
+        self._words += dict.fromkeys(words[: MAX_DIFFERENCES - len(self._words)])
         self._longest_hold = max(self._longest_hold, seconds)

@@ -67,7 +67,7 @@ from replication.store.applying import (
 )
 from replication.store.checking import Check
 from replication.store.digest_delta import digest_delta
-from replication.store.file_row import INSTALLING_KEY, Database, combined_position, settled_position
+from replication.store.file_row import INSTALLING_KEY, Database, combined_position, common_position
 from replication.store.installing import Installation, Source
 from replication.store.opening import DAMAGE, FileUse, file_use, lmdb_errors, open_copy, open_file
 from replication.store.own_commits import foreign_commit, note_commit
@@ -190,7 +190,7 @@ class Store:
         with self._records.env.begin() as records, self._main.env.begin() as main:
             rows = self._main.row(main), self._records.row(records)
         position = None if self.installing() else combined_position(*rows)
-        if position is None or settled_position(*rows) != position:
+        if position is None or common_position(*rows) != position:
             return position, b"", b""
         main_digest, records_digest = (digest_bytes(row.digest if row else 0) for row in rows)
         return position, main_digest, records_digest
@@ -325,7 +325,7 @@ class Store:
         to the files: then the installation has to be repeated before the store has a position again.
         """
         with self._lock, open_copy(path, self.schema) as (main, records):
-            found = settled_position(main.row(), records.row())
+            found = common_position(main.row(), records.row())
             digests = [digest_bytes(row.digest if row else 0) for row in (main.row(), records.row())]
             if (found, *digests) != (copied.position, copied.digest_main, copied.digest_records):
                 raise BadSnapshot(reason=f"its files are at {found}, the manifest says {copied.position}")
@@ -365,7 +365,7 @@ class Store:
         while True:
             with self._main.env.begin() as main, self._records.env.begin() as records:
                 rows = self._main.row(main), self._records.row(records)
-                if (position := settled_position(*rows)) is not None and not self.installing():
+                if (position := common_position(*rows)) is not None and not self.installing():
                     self._main.env.copy(os.fspath(path), compact=True, txn=main)
                     self._records.env.copy(os.fspath(path) + "-0", compact=True, txn=records)
                     return Copied(position, *(digest_bytes(row.digest if row else 0) for row in rows))

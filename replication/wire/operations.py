@@ -41,7 +41,7 @@ _LONGEST_RUN = 10_000
 _LARGEST_RUN = 1 << 20
 
 
-class Kind(IntEnum):
+class OpKind(IntEnum):
     """What an operation does to its key."""
 
     PUT = 1
@@ -52,7 +52,7 @@ class Kind(IntEnum):
 class Op(NamedTuple):
     """One row put or deleted."""
 
-    kind: Kind
+    kind: OpKind
     dbi: Dbi
     key: bytes
     body: bytes = b""
@@ -110,7 +110,7 @@ def encode_op(op: Op) -> bytes:
     if not 1 <= len(key) <= MAX_KEY or len(body) > MAX_BODY:
         raise BadSegment(reason=f"a key of {len(key)} or a body of {len(body)} bytes")
     head = bytes((kind << 4 | dbi,)) + _varint(len(key)) + key
-    return head if kind is Kind.DELETE_PREFIX else head + _varint(len(body)) + body
+    return head if kind is OpKind.DELETE_PREFIX else head + _varint(len(body)) + body
 
 
 def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple[bytes, int]:
@@ -245,7 +245,7 @@ class Body:
         key = self._take(self._length(MAX_KEY))
         if not key:
             raise BadSegment(reason="an operation without a key")
-        return Op(kind, dbi, key, b"" if kind is Kind.DELETE_PREFIX else self._take(self._length(MAX_BODY)))
+        return Op(kind, dbi, key, b"" if kind is OpKind.DELETE_PREFIX else self._take(self._length(MAX_BODY)))
 
     def _take(self, size: int) -> bytes:
         """Exactly the next `size` bytes."""
@@ -317,8 +317,8 @@ def _body_length(body: bytes) -> bytes:
     return _varint(len(body))
 
 
-_SHAPES = {kind << 4 | dbi: (kind, dbi) for kind in Kind for dbi in Dbi}
-_PUT_TAGS = {Kind.PUT << 4 | dbi: dbi for dbi in Dbi}
-_RECORD_HEADS = [bytes((Kind.PUT << 4 | Dbi.RECORDS,)) + _varint(size) for size in range(MAX_KEY + 1)]
+_SHAPES = {kind << 4 | dbi: (kind, dbi) for kind in OpKind for dbi in Dbi}
+_PUT_TAGS = {OpKind.PUT << 4 | dbi: dbi for dbi in Dbi}
+_RECORD_HEADS = [bytes((OpKind.PUT << 4 | Dbi.RECORDS,)) + _varint(size) for size in range(MAX_KEY + 1)]
 _SHORT_LENGTHS = [_varint(size) for size in range(512)]
 _DIGEST_PREFIXES = [[bytes((dbi, size >> 8, size & 0xFF)) for size in range(MAX_KEY + 1)] for dbi in Dbi]

@@ -45,8 +45,8 @@ KEYS_PATH = "/v1/keys"
 RESTART_PATH = "/v1/restart"
 
 ZONES_PAGE = 5_000
-MAX_SHOWN_ROWS = 10_000
-MAX_TOLD_DIVERGED = 100
+MAX_ROWS_AT_ONCE = 10_000
+MAX_LISTED_DIVERGED = 100
 
 # The subject (common name) of the panel's client certificate; nodes have certificates of the same authority.
 PANEL_NAME = "panel"

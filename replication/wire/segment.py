@@ -53,8 +53,8 @@ from replication.wire.operations import (
     DIGEST_MODULUS,
     DIGEST_SIZE,
     Body,
-    Kind,
     Op,
+    OpKind,
     Puts,
     ZoneMark,
     digest_bytes,
@@ -71,8 +71,8 @@ __all__ = [
     "DIGEST_SIZE",
     "HEADER",
     "SIGNATURE_SIZE",
-    "Kind",
     "Op",
+    "OpKind",
     "PackedPuts",
     "Puts",
     "Segment",
@@ -171,7 +171,7 @@ class Segment:
         """As `runs`, one by one."""
         for run in self.runs():
             if isinstance(run, Puts):
-                yield from (Op(Kind.PUT, run.dbi, key, body) for key, body in run.rows)
+                yield from (Op(OpKind.PUT, run.dbi, key, body) for key, body in run.rows)
             else:
                 yield run
 

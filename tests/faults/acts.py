@@ -275,17 +275,17 @@ def make_newer_keys() -> None:
     keys.rotate(now=timezone.now(), by=None)
 
 
-def give_keys(name: str) -> None:
+def send_keys(name: str) -> None:
     """The node has the newest list."""
     with _client(name) as client:
-        keys.give_keys(client)
+        keys.send_keys(client)
 
 
 def try_keys(name: str, sealed: str) -> str:
     """Offer the node this list; what it refuses with, or nothing."""
     with _client(name) as client:
         try:
-            client.give_keys(bytes.fromhex(sealed))
+            client.send_keys(bytes.fromhex(sealed))
         except ReplicationError as exc:
             return str(exc)
     return ""

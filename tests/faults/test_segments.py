@@ -171,7 +171,7 @@ def test_whoever_replays_the_past_changes_nothing(
             ack = panel.do(forgery.push, name=member.name, body=segment["body"])
             assert ack["sequence"] == before["position"]["sequence"], "an old segment moved the node back"
         panel.do(acts.make_newer_keys)
-        panel.do(acts.give_keys, name=member.name)
+        panel.do(acts.send_keys, name=member.name)
         known = panel.do(forgery.status, name=member.name)["signing_keys"]
         panel.do(acts.try_keys, name=member.name, sealed=keys)
         assert panel.do(forgery.status, name=member.name)["signing_keys"] == known, "an old list of keys was taken"

@@ -14,8 +14,8 @@ from replication.dns import rdtypes, rrset
 from replication.dns.rrset import RRset
 from replication.store.store import Store
 from replication.wire.segment import (
-    Kind,
     Op,
+    OpKind,
     PackedPuts,
     ZoneMark,
     digest_bytes,
@@ -89,15 +89,15 @@ class Panel:
             puts, sum_of_rows = record_puts(zone_id, rows)
             packed.append(puts)
             count, digest = count + len(rows), digest + sum_of_rows
-            objects += [Op(Kind.PUT, *row) for row in self.store.schema.zone_rows(zone_id, zone)]
+            objects += [Op(OpKind.PUT, *row) for row in self.store.schema.zone_rows(zone_id, zone)]
             marks.append(ZoneMark(zone_id, zone, self.serial(zone)))
         objects.sort(key=lambda op: op.dbi)
         return self.seal(objects, marks, puts=PackedPuts(pack_puts(packed), count, digest))
 
     def created_ops(self, zone_id: int, zone: str, rrsets: Sequence[RRset]) -> list[Op]:
         rows = compile_zone(zone, rrsets)
-        ops = [Op(Kind.PUT, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body) for rel, type, body in rows]
-        return ops + [Op(Kind.PUT, *row) for row in self.store.schema.zone_rows(zone_id, zone)]
+        ops = [Op(OpKind.PUT, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body) for rel, type, body in rows]
+        return ops + [Op(OpKind.PUT, *row) for row in self.store.schema.zone_rows(zone_id, zone)]
 
     def change(self, zone: str, *changes: RRset | Key) -> bytes:
         """Publish RRsets put and (name, type) deleted in one zone; its serial goes up."""
@@ -112,7 +112,7 @@ class Panel:
             wanted |= {c: None for c in changed if not isinstance(c, RRset)}
             wanted.setdefault((zone, rdtypes.SOA), self.soa(zone, self.serial(zone) + 1))
             for (rel, type), body in compile_changes(zone, self.store.rows(zone_id), wanted).items():
-                kind = Kind.DELETE if body is None else Kind.PUT
+                kind = OpKind.DELETE if body is None else OpKind.PUT
                 ops.append(Op(kind, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body or b""))
             for key, after in wanted.items():
                 if after is None:
@@ -132,10 +132,10 @@ class Panel:
         return self.seal(ops, marks)
 
     def deleted_ops(self, zone_id: int, zone: str) -> list[Op]:
-        prefix = Op(Kind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(zone_id))
+        prefix = Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(zone_id))
         dupsort = {dbi: self.store.schema.dbi(dbi).dupsort for dbi in Dbi}
         rows = self.store.schema.zone_rows(zone_id, zone)
-        return [prefix, *(Op(Kind.DELETE, dbi, key, body if dupsort[dbi] else b"") for dbi, key, body in rows)]
+        return [prefix, *(Op(OpKind.DELETE, dbi, key, body if dupsort[dbi] else b"") for dbi, key, body in rows)]
 
     def seal(
         self, ops: Sequence[Op], marks: Sequence[ZoneMark], *, sequences: int = 1, puts: PackedPuts | None = None

@@ -92,7 +92,7 @@ def retire_when_possible(*, now: datetime) -> int:
         return 0
 
 
-def give_keys(client: NodeClient) -> Gave:
+def send_keys(client: NodeClient) -> Gave:
     """Give the node our list over this connection, if it accepts other keys. Raises ReplicationError."""
     known = tuple(bytes.fromhex(key) for key in client.status().signing_keys)
     wanted = set(signing.public_keys())
@@ -101,7 +101,7 @@ def give_keys(client: NodeClient) -> Gave:
     sealed = signing.sealed_keyring(known)
     if sealed is None:
         return Gave.CANNOT
-    client.give_keys(sealed)
+    client.send_keys(sealed)
     accepted = {bytes.fromhex(key) for key in client.status().signing_keys}
     return Gave.NOW if accepted == wanted else Gave.CANNOT
 
@@ -124,7 +124,7 @@ def _give(node: Node, context: ssl.SSLContext, now: datetime) -> Gave:
     with NodeClient(
         node.agent_host, node.agent_port, context, certificate_sha256=node.pins, answer_seconds=ANSWER_SECONDS
     ) as client:
-        gave = give_keys(client)
+        gave = send_keys(client)
     if gave == Gave.NOW:
         events.note(node_id=node.pk, kind="keys", sentence="It was given the keys that sign segments.", now=now)
     return gave

@@ -130,7 +130,7 @@ def _shown(node: Node, context: ssl.SSLContext) -> str:
     """The fingerprint of the certificate that the agent shows on a new connection."""
     with _client(node, context) as client:
         client.status()
-        return client.shown_sha256
+        return client.peer_sha256
 
 
 def _client(node: Node, context: ssl.SSLContext) -> NodeClient:

@@ -101,7 +101,7 @@ def _send_with_keys(client: NodeClient, snapshot: Snapshot, lease: Lease, asked:
     try:
         return _send(client, snapshot, lease, asked)
     except Refused as exc:
-        if exc.error != "BadSignature" or keys.give_keys(client) != keys.Gave.NOW:
+        if exc.error != "BadSignature" or keys.send_keys(client) != keys.Gave.NOW:
             raise
         return _send(client, snapshot, lease, asked)
 

@@ -19,7 +19,7 @@ from dnspanel.transfer.sources import powerdns
 from dnspanel.transfer.sources.lmdb_pages import LmdbFile, Table
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text, wire_text
 from replication.codec import comments, dnssec, domains, header, keys, values
-from replication.codec.domains import Kind, Primary, ZoneObject
+from replication.codec.domains import Primary, ZoneKind, ZoneObject
 from replication.codec.schema import SETTINGS_DBI, Dbi, Schema, schema_for
 from replication.dns.rdtypes import type_to_text
 from replication.errors import BadBytes, BadName, UnknownSchema
@@ -286,7 +286,7 @@ def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
     for name, value in fields.items():
         if value:
             yield powerdns.kept_metadata(zone.name, name, value)
-    if zone.kind in (Kind.PRODUCER, Kind.CONSUMER):
+    if zone.kind in (ZoneKind.PRODUCER, ZoneKind.CONSUMER):
         yield powerdns.kept_metadata(zone.name, "kind", zone.kind.name.lower())
 
 

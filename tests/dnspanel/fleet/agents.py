@@ -14,7 +14,7 @@ from uuid import UUID
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from replication.agent.integrity_scan import Scrubber
+from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.zones import zones_answer
 from replication.errors import ReplicationError
 from replication.store.snapshot import Manifest, SnapshotFile, open_manifest, snapshot_id
@@ -82,7 +82,7 @@ class Agent:
 
     def repair(self, body: bytes) -> dict[str, object]:
         repaired = self.store.repair(open_segment(body, self.signing_keys))
-        self.scrubber.recheck([repaired.mark.zone_id])
+        self.scanner.recheck([repaired.mark.zone_id])
         self.repairs.append(repaired.mark.name)
         position = self.store.position()
         assert position is not None
@@ -90,12 +90,12 @@ class Agent:
 
     def check(self) -> None:
         self.checks += 1
-        self.scrubber.check_now()
-        self.scrubber.step(time.monotonic())
+        self.scanner.check_now()
+        self.scanner.step(time.monotonic())
 
     @cached_property
-    def scrubber(self) -> Scrubber:
-        return Scrubber(self.store)
+    def scanner(self) -> IntegrityScanner:
+        return IntegrityScanner(self.store)
 
     def offer(self, name: str, sealed: bytes) -> list[int]:
         """Which chunks lack; those of another snapshot are forgotten."""
@@ -132,8 +132,8 @@ class Agent:
         return Status(
             node="ns1", position=self.store.position(), digest_main=main, digest_records=records, schema=4,
             state="in order", clock=time.time() + self.clock_offset, versions=self.versions,
-            diverged=self.scrubber.diverged, diverged_count=self.scrubber.diverged_count,
-            checked_at=self.scrubber.checked_at,
+            diverged=self.scanner.diverged, diverged_count=self.scanner.diverged_count,
+            checked_at=self.scanner.checked_at,
         )  # fmt: skip
 
 

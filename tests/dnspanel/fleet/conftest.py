@@ -23,7 +23,7 @@ from dnspanel.fleet.push.connections import lines
 from dnspanel.publish.signing import ensure_signing_key, public_keys
 from dnspanel.zones.models import LogHead
 from replication.agent.config import format_identity, parse_identity, read_config
-from replication.agent.identity import format_key, write_whole
+from replication.agent.identity import format_key, write_atomically
 from replication.agent.node import AgentNode
 from replication.push import NodeClient
 from replication.wire.protocol import Status
@@ -173,7 +173,7 @@ class EnrolledAgent:
             ("node.key", format_key(key)), ("node.pem", given.certificate), ("ca.pem", given.ca),
             ("identity.json", format_identity(parse_identity(asdict(given) | {"cluster": str(given.cluster)}))),
         ):  # fmt: skip
-            write_whole(identity / file, text)
+            write_atomically(identity / file, text)
 
     def start(self) -> None:
         config = self.directory / "agent.toml"

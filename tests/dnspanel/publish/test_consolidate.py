@@ -22,7 +22,7 @@ from replication.dns import rdtypes
 from replication.errors import Gap
 from replication.store.store import Store
 from replication.wire.position import Position
-from replication.wire.segment import Kind, open_segment, seal
+from replication.wire.segment import OpKind, open_segment, seal
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, SIGNING_KEY, Panel, records, small_zone
 
@@ -162,7 +162,7 @@ def test_of_many_changes_of_one_name_one_operation_is_left(tmp_path: Path) -> No
         panel.change("example.test.", records("example.test.", "www", "A", 300, f"192.0.2.{number}"))
     marks, ops = merge((open_segment(sealed, PUBLIC_KEYS) for sealed in panel.segments[1:]), schema_for(4))
     assert [(mark.name, mark.serial) for mark in marks] == [("example.test.", 30)]
-    assert [op.kind for op in ops] == [Kind.PUT, Kind.PUT]  # the SOA and the address
+    assert [op.kind for op in ops] == [OpKind.PUT, OpKind.PUT]  # the SOA and the address
     panel.close()
 
 

@@ -8,7 +8,7 @@ from dnspanel.publish.publication_log import ZoneStep
 from replication.codec.schema import Dbi, schema_for
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
-from replication.wire.segment import Kind
+from replication.wire.segment import OpKind
 
 COMING = ZoneStep(9, "example.test.", 1, served_before=False, whole=True)
 STAYING = ZoneStep(8, "stays.test.", 5, served_before=True, whole=False)
@@ -19,10 +19,10 @@ GOING = ZoneStep(5, "example.test.", None, served_before=True, whole=False)
 def test_a_zone_goes_before_another_of_its_name_comes(schema: int) -> None:
     ops = list(zone_list_operations([COMING, GOING, STAYING], schema_for(schema)))
     assert [(op.kind, op.dbi) for op in ops] == [
-        (Kind.DELETE, Dbi.DOMAINS),
-        (Kind.DELETE, Dbi.DOMAINS_INDEX),
-        (Kind.PUT, Dbi.DOMAINS),
-        (Kind.PUT, Dbi.DOMAINS_INDEX),
+        (OpKind.DELETE, Dbi.DOMAINS),
+        (OpKind.DELETE, Dbi.DOMAINS_INDEX),
+        (OpKind.PUT, Dbi.DOMAINS),
+        (OpKind.PUT, Dbi.DOMAINS_INDEX),
     ]
     # Only schema 4 has several ids under one name, so only there the deletion names which one.
     assert bool(ops[1].body) == (schema == 4)
@@ -30,7 +30,7 @@ def test_a_zone_goes_before_another_of_its_name_comes(schema: int) -> None:
 
 def test_a_removed_zone_takes_all_its_records_along() -> None:
     [op] = removed_zone_operations(GOING)
-    assert (op.kind, op.dbi, op.key) == (Kind.DELETE_PREFIX, Dbi.RECORDS, b"\0\0\0\x05")
+    assert (op.kind, op.dbi, op.key) == (OpKind.DELETE_PREFIX, Dbi.RECORDS, b"\0\0\0\x05")
     assert mark_of(GOING).serial is None
 
 

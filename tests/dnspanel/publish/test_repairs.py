@@ -14,7 +14,7 @@ from replication.codec import keys
 from replication.codec.schema import Dbi
 from replication.dns import rdtypes
 from replication.wire.position import Position
-from replication.wire.segment import Kind, Segment, open_segment
+from replication.wire.segment import OpKind, Segment, open_segment
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset, store
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,7 +33,7 @@ def repair(zone_id: int, sequence: int, *, schema: int = 4, told_name: str = "")
 
 
 def records(segment: Segment) -> dict[bytes, bytes]:
-    return {op.key: op.body for op in segment.ops() if op.dbi is Dbi.RECORDS and op.kind is Kind.PUT}
+    return {op.key: op.body for op in segment.ops() if op.dbi is Dbi.RECORDS and op.kind is OpKind.PUT}
 
 
 def test_a_zone_is_sealed_as_it_was_at_each_position() -> None:

@@ -83,7 +83,7 @@ def test_a_crash_between_two_files_leaves_a_key_with_its_own_certificate(
     keeper = home.keeper()
     old = home.shown
     certificate = home.signed(keeper.request())
-    original: Callable[[Path, str], None] = identity.write_whole
+    original: Callable[[Path, str], None] = identity.write_atomically
     done = 0
 
     def cut(path: Path, text: str) -> None:

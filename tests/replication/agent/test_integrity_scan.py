@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.agent.integrity_scan import Scrubber
+from replication.agent.integrity_scan import IntegrityScanner
 from replication.codec import keys, values
 from replication.compile import compile_zone
 from replication.dns import rdtypes
@@ -234,33 +234,33 @@ def alter(store: Store, zone_id: int) -> None:
 
 
 def test_a_check_is_due_at_the_start_then_after_a_pause_or_when_asked(store: Store) -> None:
-    scrubber = Scrubber(store, clock=lambda: 1000.0)
-    assert scrubber.step(time.monotonic())
-    assert (scrubber.checked_at, scrubber.share) == (1000.0, 1.0)
-    assert not scrubber.step(time.monotonic())
-    assert scrubber.step(time.monotonic() + 60)
-    scrubber.check_now()
-    assert scrubber.step(time.monotonic())
+    scanner = IntegrityScanner(store, clock=lambda: 1000.0)
+    assert scanner.step(time.monotonic())
+    assert (scanner.checked_at, scanner.share) == (1000.0, 1.0)
+    assert not scanner.step(time.monotonic())
+    assert scanner.step(time.monotonic() + 60)
+    scanner.check_now()
+    assert scanner.step(time.monotonic())
 
 
 def test_a_foreign_commit_is_looked_at_at_once_and_only_once(store: Store) -> None:
-    scrubber = Scrubber(store)
-    scrubber.step(time.monotonic())
+    scanner = IntegrityScanner(store)
+    scanner.step(time.monotonic())
     alter(store, 3)
-    assert scrubber.step(time.monotonic())
-    assert [zone_id for zone_id, _, _ in scrubber.diverged] == [3]
-    assert scrubber.diverged_count == 1
-    assert not scrubber.step(time.monotonic())
+    assert scanner.step(time.monotonic())
+    assert [zone_id for zone_id, _, _ in scanner.diverged] == [3]
+    assert scanner.diverged_count == 1
+    assert not scanner.step(time.monotonic())
 
 
 def test_suspects_come_first_and_leave_what_is_known_of_others(store: Store) -> None:
-    scrubber = Scrubber(store)
+    scanner = IntegrityScanner(store)
     alter(store, 3)
-    scrubber.step(time.monotonic())
+    scanner.step(time.monotonic())
     alter(store, 5)
-    scrubber.suspect([5, 6])
-    assert scrubber.step(time.monotonic())
-    assert [zone_id for zone_id, _, _ in scrubber.diverged] == [3, 5]
+    scanner.suspect([5, 6])
+    assert scanner.step(time.monotonic())
+    assert [zone_id for zone_id, _, _ in scanner.diverged] == [3, 5]
     table = store._records
     with table.env.begin(write=True) as txn:
         txn.put(
@@ -268,8 +268,8 @@ def test_suspects_come_first_and_leave_what_is_known_of_others(store: Store) -> 
             values.encode_rrset([bytes((192, 0, 2, 1))], 300, True),
             db=table.tables[0],
         )
-    scrubber.recheck([3])
-    assert [zone_id for zone_id, _, _ in scrubber.diverged] == [5]
+    scanner.recheck([3])
+    assert [zone_id for zone_id, _, _ in scanner.diverged] == [5]
 
 
 def test_a_check_stands_back_while_a_push_is_under_way_but_not_for_ever(
@@ -278,9 +278,9 @@ def test_a_check_stands_back_while_a_push_is_under_way_but_not_for_ever(
     asked: list[float] = []
     monkeypatch.setattr("replication.agent.integrity_scan.MOST_STANDING_BACK", 0.02)
     monkeypatch.setattr("replication.agent.integrity_scan.SLICE_SECONDS", 0.0)
-    scrubber = Scrubber(store, is_busy=lambda: bool(asked.append(time.monotonic()) or True))
-    assert scrubber.step(time.monotonic())
-    assert scrubber.checked_at > 0
+    scanner = IntegrityScanner(store, is_busy=lambda: bool(asked.append(time.monotonic()) or True))
+    assert scanner.step(time.monotonic())
+    assert scanner.checked_at > 0
     assert len(asked) > 3
 
 
@@ -289,22 +289,22 @@ def test_files_that_cannot_be_read_are_told_and_end_nothing(store: Store, monkey
         raise RuntimeError("MDB_CORRUPTED")
 
     monkeypatch.setattr("replication.store.checking.Check.everything", damaged)
-    scrubber = Scrubber(store)
-    assert scrubber.step(time.monotonic())
-    assert scrubber.diverged == ((0, "", "the files cannot be read: MDB_CORRUPTED"),)
+    scanner = IntegrityScanner(store)
+    assert scanner.step(time.monotonic())
+    assert scanner.diverged == ((0, "", "the files cannot be read: MDB_CORRUPTED"),)
     monkeypatch.undo()
-    scrubber.check_now()
-    assert scrubber.step(time.monotonic())
-    assert scrubber.diverged == ()
+    scanner.check_now()
+    assert scanner.step(time.monotonic())
+    assert scanner.diverged == ()
 
 
 def test_a_thread_checks_until_it_is_stopped(store: Store) -> None:
-    scrubber = Scrubber(store)
-    thread = threading.Thread(target=scrubber.run)
+    scanner = IntegrityScanner(store)
+    thread = threading.Thread(target=scanner.run)
     thread.start()
-    until(lambda: scrubber.checked_at, seconds=10)
+    until(lambda: scanner.checked_at, seconds=10)
     alter(store, 4)
-    until(lambda: scrubber.diverged, seconds=10)
-    scrubber.stop()
+    until(lambda: scanner.diverged, seconds=10)
+    scanner.stop()
     thread.join(5)
     assert not thread.is_alive()

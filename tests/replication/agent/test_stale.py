@@ -16,7 +16,7 @@ from replication.codec.schema import Dbi
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from replication.store.store import Store
-from replication.wire.segment import Kind, Op, ZoneMark, open_segment
+from replication.wire.segment import Op, OpKind, ZoneMark, open_segment
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Key, Panel, records, small_zone
 
@@ -160,7 +160,7 @@ def test_a_zone_that_appears_or_goes_is_not_told_by_names(panel: Panel, store: S
 def test_rows_that_go_by_prefix_are_not_told_by_names(panel: Panel, store: Store) -> None:
     published(panel, store)
     (zone_id, _), prefix = panel.zones[ZONE], keys.zone_prefix(panel.zones[ZONE][0])
-    below = Op(Kind.DELETE_PREFIX, Dbi.RECORDS, prefix + b"www\0", b"")
+    below = Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, prefix + b"www\0", b"")
     assert stale_after(store, panel.seal([below], [ZoneMark(zone_id, ZONE, 1)])) == []
 
 
@@ -172,7 +172,7 @@ def test_a_zone_that_is_only_marked_has_all_its_names_forgotten(panel: Panel, st
     key = keys.record_key(panel.zones["other.test."][0], b"www\0", rdtypes.A)
     body = panel.store.rows(panel.zones[ZONE][0]).get(b"www\0", rdtypes.A)
     assert body is not None
-    found = stale_after(store, panel.seal([Op(Kind.PUT, Dbi.RECORDS, key, body)], marks))
+    found = stale_after(store, panel.seal([Op(OpKind.PUT, Dbi.RECORDS, key, body)], marks))
     assert found == [ALWAYS, {name.replace(ZONE, "other.test.") for name in ALWAYS}]
 
 

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replication.codec import domains
-from replication.codec.domains import Kind, Primary, ZoneObject
+from replication.codec.domains import Primary, ZoneKind, ZoneObject
 from replication.errors import BadBytes, UnknownSchema
 from tests.golden.vectors import GOLDEN
 
 SECONDARY = ZoneObject(
     "slave.test.",
     0,
-    kind=Kind.SECONDARY,
+    kind=ZoneKind.SECONDARY,
     account="acct1",
     primaries=(Primary("192.0.2.10"), Primary("2001:db8::10", 5300)),
 )
@@ -54,7 +54,7 @@ def test_objects_from_before_4_7_end_after_the_kind() -> None:
         ZoneObject,
         st.sampled_from([".", "a.test.", "\\255\\.x.test."]),
         st.integers(1, 2**31 - 1),
-        st.sampled_from(Kind),
+        st.sampled_from(ZoneKind),
         st.text(max_size=9),
         st.just((Primary("2001:db8::1", 1, 7),)),
         st.integers(-(2**63), 2**63 - 1),

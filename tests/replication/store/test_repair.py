@@ -17,7 +17,7 @@ from replication.store.repair import Repaired, seal_repair
 from replication.store.store import Store
 from replication.store.zone_digests import Running, put_digest, running_digest
 from replication.wire.position import Position
-from replication.wire.segment import Kind, Op, ZoneMark, open_segment, seal
+from replication.wire.segment import Op, OpKind, ZoneMark, open_segment, seal
 from tests.replication.panel import (
     CLUSTER,
     EPOCH,
@@ -252,9 +252,9 @@ def _sealed_ops(pair: Pair, ops: list[Op], zone_id: int) -> bytes:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda zone_id: (zone_id, [Op(Kind.PUT, Dbi.RECORDS, keys.record_key(zone_id + 1, keys.APEX, 1), b"x")]),
-        lambda zone_id: (zone_id, [Op(Kind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(zone_id + 1))]),
-        lambda zone_id: (zone_id, [Op(Kind.DELETE, Dbi.RECORDS, keys.record_key(zone_id, keys.APEX, 1))]),
+        lambda zone_id: (zone_id, [Op(OpKind.PUT, Dbi.RECORDS, keys.record_key(zone_id + 1, keys.APEX, 1), b"x")]),
+        lambda zone_id: (zone_id, [Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(zone_id + 1))]),
+        lambda zone_id: (zone_id, [Op(OpKind.DELETE, Dbi.RECORDS, keys.record_key(zone_id, keys.APEX, 1))]),
         lambda _: (keys.MAX_ZONE_ID, []),
         lambda _: (keys.GUARD_ZONE_ID, []),
     ],

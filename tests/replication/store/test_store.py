@@ -32,8 +32,8 @@ from replication.store.own_commits import COMMITS_KEY
 from replication.store.store import Store
 from replication.wire.position import Position
 from replication.wire.segment import (
-    Kind,
     Op,
+    OpKind,
     PackedPuts,
     ZoneMark,
     digest_bytes,
@@ -361,7 +361,7 @@ def test_operations_on_our_own_rows_are_refused(node_path: Path, panel: Panel) -
     for key in (keys.record_key(keys.MAX_ZONE_ID, keys.APEX, rdtypes.TXT), b"\xff" * 8, b"\0"):
         panel.sequence = 0
         with pytest.raises(BadSegment, match="key"):
-            panel.seal([Op(Kind.DELETE_PREFIX, Dbi.RECORDS, key)], [])
+            panel.seal([Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, key)], [])
 
 
 def test_a_full_map_changes_nothing_and_says_so(node_path: Path, panel: Panel) -> None:
@@ -443,8 +443,8 @@ def large_history(panel: Panel, zones: int = 3000) -> bytes:
     ops, marks = [], []
     for zone_id in range(1, zones + 1):
         name = f"zone{zone_id}.test."
-        ops += [Op(Kind.PUT, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body) for rel, type, body in rows]
-        ops += [Op(Kind.PUT, *row) for row in panel.store.schema.zone_rows(zone_id, name)]
+        ops += [Op(OpKind.PUT, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body) for rel, type, body in rows]
+        ops += [Op(OpKind.PUT, *row) for row in panel.store.schema.zone_rows(zone_id, name)]
         marks.append(ZoneMark(zone_id, name, 1))
     return panel.seal(ops, marks)
 
@@ -537,16 +537,16 @@ def some_ops(draw: st.DrawFn) -> list[Op]:
     objects = draw(st.dictionaries(ZONE_IDS, BODIES, max_size=6))
     gone = draw(st.sets(ZONE_IDS, max_size=2)) - objects.keys()
     return [
-        *(Op(Kind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(zone_id)) for zone_id in cleared),
-        *(Op(Kind.PUT, Dbi.RECORDS, key, body) for key, body in puts.items()),
-        *(Op(Kind.DELETE, Dbi.RECORDS, key) for key in deleted),
-        *(Op(Kind.DELETE, Dbi.DOMAINS, keys.encode_row_id(zone_id, big_endian=False)) for zone_id in gone),
+        *(Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(zone_id)) for zone_id in cleared),
+        *(Op(OpKind.PUT, Dbi.RECORDS, key, body) for key, body in puts.items()),
+        *(Op(OpKind.DELETE, Dbi.RECORDS, key) for key in deleted),
+        *(Op(OpKind.DELETE, Dbi.DOMAINS, keys.encode_row_id(zone_id, big_endian=False)) for zone_id in gone),
         *(
-            Op(Kind.PUT, Dbi.DOMAINS, keys.encode_row_id(zone_id, big_endian=False), o)
+            Op(OpKind.PUT, Dbi.DOMAINS, keys.encode_row_id(zone_id, big_endian=False), o)
             for zone_id, o in objects.items()
         ),
         *(
-            Op(Kind.PUT, Dbi.DOMAINS_INDEX, o + bytes((zone_id,)), zone_id.to_bytes(4, "little"))
+            Op(OpKind.PUT, Dbi.DOMAINS_INDEX, o + bytes((zone_id,)), zone_id.to_bytes(4, "little"))
             for zone_id, o in objects.items()
         ),
     ]
@@ -606,8 +606,8 @@ def test_new_zones_are_put_in_batches_and_lie_densely(
 
 
 def test_batches_before_zones_that_exist_are_put_all_the_same(node_path: Path, panel: Panel) -> None:
-    later = [Op(Kind.PUT, *row) for row in created_rows(panel, range(5000, 5010))]
-    earlier = [Op(Kind.PUT, *row) for row in created_rows(panel, range(100, 600))]
+    later = [Op(OpKind.PUT, *row) for row in created_rows(panel, range(5000, 5010))]
+    earlier = [Op(OpKind.PUT, *row) for row in created_rows(panel, range(100, 600))]
     segments = [panel.seal(later, []), panel.seal(earlier, [])]
     with open_node(node_path) as store:
         apply(store, *segments)
@@ -624,10 +624,10 @@ def created_rows(panel: Panel, zone_ids: Iterable[int]) -> Iterator[tuple[Dbi, b
 
 def test_our_own_rows_are_refused_among_many(node_path: Path, panel: Panel) -> None:
     for key in (keys.record_key(keys.MAX_ZONE_ID, keys.APEX, rdtypes.TXT), b"\0\0\1"):
-        puts = [Op(Kind.PUT, *row) for row in created_rows(panel, range(1, 30)) if row[0] is Dbi.RECORDS]
+        puts = [Op(OpKind.PUT, *row) for row in created_rows(panel, range(1, 30)) if row[0] is Dbi.RECORDS]
         panel.sequence = 0
         with pytest.raises(BadSegment, match="key"):
-            panel.seal([*puts, Op(Kind.PUT, Dbi.RECORDS, key, b"body")], [])
+            panel.seal([*puts, Op(OpKind.PUT, Dbi.RECORDS, key, b"body")], [])
 
 
 def test_a_row_altered_among_many_is_noticed(node_path: Path, panel: Panel) -> None:
@@ -686,7 +686,7 @@ def test_a_row_of_a_new_zone_that_is_there_with_another_value_is_refused(node_pa
     packed, digest = record_puts(1, [(keys.APEX, rdtypes.TXT, b"one")])
     puts = PackedPuts(pack_puts([packed]), 1, digest)
     with open_node(node_path) as store:
-        apply(store, panel.seal([Op(Kind.PUT, Dbi.RECORDS, key, b"another")], []))
+        apply(store, panel.seal([Op(OpKind.PUT, Dbi.RECORDS, key, b"another")], []))
         false = seal(
             schema=4, cluster=CLUSTER, epoch=EPOCH, first=2, last=2, time_ns=TIME_NS, digest_main=bytes(16),
             digest_records=bytes(16), marks=[], ops=[], key=SIGNING_KEY, puts=puts,

@@ -15,8 +15,8 @@ from replication.wire.operations import (
     MAX_BODY,
     MAX_KEY,
     Body,
-    Kind,
     Op,
+    OpKind,
     Puts,
     ZoneMark,
     encode_mark,
@@ -30,9 +30,9 @@ LENGTHS = st.one_of(st.integers(1, 300), st.sampled_from([127, 128, 129, 511]))
 BODY_LENGTHS = st.one_of(st.integers(0, 300), st.sampled_from([127, 128, 16383, 16384, 70_000]))
 OPS = st.builds(
     lambda kind, dbi, size, length, fill: Op(
-        kind, dbi, bytes((fill,)) * size, b"" if kind is Kind.DELETE_PREFIX else bytes((fill,)) * length
+        kind, dbi, bytes((fill,)) * size, b"" if kind is OpKind.DELETE_PREFIX else bytes((fill,)) * length
     ),
-    st.sampled_from([Kind.PUT, Kind.PUT, Kind.PUT, Kind.DELETE, Kind.DELETE_PREFIX]),
+    st.sampled_from([OpKind.PUT, OpKind.PUT, OpKind.PUT, OpKind.DELETE, OpKind.DELETE_PREFIX]),
     st.sampled_from([Dbi.RECORDS, Dbi.RECORDS, Dbi.DOMAINS, Dbi.TSIG_INDEX]),
     LENGTHS,
     BODY_LENGTHS,
@@ -48,7 +48,7 @@ def deflated(plain: bytes) -> bytes:
 def flattened(body: Body, count: int) -> list[Op]:
     found = []
     for run in body.runs(count):
-        found += [Op(Kind.PUT, run.dbi, *row) for row in run.rows] if isinstance(run, Puts) else [run]
+        found += [Op(OpKind.PUT, run.dbi, *row) for row in run.rows] if isinstance(run, Puts) else [run]
     return found
 
 
@@ -63,36 +63,36 @@ def test_operations_of_any_length_come_out_as_they_went_in(ops: list[Op], chunk:
 
 
 def test_puts_of_one_table_come_together_and_those_of_another_apart() -> None:
-    ops = [Op(Kind.PUT, Dbi.RECORDS, b"key%d" % number, b"body") for number in range(100)]
-    ops += [Op(Kind.PUT, Dbi.DOMAINS, b"%04d" % number, b"object") for number in range(50)]
-    ops += [Op(Kind.DELETE, Dbi.RECORDS, b"gone")]
+    ops = [Op(OpKind.PUT, Dbi.RECORDS, b"key%d" % number, b"body") for number in range(100)]
+    ops += [Op(OpKind.PUT, Dbi.DOMAINS, b"%04d" % number, b"object") for number in range(50)]
+    ops += [Op(OpKind.DELETE, Dbi.RECORDS, b"gone")]
     runs = list(Body.of(deflated(b"".join(map(encode_op, ops)))).runs(len(ops)))
     assert [(type(run), run.dbi) for run in runs] == [(Puts, Dbi.RECORDS), (Puts, Dbi.DOMAINS), (Op, Dbi.RECORDS)]
 
 
 def test_no_more_operations_are_read_than_asked_for() -> None:
-    plain = b"".join(encode_op(Op(Kind.PUT, Dbi.RECORDS, b"key%d" % number, b"body")) for number in range(10))
+    plain = b"".join(encode_op(Op(OpKind.PUT, Dbi.RECORDS, b"key%d" % number, b"body")) for number in range(10))
     body = Body.of(deflated(plain))
     assert len(flattened(body, 9)) == 9
     assert not body.is_spent()
-    assert flattened(body, 1) == [Op(Kind.PUT, Dbi.RECORDS, b"key9", b"body")]
+    assert flattened(body, 1) == [Op(OpKind.PUT, Dbi.RECORDS, b"key9", b"body")]
     assert body.at_end()
 
 
 def test_marks_can_be_read_by_the_way_and_skipped() -> None:
     marks = [ZoneMark(number, f"zone{number}.test.", number if number % 3 else None) for number in range(1, 1000)]
-    packed = deflated(b"".join(map(encode_mark, marks)) + encode_op(Op(Kind.DELETE, Dbi.DOMAINS, b"1234")))
+    packed = deflated(b"".join(map(encode_mark, marks)) + encode_op(Op(OpKind.DELETE, Dbi.DOMAINS, b"1234")))
     assert list(Body.of(packed).marks(len(marks))) == marks
     assert list(Body.of(packed).marks(len(marks), 16)) == marks[::16]
     body = Body.of(packed)
     body.skip_marks(len(marks))
-    assert flattened(body, 1) == [Op(Kind.DELETE, Dbi.DOMAINS, b"1234")]
+    assert flattened(body, 1) == [Op(OpKind.DELETE, Dbi.DOMAINS, b"1234")]
 
 
 def test_the_reader_starts_and_stops_where_it_is_told() -> None:
-    packed = deflated(encode_op(Op(Kind.PUT, Dbi.TSIG, b"key", b"body")))
+    packed = deflated(encode_op(Op(OpKind.PUT, Dbi.TSIG, b"key", b"body")))
     body = Body(io.BytesIO(b"before" + packed + b"after"), 6, 6 + len(packed))
-    assert flattened(body, 1) == [Op(Kind.PUT, Dbi.TSIG, b"key", b"body")]
+    assert flattened(body, 1) == [Op(OpKind.PUT, Dbi.TSIG, b"key", b"body")]
     assert body.at_end()
 
 
@@ -111,7 +111,7 @@ ROWS = st.lists(
 def test_puts_of_a_zone_are_the_operations_and_digests_of_its_rows(
     zone_id: int, rows: list[tuple[bytes, int, bytes]]
 ) -> None:
-    ops = [Op(Kind.PUT, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body) for rel, type, body in rows]
+    ops = [Op(OpKind.PUT, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body) for rel, type, body in rows]
     puts, digest = record_puts(zone_id, rows)
     assert puts == b"".join(map(encode_op, ops))
     assert digest == sum(row_digest(op.dbi, op.key, op.body) for op in ops)
@@ -124,4 +124,4 @@ def test_what_lmdb_cannot_hold_is_refused() -> None:
     with pytest.raises(BadSegment, match="body"):
         record_puts(1, [(b"x\0", 1, bytes(MAX_BODY + 1))])
     with pytest.raises(BadSegment, match="key"):
-        encode_op(Op(Kind.PUT, Dbi.RECORDS, b"", b"body"))
+        encode_op(Op(OpKind.PUT, Dbi.RECORDS, b"", b"body"))

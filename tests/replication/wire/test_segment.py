@@ -17,8 +17,8 @@ from replication.wire.segment import (
     DIGEST_MODULUS,
     HEADER,
     SIGNATURE_SIZE,
-    Kind,
     Op,
+    OpKind,
     PackedPuts,
     Segment,
     ZoneMark,
@@ -34,9 +34,9 @@ from replication.wire.segment import (
 from tests.replication.panel import CLUSTER, EPOCH, PUBLIC_KEYS, SIGNING_KEY, TIME_NS, Panel, records, small_zone
 
 OPS = [
-    Op(Kind.PUT, Dbi.RECORDS, b"\0\0\0\x07www\0\0\0\1", b"body of www"),
-    Op(Kind.DELETE, Dbi.RECORDS, b"\0\0\0\x07old\0\0\0\1"),
-    Op(Kind.PUT, Dbi.DOMAINS, b"\x07\0\0\0", b"object"),
+    Op(OpKind.PUT, Dbi.RECORDS, b"\0\0\0\x07www\0\0\0\1", b"body of www"),
+    Op(OpKind.DELETE, Dbi.RECORDS, b"\0\0\0\x07old\0\0\0\1"),
+    Op(OpKind.PUT, Dbi.DOMAINS, b"\x07\0\0\0", b"object"),
 ]
 MARKS = [ZoneMark(7, "example.test.", 2026112101), ZoneMark(8, "gone.test.", None)]
 
@@ -193,14 +193,14 @@ def test_one_segment_is_not_two() -> None:
 
 
 def test_operations_are_arranged_so_that_nothing_is_seen_half() -> None:
-    new = Op(Kind.PUT, Dbi.RECORDS, b"\0\0\0\x09\0\0\0\6", b"soa")
-    changed = Op(Kind.PUT, Dbi.RECORDS, b"\0\0\0\x05\0\0\0\6", b"soa")
+    new = Op(OpKind.PUT, Dbi.RECORDS, b"\0\0\0\x09\0\0\0\6", b"soa")
+    changed = Op(OpKind.PUT, Dbi.RECORDS, b"\0\0\0\x05\0\0\0\6", b"soa")
     rewritten = [
-        Op(Kind.DELETE_PREFIX, Dbi.RECORDS, b"\0\0\0\x06"),
-        Op(Kind.PUT, Dbi.RECORDS, b"\0\0\0\x06\0\0\0\6", b"x"),
+        Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, b"\0\0\0\x06"),
+        Op(OpKind.PUT, Dbi.RECORDS, b"\0\0\0\x06\0\0\0\6", b"x"),
     ]
-    removed = Op(Kind.DELETE_PREFIX, Dbi.RECORDS, b"\0\0\0\x04")
-    main = [Op(Kind.DELETE, Dbi.DOMAINS, b"\4\0\0\0"), Op(Kind.PUT, Dbi.DOMAINS, b"\x09\0\0\0", b"o")]
+    removed = Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, b"\0\0\0\x04")
+    main = [Op(OpKind.DELETE, Dbi.DOMAINS, b"\4\0\0\0"), Op(OpKind.PUT, Dbi.DOMAINS, b"\x09\0\0\0", b"o")]
     arranged = arrange([removed, *main, new, *reversed(rewritten), changed], removed=[4])
     assert arranged == [changed, *rewritten, new, *main, removed]
 
@@ -220,7 +220,7 @@ def test_a_range_has_to_be_one(first: int, last: int) -> None:
     st.lists(
         st.builds(
             Op,
-            st.just(Kind.PUT),
+            st.just(OpKind.PUT),
             st.sampled_from([Dbi.RECORDS, Dbi.METADATA, Dbi.TSIG_INDEX]),
             st.binary(min_size=4, max_size=511),
             st.binary(max_size=3000),
@@ -236,7 +236,7 @@ def test_any_operations_survive_the_journey(ops: list[Op]) -> None:
 
 def test_reading_a_large_segment_takes_little_memory() -> None:
     # A body that deflates to a thousandth must not be inflated at once.
-    ops = [Op(Kind.PUT, Dbi.RECORDS, number.to_bytes(4, "big") + b"\0\0\0\1", b"x" * 50_000) for number in range(400)]
+    ops = [Op(OpKind.PUT, Dbi.RECORDS, number.to_bytes(4, "big") + b"\0\0\0\1", b"x" * 50_000) for number in range(400)]
     segment = open_segment(sealed(ops, []), PUBLIC_KEYS)
     del ops
     tracemalloc.start()
@@ -262,7 +262,7 @@ def packed_rows(zone_ids: range) -> tuple[PackedPuts, list[Op]]:
     digest = sum(of_zone for _, of_zone in made)
     puts = PackedPuts(pack_puts(packed for packed, _ in made), 2 * len(zone_ids), digest)
     ops = [
-        Op(Kind.PUT, Dbi.RECORDS, zone_id.to_bytes(4, "big") + rel + b"\0" + type.to_bytes(2, "big"), body)
+        Op(OpKind.PUT, Dbi.RECORDS, zone_id.to_bytes(4, "big") + rel + b"\0" + type.to_bytes(2, "big"), body)
         for zone_id in zone_ids
         for rel, type, body in rows
     ]
@@ -281,7 +281,7 @@ def test_rows_packed_beforehand_are_spliced_into_one_stream(zones: int) -> None:
     zone_ids = range(1, zones + 1)
     puts, ops = packed_rows(zone_ids)
     marks = [ZoneMark(zone_id, f"zone{zone_id}.test.", 1) for zone_id in zone_ids]
-    objects = [Op(Kind.PUT, Dbi.DOMAINS, zone_id.to_bytes(4, "little"), b"object") for zone_id in zone_ids]
+    objects = [Op(OpKind.PUT, Dbi.DOMAINS, zone_id.to_bytes(4, "little"), b"object") for zone_id in zone_ids]
     spliced = open_segment(seal_packed(puts, objects, marks), PUBLIC_KEYS)
     usual = open_segment(sealed(ops + objects, marks), PUBLIC_KEYS)
     assert list(spliced.ops()) == list(usual.ops())
