@@ -1,8 +1,13 @@
-"""What every test sees: static files as they are, quick passwords, and the `stack` fixture for whole-stack tests."""
+"""What every test sees: a database, static files as they are, quick passwords, and a `stack` of real processes."""
+
+from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
+from django.test import TransactionTestCase
+from pytest_django import DjangoDbBlocker
 
+from tests import database
 from tests.stack import fresh_stack, stack
 
 __all__ = ["fresh_stack", "stack"]
@@ -13,3 +18,11 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.WHITENOISE_AUTOREFRESH = True
     settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    TransactionTestCase._fixture_teardown = lambda test: database.initial.restore()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """In place of pytest-django's: a copy of a template, which is migrated once and not by every process."""
+    with django_db_blocker.unblock(), database.test_database():
+        yield

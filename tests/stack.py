@@ -16,8 +16,10 @@ import pytest
 
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
+from tests.workers import FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
+
 PASSWORD = "correct horse battery staple"
 
 MAKE_PERSON = """
@@ -57,7 +59,7 @@ def fresh_stack() -> Iterator[Stack]:
 
 def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = False) -> Stack:
     """A stack in a directory of its own, empty; it runs while it is entered."""
-    directory = ROOT / "var" / "test" / name
+    directory = FOLDER / name
     shutil.rmtree(directory, ignore_errors=True)
     return Stack(directory, sample_zones=sample_zones, traffic=traffic, durable=durable)
 

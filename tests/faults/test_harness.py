@@ -14,7 +14,8 @@ from tests.faults.disk import Disk, cut, flip_bit, offsets_of
 from tests.faults.hosts import Host, is_alive
 from tests.faults.relay import Conditions, Direction, tcp_source_port
 from tests.faults.sample import some
-from tests.stack import ROOT, until
+from tests.stack import until
+from tests.workers import FOLDER
 
 pytestmark = pytest.mark.faults
 
@@ -31,7 +32,7 @@ time.sleep(60)
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    path = ROOT / "var" / "test" / "fault-harness"
+    path = FOLDER / "fault-harness"
     path.mkdir(parents=True, exist_ok=True)
     return path
 

@@ -17,7 +17,8 @@ from dnspanel.demo import unprivileged
 from dnspanel.demo.stack import Stack
 from replication.dns.rdata import type_to_text
 from tests import zonegen
-from tests.stack import ROOT, new_stack, wait_until_in_sync
+from tests.stack import new_stack, wait_until_in_sync
+from tests.workers import FOLDER
 
 pytestmark = pytest.mark.faults
 
@@ -131,7 +132,7 @@ def imported(name: str, archive: Path, *, kills: int, seed: int) -> tuple[list[s
 @pytest.fixture
 def directory() -> Iterator[Path]:
     """A directory that the stack's user can read, unlike pytest's own."""
-    path = ROOT / "var" / "test" / "import-kills"
+    path = FOLDER / "import-kills"
     unprivileged.make_directory(path)
     yield path
     shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,22 @@
+"""The environment of one process of a test run: a Redis database and a folder of its own. Loaded before the settings.
+
+pytest loads this module as a plugin (`-p tests.workers`), because Django's settings read the environment once.
+"""
+
+import os
+import re
+from pathlib import Path
+
+# pytest-xdist names its processes gw0, gw1, ...; a run in one process has none of them.
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
+FOLDER = Path(__file__).resolve().parents[1] / "var" / "test" / WORKER
+
+
+def _redis_url(url: str) -> str:
+    """The same Redis, another of its sixteen databases."""
+    return re.sub(r"/\d+$", f"/{int(WORKER.removeprefix('gw')) + 1}", url)
+
+
+if WORKER != "main" and "PANEL_REDIS_URL" in os.environ:
+    os.environ["PANEL_REDIS_URL"] = _redis_url(os.environ["PANEL_REDIS_URL"])
+    os.environ["PANEL_VAR"] = str(FOLDER / "panel")
