@@ -44,8 +44,8 @@ class _Position(Protocol):
     def sequence(self) -> int: ...
 
 
-def _rebuild(kind: "type[ReplicationError]", facts: dict[str, Any]) -> "ReplicationError":
-    return kind(**facts)
+def _rebuild(kind: "type[ReplicationError]", attributes: dict[str, Any]) -> "ReplicationError":
+    return kind(**attributes)
 
 
 class ReplicationError(Exception):

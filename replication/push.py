@@ -84,11 +84,11 @@ class ChangeLog(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
-    """What a node says of a repair: its ack, and what it found to be wrong, the first differences in words."""
+class RepairAnswer:
+    """What a node says of a repair: its ack, and the first differences that it found."""
 
     ack: Ack
-    words: tuple[str, ...]
+    differences: tuple[str, ...]
     rows: int
 
 
@@ -187,13 +187,13 @@ class NodeClient:
         """
         return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self._seconds_for(size)))
 
-    def repair(self, sealed: bytes) -> "Repair":
+    def repair(self, sealed: bytes) -> "RepairAnswer":
         """Send a repair (`repair.seal_repair`); return once PowerDNS was seen to answer accordingly.
 
         Raises Gap where the node is not at its position, and what `push` raises; repeating is harmless.
         """
         answer = self._request("PUT", REPAIRS_PATH, sealed, len(sealed), self._seconds_for(len(sealed)))
-        return Repair(Ack.from_json(answer), tuple(map(str, answer.get("words", ()))), int(answer.get("rows", 0)))
+        return RepairAnswer(Ack.from_json(answer), tuple(map(str, answer.get("words", ()))), int(answer.get("rows", 0)))
 
     def check(self) -> None:
         """Have the agent read every row now; `Status.checked_at` says when it has."""
@@ -272,7 +272,7 @@ class NodeClient:
 
     def _connected(self) -> ssl.SSLSocket:
         if self._socket is None:
-            connection = self._reached()
+            connection = self._connect()
             try:
                 self.peer = str(connection.getpeername()[0])
                 connection.do_handshake()
@@ -280,12 +280,12 @@ class NodeClient:
             except BaseException as exc:
                 connection.close()
                 if isinstance(exc, ssl.SSLCertVerificationError) and exc.verify_code in (_EXPIRED, _NOT_YET_VALID):
-                    raise Refused(error="WrongCertificate", message=self._why_not(exc)) from exc
+                    raise Refused(error="WrongCertificate", message=self._describe_untimely(exc)) from exc
                 raise
             self._socket = connection
         return self._socket
 
-    def _reached(self) -> ssl.SSLSocket:
+    def _connect(self) -> ssl.SSLSocket:
         """A connection to the first address of the host that takes one, before the handshake. Raises OSError.
 
         The socket is wrapped before it connects, because Python 3.11 leaves open what `wrap_socket` made of a
@@ -309,14 +309,16 @@ class NodeClient:
 
     def _refuse_another(self, connection: ssl.SSLSocket) -> None:
         """Raise Refused unless the agent showed the certificate that is expected."""
-        shown = hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
-        self.peer_sha256 = shown
+        presented = hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
+        self.peer_sha256 = presented
         accepted = self.certificate_sha256
-        if accepted is not None and shown not in (accepted if isinstance(accepted, frozenset) else {accepted}):
-            words = f"the agent at {self.host} port {self.port} shows a certificate of somebody else ({shown[:16]}…)"
-            raise Refused(error="WrongCertificate", message=words)
+        if accepted is not None and presented not in (accepted if isinstance(accepted, frozenset) else {accepted}):
+            message = (
+                f"the agent at {self.host} port {self.port} shows a certificate of somebody else ({presented[:16]}…)"
+            )
+            raise Refused(error="WrongCertificate", message=message)
 
-    def _why_not(self, error: ssl.SSLCertVerificationError) -> str:
+    def _describe_untimely(self, error: ssl.SSLCertVerificationError) -> str:
         """Words for a certificate that does not count now. It is about this node alone, whose PowerDNS goes on."""
         whose = f"the certificate of the agent at {self.host} port {self.port}"
         if error.verify_code == _EXPIRED:
@@ -354,16 +356,16 @@ def send_snapshot(
     name = snapshot_id(sealed)
     until = 0.0
     while True:
-        is_whole = False
+        is_complete = False
         try:
             for number in client.offer_snapshot(sealed):
                 stored = read_chunk(number)
                 client.send_chunk(name, number, stored)
                 sent(number, len(stored))
-            is_whole = True
+            is_complete = True
             return client.install_snapshot(name, raw_size)
         except (Busy, NodeUnreachable, NotServed) as exc:
-            may_start_anew = isinstance(exc, Busy) or (is_whole and isinstance(exc, NodeUnreachable))
+            may_start_anew = isinstance(exc, Busy) or (is_complete and isinstance(exc, NodeUnreachable))
             if not until and may_start_anew:
                 until = time.monotonic() + restart_seconds
             if time.monotonic() >= until:

@@ -50,7 +50,7 @@ _NOT_COMPARABLE = frozenset((values.ENT, 46, 47, 48, 50, 51, 59, 60, rdtypes.ALI
 T = TypeVar("T")
 
 
-class Sample(Generic[T]):
+class EvenSample(Generic[T]):
     """At most `limit` items of a stream of any length, evenly spread over it."""
 
     def __init__(self, limit: int = MAX_QUESTIONS) -> None:
@@ -112,7 +112,7 @@ def position_expectation(position: object) -> Expectation:
 
 def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> Iterator[Expectation]:
     """What the store's rows say about the SOA of each marked zone, and about the row of each key."""
-    asked: set[tuple[str, int]] = set()
+    requested: set[tuple[str, int]] = set()
     zones: dict[int, str | None] = {}  # the zone of each id that PowerDNS finds by the zone's name
     for mark in marks:
         zone_id = store.zone_id(mark.name)
@@ -121,7 +121,7 @@ def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[
             continue
         zones[zone_id] = mark.name
         if (body := store.rows(zone_id).get(keys.APEX, rdtypes.SOA)) is not None:
-            asked.add((mark.name, rdtypes.SOA))
+            requested.add((mark.name, rdtypes.SOA))
             yield _expected_row(mark.name, rdtypes.SOA, body)
     for key in record_keys:
         zone_id, rel, type = keys.decode_record_key(key)
@@ -131,9 +131,9 @@ def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[
         if zone is None or type in _NOT_COMPARABLE:
             continue
         name = keys.name_from_relative_key(rel, zone)
-        if (name, type) in asked:
+        if (name, type) in requested:
             continue
-        asked.add((name, type))
+        requested.add((name, type))
         expected = _expectation_of_row(store, zone, zone_id, name, rel, type)
         if expected is not None:
             yield expected
@@ -215,7 +215,7 @@ def ask(address: str, port: int, name: str, type: int, seconds: float = 1.0) -> 
             retry_at = min(deadline, time.monotonic() + RETRY_SECONDS * 4)
             while (packet := _receive(sock, retry_at)) is not None:
                 if packet[:2] == id_.to_bytes(2, "big"):
-                    return _whole_message(packet, name, type, address, port, deadline)
+                    return _full_message(packet, name, type, address, port, deadline)
     raise NotServed(question=f"{name} {rdata.type_to_text(type)}", expected="an answer", found="none")
 
 
@@ -260,17 +260,15 @@ def _take_answer(packet: bytes, waiting: dict[int, Expectation], address: str, p
     if is_plainly(packet, expectation.name, expectation.type, expectation.ttl, expectation.rdata):
         del waiting[id_]
         return
-    answer = _whole_message(packet, expectation.name, expectation.type, address, port, deadline)
+    answer = _full_message(packet, expectation.name, expectation.type, address, port, deadline)
     difference = expectation.difference(answer)
     if difference is not None:
-        wanted = f"{len(expectation.rdata)} records" if expectation.rdata else "no such RRset"
-        raise NotServed(question=str(expectation), expected=wanted, found=difference)
+        expectation_text = f"{len(expectation.rdata)} records" if expectation.rdata else "no such RRset"
+        raise NotServed(question=str(expectation), expected=expectation_text, found=difference)
     del waiting[id_]
 
 
-def _whole_message(
-    packet: bytes, name: str, type: int, address: str, port: int, deadline: float
-) -> dns.message.Message:
+def _full_message(packet: bytes, name: str, type: int, address: str, port: int, deadline: float) -> dns.message.Message:
     question = f"{name} {rdata.type_to_text(type)}"
     try:
         message = dns.message.from_wire(packet, ignore_trailing=True, raise_on_truncation=False)

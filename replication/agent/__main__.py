@@ -84,12 +84,12 @@ def _pdns_conf(config: AgentConfig) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m replication.agent", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, words in (
+    for name, text in (
         ("prepare", "make the LMDB files, before PowerDNS starts"),
         ("pdnsconf", "print the pdns.conf that fits this agent"),
         ("run", "serve the panel until told to stop"),
     ):
-        commands.add_parser(name, help=words).add_argument("--config", type=Path, required=True)
+        commands.add_parser(name, help=text).add_argument("--config", type=Path, required=True)
     joining = commands.add_parser("enroll", help="ask the panel to make this server a node")
     joining.add_argument("--panel", required=True, help="the panel's address")
     joining.add_argument("--code", required=True, help="the one-time code that the panel showed")
@@ -102,7 +102,7 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--panel", required=True, help="the panel's address")
     parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
     parser.add_argument("--dns-address", required=True, help="the IP address that PowerDNS answers on")
-    for field, words in (
+    for field, text in (
         ("dns_port", "where PowerDNS answers"),
         ("listen_port", "where the panel calls the agent"),
         ("api_port", "where PowerDNS gives its statistics, on loopback"),
@@ -115,7 +115,7 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
     ):
         default = Joining.__dataclass_fields__[field].default
         option = "--" + field.replace("_", "-")
-        parser.add_argument(option, type=type(default), default=default, help=f"{words}; {default}")
+        parser.add_argument(option, type=type(default), default=default, help=f"{text}; {default}")
     parser.add_argument("--no-start", action="store_true", help="only write; start nothing")
 
 
@@ -123,8 +123,8 @@ def _joining(options: argparse.Namespace) -> Joining:
     return Joining(**{field: getattr(options, field) for field in Joining.__dataclass_fields__})
 
 
-def _say(words: str) -> None:
-    print(words, flush=True)
+def _say(text: str) -> None:
+    print(text, flush=True)
 
 
 if __name__ == "__main__":

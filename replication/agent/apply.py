@@ -79,11 +79,11 @@ class Applier:
         self._health_lock = threading.Lock()
         self.health = Health()
         self.powerdns_version = ""
-        self._looked = False
+        self._has_checked = False
         # Told of the zones of a segment that met rows which were not ours.
         self.suspect: Callable[[Iterable[int]], None] = lambda zone_ids: None
         # Told in words of what may be a file that cannot be read any more.
-        self.damaged: Callable[[str], None] = lambda words: None
+        self.damaged: Callable[[str], None] = lambda reason: None
 
     def apply(self, body: bytes | BinaryIO) -> Ack:
         """Bring the store to the end of these segments and prove it by DNS.
@@ -137,11 +137,13 @@ class Applier:
             touched.add_marks(segment)
             repaired = self._store.repair(segment)
             touched.keys.extend(repaired.keys)
-            position = self._settle(touched)
+            position = self._purge_and_verify(touched)
         self._note_answered(position)
         stats.ROWS_WRITTEN.add(repaired.rows)
         stats.WRITE_LOCK_MS_MAX.note(repaired.longest_hold_ms)
-        logger.warning("repaired zone=%s rows=%d: %s", repaired.mark.name, repaired.rows, "; ".join(repaired.words))
+        logger.warning(
+            "repaired zone=%s rows=%d: %s", repaired.mark.name, repaired.rows, "; ".join(repaired.differences)
+        )
         return Ack(position, *self._store.digests(), lock_ms=repaired.longest_hold_ms), repaired
 
     def install(self, write: Callable[[Callable[[], None]], Applied | None]) -> Ack:
@@ -154,7 +156,7 @@ class Applier:
             began = time.perf_counter()
             applied = write(self._make_zones_known)
             written = time.perf_counter()
-            position = self._settle(_Touched.sample_of(self._store))
+            position = self._purge_and_verify(_Touched.sample_of(self._store))
         self._note_answered(position)
         self._change_health(refusal="", refused_at=0.0)
         rows, hold = (applied.rows, applied.longest_hold_ms) if applied else (0, 0.0)
@@ -170,9 +172,9 @@ class Applier:
     def _make_zones_known(self) -> None:
         """PowerDNS finds zones as the files have them. One that is down finds them when it starts."""
         with contextlib.suppress(NotServed):
-            self._purger.settle_all(None)
+            self._purger.purge_everything(None)
 
-    def look(self) -> None:
+    def check_powerdns(self) -> None:
         """What is done at the start and once a second: see whether PowerDNS is there and answers our position.
 
         After a start nobody knows what a former agent left unpurged; after an outage, what was applied meanwhile
@@ -183,19 +185,19 @@ class Applier:
             self.powerdns_version = self._purger.version()
             if self._store.installing():  # nothing to prove before a snapshot is whole
                 self._change_health(unserved="", unserved_since=0.0)
-            elif self.health.unserved or not self._looked or self.health.answered != self._store.position():
-                self._settle_everything()
+            elif self.health.unserved or not self._has_checked or self.health.answered != self._store.position():
+                self._purge_everything()
         except NotServed as exc:
             self._note_unserved(exc)
 
-    def _settle_everything(self) -> None:
+    def _purge_everything(self) -> None:
         """Unless a push is under way, which proves more. Raises NotServed."""
         if not self._lock.acquire(blocking=False):
             return
         try:
             position = self._store.position()
-            self._purger.settle_all(position)
-            self._looked = True
+            self._purger.purge_everything(position)
+            self._has_checked = True
             if position is not None:
                 self._note_answered(position)
             else:
@@ -222,7 +224,7 @@ class Applier:
         if not first:
             raise BadSegment(reason="the push is empty")
         applied = time.perf_counter()
-        position = self._settle(touched)
+        position = self._purge_and_verify(touched)
         now = time.perf_counter()
         apply_ms, verify_ms = (applied - began) * 1000, (now - applied) * 1000
         stats.VERIFY_MS_MAX.note(verify_ms)
@@ -252,7 +254,7 @@ class Applier:
         stats.WRITE_LOCK_MS_MAX.note(applied.longest_hold_ms)
         return applied.longest_hold_ms
 
-    def _settle(self, touched: "_Touched") -> Position:
+    def _purge_and_verify(self, touched: "_Touched") -> Position:
         """Purge until PowerDNS answers what the store holds; return the position it answered. Raises NotServed."""
         position = self._store.position()
         assert position is not None  # something was applied just now, or earlier
@@ -272,10 +274,10 @@ class Applier:
 
     def _purge(self, touched: "_Touched", position: Position | None, *, by_names: bool) -> None:
         if touched.everything:
-            self._purger.settle_all(position, appeared=bool(touched.appeared))
+            self._purger.purge_everything(position, appeared=bool(touched.appeared))
             return
         zones, names = touched.stale(self._store) if by_names else (touched.zones, set[str]())
-        self._purger.settle(zones, position, names=names, appeared=touched.appeared)
+        self._purger.purge_zones(zones, position, names=names, appeared=touched.appeared)
 
     def _note_answered(self, position: Position) -> None:
         if self.health.unserved:
@@ -309,8 +311,8 @@ class _Touched:
         self.appeared: set[str] = set()  # those that may be new to PowerDNS
         self.changes: dict[str, ZoneChange] = {}  # of zones that need not be forgotten whole
         self.everything = False  # too many zones to name
-        self.marks: verify.Sample[ZoneMark] = verify.Sample()
-        self.keys: verify.Sample[bytes] = verify.Sample()
+        self.marks: verify.EvenSample[ZoneMark] = verify.EvenSample()
+        self.keys: verify.EvenSample[bytes] = verify.EvenSample()
 
     @classmethod
     def sample_of(cls, store: Store) -> "_Touched":

@@ -57,7 +57,7 @@ _DEFAULTS: dict[str, Any] = {
     "show_clients": False,
 }
 _MAY_BE_EMPTY = ("api_key", "pdns_conf")
-_TYPE_WORDS = {int: "a number", str: "a text", bool: "true or false"}
+_TYPE_NAMES = {int: "a number", str: "a text", bool: "true or false"}
 _REQUIRED: dict[str, type] = {
     "identity_dir": str,
     "state_dir": str,
@@ -169,7 +169,7 @@ def _faults_in(values: Mapping[str, Any]) -> list[str]:
         if name not in known:
             faults.append(f"{name} is not a setting")
         elif not _has_type(value, known[name]):
-            faults.append(f"{name} has to be {_TYPE_WORDS[known[name]]}")
+            faults.append(f"{name} has to be {_TYPE_NAMES[known[name]]}")
         elif name == "metrics_port" and value == 0:
             continue
         elif name.endswith("_port") and not 1 <= value <= 65535:
@@ -187,9 +187,9 @@ def _faults_in(values: Mapping[str, Any]) -> list[str]:
     return faults
 
 
-def _has_type(value: Any, wanted: type) -> bool:
+def _has_type(value: Any, expected: type) -> bool:
     """Exactly this type: in Python a bool is an int, in a configuration it is a mistake."""
-    return type(value) is wanted
+    return type(value) is expected
 
 
 def _read_identity(directory: Path, faults: list[str]) -> Identity | None:

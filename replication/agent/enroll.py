@@ -79,19 +79,19 @@ def enroll(
         raise NotEnrolled("the code is not complete: it ends in a dot and 32 digits")
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     request = _signing_request(directory)
-    said = ""
+    last_message = ""
     while True:
         try:
             answer = ask_panel(panel, code, request)
         except PanelUnreachable as exc:
-            sentence = f"The panel does not answer ({exc}); asking again."
+            message = f"The panel does not answer ({exc}); asking again."
         else:
             if isinstance(answer, Enrolled):
                 break
-            sentence = f"Waiting for approval. The panel has to show the fingerprint {answer.fingerprint}"
-        if sentence != said:
-            say(sentence)
-            said = sentence
+            message = f"Waiting for approval. The panel has to show the fingerprint {answer.fingerprint}"
+        if message != last_message:
+            say(message)
+            last_message = message
         wait(POLL_SECONDS)
     _check(answer, expected_ca, directory)
     write_atomically(directory / CA_FILE, answer.ca)
@@ -115,10 +115,10 @@ def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
             status, answer = response.status, response.read(_MAX_ANSWER)
     except urllib.error.HTTPError as exc:
         with exc:
-            words = _words(exc.read(_MAX_ANSWER))
+            message = _message_in(exc.read(_MAX_ANSWER))
         if exc.code >= 500:
-            raise PanelUnreachable(words or f"status {exc.code}") from exc
-        raise NotEnrolled(f"the panel refused: {words or exc.code}") from exc
+            raise PanelUnreachable(message or f"status {exc.code}") from exc
+        raise NotEnrolled(f"the panel refused: {message or exc.code}") from exc
     except (OSError, ValueError) as exc:
         raise PanelUnreachable(str(exc)) from exc
     return _parse_answer(status, answer)
@@ -134,7 +134,7 @@ def _parse_answer(status: int, answer: bytes) -> Waiting | Enrolled:
         raise NotEnrolled(f"the panel's answer cannot be used: {exc}") from exc
 
 
-def _words(answer: bytes) -> str:
+def _message_in(answer: bytes) -> str:
     """The sentence in a refusal, if there is one."""
     try:
         return str(json.loads(answer)["message"])

@@ -41,10 +41,10 @@ class InstalledPowerdns:
 
 def _seen(path: Path) -> tuple[str, int, int] | None:
     try:
-        facts = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return str(path), facts.st_ino, facts.st_mtime_ns
+    return str(path), status.st_ino, status.st_mtime_ns
 
 
 def _ask(path: str) -> str:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from replication import stats
-from replication.store.check_state import Fault, Steps
+from replication.store.check_state import DivergedZone, Steps
 from replication.store.checking import Check
 from replication.store.opening import is_damage
 from replication.store.store import Store
@@ -31,7 +31,7 @@ PAUSE_SECONDS = 20.0
 # How often is looked for foreign commits and for what was asked.
 POLL_SECONDS = 0.5
 # A push under way is waited for, but not for ever: an import must not keep a check from ending.
-MOST_STANDING_BACK = 0.25
+LONGEST_WAIT = 0.25
 _RELEASE_EVERY = 16  # slices
 
 logger = logging.getLogger(__name__)
@@ -45,13 +45,13 @@ class IntegrityScanner:
     ) -> None:
         self._store, self._is_busy, self._clock = store, is_busy, clock
         # Told in words of what may be a file that cannot be read any more.
-        self.damaged: Callable[[str], None] = lambda words: None
+        self.damaged: Callable[[str], None] = lambda reason: None
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._faults: dict[int, Fault] = {}
+        self._diverged: dict[int, DivergedZone] = {}
         self._suspects: deque[int] = deque()
-        self._asked = False
+        self._is_requested = False
         self._due = 0.0  # monotonic time
         self.checked_at = 0.0
         self.share = 0.0
@@ -60,16 +60,16 @@ class IntegrityScanner:
     def diverged(self) -> tuple[tuple[int, str, str], ...]:
         """The first zones that are not what the agent wrote, by id."""
         with self._lock:
-            first = sorted(self._faults.items())[:MAX_LISTED_DIVERGED]
-        return tuple((fault.zone_id, fault.name, fault.words) for _, fault in first)
+            first = sorted(self._diverged.items())[:MAX_LISTED_DIVERGED]
+        return tuple((zone.zone_id, zone.name, zone.reason) for _, zone in first)
 
     @property
     def diverged_count(self) -> int:
-        return len(self._faults)
+        return len(self._diverged)
 
     def check_now(self) -> None:
         """Look at everything at once, whatever is under way begins anew."""
-        self._asked = True
+        self._is_requested = True
         self._wake.set()
 
     def suspect(self, zone_ids: Iterable[int]) -> None:
@@ -99,10 +99,10 @@ class IntegrityScanner:
             suspects = list(dict.fromkeys(self._suspects.popleft() for _ in range(len(self._suspects))))
             self._drive(self._check_zones(suspects), HURRIED_SHARE)
             return True
-        is_urgent = self._asked or self._store.has_foreign_commit()
+        is_urgent = self._is_requested or self._store.has_foreign_commit()
         if not is_urgent and now < self._due:
             return False
-        self._asked = False
+        self._is_requested = False
         self._check_everything(HURRIED_SHARE if is_urgent else SHARE)
         return True
 
@@ -113,16 +113,16 @@ class IntegrityScanner:
             ended = self._drive(check.everything(), share, check)
         except Exception as exc:  # a damaged file may show itself in any way; the agent goes on, and says so
             logger.exception("a check ended unexpectedly")
-            self._replace({0: Fault(0, "", f"the files cannot be read: {exc}")})
+            self._replace({0: DivergedZone(0, "", f"the files cannot be read: {exc}")})
             if is_damage(exc):
                 self.damaged(f"a check of every row ended with: {exc}")
             ended = True
         self._due = time.monotonic() + (PAUSE_SECONDS if ended and check.is_done else POLL_SECONDS)
         if ended and check.is_done:
-            self._replace(check.faults)
+            self._replace(check.diverged)
             self.checked_at, self.share = self._clock(), 1.0
             stats.ROWS_CHECKED.add(check.rows)
-            logger.debug("checked rows=%d faults=%d s=%.1f", check.rows, len(check.faults), time.monotonic() - began)
+            logger.debug("checked rows=%d faults=%d s=%.1f", check.rows, len(check.diverged), time.monotonic() - began)
 
     def _check_zones(self, zone_ids: list[int]) -> Steps:
         """Look at these alone; what is known of others stays."""
@@ -130,8 +130,8 @@ class IntegrityScanner:
         yield from check.zones(zone_ids)
         if check.is_done:
             with self._lock:
-                known = {zone_id: fault for zone_id, fault in self._faults.items() if zone_id not in zone_ids}
-            self._replace(known | check.faults)
+                known = {zone_id: zone for zone_id, zone in self._diverged.items() if zone_id not in zone_ids}
+            self._replace(known | check.diverged)
 
     def _drive(self, steps: Steps, share: float, check: Check | None = None) -> bool:
         """Take the steps with rests between them; False if they were left because something came in between."""
@@ -140,7 +140,7 @@ class IntegrityScanner:
             slices += 1
             if check is not None:
                 self.share = check.share
-                if self._stop.is_set() or self._suspects or (self._asked and share == SHARE):
+                if self._stop.is_set() or self._suspects or (self._is_requested and share == SHARE):
                     steps.close()
                     return False
                 if share == SHARE and not slices % _RELEASE_EVERY and self._store.has_foreign_commit():
@@ -158,17 +158,17 @@ class IntegrityScanner:
 
     def _rest(self, seconds: float) -> None:
         time.sleep(seconds)
-        until = time.monotonic() + MOST_STANDING_BACK
+        until = time.monotonic() + LONGEST_WAIT
         while self._is_busy() and time.monotonic() < until and not self._stop.is_set():
             time.sleep(SLICE_SECONDS)
 
-    def _replace(self, faults: dict[int, Fault]) -> None:
+    def _replace(self, diverged: dict[int, DivergedZone]) -> None:
         """Remember what is wrong now; log what is new and what is over."""
         with self._lock:
-            before, self._faults = self._faults, dict(faults)
-        for zone_id, fault in faults.items():
-            if before.get(zone_id) != fault:
-                logger.warning("diverged zone=%d name=%s: %s", zone_id, fault.name or "unknown", fault.words)
-        for zone_id, fault in before.items():
-            if zone_id not in faults:
-                logger.info("in order again zone=%d name=%s", zone_id, fault.name or "unknown")
+            before, self._diverged = self._diverged, dict(diverged)
+        for zone_id, zone in diverged.items():
+            if before.get(zone_id) != zone:
+                logger.warning("diverged zone=%d name=%s: %s", zone_id, zone.name or "unknown", zone.reason)
+        for zone_id, zone in before.items():
+            if zone_id not in diverged:
+                logger.info("in order again zone=%d name=%s", zone_id, zone.name or "unknown")

@@ -96,7 +96,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
 
 def write_units(joining: Joining) -> None:
     """The agent's unit, and the drop-in that gives pdns.service the agent's pdns.conf, are as this release has them."""
-    words = {
+    values = {
         "python": sys.executable,
         "config": str(joining.config),
         "directory": str(joining.directory),
@@ -107,7 +107,7 @@ def write_units(joining: Joining) -> None:
     drop_in.parent.mkdir(parents=True, exist_ok=True)
     for path, template in ((joining.units / AGENT_UNIT, AGENT_UNIT), (drop_in, "pdns.conf")):
         text = resources.files("replication.agent").joinpath("units", template).read_text()
-        path.write_text(text.format(**words))
+        path.write_text(text.format(**values))
 
 
 def start_units(say: Say) -> None:

@@ -35,7 +35,7 @@ LOCK_FILE = "agent.lock"
 # Before it starts anew, an agent gives what it was asked this long to be answered.
 ANSWER_SECONDS = 0.3
 # So long it waits for a first look at PowerDNS before it says that it has started, and for the last one to end.
-FIRST_LOOK_SECONDS = 2.0
+FIRST_CHECK_SECONDS = 2.0
 # Beside the LMDB's main file: two agents with directories of their own must not share the files.
 LMDB_LOCK_SUFFIX = "-agent"
 # From here on a full map is announced in words; LMDB would stop taking changes at 1.
@@ -77,7 +77,7 @@ class AgentNode:
         )  # fmt: skip
         self.observer = Observer(StatisticsApi(config.api_port, config.api_key).read)
         self._started_at = time.time()
-        self._looked = threading.Event()
+        self._has_checked = threading.Event()
         top_lists = TopLists(
             config.api_port, config.api_key, rcodes=self.observer.recent_rcodes, clients=config.show_clients
         )
@@ -118,9 +118,11 @@ class AgentNode:
 
     def serve(self, stop: threading.Event) -> None:
         """Serve the panel and take a sample each second until `stop` is set."""
-        looking = threading.Thread(target=self._look, args=(stop,), name="look", daemon=True)
-        looking.start()
-        self._looked.wait(FIRST_LOOK_SECONDS)
+        checking_powerdns = threading.Thread(
+            target=self._check_powerdns, args=(stop,), name="check-powerdns", daemon=True
+        )
+        checking_powerdns.start()
+        self._has_checked.wait(FIRST_CHECK_SECONDS)
         logger.info(
             "started node=%s port=%d position=%s powerdns=%s",
             self._config.identity.node, self.server.server_address[1], self._store.position() or "none",
@@ -128,7 +130,7 @@ class AgentNode:
         )  # fmt: skip
         thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True)
         thread.start()
-        checking = threading.Thread(target=self._check, name="scrub", daemon=True)
+        checking = threading.Thread(target=self._scan, name="integrity-scan", daemon=True)
         checking.start()
         if self._metrics is not None:
             scraped = self._metrics
@@ -146,17 +148,17 @@ class AgentNode:
         self.scanner.stop()
         self.rebuild.probed.set()
         checking.join()
-        looking.join(FIRST_LOOK_SECONDS)
+        checking_powerdns.join(FIRST_CHECK_SECONDS)
         logger.info("stopped node=%s position=%s", self._config.identity.node, self._store.position() or "none")
 
-    def _look(self, stop: threading.Event) -> None:
+    def _check_powerdns(self, stop: threading.Event) -> None:
         """See each second whether PowerDNS answers. In a thread, because one that is broken may not even say no."""
         while not stop.is_set() and not self.starts_anew:
-            self.applier.look()
-            self._looked.set()
+            self.applier.check_powerdns()
+            self._has_checked.set()
             stop.wait(INTERVAL_SECONDS)
 
-    def _check(self) -> None:
+    def _scan(self) -> None:
         """Check rows until the end, but not before they can be read at all."""
         self.rebuild.probed.wait()
         self.scanner.run()
@@ -184,7 +186,7 @@ class AgentNode:
     def status(self) -> Status:
         """How this node is doing, in facts and in words."""
         health = self.applier.health
-        position, main, records = self._store.standing()
+        position, main, records = self._store.position_and_digests()
         uses = self._store.use()
         map_used = max(use.used_bytes / use.map_bytes for use in uses)
         disk = shutil.disk_usage(self._config.lmdb_path.parent)
@@ -218,7 +220,7 @@ class AgentNode:
             certificate_expires_at=self.identity.certificate_expires_at,
             signing_keys=tuple(key.hex() for key in self.identity.signing_keys),
             installed_powerdns=self.rebuild.installed_release,
-            wanted_schema=self.rebuild.wanted_schema(self.applier.powerdns_version),
+            needed_schema=self.rebuild.needed_schema(self.applier.powerdns_version),
             installing=self.snapshots.progress,
             diverged=self.scanner.diverged,
             diverged_count=self.scanner.diverged_count,
@@ -233,19 +235,19 @@ class AgentNode:
             return f"quarantined, waiting for whole new files; PowerDNS answers as it can: {self.rebuild.reason}"
         if bootstrapping := self._bootstrapping():
             return bootstrapping
-        wanted, schema = self.rebuild.wanted_schema(self.applier.powerdns_version), self.identity.identity.schema
-        if wanted not in (0, schema):
+        needed, schema = self.rebuild.needed_schema(self.applier.powerdns_version), self.identity.identity.schema
+        if needed not in (0, schema):
             release = self.rebuild.installed_release or self.applier.powerdns_version
-            return f"PowerDNS {release} needs schema {wanted}, the files have {schema}: rebuild this node"
+            return f"PowerDNS {release} needs schema {needed}, the files have {schema}: rebuild this node"
         if health.refusal:
             return f"stopped applying, still serving: {health.refusal}"
         if health.unserved:
             since = time.strftime("%H:%M:%S UTC", time.gmtime(health.unserved_since))
             return f"PowerDNS does not answer as it should since {since}: {health.unserved}"
         if diverged := self.scanner.diverged:
-            _, name, words = diverged[0]
+            _, name, problem = diverged[0]
             others = f" (and {self.scanner.diverged_count - 1} more)" if len(diverged) > 1 else ""
-            return f"not what the panel wrote: {name or 'the files'}: {words}{others}"
+            return f"not what the panel wrote: {name or 'the files'}: {problem}{others}"
         if map_used > MAP_ALARM:
             return f"the LMDB map is {map_used:.0%} full: raise lmdb-map-size"
         return "in order" if has_position else "new: nothing applied yet"

@@ -7,7 +7,7 @@ may fall in between. Two kinds of old data can therefore appear *after* a purge:
 - answers: a thread took rows out of the query cache before they were purged, and fills the packet cache after.
   Releases before 4.9.12 and 5.0.1 invite this: their purge empties the packet cache first, the query cache last.
 
-Waiting some milliseconds makes both rare; on a loaded machine a thread may sleep for longer. `settle` proves
+Waiting some milliseconds makes both rare; on a loaded machine a thread may sleep for longer. `purge_zones` proves
 instead that nobody holds old data any more. With `distributor-threads=1` and `reuseport=yes` (our `pdns.conf`),
 a receiver thread takes a question from its own socket, answers it, fills the caches, sends, and only then takes
 the next. So an answer from a receiver to a question sent at time t shows that everything it began before t is
@@ -190,7 +190,7 @@ class Purger:
         self._control, self._receivers, self._zone_cache = control, receivers, zone_cache
         self._again: deque[str] = deque()
 
-    def settle(
+    def purge_zones(
         self, zones: Collection[str], position: Position | None,
         *, names: Collection[str] = (), appeared: Collection[str] = (),
     ) -> None:  # fmt: skip
@@ -201,15 +201,15 @@ class Purger:
         be acknowledged. Repeating is harmless.
         """
         self._zone_cache.learn(appeared)
-        self._settle(purge_command(zones, names), position)
+        self._purge_and_wait(purge_command(zones, names), position)
 
-    def settle_all(self, position: Position | None, *, appeared: bool = True) -> None:
-        """As `settle`, for every zone there is; any of them may be new unless told otherwise."""
+    def purge_everything(self, position: Position | None, *, appeared: bool = True) -> None:
+        """As `purge_zones`, for every zone there is; any of them may be new unless told otherwise."""
         if appeared:
             self._zone_cache.learn_all()
-        self._settle("purge", position)
+        self._purge_and_wait("purge", position)
 
-    def _settle(self, command: str, position: Position | None) -> None:
+    def _purge_and_wait(self, command: str, position: Position | None) -> None:
         self._purge(command)
         self._receivers.wait(None)
         if self._control.send("show open-tcp-connections").strip() not in ("", "0"):
@@ -238,7 +238,7 @@ class Purger:
 
 def purge_command(zones: Iterable[str], names: Iterable[str] = ()) -> str:
     """One command for all these zones, names, and our own; `zone$` is the zone and everything below it."""
-    whole = sorted(set(zones))
-    if len(whole) > MAX_ZONES:
+    unique = sorted(set(zones))
+    if len(unique) > MAX_ZONES:
         return "purge"
-    return " ".join(["purge", *(f"{zone}$" for zone in whole), *sorted(set(names)), POSITION_ZONE])
+    return " ".join(["purge", *(f"{zone}$" for zone in unique), *sorted(set(names)), POSITION_ZONE])

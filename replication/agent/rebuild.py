@@ -67,7 +67,7 @@ class Rebuild:
         """The release of the PowerDNS on disk; empty where that is unknown."""
         return self._installed.release
 
-    def wanted_schema(self, running_release: str) -> int:
+    def needed_schema(self, running_release: str) -> int:
         """The schema that the installed PowerDNS needs, or the one that runs; 0 while nobody knows."""
         return schema_of_release(self.installed_release or running_release)
 
@@ -110,10 +110,10 @@ class Rebuild:
         reading.join(PROBE_SECONDS)
         return self._quarantined()
 
-    def suspect_damage(self, words: str) -> None:
+    def suspect_damage(self, reason: str) -> None:
         """Somebody met what may be damage: have everything read, and do without the files if that cannot be done."""
         if self.is_open and self.probed.is_set():
-            logger.warning("reading every row, because: %s", words)
+            logger.warning("reading every row, because: %s", reason)
             self.probed.clear()
             self._start_reading()
 
@@ -124,9 +124,9 @@ class Rebuild:
         probe = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
         def wait() -> None:
-            _, words = probe.communicate()
+            _, stderr = probe.communicate()
             if probe.returncode:
-                ended = f"reading it ended with signal {-probe.returncode}" if probe.returncode < 0 else words.strip()
+                ended = f"reading it ended with signal {-probe.returncode}" if probe.returncode < 0 else stderr.strip()
                 self.quarantine(f"{path} is damaged ({ended[-200:]})")
             self.probed.set()
 
@@ -150,9 +150,9 @@ class Rebuild:
 
     def refuse_other_schema(self, schema: int, running_release: str = "") -> None:
         """Raise BadSnapshot for files that neither the present ones nor the installed PowerDNS ask for."""
-        ours, wanted = self._identity.identity.schema, self.wanted_schema(running_release)
-        if schema not in (ours, wanted or schema):
-            raise BadSnapshot(reason=f"it is for schema {schema}; this node has {ours}, its PowerDNS needs {wanted}")
+        ours, needed = self._identity.identity.schema, self.needed_schema(running_release)
+        if schema not in (ours, needed or schema):
+            raise BadSnapshot(reason=f"it is for schema {schema}; this node has {ours}, its PowerDNS needs {needed}")
 
     def place(self, path: Path, schema: int, position: Position) -> None:
         """Put the files at `path` in place of the node's, and end PowerDNS so that it takes them.

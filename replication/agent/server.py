@@ -148,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
             if after.isdecimal():
                 self._answer(200, self.server.observer.samples_after(int(after)))
             else:
-                self._answer(400, _words("after has to be a unix time"))
+                self._answer(400, _bad_request("after has to be a unix time"))
         elif target.path.startswith(ZONES_PATH):
             self._show_zones(target.path, urllib.parse.parse_qs(target.query))
         elif target.path == TOP_PATH:
@@ -156,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif target.path == LOG_PATH:
             self._answer_with(lambda: {"lines": RECENT_LOG.lines()})
         else:
-            self._answer(404, _words("no such path"))
+            self._answer(404, _bad_request("no such path"))
 
     def do_POST(self) -> None:
         if self.path == CERTIFICATE_PATH:
@@ -239,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             message = zones_answer(self.server.store, path, query)
         except ValueError:
-            self._answer(400, _words("after has to be the id of a zone"))
+            self._answer(400, _bad_request("after has to be the id of a zone"))
         except ReplicationError as exc:
             self._answer(*encode_refusal(exc, self._position()))
         else:
@@ -288,10 +288,10 @@ class _Handler(BaseHTTPRequestHandler):
             raise DiskFull(path=str(spool), reason=str(exc)) from exc
         return file
 
-    def _refuse_unread(self, status: int, words: str) -> None:
+    def _refuse_unread(self, status: int, message: str) -> None:
         """Answer without reading the body, after which the connection is of no use."""
         self.close_connection = True
-        self._answer(status, _words(words))
+        self._answer(status, _bad_request(message))
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """What http.server refuses by itself, in our form: no page, no name of a server."""
@@ -328,7 +328,7 @@ def _take_keys(server: AgentServer, body: bytes) -> None:
 def _repair(server: AgentServer, body: bytes | BinaryIO) -> Mapping[str, Any]:
     ack, repaired = server.applier.repair(body)
     server.scanner.recheck([repaired.mark.zone_id])
-    return ack.to_json() | {"words": repaired.words, "rows": repaired.rows}
+    return ack.to_json() | {"words": repaired.differences, "rows": repaired.rows}
 
 
 _SNAPSHOT = re.compile(re.escape(SNAPSHOTS_PATH) + r"/([0-9a-f]{32})")
@@ -346,5 +346,5 @@ _SMALL_PUTS: Mapping[str, Callable[[AgentServer, bytes], None]] = {
 }
 
 
-def _words(message: str) -> bytes:
+def _bad_request(message: str) -> bytes:
     return encode_message({"error": "BadRequest", "message": message, "position": None})

@@ -63,8 +63,8 @@ class _Reception:
         """The numbers of the chunks that are not here yet."""
         if self.is_placed:
             return []
-        there = (self.directory / _CHUNKS).read_bytes()
-        return [number for number in range(len(self.manifest.chunks)) if there[number : number + 1] != b"\x01"]
+        received = (self.directory / _CHUNKS).read_bytes()
+        return [number for number in range(len(self.manifest.chunks)) if received[number : number + 1] != b"\x01"]
 
     def begin(self, sealed: bytes) -> None:
         """Files of the right size without content; the manifest comes last and makes them count."""
@@ -225,8 +225,8 @@ class Snapshots:
         free = shutil.disk_usage(self._directory.parent).free
         if free < manifest.raw_size + growth + SPARE_DISK_BYTES:
             needs = f"{growth} more beside it and {SPARE_DISK_BYTES} to spare"
-            words = f"a snapshot of {manifest.raw_size} bytes needs {needs}, and {free} are free"
-            raise DiskFull(path=str(self._directory), reason=words)
+            reason = f"a snapshot of {manifest.raw_size} bytes needs {needs}, and {free} are free"
+            raise DiskFull(path=str(self._directory), reason=reason)
 
     def _received(self, name: str) -> _Reception:
         if self._reception is None or self._reception.name != name:

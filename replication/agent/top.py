@@ -30,7 +30,7 @@ _ANSWER_SECONDS = 5.0
 _CHUNK = 1 << 16
 # No item is longer: a name in presentation form is below 1,100 characters, a log message is cut by PowerDNS.
 _LONGEST_ITEM = 1 << 16
-_RING = "RingStatisticItem"
+_LIST_TYPE = "RingStatisticItem"
 # What the agent itself asks all the time, for proof.
 _OWN = POSITION_ZONE.removesuffix(".") + "/"
 _LISTS = frozenset({"queries", "nxdomain-queries", "servfail-queries", "unauth-queries"})
@@ -41,9 +41,9 @@ _TOKEN = re.compile(
 )
 
 
-def ring_items(file: BinaryIO) -> Iterator[tuple[str, str, int]]:
+def statistic_items(file: BinaryIO) -> Iterator[tuple[str, str, int]]:
     """Yield (ring, what, how often) from the answer of PowerDNS's statistics as it arrives. Raises BadBytes."""
-    rest, ring = b"", ""
+    rest, list_name = b"", ""
     while chunk := file.read(_CHUNK):
         rest += chunk
         end = 0
@@ -51,9 +51,9 @@ def ring_items(file: BinaryIO) -> Iterator[tuple[str, str, int]]:
             end = token.end()
             name, kind, count = token.groups()
             if count is None:
-                ring = _text(name) if kind.decode() == _RING else ""
-            elif ring:
-                yield ring, _text(name), int(count)
+                list_name = _text(name) if kind.decode() == _LIST_TYPE else ""
+            elif list_name:
+                yield list_name, _text(name), int(count)
         rest = rest[end:]
         if len(rest) > _LONGEST_ITEM + _CHUNK:
             raise BadBytes(what="PowerDNS's statistics", reason=f"an item longer than {_LONGEST_ITEM} bytes")
@@ -64,16 +64,16 @@ def count_top(items: Iterable[tuple[str, str, int]], *, at: float, rcodes: Mappi
     lists: dict[str, _Longest] = {}
     types: Counter[str] = Counter()
     networks: Counter[str] = Counter()
-    for ring, what, count in items:
-        if ring == "remotes" and clients:
+    for list_name, what, count in items:
+        if list_name == "remotes" and clients:
             networks[_network(what)] += count
         if what.lower().startswith(_OWN):
             continue
-        if ring == "queries":
+        if list_name == "queries":
             types[what.rpartition("/")[2]] += count
-        if ring in _LISTS:
-            lists.setdefault(ring, _Longest()).add(count, _lower_name(what))
-    longest = {ring: found.counted() for ring, found in lists.items()}
+        if list_name in _LISTS:
+            lists.setdefault(list_name, _Longest()).add(count, _lower_name(what))
+    longest = {list_name: found.counted() for list_name, found in lists.items()}
     return Top(
         at=at,
         names=longest.get("queries", ()),
@@ -115,7 +115,7 @@ class TopLists:
             response = connection.getresponse()
             if response.status != 200:
                 raise NotServed(question="top lists", expected="status 200", found=f"status {response.status}")
-            return count_top(ring_items(response), at=now, rcodes=self._rcodes(), clients=self._clients)
+            return count_top(statistic_items(response), at=now, rcodes=self._rcodes(), clients=self._clients)
         except (OSError, http.client.HTTPException) as exc:
             raise NotServed(question="top lists", expected="an answer", found=str(exc)) from exc
         finally:

@@ -42,5 +42,5 @@ def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
 
 
 def zone_rows_page(store: Store, zone_id: int, after: bytes) -> list[tuple[str, str]]:
-    """Keys and bodies of a zone's next records, hex: those beyond this key, at most MAX_SHOWN_ROWS."""
+    """Keys and bodies of a zone's next records, hex: those beyond this key, at most MAX_ROWS_AT_ONCE."""
     return [(key.hex(), body.hex()) for key, body in islice(store.rows(zone_id).raw(after=after), MAX_ROWS_AT_ONCE)]

@@ -166,5 +166,5 @@ def _expanded(message: bytes, at: int, what: str) -> tuple[bytes, int]:
 
 
 def _bad(body: bytes, reason: str) -> BadBytes:
-    shown = bytes(body[:40]).hex()
-    return BadBytes(what="records", reason=f"{reason} ({shown}{'…' if len(body) > 40 else ''})")
+    excerpt = bytes(body[:40]).hex()
+    return BadBytes(what="records", reason=f"{reason} ({excerpt}{'…' if len(body) > 40 else ''})")

@@ -97,14 +97,14 @@ def _finished(label: bytearray, unicode_label: str, text: str) -> bytes:
     return bytes(label).translate(_LOWER)
 
 
-def _escape(text: str, at: int, whole: str) -> tuple[int, int]:
+def _escape(text: str, at: int, full_text: str) -> tuple[int, int]:
     digits = text[at : at + 3]
     if digits[:1].isdigit():
         if len(digits) < 3 or not digits.isascii() or not digits.isdigit() or int(digits) > 255:
-            raise BadName(text=whole, reason="“\\” must be followed by three digits up to 255, or by one character")
+            raise BadName(text=full_text, reason="“\\” must be followed by three digits up to 255, or by one character")
         return int(digits), at + 3
     if not digits or not digits[0].isascii():
-        raise BadName(text=whole, reason="it ends in the middle of a “\\” escape")
+        raise BadName(text=full_text, reason="it ends in the middle of a “\\” escape")
     return ord(digits[0]), at + 1
 
 
@@ -221,12 +221,12 @@ def display(name: str) -> str:
         return name
     import idna
 
-    shown = []
+    displayed = []
     for label in labels(name):
         text = _escaped(label)
         if text.startswith("xn--"):
             # An A-label that says nothing legal is shown as it is.
             with suppress(idna.IDNAError, UnicodeError):
                 text = idna.decode(text)
-        shown.append(text)
-    return ".".join(shown) + "."
+        displayed.append(text)
+    return ".".join(displayed) + "."

@@ -59,11 +59,11 @@ def from_wire(type: int, wire: bytes) -> str:
 def targets(type: int, text: str) -> tuple[str, ...]:
     """The names that a canonical rdata points at: hosts that must exist for it to work."""
     field = _TARGET_FIELD.get(type)
-    words = text.split(" ")
-    if type == rdtypes.IPSECKEY and words[1] == "3":
+    parts = text.split(" ")
+    if type == rdtypes.IPSECKEY and parts[1] == "3":
         field = 3
     # Types newer than RFC 4034 keep letter case in their rdata; the host is the same.
-    return () if field is None else (words[field].lower(),)
+    return () if field is None else (parts[field].lower(),)
 
 
 # Which word of the canonical text is the name that others have to resolve.
@@ -85,7 +85,7 @@ def _encode(type: int, text: str, origin: str | None) -> bytes:
     try:
         wire = form.encode(text, origin) if form is not None else _encode_by_dnspython(type, text, origin)
     except (ValueError, BadName) as exc:
-        raise BadRdata(type=type, text=text, reason=_sentence(type, text, str(exc))) from exc
+        raise BadRdata(type=type, text=text, reason=_describe(type, text, str(exc))) from exc
     if len(wire) > MAX_RDATA:
         raise BadRdata(
             type=type, text=text, reason=f"the value takes {len(wire)} bytes, at most {MAX_RDATA} are allowed"
@@ -93,11 +93,11 @@ def _encode(type: int, text: str, origin: str | None) -> bytes:
     return wire
 
 
-def _sentence(type: int, text: str, reason: str) -> str:
+def _describe(type: int, text: str, reason: str) -> str:
     if type in (rdtypes.A, rdtypes.AAAA):
         return reason
-    shown = text if len(text) <= 60 else text[:57] + "…"
-    return f"“{shown}” is not a valid {type_to_text(type)} value: {reason}"
+    shortened = text if len(text) <= 60 else text[:57] + "…"
+    return f"“{shortened}” is not a valid {type_to_text(type)} value: {reason}"
 
 
 def _a(type: int) -> str:
@@ -107,14 +107,14 @@ def _a(type: int) -> str:
 
 def _encode_generic(type: int, text: str) -> bytes:
     """RFC 3597: `\\# length hex`. Types that we know are decoded, so that nothing malformed comes in this way."""
-    words = text.split()
+    fields = text.split()
     try:
-        wire = binascii.unhexlify("".join(words[2:]))
-        length = int(words[1])
+        wire = binascii.unhexlify("".join(fields[2:]))
+        length = int(fields[1])
     except (IndexError, ValueError) as exc:
         raise BadRdata(type=type, text=text, reason="“\\#” must be followed by a length and hexadecimal bytes") from exc
-    if words[0] != "\\#" or len(wire) != length:
-        raise BadRdata(type=type, text=text, reason=f"“\\# {words[1]}” is followed by {len(wire)} bytes")
+    if fields[0] != "\\#" or len(wire) != length:
+        raise BadRdata(type=type, text=text, reason=f"“\\# {fields[1]}” is followed by {len(wire)} bytes")
     if length > MAX_RDATA:
         raise BadRdata(type=type, text=text, reason=f"the value takes {length} bytes, at most {MAX_RDATA} are allowed")
     canonical = from_wire(type, wire)

@@ -77,17 +77,17 @@ class FieldsForm:
     fields: tuple[tuple[str, str], ...]
 
     def encode(self, text: str, origin: str | None) -> bytes:
-        words = _LAYOUT.sub(" ", text).split()
-        if len(words) != len(self.fields):
-            wanted = ", ".join(title for title, _ in self.fields)
-            raise ValueError(f"expected {len(self.fields)} value(s) ({wanted}), found {len(words)}")
+        parts = _LAYOUT.sub(" ", text).split()
+        if len(parts) != len(self.fields):
+            titles = ", ".join(title for title, _ in self.fields)
+            raise ValueError(f"expected {len(self.fields)} value(s) ({titles}), found {len(parts)}")
         return b"".join(
             _encode_name(word, origin) if kind == "name" else _encode_number(word, title, kind)
-            for word, (title, kind) in zip(words, self.fields, strict=True)
+            for word, (title, kind) in zip(parts, self.fields, strict=True)
         )
 
     def decode(self, wire: bytes) -> str:
-        words: list[str] = []
+        parts: list[str] = []
         at = 0
         for title, kind in self.fields:
             if kind == "name":
@@ -97,10 +97,10 @@ class FieldsForm:
                 if at + size > len(wire):
                     raise ValueError(f"the bytes end before {title}")
                 word, at = str(int.from_bytes(wire[at : at + size], "big")), at + size
-            words.append(word)
+            parts.append(word)
         if at != len(wire):
             raise ValueError(f"{len(wire) - at} byte(s) follow the end")
-        return " ".join(words)
+        return " ".join(parts)
 
 
 # Comments up to the end of their line, and parentheses; unless escaped.
@@ -223,12 +223,12 @@ class KeyForm:
     """RKEY."""
 
     def encode(self, text: str, origin: str | None) -> bytes:
-        words = text.split()
-        if len(words) < 4:
+        parts = text.split()
+        if len(parts) < 4:
             raise ValueError("expected flags, protocol, algorithm and a Base64 key")
         try:
-            head = struct.pack(">HBB", *(int(word) for word in words[:3]))
-            return head + base64.b64decode("".join(words[3:]), validate=True)
+            head = struct.pack(">HBB", *(int(word) for word in parts[:3]))
+            return head + base64.b64decode("".join(parts[3:]), validate=True)
         except (ValueError, struct.error, binascii.Error) as exc:
             raise ValueError("expected flags, protocol, algorithm and a Base64 key") from exc
 
@@ -244,13 +244,13 @@ class LuaForm:
     """LUA: the type that the code returns, and the code: `A "ifportup(443, {'192.0.2.1'})"`."""
 
     def encode(self, text: str, origin: str | None) -> bytes:
-        words = text.split(None, 1)
-        if len(words) != 2:
+        parts = text.split(None, 1)
+        if len(parts) != 2:
             raise ValueError("expected a record type and Lua code in quotes")
-        code = words[1]
+        code = parts[1]
         if not code.startswith('"'):
             raise ValueError("the Lua code must be in double quotes")
-        return rdtypes.type_from_text(words[0]).to_bytes(2, "big") + _STRINGS.encode(code, origin)
+        return rdtypes.type_from_text(parts[0]).to_bytes(2, "big") + _STRINGS.encode(code, origin)
 
     def decode(self, wire: bytes) -> str:
         if len(wire) < 3:

@@ -154,7 +154,7 @@ class _Writer:
         is_complete = self._row is not None and self._row.applied >= segment.last
         self._digest_at_end = 0 if new_rows_digest is None or is_complete else new_rows_digest
         # Nothing of this segment can be in the file yet: this is no replay.
-        self._is_first_time = self._row is None or self._row.reached < segment.first
+        self._is_first_time = self._row is None or self._row.begun < segment.first
         self._txn: Any = None
         self._began = 0.0
         self._rows_in_txn = self._rows_of_zone = 0
@@ -181,7 +181,7 @@ class _Writer:
 
     def write_puts(self, puts: Puts) -> None:
         """As `write`, for many rows; all at once where nothing can lie between them yet."""
-        if len(puts.rows) < _SMALLEST_BATCH or not (self._put_batch(puts) or self._put_scattered(puts)):
+        if len(puts.rows) < _SMALLEST_BATCH or not (self._put_batch(puts) or self._put_between(puts)):
             for key, body in puts.rows:
                 self._enter(puts.dbi, key)
                 self._put(puts.dbi, key, body)
@@ -230,7 +230,7 @@ class _Writer:
             self.commit_part()
         return True
 
-    def _put_scattered(self, puts: Puts) -> bool:
+    def _put_between(self, puts: Puts) -> bool:
         """Put rows of the main file that belong between others with one call; False, and nothing is done, if one is
         there already: then each has to be looked at."""
         (dbi, rows), table = puts, self._database.tables[puts.dbi]
@@ -260,7 +260,7 @@ class _Writer:
 
     def check_digest(self, expected: bytes) -> None:
         """Raise Diverged unless the file now holds what the panel had, or is still ahead of the segment."""
-        ahead = self._row is not None and self._row.reached > self._segment.last
+        ahead = self._row is not None and self._row.begun > self._segment.last
         found = digest_bytes(self._digest + self._digest_at_end)
         if not ahead and found != expected:
             raise Diverged(expected=expected, found=found, what=self._database.path)
@@ -298,7 +298,7 @@ class _Writer:
         last, digest = self._segment.last, self._digest % DIGEST_MODULUS
         if self._row is None:
             return FileRow(self._segment.epoch, 0, last, digest)
-        return replace(self._row, reached=max(self._row.reached, last), digest=digest)
+        return replace(self._row, begun=max(self._row.begun, last), digest=digest)
 
     def _commit(self, row: FileRow) -> None:
         self._txn.put(ROW_KEY, row.encode(), db=self._database.own)

@@ -30,44 +30,44 @@ FOREIGN_RECORDS = "records of a zone that the panel does not know"
 Steps = Generator[None, None, None]
 
 
-class Fault(NamedTuple):
+class DivergedZone(NamedTuple):
     """A zone that is not what we wrote; zone 0 stands for what belongs to no single zone."""
 
     zone_id: int
     name: str  # empty where the files do not say it any more
-    words: str
+    reason: str
 
 
 @dataclass(slots=True)
-class Look:
+class CheckState:
     """One look at the two files of a store, or at some of their zones."""
 
     schema: Schema
     main: Database
     records: Database
     lock: threading.Lock  # of the store: whoever writes the rows that hold positions and digests takes it
-    faults: dict[int, Fault] = field(default_factory=dict)
+    diverged: dict[int, DivergedZone] = field(default_factory=dict)
     rows: int = 0
     share: float = 0.0  # of everything that was read
 
-    def find(self, zone_id: int, name: str, words: str) -> None:
+    def note(self, zone_id: int, name: str, reason: str) -> None:
         """Note a fault; of several of one zone the words are joined."""
-        known = self.faults.get(zone_id)
+        known = self.diverged.get(zone_id)
         if known is None:
-            self.faults[zone_id] = Fault(zone_id, name, words)
-        elif words not in known.words:
-            self.faults[zone_id] = Fault(zone_id, known.name or name, f"{known.words}; {words}")
+            self.diverged[zone_id] = DivergedZone(zone_id, name, reason)
+        elif reason not in known.reason:
+            self.diverged[zone_id] = DivergedZone(zone_id, known.name or name, f"{known.reason}; {reason}")
 
-    def name_faults(self) -> None:
+    def name_diverged(self) -> None:
         """Give each fault its zone's name, where the main file still says it."""
         with self.main.env.begin() as txn:
-            for zone_id, fault in self.faults.items():
+            for zone_id, zone in self.diverged.items():
                 value = txn.get(self.schema.row_id_key(zone_id), db=self.main.tables[Dbi.DOMAINS])
-                if not fault.name and value is not None:
-                    self.faults[zone_id] = fault._replace(name=self.name_in(value) or "")
+                if not zone.name and value is not None:
+                    self.diverged[zone_id] = zone._replace(name=self.name_in(value) or "")
 
     @contextmanager
-    def settled(self) -> Iterator[tuple[Any, Any] | None]:
+    def at_rest(self) -> Iterator[tuple[Any, Any] | None]:
         """Read transactions of main and records at one position, or None while there is none."""
         with self.records.env.begin() as records, self.main.env.begin() as main:
             rows = self.main.row(main), self.records.row(records)

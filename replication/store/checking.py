@@ -23,8 +23,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from replication.codec.schema import Dbi, Schema
-from replication.store.check_state import OWN_ZONES, Fault, Look, Steps, count_rows
-from replication.store.checking_records import ROWS_PER_STEP, RecordsCheck, is_whole
+from replication.store.check_state import OWN_ZONES, CheckState, DivergedZone, Steps, count_rows
+from replication.store.checking_records import ROWS_PER_STEP, RecordsCheck, is_at_rest
 from replication.store.checking_zone_list import ZoneListCheck
 from replication.store.file_row import ROW_KEY, Database, FileRow
 from replication.store.own_commits import foreign_commit, newest_commit, note_commit
@@ -39,24 +39,24 @@ class Check:
 
     def __init__(self, schema: Schema, main: Database, records: Database, lock: threading.Lock) -> None:
         self._main, self._records = main, records
-        self._look = Look(schema, main, records, lock)
-        self._of_records, self._of_list = RecordsCheck(self._look), ZoneListCheck(self._look)
+        self._state = CheckState(schema, main, records, lock)
+        self._of_records, self._of_list = RecordsCheck(self._state), ZoneListCheck(self._state)
         self.is_done = False  # everything was read; False where the files did not come to rest at one position
 
     @property
-    def faults(self) -> dict[int, Fault]:
+    def diverged(self) -> dict[int, DivergedZone]:
         """What was found so far, by zone id."""
-        return self._look.faults
+        return self._state.diverged
 
     @property
     def rows(self) -> int:
         """How many rows were read so far."""
-        return self._look.rows
+        return self._state.rows
 
     @property
     def share(self) -> float:
         """How much of everything was read so far, 0 to 1."""
-        return self._look.share
+        return self._state.share
 
     def everything(self) -> Steps:
         """Both files, from the first row to the last."""
@@ -70,25 +70,25 @@ class Check:
         for part in (self._of_list.walk(entries), self._of_list.names(), self._of_list.attachments()):
             if not (yield from part):
                 return
-        self._look.name_faults()
-        if not self._look.faults:
+        self._state.name_diverged()
+        if not self._state.diverged:
             yield from self._sums()
         for database in (self._main, self._records):
             if foreign_commit(database):
                 with database.env.begin(write=True) as txn:
                     note_commit(txn, database, checked=covered[id(database)])
-        self._look.share, self.is_done = 1.0, True
+        self._state.share, self.is_done = 1.0, True
 
     def zones(self, zone_ids: Iterable[int]) -> Steps:
         """These zones alone: their records and, where the files are at rest, their entries in the list of zones."""
         for zone_id in zone_ids:
             with self._records.env.begin() as txn:
                 yield from self._of_records.zone(txn, zone_id)
-            with self._look.settled() as pair:
+            with self._state.at_rest() as pair:
                 if pair is not None:
                     self._of_list.zone(*pair, zone_id)
             yield
-        self._look.name_faults()
+        self._state.name_diverged()
         self.is_done = True
 
     def _adopt(self) -> bool:
@@ -96,11 +96,11 @@ class Check:
         with self._records.env.begin() as txn:
             if is_complete(txn, self._records):
                 return True
-        with self._look.lock, self._look.settled() as pair:
+        with self._state.lock, self._state.at_rest() as pair:
             if pair is None:
                 return False
             with pair[0].cursor(db=self._main.tables[Dbi.DOMAINS]) as cursor:
-                ids = [self._look.row_id(key) for key in cursor.iternext(values=False)]
+                ids = [self._state.row_id(key) for key in cursor.iternext(values=False)]
             with self._records.env.begin(write=True) as txn:
                 adopt(txn, self._records, [zone_id for zone_id in ids if zone_id not in OWN_ZONES])
                 note_commit(txn, self._records)
@@ -120,12 +120,12 @@ class Check:
                 total += running.total
                 if not count % ROWS_PER_STEP:
                     yield
-        if row is not None and is_whole(row) and row.digest != total % DIGEST_MODULUS:
+        if row is not None and is_at_rest(row) and row.digest != total % DIGEST_MODULUS:
             self._correct(self._records, row, total)
 
     def _correct(self, database: Database, seen: FileRow, total: int) -> None:
         """Write the digest of a file, unless the file has changed since."""
-        with self._look.lock, database.env.begin(write=True) as txn:
+        with self._state.lock, database.env.begin(write=True) as txn:
             if database.row(txn) == seen:
                 logger.warning("the digest of %s was not the sum of its rows, and is now", database.path)
                 txn.put(ROW_KEY, replace(seen, digest=total % DIGEST_MODULUS).encode(), db=database.own)

@@ -18,7 +18,7 @@ from replication.store.check_state import (
     ROWS_AT_ONCE,
     UNREADABLE,
     ZONES_PER_STEP,
-    Look,
+    CheckState,
     Steps,
 )
 from replication.store.file_row import FileRow
@@ -50,9 +50,9 @@ class _Unknown(NamedTuple):
 class RecordsCheck:
     """Compares zones of the records file, and notes what it finds in the look."""
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
-        self._schema, self._records = look.schema, look.records
+    def __init__(self, state: CheckState) -> None:
+        self._state = state
+        self._schema, self._records = state.schema, state.records
         self._unknown: list[_Unknown] = []
 
     def walk(self, entries: int) -> Steps:
@@ -61,16 +61,16 @@ class RecordsCheck:
         while at is not None:
             with self._records.env.begin() as txn:
                 mark = unhashed_since(txn, self._records)
-                at_rest = is_whole(self._records.row(txn))
+                at_rest = is_at_rest(self._records.row(txn))
                 at = yield from self._some_zones(txn, at)
             if at_rest:
                 self._fill(mark)
             self._unknown.clear()
-            self._look.share = min(0.99, self._look.rows / entries)
+            self._state.share = min(0.99, self._state.rows / entries)
 
     def _some_zones(self, txn: Any, first: int) -> Generator[None, None, int | None]:
         """Compare zones from `first` on; return where to go on, None at the end."""
-        begun, zones_read = self._look.rows, 0
+        begun, zones_read = self._state.rows, 0
         knows_all = is_complete(txn, self._records)
         with (
             txn.cursor(db=self._records.tables[Dbi.RECORDS]) as rows,
@@ -79,7 +79,7 @@ class RecordsCheck:
             more_rows, more_zones = rows.set_range(keys.zone_prefix(first)), zones.set_range(keys.zone_prefix(first))
             while more_rows or more_zones:
                 zone = min(([rows.key()[:4]] if more_rows else []) + ([zones.key()] if more_zones else []))
-                if self._look.rows - begun > ROWS_AT_ONCE:
+                if self._state.rows - begun > ROWS_AT_ONCE:
                     return int.from_bytes(zone, "big")
                 running = None
                 if more_zones and zones.key() == zone:
@@ -120,7 +120,7 @@ class RecordsCheck:
             elif value[16:_HEADER_SIZE] == _PLAIN_HEADER_END:
                 batch.append((key, value[_HEADER_SIZE:]))
             else:
-                body = self._look.body_of(value)
+                body = self._state.body_of(value)
                 readable &= body is not None
                 batch.append((key, body or b""))
             if len(batch) == ROWS_PER_STEP:
@@ -129,7 +129,7 @@ class RecordsCheck:
                 batch = []
                 yield
         count += len(batch)
-        self._look.rows += count
+        self._state.rows += count
         total += rows_digest(Dbi.RECORDS, batch)
         return total % DIGEST_MODULUS if readable else None, count
 
@@ -138,28 +138,28 @@ class RecordsCheck:
             return
         if running is None:
             if count:
-                self._look.find(zone_id, "", FOREIGN_RECORDS)
+                self._state.note(zone_id, "", FOREIGN_RECORDS)
         elif total is None:
-            self._look.find(zone_id, "", UNREADABLE)
+            self._state.note(zone_id, "", UNREADABLE)
         elif not running.is_known:
             self._unknown.append(_Unknown(zone_id, total, running.total))
         elif running.total != total:
-            self._look.find(zone_id, "", ALTERED if count else EMPTIED)
+            self._state.note(zone_id, "", ALTERED if count else EMPTIED)
 
     def _decode(self, value: bytes, zone: bytes) -> Running:
         """A digest that cannot be read is as good as none: the panel has the zone."""
         try:
             return decode_running(value)
         except BadBytes:
-            self._look.find(int.from_bytes(zone, "big"), "", UNREADABLE)
+            self._state.note(int.from_bytes(zone, "big"), "", UNREADABLE)
             return Running(is_known=False)
 
     def _fill(self, mark: bytes) -> None:
         """Write the digests that were unknown, with what edits have added since the rows were read."""
         if not self._unknown:
             return
-        with self._look.lock, self._records.env.begin(write=True) as txn:
-            if unhashed_since(txn, self._records) != mark or not is_whole(self._records.row(txn)):
+        with self._state.lock, self._records.env.begin(write=True) as txn:
+            if unhashed_since(txn, self._records) != mark or not is_at_rest(self._records.row(txn)):
                 return  # other rows came meanwhile; the next check reads them
             for zone_id, total, added in self._unknown:
                 now = running_digest(txn, self._records, zone_id)
@@ -168,6 +168,6 @@ class RecordsCheck:
             note_commit(txn, self._records)
 
 
-def is_whole(row: FileRow | None) -> bool:
+def is_at_rest(row: FileRow | None) -> bool:
     """Whether no segment is half in the records file."""
-    return row is not None and row.reached <= row.applied
+    return row is not None and row.begun <= row.applied

@@ -18,7 +18,7 @@ from replication.store.check_state import (
     OWN_ZONES,
     ROWS_AT_ONCE,
     ZONES_PER_STEP,
-    Look,
+    CheckState,
     count_rows,
 )
 from replication.store.file_row import FileRow
@@ -33,9 +33,9 @@ class ZoneListCheck:
     and `row` the file's position row that belongs to it.
     """
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
-        self._schema, self._main, self._records = look.schema, look.main, look.records
+    def __init__(self, state: CheckState) -> None:
+        self._state = state
+        self._schema, self._main, self._records = state.schema, state.main, state.records
         self.digest: int | None = 0
         self.row: FileRow | None = None
 
@@ -43,7 +43,7 @@ class ZoneListCheck:
         """The list of zones against the table of digests, id by id. False where the files did not come to rest."""
         at: int | None = 0
         while at is not None:
-            with self._look.settled() as pair:
+            with self._state.at_rest() as pair:
                 if pair is None:
                     return False
                 now = self._main.row(pair[0])
@@ -51,11 +51,11 @@ class ZoneListCheck:
                     self.digest = None
                 self.row = now
                 at = yield from self._some_entries(*pair, at)
-            self._look.share = min(0.99, self._look.rows / entries)
+            self._state.share = min(0.99, self._state.rows / entries)
         return True
 
     def _some_entries(self, main: Any, records: Any, first: int) -> Generator[None, None, int | None]:
-        begun = self._look.rows
+        begun = self._state.rows
         with (
             main.cursor(db=self._main.tables[Dbi.DOMAINS]) as objects,
             records.cursor(db=self._records.zones) as zones,
@@ -63,18 +63,18 @@ class ZoneListCheck:
             more_objects = objects.set_range(self._schema.row_id_key(first))
             more_zones = zones.set_range(keys.zone_prefix(first))
             while more_objects or more_zones:
-                of_object = self._look.row_id(objects.key()) if more_objects else None
+                of_object = self._state.row_id(objects.key()) if more_objects else None
                 of_zone = int.from_bytes(zones.key(), "big") if more_zones else None
                 zone_id = min(number for number in (of_object, of_zone) if number is not None)
-                if self._look.rows - begun > ROWS_AT_ONCE:
+                if self._state.rows - begun > ROWS_AT_ONCE:
                     return zone_id
                 self._entry(main, zone_id, objects.value() if of_object == zone_id else None, of_zone == zone_id)
                 if of_object == zone_id:
                     more_objects = objects.next()
                 if of_zone == zone_id:
                     more_zones = zones.next()
-                self._look.rows += 1
-                if not self._look.rows % ZONES_PER_STEP:
+                self._state.rows += 1
+                if not self._state.rows % ZONES_PER_STEP:
                     yield
         return None
 
@@ -90,18 +90,18 @@ class ZoneListCheck:
         if zone_id in OWN_ZONES:
             return
         if value is None:
-            self._look.find(zone_id, "", NOT_LISTED)
+            self._state.note(zone_id, "", NOT_LISTED)
             return
-        name = self._look.name_in(value)
+        name = self._state.name_in(value)
         if not is_ours:
-            self._look.find(zone_id, name or "", FOREIGN)
+            self._state.note(zone_id, name or "", FOREIGN)
             return
         if name is None or not self._is_listed(main, zone_id, name, value):
-            self._look.find(zone_id, name or "", LISTED_WRONG)
+            self._state.note(zone_id, name or "", LISTED_WRONG)
 
     def _is_listed(self, main: Any, zone_id: int, name: str, value: bytes) -> bool:
         (_, object_key, object_body), (_, index_key, index_body) = self._schema.zone_rows(zone_id, name)
-        if self._look.body_of(value) != object_body:
+        if self._state.body_of(value) != object_body:
             return False
         if not self._leads(main, index_key, index_body):
             return False
@@ -115,7 +115,7 @@ class ZoneListCheck:
         table = self._main.tables[Dbi.DOMAINS_INDEX]
         if self._schema.has_header:
             value = main.get(key, db=table)
-            return value is not None and self._look.body_of(value) == body
+            return value is not None and self._state.body_of(value) == body
         with main.cursor(db=table) as cursor:
             return bool(cursor.set_key_dup(key, body))
 
@@ -125,11 +125,11 @@ class ZoneListCheck:
         Every zone's own name was found there by the walk along the list: as many names as zones are those.
         """
         zones = count_rows(self._main, Dbi.DOMAINS)
-        if count_rows(self._main, Dbi.DOMAINS_INDEX) == zones and not self._look.faults:
+        if count_rows(self._main, Dbi.DOMAINS_INDEX) == zones and not self._state.diverged:
             return True
         at: tuple[bytes, bytes] | None = (b"\0", b"")
         while at is not None:
-            with self._look.settled() as pair:
+            with self._state.at_rest() as pair:
                 if pair is None:
                     return False
                 at = yield from self._some_names(pair[0], at)
@@ -158,18 +158,18 @@ class ZoneListCheck:
             else:
                 name, zone_id = keys.name_from_key(key), int.from_bytes(value, "little")
         except (BadBytes, BadName):
-            self._look.find(0, "", f"a row of the list of zones cannot be read ({key.hex()[:40]})")
+            self._state.note(0, "", f"a row of the list of zones cannot be read ({key.hex()[:40]})")
             return
         object_value = main.get(self._schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
         if object_value is None:
-            self._look.find(zone_id, name, NOT_LISTED)
-        elif self._look.name_in(object_value) != name and zone_id not in self._look.faults:
-            self._look.find(0, name, "its name leads to another zone")
+            self._state.note(zone_id, name, NOT_LISTED)
+        elif self._state.name_in(object_value) != name and zone_id not in self._state.diverged:
+            self._state.note(0, name, "its name leads to another zone")
 
     def attachments(self) -> Generator[None, None, bool]:
         """Metadata, keys and TSIG keys: the panel writes none, so each was added by hand."""
         yield
-        with self._look.settled() as pair:
+        with self._state.at_rest() as pair:
             if pair is None:
                 return False
             for index, noun in (
@@ -179,7 +179,7 @@ class ZoneListCheck:
             ):
                 for name in self._names_in_index(pair[0], index):
                     zone_id = 0 if index is Dbi.TSIG_INDEX else self._zone_id(pair[0], name)
-                    self._look.find(zone_id, name, noun)
+                    self._state.note(zone_id, name, noun)
         return True
 
     def _names_in_index(self, main: Any, index: Dbi) -> list[str]:

@@ -21,13 +21,13 @@ class FileRow:
 
     epoch: UUID
     applied: int
-    reached: int
+    begun: int
     digest: int
     main_required: int = 0
 
     def encode(self) -> bytes:
         digest = digest_bytes(self.digest)
-        return _ROW.pack(_ROW_VERSION, self.epoch.bytes, self.applied, self.reached, digest, self.main_required)
+        return _ROW.pack(_ROW_VERSION, self.epoch.bytes, self.applied, self.begun, digest, self.main_required)
 
 
 def decode_file_row(value: bytes | None) -> FileRow | None:
@@ -36,27 +36,27 @@ def decode_file_row(value: bytes | None) -> FileRow | None:
         return None
     if len(value) != _ROW.size or value[0] != _ROW_VERSION:
         raise BadBytes(what="position row", reason=f"{value.hex()} is not of version {_ROW_VERSION}")
-    _, epoch, applied, reached, digest, required = _ROW.unpack(value)
-    return FileRow(UUID(bytes=epoch), applied, reached, int.from_bytes(digest, "big"), required)
+    _, epoch, applied, begun, digest, required = _ROW.unpack(value)
+    return FileRow(UUID(bytes=epoch), applied, begun, int.from_bytes(digest, "big"), required)
 
 
 def combined_position(main: FileRow | None, records: FileRow | None) -> Position | None:
     """The lower of the two positions, where the main file counts as far as the records file needs it."""
     if records is None:
         return None
-    reached = main.applied if main is not None and main.epoch == records.epoch else 0
-    if reached >= records.main_required:
+    main_applied = main.applied if main is not None and main.epoch == records.epoch else 0
+    if main_applied >= records.main_required:
         return Position(records.epoch, records.applied)
-    return Position(records.epoch, min(reached, records.applied))
+    return Position(records.epoch, min(main_applied, records.applied))
 
 
 def common_position(main: FileRow | None, records: FileRow | None) -> Position | None:
     """The position at which both files are whole and neither holds anything newer; None while there is no such."""
-    if records is None or records.reached > records.applied:
+    if records is None or records.begun > records.applied:
         return None
     if main is None:
         return Position(records.epoch, records.applied) if not records.main_required else None
-    if main.epoch != records.epoch or not records.main_required <= main.applied == main.reached <= records.applied:
+    if main.epoch != records.epoch or not records.main_required <= main.applied == main.begun <= records.applied:
         return None
     return Position(records.epoch, records.applied)
 

@@ -179,23 +179,23 @@ def _has_zone(main: Database, schema: Schema, prefix: bytes) -> bool:
         return txn.get(key, db=main.tables[Dbi.DOMAINS]) is not None
 
 
-def _differences(wanted: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[Change]:
-    """What has to be put and deleted so that `found` has the rows of `wanted`, in key order.
+def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[Change]:
+    """What has to be put and deleted so that `found` has the rows of `target`, in key order.
 
     Windows of which nothing is there are offered to `put_all`, and only if it declines they are among the changes.
     No transaction is open while a change is looked at.
     """
     behind: bytes | None = None
     while True:
-        new, _ = wanted.read(behind)
+        new, _ = target.read(behind)
         until = new[-1][0] if new else None
         old, is_cut = found.read(behind, until)
         if is_cut:
             until = old[-1][0]
-            new = wanted.up_to(new, until)
+            new = target.up_to(new, until)
         found.release_pages()
         if new != old and (old or not put_all(new)):
-            yield from wanted.changes(new, old)
+            yield from target.changes(new, old)
         if until is None:
             return
         behind = until
@@ -263,13 +263,13 @@ class _Rows:
             found = [Change(key, value, None) for key, value in set(new) - set(old)]
             found += [Change(key, None, value) for key, value in set(old) - set(new)]
         else:
-            there = dict(old)
+            remaining = dict(old)
             found = [
                 Change(key, value, before)
                 for key, value in new
-                if (before := there.pop(key, None)) is None or not self._is_same(before, value)
+                if (before := remaining.pop(key, None)) is None or not self._is_same(before, value)
             ]
-            found += [Change(key, None, value) for key, value in there.items()]
+            found += [Change(key, None, value) for key, value in remaining.items()]
         return sorted(found, key=lambda change: self._order(change.key))
 
     def _is_same(self, old: bytes, new: bytes) -> bool:

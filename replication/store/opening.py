@@ -20,7 +20,7 @@ MAX_READERS = 1024  # the first opener sizes the table for PowerDNS too, which w
 MAX_DBS = 128
 
 # What LMDB says when the disk takes no more; a write that was cut short is an "Input/output error".
-_DISK_WORDS = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG))
+_DISK_ERRORS = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG))
 
 # What it says of files that it cannot read.
 DAMAGE = (
@@ -95,12 +95,12 @@ def _write_settings(env: Any, path: str, schema: Schema, cluster: UUID) -> None:
     settings = env.open_db(SETTINGS_DBI)
     with env.begin(write=True) as txn:
         for key, body in schema.pdns_rows(cluster):
-            wanted, found = schema.wrap(body, 0, 0), txn.get(key, db=settings)
-            if found == wanted:
+            expected, found = schema.wrap(body, 0, 0), txn.get(key, db=settings)
+            if found == expected:
                 continue
             if found is None or key == b"uuid":  # PowerDNS draws its own when it was here first; it reads it nowhere
-                txn.put(key, wanted, db=settings)
-            elif found[-len(body) :] != body or len(found) != len(wanted):
+                txn.put(key, expected, db=settings)
+            elif found[-len(body) :] != body or len(found) != len(expected):
                 raise BadBytes(what=path, reason=f"its {key.decode()} is {found.hex()}, this node needs {body.hex()}")
 
 
@@ -115,7 +115,7 @@ def lmdb_errors(main: Database, records: Database) -> Iterator[None]:
     except DAMAGE as exc:
         raise Damaged(what=main.path, reason=str(exc)) from exc
     except lmdb.Error as exc:
-        if not any(words in str(exc) for words in _DISK_WORDS):
+        if not any(text in str(exc) for text in _DISK_ERRORS):
             raise
         raise DiskFull(path=main.path, reason=str(exc)) from exc
 

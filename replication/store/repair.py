@@ -47,10 +47,10 @@ _ATTACHED = ((Dbi.METADATA, "metadata"), (Dbi.KEYDATA, "a DNSSEC key"))
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What a repair found and put right. `words` names the first differences; `keys` are of records."""
+    """What a repair found and put right. `differences` names the first differences; `keys` are of records."""
 
     mark: ZoneMark
-    words: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
     rows: int = 0
     longest_hold_ms: float = 0.0
     keys: tuple[bytes, ...] = ()
@@ -85,10 +85,10 @@ class _Difference:
 
     key: bytes
     body: bytes | None
-    words: str
+    text: str
 
 
-class Repair:
+class RepairWriter:
     """One repair on its way into a store. Use once."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Repair:
         self._prefix = keys.zone_prefix(self._mark.zone_id)
         self._row = self._row_at_position()
         self._digest = 0
-        self._words: list[str] = []
+        self._differences: list[str] = []
         self._keys: list[bytes] = []
         self._rows = 0
         self._longest_hold = 0.0
@@ -116,7 +116,7 @@ class Repair:
         self._mend_records(release_pages)
         if is_served:
             self._mend_main()
-        return Repaired(self._mark, tuple(self._words), self._rows, self._longest_hold * 1000, tuple(self._keys))
+        return Repaired(self._mark, tuple(self._differences), self._rows, self._longest_hold * 1000, tuple(self._keys))
 
     def _row_at_position(self) -> FileRow:
         """The records file's row. Raises Gap unless both files are whole at the segment's position."""
@@ -145,7 +145,7 @@ class Repair:
         stored = self._stored_rows(release_pages)
         have = next(stored, None)
         before = b""
-        for key, body in self._wanted_rows():
+        for key, body in self._expected_rows():
             if key <= before:
                 raise BadSegment(reason=f"the key {key.hex()} is not in order")
             before = key
@@ -163,7 +163,7 @@ class Repair:
             yield _Difference(have[0], None, f"{self._spoken(have[0])} was there, though nobody published it")
             have = next(stored, None)
 
-    def _wanted_rows(self) -> Iterator[tuple[bytes, bytes]]:
+    def _expected_rows(self) -> Iterator[tuple[bytes, bytes]]:
         for run in self._segment.runs():
             if run.dbi is not Dbi.RECORDS:
                 continue
@@ -215,7 +215,7 @@ class Repair:
             changed = bool(batch) | (is_last and self._write_digests(txn))
             if changed:
                 note_commit(txn, self._records)
-        self._note([difference.words for difference in batch], time.monotonic() - began)
+        self._note([difference.text for difference in batch], time.monotonic() - began)
         self._keys += [difference.key for difference in batch[: LONGEST_CHANGE - len(self._keys)]]
 
     def _write_digests(self, txn: Any) -> bool:
@@ -236,34 +236,34 @@ class Repair:
         """The zone's object and the name that leads to it, and nothing else of its name or id."""
         began = time.monotonic()
         with self._main.env.begin(write=True) as txn:
-            words = self._remove_foreign(txn)
+            differences = self._remove_foreign(txn)
             if self._mark.serial is not None:
                 for dbi, key, body in self._schema.zone_rows(self._mark.zone_id, self._mark.name):
                     if self._puts_main(txn, dbi, key, body):
-                        words.append("its entry in the list of zones was missing or altered")
-            if words:
+                        differences.append("its entry in the list of zones was missing or altered")
+            if differences:
                 note_commit(txn, self._main)
-        self._note(words, time.monotonic() - began)
+        self._note(differences, time.monotonic() - began)
 
     def _remove_foreign(self, txn: Any) -> list[str]:
         """Delete what leads to the zone or hangs on its names without being ours; return words for it."""
-        words = []
+        differences = []
         key = self._schema.row_id_key(self._mark.zone_id)
         value = txn.get(key, db=self._main.tables[Dbi.DOMAINS])
         names = {self._mark.name, *self._name_in(value)}
         if value is not None and self._mark.serial is None:
             txn.delete(key, db=self._main.tables[Dbi.DOMAINS])
-            words.append(f"{self._mark.name} was there, though nobody published it")
+            differences.append(f"{self._mark.name} was there, though nobody published it")
         for name in sorted(names):
             is_ours = self._mark.serial is not None and name == self._mark.name
             if not is_ours and self._delete_index(txn, Dbi.DOMAINS_INDEX, name, self._mark.zone_id):
-                words.append(f"{name} led to it")
+                differences.append(f"{name} led to it")
             for dbi, noun in _ATTACHED:
                 for row_id in list(self._ids_of(txn, Dbi(dbi + 1), name)):
                     txn.delete(self._schema.row_id_key(row_id), db=self._main.tables[dbi])
                     self._delete_index(txn, Dbi(dbi + 1), name, row_id)
-                    words.append(f"{noun} had been added")
-        return words
+                    differences.append(f"{noun} had been added")
+        return differences
 
     def _name_in(self, value: bytes | None) -> Iterator[str]:
         """The name that a stored zone object claims, if it can be read."""
@@ -297,8 +297,8 @@ class Repair:
         table = self._main.tables[dbi]
         if self._schema.dbi(dbi).dupsort:
             with txn.cursor(db=table) as cursor:  # a put that finds its row would be a commit all the same
-                is_there = cursor.set_key_dup(key, body)
-            return not is_there and bool(txn.put(key, body, db=table))
+                exists = cursor.set_key_dup(key, body)
+            return not exists and bool(txn.put(key, body, db=table))
         value = txn.get(key, db=table)
         if value is not None and self._body_of(value) == body:
             return False
@@ -317,7 +317,7 @@ class Repair:
             return f"a row with the key {key.hex()}"
         return f"{name} {rdata.type_to_text(type)}" if type else f"the empty name {name}"
 
-    def _note(self, words: Sequence[str], seconds: float) -> None:
-        self._rows += len(words)
-        self._words += dict.fromkeys(words[: MAX_DIFFERENCES - len(self._words)])
+    def _note(self, differences: Sequence[str], seconds: float) -> None:
+        self._rows += len(differences)
+        self._differences += dict.fromkeys(differences[: MAX_DIFFERENCES - len(self._differences)])
         self._longest_hold = max(self._longest_hold, seconds)

@@ -7,7 +7,7 @@ tables each file has one of ours, `dnspanel`, whose only row is written in the s
     0       1     version, 1
     1       16    epoch
     17      8     applied: this file is complete up to here
-    25      8     reached: rows of later sequences, up to here, may already be in this file
+    25      8     begun: rows of later sequences, up to here, may already be in this file
     33      16    digest of the rows that are in this file now (of a segment of new zones, once it is complete)
     49      8     main required: what `applied` of the main file has to be for this one's to count
 
@@ -23,7 +23,7 @@ How a segment is applied, and why a crash anywhere is harmless:
    put back an older main file, the position is that file's, and what follows is replayed onto both.
 5. Digests follow the rows really found: each change subtracts the row that was there and adds the new one.
    So they stay true through crashes and replays, and a row altered by another hand shows up when the result
-   is compared with the segment's digest, before the commit that would make it the position. While `reached`
+   is compared with the segment's digest, before the commit that would make it the position. While `begun`
    lies beyond the segment (a replay) the file is ahead of it and is compared when it no longer is.
 
 Rows depend on the segments alone (the header of schemas 5 and 6 takes its time and transaction id from the
@@ -71,7 +71,7 @@ from replication.store.file_row import INSTALLING_KEY, Database, combined_positi
 from replication.store.installing import Installation, Source
 from replication.store.opening import DAMAGE, FileUse, file_use, lmdb_errors, open_copy, open_file
 from replication.store.own_commits import foreign_commit, note_commit
-from replication.store.repair import Repair, Repaired
+from replication.store.repair import Repaired, RepairWriter
 from replication.store.zone_digests import mark_complete, running_digest
 from replication.store.zone_rows import ZoneRows
 from replication.wire.position import Position
@@ -185,7 +185,7 @@ class Store:
         rows = (self._main.row(), self._records.row())
         return digest_bytes(rows[0].digest if rows[0] else 0), digest_bytes(rows[1].digest if rows[1] else 0)
 
-    def standing(self) -> tuple[Position | None, bytes, bytes]:
+    def position_and_digests(self) -> tuple[Position | None, bytes, bytes]:
         """The position and the digests (main, records) of one moment; empty digests while a segment is half applied."""
         with self._records.env.begin() as records, self._main.env.begin() as main:
             rows = self._main.row(main), self._records.row(records)
@@ -302,7 +302,7 @@ class Store:
                 raise BadSegment(reason=f"it is for schema {segment.schema}, this store has {self.schema.number}")
             if self.installing():
                 raise Unfinished(what=self._main.path)
-            return Repair(segment, self.schema, self._main, self._records, hold_seconds).run(self.release_pages)
+            return RepairWriter(segment, self.schema, self._main, self._records, hold_seconds).run(self.release_pages)
 
     def refuse_segments(self) -> None:
         """Take nothing but a snapshot from now on."""

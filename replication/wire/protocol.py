@@ -9,8 +9,8 @@
     PUT  /v1/repairs                        200 Ack            body: one sealed segment of version 3, one zone whole
     POST /v1/check                          200 {}             read every row now, as fast as is decent
     GET  /v1/zones?after=<zone id>          200 [ServedZone]   the next zones by id, at most ZONES_PAGE
-    GET  /v1/zones/<zone id>/rows           200 [[key, body]]  hex, of the records; 413 beyond MAX_SHOWN_ROWS
-    GET  /v1/zones/<zone id>/rows?after=<key>  200 [[key, body]]  the next ones, at most MAX_SHOWN_ROWS; none at the end
+    GET  /v1/zones/<zone id>/rows           200 [[key, body]]  hex, of the records; 413 beyond MAX_ROWS_AT_ONCE
+    GET  /v1/zones/<zone id>/rows?after=<key>  200 [[key, body]]  the next ones, at most MAX_ROWS_AT_ONCE; none at the end
     GET  /v1/top                            200 Top
     GET  /v1/log                            200 {"lines"}      the last lines that the agent logged, oldest first
     POST /v1/certificate                    200 {"csr"}        a signing request for a new key
@@ -110,15 +110,16 @@ class Status:
     certificate_expires_at: float = 0.0
     signing_keys: tuple[str, ...] = ()  # hex of the public keys that it accepts
     installed_powerdns: str = ""  # the release of the program on disk, which may be newer than the one that runs
-    wanted_schema: int = 0  # what the installed PowerDNS needs; 0 while that is unknown
+    needed_schema: int = 0  # what the installed PowerDNS needs; 0 while that is unknown
     installing: tuple[str, int, int] | None = None  # a snapshot on its way: its id, chunks here, chunks in all
-    diverged: tuple[tuple[int, str, str], ...] = ()  # zone id, name and words, at most MAX_TOLD_DIVERGED
+    diverged: tuple[tuple[int, str, str], ...] = ()  # zone id, name and words, at most MAX_LISTED_DIVERGED
     diverged_count: int = 0  # zones whose rows are not what this agent wrote
     checked_at: float = 0.0  # when a check of every row last ended; 0: never
     check_share: float = 0.0  # how much of the database the check under way has read, 0 to 1
 
     def to_json(self) -> dict[str, Any]:
         message = asdict(self)
+        message["wanted_schema"] = message.pop("needed_schema")
         message["digest_main"], message["digest_records"] = self.digest_main.hex(), self.digest_records.hex()
         for name in ("position", "answered"):
             position: Position | None = getattr(self, name)
@@ -128,7 +129,8 @@ class Status:
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
         """Unknown fields are ignored, so that an older panel reads a newer agent."""
-        known = {f.name: message[f.name] for f in fields(cls) if f.name in message}
+        names = {f.name: "wanted_schema" if f.name == "needed_schema" else f.name for f in fields(cls)}
+        known = {field_name: message[name] for field_name, name in names.items() if name in message}
         try:
             known["digest_main"] = bytes.fromhex(known["digest_main"])
             known["digest_records"] = bytes.fromhex(known["digest_records"])
@@ -136,8 +138,8 @@ class Status:
                 known[name] = position_from_json(known[name]) if known.get(name) else None
             known["signing_keys"] = tuple(known.get("signing_keys", ()))
             known["installing"] = tuple(known["installing"]) if known.get("installing") else None
-            told = known.get("diverged", ())
-            known["diverged"] = tuple((int(zone), str(name), str(words)) for zone, name, words in told)
+            listed = known.get("diverged", ())
+            known["diverged"] = tuple((int(zone), str(name), str(problem)) for zone, name, problem in listed)
             return cls(**known)
         except (KeyError, TypeError, ValueError) as exc:
             raise BadBytes(what="status", reason=f"{message!r} is not one") from exc
@@ -223,8 +225,8 @@ class Sample(NamedTuple):
     @property
     def cache_hit_rate(self) -> float | None:
         """The share of questions answered from the packet cache, or None without questions."""
-        asked = self.packet_hits + self.packet_misses
-        return self.packet_hits / asked if asked else None
+        lookups = self.packet_hits + self.packet_misses
+        return self.packet_hits / lookups if lookups else None
 
     def to_json(self) -> list[Any]:
         return list(self)
@@ -265,7 +267,7 @@ def decode_refusal(status: int, body: bytes) -> ReplicationError:
     """The error behind a refusal, as the agent raised it where the panel has to tell it apart."""
     try:
         message = decode_message(body)
-        name, words = message["error"], message["message"]
+        name, text = message["error"], message["message"]
         position = position_from_json(message["position"]) if message.get("position") else None
     except (BadBytes, KeyError, TypeError, AttributeError):
         return BadBytes(what="answer of the agent", reason=f"status {status}, body {body[:200]!r}")
@@ -277,4 +279,4 @@ def decode_refusal(status: int, body: bytes) -> ReplicationError:
         return Busy(what=message.get("what", ""))
     if name == "DiskFull":
         return DiskFull(path=message.get("path", ""), reason=message.get("reason", ""))
-    return Refused(error=name, message=words)
+    return Refused(error=name, message=text)

@@ -11,7 +11,7 @@ from replication import verify
 from replication.codec import keys
 from replication.dns import rdtypes
 from replication.errors import NotServed
-from replication.verify import Expectation, Sample, expectations
+from replication.verify import EvenSample, Expectation, expectations
 from replication.wire.segment import ZoneMark
 from tests.replication.agent.servers import PDNS_SERVER, Pdns, free_port, short_directory
 from tests.replication.panel import Panel, records, small_zone
@@ -134,7 +134,7 @@ def test_a_zone_is_asked_for_once(panel: Panel) -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 5, 8, 9, 17, 100, 1000])
 def test_a_sample_is_bounded_and_spread_over_the_whole(length: int) -> None:
-    sample: Sample[int] = Sample(8)
+    sample: EvenSample[int] = EvenSample(8)
     for item in range(length):
         sample.add(item)
     assert len(sample.items) == min(length, len(sample.items)) <= 8
@@ -148,8 +148,8 @@ def test_a_sample_is_bounded_and_spread_over_the_whole(length: int) -> None:
 
 @given(st.lists(st.integers(0, 40), max_size=30))
 def test_a_sample_of_many_at_once_is_that_of_one_after_the_other(sizes: list[int]) -> None:
-    single: Sample[int] = Sample(8)
-    many: Sample[int] = Sample(8)
+    single: EvenSample[int] = EvenSample(8)
+    many: EvenSample[int] = EvenSample(8)
     offered = 0
     for size in sizes:
         items = range(offered, offered + size)

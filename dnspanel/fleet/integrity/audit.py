@@ -141,7 +141,7 @@ def _whole_differences(schema: int, copy: Copy, reckoning: Reckoning) -> list[st
 def _panel_copy(schema: int, reckoning: Reckoning) -> Read:
     def read(only: Collection[int] | None) -> Copy:
         store = this_publisher().store(schema, reckoning.cluster)
-        position, *digests = store.standing()
+        position, *digests = store.position_and_digests()
         zones: Found = {}
         first = 1
         while page := store.zones_from(first, limit=5_000):
@@ -150,7 +150,7 @@ def _panel_copy(schema: int, reckoning: Reckoning) -> Read:
                     total = sum(digest_of(0, key, body) for key, body in store.rows(zone.zone_id).raw())
                     zones[zone.zone_id] = zone.name, as_digest(total)
             first = page[-1].zone_id + 1
-        is_still = store.standing()[0] == position
+        is_still = store.position_and_digests()[0] == position
         return Copy(zones, position if is_still else None, (digests[0], digests[1]))
 
     return read

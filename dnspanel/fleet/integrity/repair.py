@@ -135,7 +135,7 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
     repair = repairs.make_repair(
         schema=status.schema, zone_id=zone_id, told_name=told_name, position=status.position, now=now
     )
-    return client.repair(repair.sealed).words, repair.zone_name
+    return client.repair(repair.sealed).differences, repair.zone_name
 
 
 def _check(node: Node, line: Line, before: Status) -> bool:

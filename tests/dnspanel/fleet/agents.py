@@ -86,7 +86,7 @@ class Agent:
         self.repairs.append(repaired.mark.name)
         position = self.store.position()
         assert position is not None
-        return Ack(position, *self.store.digests()).to_json() | {"words": repaired.words, "rows": repaired.rows}
+        return Ack(position, *self.store.digests()).to_json() | {"words": repaired.differences, "rows": repaired.rows}
 
     def check(self) -> None:
         self.checks += 1

@@ -94,7 +94,7 @@ def test_a_crash_between_two_files_leaves_a_key_with_its_own_certificate(
         original(path, text)
 
     with monkeypatch.context() as patched:
-        patched.setattr(identity, "write_whole", cut)
+        patched.setattr(identity, "write_atomically", cut)
         with contextlib.suppress(KeyboardInterrupt):
             keeper.install(certificate, home.authority.pem.decode())
     home.keeper()
@@ -111,7 +111,7 @@ def test_a_crash_before_the_decision_leaves_the_old_pair_and_the_new_key(
         raise OSError(28, "no space left", str(path))
 
     with monkeypatch.context() as patched:
-        patched.setattr(identity, "write_whole", cut)
+        patched.setattr(identity, "write_atomically", cut)
         with pytest.raises(OSError, match="no space"):
             keeper.install(home.signed(request), home.authority.pem.decode())
     assert home.keeper().request()

@@ -18,7 +18,7 @@ from replication.compile import compile_zone
 from replication.dns import rdtypes
 from replication.errors import Refused
 from replication.push import NodeClient
-from replication.push import Repair as Answer
+from replication.push import RepairAnswer
 from replication.store.repair import seal_repair
 from replication.store.store import Store
 from replication.wire.segment import ZoneMark, open_segment
@@ -70,10 +70,10 @@ def pdnsutil(node: RunningNode, *arguments: str) -> None:
 def found(client: NodeClient, *, seconds: float = 8) -> dict[int, tuple[str, str]]:
     """What the agent names, once it names anything."""
     until(lambda: client.status().diverged, seconds=seconds)
-    return {zone_id: (name, words) for zone_id, name, words in client.status().diverged}
+    return {zone_id: (name, reason) for zone_id, name, reason in client.status().diverged}
 
 
-def repair(node: RunningNode, panel: Panel, zone_id: int, name: str) -> Answer:
+def repair(node: RunningNode, panel: Panel, zone_id: int, name: str) -> RepairAnswer:
     position = panel.store.position()
     assert position is not None
     is_ours = name in panel.zones and panel.zones[name][0] == zone_id
@@ -99,11 +99,11 @@ def assert_in_order(node: RunningNode, panel: Panel) -> None:
 def test_an_rrset_changed_with_pdnsutil_is_found_and_put_right(filled: RunningNode, panel: Panel) -> None:
     pdnsutil(filled, "replace-rrset", "example.test", "www", "A", "60", "192.0.2.66")
     zone_id = panel.zones[ZONE][0]
-    name, words = found(filled.client)[zone_id]
-    assert (name, words) == (ZONE, "its records are not what the panel wrote")
+    name, reason = found(filled.client)[zone_id]
+    assert (name, reason) == (ZONE, "its records are not what the panel wrote")
     assert filled.client.status().state.startswith(f"not what the panel wrote: {ZONE}")
     answer = repair(filled, panel, zone_id, ZONE)
-    assert f"{WWW} A was not what the panel wrote" in answer.words
+    assert f"{WWW} A was not what the panel wrote" in answer.differences
     assert filled.answer(WWW) == ["192.0.2.1"]
     assert_in_order(filled, panel)
 
@@ -112,7 +112,7 @@ def test_an_rrset_deleted_with_pdnsutil_is_found_and_comes_back(filled: RunningN
     pdnsutil(filled, "delete-rrset", "example.test", "www", "A")
     zone_id = panel.zones[ZONE][0]
     assert set(found(filled.client)) == {zone_id}
-    assert f"{WWW} A was missing" in repair(filled, panel, zone_id, ZONE).words
+    assert f"{WWW} A was missing" in repair(filled, panel, zone_id, ZONE).differences
     assert filled.answer(WWW) == ["192.0.2.1"]
     assert_in_order(filled, panel)
 
@@ -120,9 +120,9 @@ def test_an_rrset_deleted_with_pdnsutil_is_found_and_comes_back(filled: RunningN
 def test_a_zone_that_somebody_created_on_the_node_is_found_and_goes(filled: RunningNode, panel: Panel) -> None:
     pdnsutil(filled, "create-zone", "foreign.test", "ns1.foreign.test")
     pdnsutil(filled, "set-meta", "foreign.test", "ALLOW-AXFR-FROM", "192.0.2.0/24")
-    ((zone_id, (name, words)),) = found(filled.client).items()
+    ((zone_id, (name, reason)),) = found(filled.client).items()
     assert name == "foreign.test."
-    assert "created on the server, not by the panel" in words
+    assert "created on the server, not by the panel" in reason
     repair(filled, panel, zone_id, name)
     assert filled.answer("foreign.test.", rdtypes.SOA) == ["REFUSED"]
     assert_in_order(filled, panel)
@@ -143,7 +143,7 @@ def test_metadata_added_with_pdnsutil_is_found_and_goes(filled: RunningNode, pan
     pdnsutil(filled, "set-meta", "example.test", "ALLOW-AXFR-FROM", "192.0.2.0/24")
     zone_id = panel.zones[ZONE][0]
     assert found(filled.client)[zone_id] == (ZONE, "metadata was added on the server")
-    assert repair(filled, panel, zone_id, ZONE).words == ("metadata had been added",)
+    assert repair(filled, panel, zone_id, ZONE).differences == ("metadata had been added",)
     assert_in_order(filled, panel)
 
 
@@ -157,7 +157,7 @@ def test_a_flipped_bit_is_found_by_reading_and_the_other_zone_stays_as_it_is(fil
     zone_id = panel.zones[ZONE][0]
     assert {zone for zone, _, _ in filled.client.status().diverged} == {zone_id}
     answer = repair(filled, panel, zone_id, ZONE)
-    assert answer.words == (f"{WWW} A was not what the panel wrote",)
+    assert answer.differences == (f"{WWW} A was not what the panel wrote",)
     assert answer.rows == 1
     assert filled.answer(WWW) == ["192.0.2.201"]
     assert_in_order(filled, panel)
@@ -276,7 +276,7 @@ def test_a_check_stands_back_while_a_push_is_under_way_but_not_for_ever(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[float] = []
-    monkeypatch.setattr("replication.agent.integrity_scan.MOST_STANDING_BACK", 0.02)
+    monkeypatch.setattr("replication.agent.integrity_scan.LONGEST_WAIT", 0.02)
     monkeypatch.setattr("replication.agent.integrity_scan.SLICE_SECONDS", 0.0)
     scanner = IntegrityScanner(store, is_busy=lambda: bool(asked.append(time.monotonic()) or True))
     assert scanner.step(time.monotonic())

@@ -175,7 +175,7 @@ def test_powerdns_understands_every_name_we_send(node: RunningNode, panel: Panel
         "dollar\\$.test.",
         "xn--bcher-kva.test.",
     ]
-    purger.settle(odd, panel.store.position())
+    purger.purge_zones(odd, panel.store.position())
     assert purger.version()[0].isdigit()
     receivers.close()
 
@@ -205,7 +205,7 @@ def test_answers_stay_old_without_a_purge(node: RunningNode, panel: Panel) -> No
         store.apply(open_segment(change, PUBLIC_KEYS))
     assert node.answer("www.example.test.") == ["192.0.2.1"]
     purger, receivers = purger_of(node)
-    purger.settle([zone], panel.store.position())
+    purger.purge_zones([zone], panel.store.position())
     assert node.answer("www.example.test.") == ["192.0.2.2"]
     receivers.close()
 
@@ -216,7 +216,7 @@ def test_an_open_tcp_connection_means_a_second_look(node: RunningNode, panel: Pa
     purger, receivers = purger_of(node)
     with socket.create_connection(("127.0.0.1", node.pdns.port)) as tcp:
         tcp.sendall(b"\0")
-        purger.settle(["example.test."], None)
+        purger.purge_zones(["example.test."], None)
         assert purger._again
     purger.sweep()
     assert not purger._again

@@ -227,7 +227,7 @@ def test_a_node_whose_powerdns_was_upgraded_says_so_and_takes_files_of_the_schem
     node.files.write()
     node.agent.start()
     status = status_of(node)
-    assert (status.installed_powerdns, status.wanted_schema, status.schema) == ("4.9.17", 5, 4)
+    assert (status.installed_powerdns, status.needed_schema, status.schema) == ("4.9.17", 5, 4)
     until(lambda: "needs schema 5" in status_of(node).state, "it is said in words")
     assert status_of(node).state == "PowerDNS 4.9.17 needs schema 5, the files have 4: rebuild this node"
     (tmp_path / "five").mkdir()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from replication.agent.top import GOOD_FOR_SECONDS, MOST_COUNTED, TopLists, count_top, ring_items
+from replication.agent.top import GOOD_FOR_SECONDS, MOST_COUNTED, TopLists, count_top, statistic_items
 from replication.errors import BadBytes, NotServed
 from replication.wire.protocol import Counted, Top
 from tests.replication.agent.conftest import RunningNode
@@ -34,7 +34,7 @@ def counted(body: bytes, *, clients: bool = False, piece: int = 1 << 16) -> Top:
         def read(self, size: int | None = -1) -> bytes:
             return super().read(min(size or piece, piece))
 
-    return count_top(ring_items(Pieces(body)), at=1.0, rcodes={"NOERROR": 3, "SERVFAIL": 9}, clients=clients)
+    return count_top(statistic_items(Pieces(body)), at=1.0, rcodes={"NOERROR": 3, "SERVFAIL": 9}, clients=clients)
 
 
 def test_names_types_and_failures_are_counted_the_most_first() -> None:
@@ -77,7 +77,7 @@ def test_memory_does_not_grow_with_the_rings() -> None:
     assert len(body) > 4_000_000
     file = io.BytesIO(body)
     tracemalloc.start()
-    top = count_top(ring_items(file), at=1.0, rcodes={}, clients=False)
+    top = count_top(statistic_items(file), at=1.0, rcodes={}, clients=False)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(top.names) == MOST_COUNTED
@@ -87,7 +87,7 @@ def test_memory_does_not_grow_with_the_rings() -> None:
 
 def test_an_answer_without_end_is_refused() -> None:
     with pytest.raises(BadBytes):
-        list(ring_items(io.BytesIO(b'[{"name": "' + b"x" * 1_000_000)))
+        list(statistic_items(io.BytesIO(b'[{"name": "' + b"x" * 1_000_000)))
 
 
 def test_powerdns_is_asked_and_the_panel_is_told(node: RunningNode, tmp_path: Path) -> None:

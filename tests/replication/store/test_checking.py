@@ -18,8 +18,8 @@ from replication.store.check_state import (
     LISTED_WRONG,
     NOT_LISTED,
     UNREADABLE,
-    Fault,
-    Look,
+    CheckState,
+    DivergedZone,
 )
 from replication.store.checking import Check
 from replication.store.checking_records import RecordsCheck, _Unknown
@@ -44,7 +44,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
     with Store.open(tmp_path / "node.lmdb", request.param, MAP_SIZE, cluster=CLUSTER, sync=False) as node:
         for sealed in panel.segments:
             node.apply(open_segment(sealed, PUBLIC_KEYS))
-        assert look(node) == []
+        assert diverged(node) == []
         yield Pair(panel, node)
     panel.close()
 
@@ -58,8 +58,8 @@ def checked(store: Store) -> Check:
     return check
 
 
-def look(store: Store) -> list[Fault]:
-    return sorted(checked(store).faults.values())
+def diverged(store: Store) -> list[DivergedZone]:
+    return sorted(checked(store).diverged.values())
 
 
 def www(pair: Pair) -> bytes:
@@ -77,20 +77,23 @@ def delete_zone_row(pair: Pair, dbi: Dbi) -> None:
 
 def test_an_altered_record_names_its_zone(pair: Pair) -> None:
     pair.put(Dbi.RECORDS, www(pair), b"wrong")
-    assert look(pair.node) == [Fault(pair.zone_id, ZONE, ALTERED)]
+    assert diverged(pair.node) == [DivergedZone(pair.zone_id, ZONE, ALTERED)]
 
 
 def test_a_lost_and_an_added_record_name_their_zones(pair: Pair) -> None:
     pair.delete(Dbi.RECORDS, www(pair))
     second = pair.panel.zones["second.test."][0]
     pair.put(Dbi.RECORDS, keys.record_key(second, b"zzz\0", rdtypes.A), b"more")
-    assert look(pair.node) == [Fault(pair.zone_id, ZONE, ALTERED), Fault(second, "second.test.", ALTERED)]
+    assert diverged(pair.node) == [
+        DivergedZone(pair.zone_id, ZONE, ALTERED),
+        DivergedZone(second, "second.test.", ALTERED),
+    ]
 
 
 def test_a_zone_that_lost_every_record_says_so(pair: Pair) -> None:
     for key, _ in list(pair.node.rows(pair.zone_id).raw()):
         pair.delete(Dbi.RECORDS, key)
-    assert look(pair.node) == [Fault(pair.zone_id, ZONE, EMPTIED)]
+    assert diverged(pair.node) == [DivergedZone(pair.zone_id, ZONE, EMPTIED)]
 
 
 def test_a_value_whose_header_is_damaged_cannot_be_read(pair: Pair) -> None:
@@ -101,15 +104,15 @@ def test_a_value_whose_header_is_damaged_cannot_be_read(pair: Pair) -> None:
         value = bytearray(txn.get(www(pair), db=table.tables[Dbi.RECORDS]))
         value[17] ^= 0x01  # the flag that marks a deletion: PowerDNS takes the row for absent
         txn.put(www(pair), bytes(value), db=table.tables[Dbi.RECORDS])
-    assert look(pair.node) == [Fault(pair.zone_id, ZONE, UNREADABLE)]
+    assert diverged(pair.node) == [DivergedZone(pair.zone_id, ZONE, UNREADABLE)]
 
 
 @pytest.mark.parametrize("dbi", [Dbi.DOMAINS, Dbi.DOMAINS_INDEX])
 def test_a_zone_that_is_not_listed_any_more_is_named(pair: Pair, dbi: Dbi) -> None:
     delete_zone_row(pair, dbi)
-    (fault,) = look(pair.node)
-    assert fault.zone_id == pair.zone_id
-    assert fault.words == (NOT_LISTED if dbi is Dbi.DOMAINS else LISTED_WRONG)
+    (zone,) = diverged(pair.node)
+    assert zone.zone_id == pair.zone_id
+    assert zone.reason == (NOT_LISTED if dbi is Dbi.DOMAINS else LISTED_WRONG)
 
 
 def test_a_zone_deleted_with_everything_is_named_once(pair: Pair) -> None:
@@ -117,39 +120,39 @@ def test_a_zone_deleted_with_everything_is_named_once(pair: Pair) -> None:
     delete_zone_row(pair, Dbi.DOMAINS_INDEX)
     for key, _ in list(pair.node.rows(pair.zone_id).raw()):
         pair.delete(Dbi.RECORDS, key)
-    (fault,) = look(pair.node)
-    assert (fault.zone_id, fault.words) == (pair.zone_id, f"{EMPTIED}; {NOT_LISTED}")
+    (zone,) = diverged(pair.node)
+    assert (zone.zone_id, zone.reason) == (pair.zone_id, f"{EMPTIED}; {NOT_LISTED}")
 
 
 def test_an_altered_zone_object_is_named(pair: Pair) -> None:
     (dbi, key, body), _ = zone_rows(pair, pair.zone_id, ZONE)
     pair.put(dbi, key, body[:-9] + bytes((body[-9] ^ 1,)) + body[-8:])
-    (fault,) = look(pair.node)
-    assert (fault.zone_id, fault.words) == (pair.zone_id, LISTED_WRONG)
+    (zone,) = diverged(pair.node)
+    assert (zone.zone_id, zone.reason) == (pair.zone_id, LISTED_WRONG)
 
 
 def test_a_foreign_zone_is_told_from_ours(pair: Pair) -> None:
     for row in zone_rows(pair, 2**31, "foreign.test."):
         pair.put(*row)
-    assert look(pair.node) == [Fault(2**31, "foreign.test.", FOREIGN)]
+    assert diverged(pair.node) == [DivergedZone(2**31, "foreign.test.", FOREIGN)]
     pair.put(Dbi.RECORDS, keys.record_key(2**31, keys.APEX, rdtypes.SOA), b"x")
-    assert look(pair.node) == [Fault(2**31, "foreign.test.", f"{FOREIGN_RECORDS}; {FOREIGN}")]
+    assert diverged(pair.node) == [DivergedZone(2**31, "foreign.test.", f"{FOREIGN_RECORDS}; {FOREIGN}")]
 
 
 def test_a_name_that_leads_to_another_zone_or_to_none_is_told(pair: Pair) -> None:
     pair.put(*zone_rows(pair, pair.zone_id, "alias.test.")[1])
-    assert [fault[:2] for fault in look(pair.node)] == [(0, "alias.test.")]
+    assert [zone[:2] for zone in diverged(pair.node)] == [(0, "alias.test.")]
     pair.put(*zone_rows(pair, 4711, "nowhere.test.")[1])
-    assert [fault[:2] for fault in look(pair.node)] == [(0, "alias.test."), (4711, "nowhere.test.")]
+    assert [zone[:2] for zone in diverged(pair.node)] == [(0, "alias.test."), (4711, "nowhere.test.")]
 
 
 def test_metadata_and_keys_are_told_as_their_zones_fault(pair: Pair) -> None:
     for index in (Dbi.METADATA_INDEX, Dbi.KEYDATA_INDEX):
         pair.put(index, *pair.node.schema.index_row(ZONE, 1))
     pair.put(Dbi.TSIG_INDEX, *pair.node.schema.index_row("key.test.", 1))
-    found = look(pair.node)
-    assert [(fault.zone_id, fault.name) for fault in found] == [(0, "key.test."), (pair.zone_id, ZONE)]
-    assert found[1].words == "metadata was added on the server; a DNSSEC key was added on the server"
+    found = diverged(pair.node)
+    assert [(zone.zone_id, zone.name) for zone in found] == [(0, "key.test."), (pair.zone_id, ZONE)]
+    assert found[1].reason == "metadata was added on the server; a DNSSEC key was added on the server"
 
 
 def test_digests_that_nobody_knew_are_filled_in(pair: Pair) -> None:
@@ -157,7 +160,7 @@ def test_digests_that_nobody_knew_are_filled_in(pair: Pair) -> None:
     pair.panel.change("packed.test.", records("packed.test.", "more", "A", 60, "192.0.2.9"))
     for sealed in pair.panel.segments[-2:]:
         pair.node.apply(open_segment(sealed, PUBLIC_KEYS))
-    assert look(pair.node) == []
+    assert diverged(pair.node) == []
     with pair.node._records.env.begin() as txn:
         for zone in ("packed.test.", "packed2.test."):
             zone_id = pair.panel.zones[zone][0]
@@ -186,7 +189,7 @@ def test_an_edit_while_rows_are_read_is_counted_when_the_digest_is_filled_in(pai
         patch.setattr(RecordsCheck, "_some_zones", lambda self, txn, first: walk_and_edit(txn, first))
         for _ in steps:
             pass
-    assert look(pair.node) == []
+    assert diverged(pair.node) == []
     with table.env.begin() as txn:
         found = running_digest(txn, table, pair.zone_id)
     assert found is not None
@@ -197,7 +200,7 @@ def test_a_snapshot_installed_while_rows_are_read_forbids_to_fill_in_what_was_re
     table = pair.node._records
     with table.env.begin(write=True) as txn:
         mark_unknown(txn, table, [pair.zone_id])
-    check = RecordsCheck(Look(pair.node.schema, pair.node._main, table, pair.node._lock))
+    check = RecordsCheck(CheckState(pair.node.schema, pair.node._main, table, pair.node._lock))
     with table.env.begin() as txn:
         mark = unhashed_since(txn, table)
         for _ in check.zone(txn, pair.zone_id):
@@ -217,10 +220,10 @@ def test_the_zones_of_an_older_release_are_adopted(pair: Pair) -> None:
     with table.env.begin(write=True) as txn:
         txn.drop(table.zones, delete=False)
         txn.delete(COMPLETE_KEY, db=table.own)
-    assert look(pair.node) == []
+    assert diverged(pair.node) == []
     for row in zone_rows(pair, 2**31, "foreign.test."):
         pair.put(*row)
-    assert [fault.words for fault in look(pair.node)] == [FOREIGN]
+    assert [zone.reason for zone in diverged(pair.node)] == [FOREIGN]
 
 
 @pytest.mark.parametrize("which", ["_main", "_records"])
@@ -231,7 +234,7 @@ def test_a_digest_of_a_file_that_drifted_is_put_right(pair: Pair, which: str) ->
         row = database.row(txn)
         txn.put(ROW_KEY, replace(row, digest=row.digest + 1).encode(), db=database.own)
     assert pair.node.digests() != wanted
-    assert look(pair.node) == []
+    assert diverged(pair.node) == []
     assert pair.node.digests() == wanted
 
 
@@ -243,7 +246,7 @@ def test_a_digest_is_left_alone_while_anything_else_is_wrong(pair: Pair) -> None
         txn.put(ROW_KEY, replace(row, digest=row.digest + 1).encode(), db=database.own)
     drifted = pair.node.digests()
     pair.put(Dbi.RECORDS, www(pair), b"wrong")
-    assert len(look(pair.node)) == 1
+    assert len(diverged(pair.node)) == 1
     assert pair.node.digests() == drifted
 
 
@@ -256,7 +259,7 @@ def test_a_foreign_commit_is_covered_by_a_check_that_began_after_it(pair: Pair) 
     for _ in steps:
         pass
     assert pair.node.has_foreign_commit()
-    look(pair.node)
+    diverged(pair.node)
     assert not pair.node.has_foreign_commit()
 
 
@@ -268,7 +271,7 @@ def test_some_zones_alone_are_looked_at_with_the_same_eyes(pair: Pair) -> None:
     for _ in check.zones([pair.zone_id, second, 999]):
         pass
     assert check.is_done
-    assert {zone_id: fault.words for zone_id, fault in check.faults.items()} == {
+    assert {zone_id: zone.reason for zone_id, zone in check.diverged.items()} == {
         pair.zone_id: f"{ALTERED}; {NOT_LISTED}"
     }
 
@@ -278,12 +281,12 @@ def test_a_check_waits_for_a_segment_that_is_half_applied(pair: Pair) -> None:
     with database.env.begin(write=True) as txn:
         row = database.row(txn)
         assert row is not None
-        txn.put(ROW_KEY, replace(row, reached=row.reached + 1).encode(), db=database.own)
+        txn.put(ROW_KEY, replace(row, begun=row.begun + 1).encode(), db=database.own)
     check = pair.node.check()
     for _ in check.everything():
         pass
     assert not check.is_done
-    assert check.faults == {}
+    assert check.diverged == {}
 
 
 def test_large_files_are_read_in_many_short_transactions(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +303,7 @@ def test_large_files_are_read_in_many_short_transactions(pair: Pair, monkeypatch
     last = pair.panel.zones["z29.test."][0]
     pair.put(Dbi.RECORDS, keys.record_key(last, b"www\0", rdtypes.A), b"wrong")
     pair.put(*zone_rows(pair, 4711, "nowhere.test.")[1])
-    assert [fault.zone_id for fault in look(pair.node)] == [pair.zone_id, last, 4711]
+    assert [zone.zone_id for zone in diverged(pair.node)] == [pair.zone_id, last, 4711]
     assert len(begun) > 10
 
 

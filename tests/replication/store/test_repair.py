@@ -105,7 +105,7 @@ def key_of(pair: Pair, name: bytes, type: int) -> bytes:
 
 def test_a_zone_that_is_as_it_should_be_is_left_alone(pair: Pair) -> None:
     repaired = pair.repair()
-    assert (repaired.rows, repaired.words, repaired.keys) == (0, (), ())
+    assert (repaired.rows, repaired.differences, repaired.keys) == (0, (), ())
     assert not pair.node.has_foreign_commit()
     assert pair.is_equal()
 
@@ -115,7 +115,7 @@ def test_altered_missing_and_added_records_are_told_and_put_right(pair: Pair) ->
     pair.delete(Dbi.RECORDS, key_of(pair, b"ns1\0", rdtypes.A))
     pair.put(Dbi.RECORDS, key_of(pair, b"zzz\0", rdtypes.A), b"\4\0\xc0\0\2\x63\x2c\1\0\0\1\0\0")
     repaired = pair.repair()
-    assert repaired.words == (
+    assert repaired.differences == (
         "ns1.example.test. A was missing",
         "www.example.test. A was not what the panel wrote",
         "zzz.example.test. A was there, though nobody published it",
@@ -141,7 +141,7 @@ def test_a_zone_that_was_deleted_by_hand_comes_back(pair: Pair) -> None:
     for key, _ in list(pair.node.rows(pair.zone_id).raw()):
         pair.delete(Dbi.RECORDS, key)
     repaired = pair.repair()
-    assert "its entry in the list of zones was missing or altered" in repaired.words
+    assert "its entry in the list of zones was missing or altered" in repaired.differences
     assert pair.is_equal()
 
 
@@ -155,7 +155,9 @@ def test_a_foreign_zone_with_metadata_and_keys_is_removed_whole(pair: Pair) -> N
         pair.put(Dbi(dbi + 1), key, body)
     pair.put(Dbi.RECORDS, keys.record_key(foreign, keys.APEX, rdtypes.SOA), b"wrong")
     repaired = pair.repair("foreign.test.", foreign, gone=True)
-    assert {"metadata had been added", "a DNSSEC key had been added", "foreign.test. led to it"} <= set(repaired.words)
+    assert {"metadata had been added", "a DNSSEC key had been added", "foreign.test. led to it"} <= set(
+        repaired.differences
+    )
     assert pair.is_equal()
 
 
@@ -163,7 +165,7 @@ def test_metadata_of_a_zone_of_ours_goes_and_the_zone_stays(pair: Pair) -> None:
     pair.put(Dbi.METADATA, pair.node.schema.row_id_key(5), b"an object")
     key, body = pair.node.schema.index_row(ZONE, 5)
     pair.put(Dbi.METADATA_INDEX, key, body)
-    assert pair.repair().words == ("metadata had been added",)
+    assert pair.repair().differences == ("metadata had been added",)
     assert pair.is_equal()
 
 
