@@ -10,7 +10,7 @@
     POST /v1/check                          200 {}             read every row now, as fast as is decent
     GET  /v1/zones?after=<zone id>          200 [ServedZone]   the next zones by id, at most ZONES_PAGE
     GET  /v1/zones/<zone id>/rows           200 [[key, body]]  hex, of the records; 413 beyond MAX_ROWS_AT_ONCE
-    GET  /v1/zones/<zone id>/rows?after=<key>  200 [[key, body]]  the next ones, at most MAX_ROWS_AT_ONCE; none at the end
+    GET  /v1/zones/<zone id>/rows?after=<key>  200 [[key, body]]  the next MAX_ROWS_AT_ONCE; none at the end
     GET  /v1/top                            200 Top
     GET  /v1/log                            200 {"lines"}      the last lines that the agent logged, oldest first
     POST /v1/certificate                    200 {"csr"}        a signing request for a new key
