@@ -14,12 +14,12 @@ from django.conf import settings
 from django.db.models import Q
 
 from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.advisory_locks import Lock, locked
 from dnspanel.alerts.describe import payload_of, subject_of, text_of
 from dnspanel.alerts.errors import NotTold
 from dnspanel.alerts.mail import send_mail
 from dnspanel.alerts.models import Message, Route, RouteKind
 from dnspanel.alerts.watch import GATHER
-from dnspanel.transfer.locks import Lock, locked
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 from dnspanel.webhooks.post import Answer, Post, post
 from dnspanel.webhooks.sign import signed_headers

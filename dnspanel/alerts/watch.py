@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Max
 
+from dnspanel.advisory_locks import Lock, locked
 from dnspanel.alerts.inputs import Reading, read
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
 from dnspanel.alerts.quiet import quiet_until
 from dnspanel.alerts.rules import Condition, conditions
 from dnspanel.fleet.nodes.heartbeats import WATCH, beat, heartbeats
-from dnspanel.transfer.locks import Lock, locked
 
 LOOK_EVERY = timedelta(seconds=5)
 # What comes and goes within this time is one alert, not many.

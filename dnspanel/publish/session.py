@@ -13,8 +13,9 @@ from typing import Any
 import psycopg
 from django.db import connection
 
-# Advisory locks of this project are (class, number) pairs; see `signing.py` for the others.
-_PUBLISHER_LOCK = (1, 0)
+from dnspanel import advisory_locks
+from dnspanel.advisory_locks import Lock
+
 # A publisher's machine that vanished must not hold the lock for the two hours that TCP would wait.
 _KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
@@ -47,7 +48,7 @@ class Session:
                 yield conn
             finally:
                 if not conn.broken:
-                    conn.execute("SELECT pg_advisory_unlock(%s, %s)", _PUBLISHER_LOCK)
+                    advisory_locks.release(conn, Lock.PUBLISHER)
         except psycopg.Error:
             self.close()
             raise
@@ -87,13 +88,12 @@ def snapshot(conn: Connection) -> Iterator[None]:
 
 def _lock(conn: Connection, wait_seconds: float) -> bool:
     if wait_seconds <= 0:
-        row = conn.execute("SELECT pg_try_advisory_lock(%s, %s)", _PUBLISHER_LOCK).fetchone()
-        return bool(row and row[0])
+        return advisory_locks.try_take(conn, Lock.PUBLISHER)
     with conn.transaction():
         conn.execute("SELECT set_config('lock_timeout', %s, true)", (f"{int(wait_seconds * 1000)}ms",))
         try:
             with conn.transaction():
-                conn.execute("SELECT pg_advisory_lock(%s, %s)", _PUBLISHER_LOCK)
+                advisory_locks.take(conn, Lock.PUBLISHER)
         except psycopg.errors.LockNotAvailable:
             return False
     return True

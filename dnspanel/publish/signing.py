@@ -14,12 +14,13 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.publish.errors import KeyStillNeeded, RotationUnderWay
 from dnspanel.publish.models import Segment, SigningKey, Snapshot
 from dnspanel.zones.models import LogHead
@@ -29,7 +30,6 @@ from replication.wire.keyring import Keyring, encode_keyring, signer_for
 SWITCHED_AFTER = timedelta(minutes=1)
 
 # Advisory locks of this project are (class, number) pairs: 1 publisher, 2 signing key, 3 authority.
-_SIGNING_KEY_LOCK = (2, 0)
 
 
 def ensure_signing_key(*, now: datetime) -> SigningKey:
@@ -37,7 +37,7 @@ def ensure_signing_key(*, now: datetime) -> SigningKey:
     if key := _in_use():
         return key
     with transaction.atomic():
-        _lock()
+        lock_until_commit(Lock.SIGNING_KEY)
         return _in_use() or _make_key(now, in_use_at=now)
 
 
@@ -45,7 +45,7 @@ def rotate(*, now: datetime, by: Author) -> SigningKey:
     """Make the next key; it seals nothing before `begin_use`. Raises RotationUnderWay."""
     ensure_signing_key(now=now)
     with transaction.atomic():
-        _lock()
+        lock_until_commit(Lock.SIGNING_KEY)
         if new_key() is not None:
             raise RotationUnderWay
         key = _make_key(now, in_use_at=None)
@@ -148,8 +148,3 @@ def _make_key(now: datetime, *, in_use_at: datetime | None) -> SigningKey:
         created_at=now,
         in_use_at=in_use_at,
     )
-
-
-def _lock() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", _SIGNING_KEY_LOCK)

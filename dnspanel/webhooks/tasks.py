@@ -13,8 +13,8 @@ from celery import shared_task
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
+from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
-from dnspanel.transfer.locks import Lock, locked
 from dnspanel.webhooks import deliver
 from dnspanel.webhooks.notice import notice
 

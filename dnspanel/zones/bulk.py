@@ -14,6 +14,7 @@ from django.db import IntegrityError, connection, transaction
 
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.models import Team
+from dnspanel.advisory_locks import SqlLock
 from dnspanel.zones import soa, store_rrsets
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.guard import refuse_mass_deletion
@@ -34,9 +35,9 @@ Changes = Mapping[Key, RRset | None]
 
 # One call at a time, so that its ids have none of another's between them: rows of LMDB lie by zone id, and those of an
 # import are put fastest where nothing else lies between them.
-_ALLOCATE = """
+_ALLOCATE = f"""
 WITH alone AS MATERIALIZED (
-    SELECT pg_get_serial_sequence('zones_zone', 'id')::regclass AS ids, pg_advisory_xact_lock(1685088001)
+    SELECT pg_get_serial_sequence('zones_zone', 'id')::regclass AS ids, {SqlLock.ZONE_IDS.until_commit}
 )
 SELECT nextval(ids) FROM alone, generate_series(1, %s)"""
 

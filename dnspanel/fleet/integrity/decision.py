@@ -5,20 +5,17 @@ held. One worker at a time, by an advisory lock; killed, the work is done again.
 """
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from django.db import DataError, IntegrityError, connection
+from django.db import DataError, IntegrityError
 
+from dnspanel.advisory_locks import Lock, locked
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.integrity.epoch import carry_out
 from dnspanel.fleet.integrity.unknown_history_report import make_report
 from dnspanel.fleet.models import AheadReport
 from dnspanel.zones.errors import ZoneError
 
-# Advisory locks of this project are (class, number) pairs: 1 publisher, 2 signing key, 3 authority, 4 this.
-_LOCK = (4, 0)
 # Nodes that did not answer are asked again after this long.
 _AGAIN_AFTER = timedelta(seconds=15)
 
@@ -29,7 +26,7 @@ def step(*, now: datetime) -> str:
     """Do what there is to do for the hold that stands; returns in words what was done."""
     if unknown_history.wanted_report(now=now) is None:
         return "nothing is held"
-    with _alone() as mine:
+    with locked(Lock.HOLD) as mine:
         report = unknown_history.wanted_report(now=now) if mine else None
         if report is None:
             return "another worker is at it"
@@ -52,16 +49,3 @@ def _carry_out(report: AheadReport, now: datetime) -> str:
         )
         return "the decision could not be carried out"
     return f"epoch {epoch.epoch} has begun"
-
-
-@contextmanager
-def _alone() -> Iterator[bool]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", _LOCK)
-        mine = bool(cursor.fetchone()[0])
-    try:
-        yield mine
-    finally:
-        if mine:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", _LOCK)

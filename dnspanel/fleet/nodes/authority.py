@@ -18,9 +18,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from django.db import connection, transaction
+from django.db import transaction
 
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.fleet.models import Authority
 
 AUTHORITY_LIFETIME = timedelta(days=3652)
@@ -28,8 +29,6 @@ NODE_LIFETIME = timedelta(days=366)
 # A node whose clock is behind must not find its new certificate "not yet valid".
 CLOCK_TOLERANCE = timedelta(hours=1)
 PANEL_NAME = "panel"
-
-_AUTHORITY_LOCK = (3, 0)
 
 PrivateKey = ec.EllipticCurvePrivateKey
 
@@ -39,8 +38,7 @@ def ensure_authority(*, now: datetime) -> Authority:
     if authority := Authority.objects.first():
         return authority
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", _AUTHORITY_LOCK)
+        lock_until_commit(Lock.AUTHORITY)
         if authority := Authority.objects.first():
             return authority
         ca_key = ec.generate_private_key(ec.SECP256R1())

@@ -15,6 +15,7 @@ from django.db.models import Max
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.roles import Permission
+from dnspanel.advisory_locks import SqlLock
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import DeliveryRefused
 from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
@@ -34,9 +35,9 @@ _IS_STAGED = """
         OR (SELECT count(*) FROM fleet_nodegroup) > 1,
         EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)"""
 # Whoever decides how far nodes may go, decides alone.
-_ALONE = "SELECT pg_advisory_xact_lock(1685088005)"
+_ALONE = f"SELECT {SqlLock.ROLLOUT.until_commit}"
 # What is released can be worked out again, so nobody has to wait until a disk has it; a stop has to be on the disk.
-_QUICKLY = "SELECT pg_advisory_xact_lock(1685088005), set_config('synchronous_commit', 'off', true)"
+_QUICKLY = f"SELECT {SqlLock.ROLLOUT.until_commit}, set_config('synchronous_commit', 'off', true)"
 _DURABLY = "SELECT set_config('synchronous_commit', 'on', true)"
 _RELEASE = """
     INSERT INTO fleet_release (group_id, epoch, sequence, at) VALUES (%s, %s, %s, %s)

@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors import Actor, token_of, user_of
 from dnspanel.accounts.models import User
+from dnspanel.advisory_locks import Lock, locked
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.transfer import rights
 from dnspanel.transfer.cutover import compare, delegation, dns_probe
@@ -28,7 +29,6 @@ from dnspanel.transfer.cutover.parent_zone import Resolver
 from dnspanel.transfer.errors import SourceAway, TransferError, WrongState
 from dnspanel.transfer.exports.rows import Row, read_zones
 from dnspanel.transfer.exports.selection import EVERYTHING, Selection
-from dnspanel.transfer.locks import Lock, locked
 from dnspanel.transfer.models import (
     EXPECTED_KINDS,
     UNFINISHED_STATES,

@@ -21,6 +21,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.advisory_locks import Lock, try_lock_until_commit
 from dnspanel.transfer import rights
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.exports import file as export_file
@@ -28,7 +29,6 @@ from dnspanel.transfer.exports.file import Tally
 from dnspanel.transfer.exports.query_file import QueryOptions
 from dnspanel.transfer.exports.rows import snapshot
 from dnspanel.transfer.exports.selection import Selection
-from dnspanel.transfer.locks import Lock
 from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.access import zones_visible_to
@@ -137,8 +137,7 @@ def _unfinished(job_id: int) -> "QuerySet[ExportJob]":
 
 def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
     """True if nobody else writes this export; holds until the connection's transaction ends, or its process."""
-    row = conn.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (Lock.EXPORT, job_id)).fetchone()
-    return bool(row and row[0])
+    return try_lock_until_commit(conn, Lock.EXPORT, job_id)
 
 
 def zones_of(job: ExportJob) -> "QuerySet[Zone]":

@@ -16,9 +16,9 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
+from dnspanel.advisory_locks import Lock, locked
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.imports import apply, pace, plan, read, scan, undo
-from dnspanel.transfer.locks import Lock, locked
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, ImportPiece, PieceState, State
 from dnspanel.transfer.sources.registry import open_source
 from dnspanel.zones.errors import Forbidden, PublishingHeld

@@ -5,6 +5,7 @@ from datetime import datetime, time, timedelta
 import pytest
 from django.db import connection
 
+from dnspanel.advisory_locks import Lock
 from dnspanel.alerts import watch
 from dnspanel.alerts.inputs import read
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
@@ -12,7 +13,6 @@ from dnspanel.alerts.rules import Condition
 from dnspanel.alerts.watch import GATHER, OVER_AFTER, keep, look
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH, beat, heartbeats
-from dnspanel.transfer.locks import Lock
 from tests.dnspanel.alerts.conftest import MakeRoute
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.people import NOW

@@ -12,7 +12,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer.locks import Lock, locked
+from dnspanel.advisory_locks import Lock, locked
 from dnspanel.webhooks import hooks, tasks
 from dnspanel.webhooks.models import Delivery, Webhook
 from tests.dnspanel.webhooks.conftest import MakeWebhook

@@ -11,16 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 from zlib import crc32
 
-from django.db import connection
 from django.http import HttpResponse
 from rest_framework.request import Request
 
+from dnspanel.advisory_locks import Lock, locked
 from dnspanel.api.v2.http.etag import condition_in, tag_of
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import answer
-
-# First half of the advisory locks' keys; `transfer.locks.Lock` has the others.
-_KEY = 0x64700040
 
 
 @contextmanager
@@ -31,10 +28,7 @@ def held(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterat
     known: nobody keeps what a digest was made of.
     """
     condition = condition_in(request)
-    key = crc32(resource.encode()) % 2**31
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s, %s)", [_KEY, key])
-    try:
+    with locked(Lock.RESOURCE, crc32(resource.encode()), wait=True):
         if condition.wants_match or condition.none_match_any or condition.none_match:
             theirs = as_it_is()
             tag = tag_of(theirs)
@@ -43,9 +37,6 @@ def held(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterat
                 detail = "It was changed since it was read."
                 raise Problem("precondition-failed", detail, headers={"ETag": tag}, facts=facts)
         yield
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_KEY, key])
 
 
 def tagged(value: Any, status: int = 200, **headers: str) -> HttpResponse:

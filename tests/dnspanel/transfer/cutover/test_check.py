@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.advisory_locks import Lock
 from dnspanel.fleet.models import Node
 from dnspanel.transfer.cutover import check as cutover_check
 from dnspanel.transfer.cutover import dns_probe
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.exports.selection import Selection
-from dnspanel.transfer.locks import Lock
 from dnspanel.transfer.models import (
     Action,
     CutoverCheck,

@@ -13,13 +13,13 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
+from dnspanel.advisory_locks import Lock
 from dnspanel.transfer import rights
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.exports import file
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.rows import snapshot
 from dnspanel.transfer.exports.selection import EVERYTHING, Selection
-from dnspanel.transfer.locks import Lock
 from dnspanel.transfer.models import ExportFormat, ExportJob, RunState
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.models import Zone

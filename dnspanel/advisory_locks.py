@@ -1,0 +1,101 @@
+"""Every advisory lock of PostgreSQL that the panel takes: their numbers, and the ways to take one.
+
+A lock ends with its session or its transaction, so a killed process leaves none behind, and nobody waits for a lease
+to end. The numbers stay as they are: during an upgrade, old and new processes keep each other out by them.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from django.db import connection
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+class Lock(IntEnum):
+    """First halves of the keys of two halves; the second is an id of ours, or 0."""
+
+    PUBLISHER = 1
+    SIGNING_KEY = 2
+    AUTHORITY = 3
+    HOLD = 4  # the work of a hold: asking nodes, carrying out a decision
+    WORKER = 0x64700001  # import · 64 + worker
+    READER = 0x64700002  # import
+    PIECE = 0x64700003  # piece of an import
+    PHASE = 0x64700004  # import: ending or beginning a phase
+    EXPORT = 0x64700010  # export; held by the transaction that reads its snapshot
+    COMPARISON = 0x64700011  # comparison
+    WEBHOOK = 0x64700020  # webhook: sending
+    WATCH = 0x64700030  # checking for alerts
+    ROUTE = 0x64700031  # route: sending
+    RESOURCE = 0x64700040  # CRC-32 of a resource of API v2: conditional writes
+
+
+class SqlLock(IntEnum):
+    """Keys of one number, for locks that a statement takes beside what else it does, to spare a round trip."""
+
+    ZONE_IDS = 1685088001
+    ROLLOUT = 1685088005
+
+    @property
+    def until_commit(self) -> str:
+        """The call that takes the lock until the transaction ends."""
+        return f"pg_advisory_xact_lock({self.value})"
+
+
+@contextmanager
+def locked(lock: Lock, key: int = 0, *, wait: bool = False) -> Iterator[bool]:
+    """True while this session holds the lock; False if another one does, unless the caller waits for it."""
+    key = _half(key)
+    if wait:
+        take(connection, lock, key)
+    is_mine = wait or try_take(connection, lock, key)
+    try:
+        yield is_mine
+    finally:
+        if is_mine:
+            release(connection, lock, key)
+
+
+def lock_until_commit(lock: Lock, key: int = 0) -> None:
+    """This transaction holds the lock until it ends; waits for whoever else does."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", (int(lock), _half(key)))
+
+
+def try_lock_until_commit(conn: "psycopg.Connection[Any]", lock: Lock, key: int) -> bool:
+    """True if the connection's transaction holds the lock, until it ends; False if another one does."""
+    with conn.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (int(lock), _half(key)))
+        return _is_true(cursor)
+
+
+def take(conn: Any, lock: Lock, key: int = 0) -> None:
+    """The session of `conn`, Django's or psycopg's, holds the lock; waits for whoever else does."""
+    with conn.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s, %s)", (int(lock), _half(key)))
+
+
+def try_take(conn: Any, lock: Lock, key: int = 0) -> bool:
+    """True if the session of `conn` holds the lock; False if another one does."""
+    with conn.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", (int(lock), _half(key)))
+        return _is_true(cursor)
+
+
+def release(conn: Any, lock: Lock, key: int = 0) -> None:
+    """The session of `conn` no longer holds the lock that it took."""
+    with conn.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_unlock(%s, %s)", (int(lock), _half(key)))
+
+
+def _half(key: int) -> int:
+    return key % 2**31
+
+
+def _is_true(cursor: Any) -> bool:
+    row = cursor.fetchone()
+    return bool(row and row[0])

@@ -1,0 +1,89 @@
+"""A lock is one session's until it lets go of it or ends."""
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from dnspanel.advisory_locks import Lock, SqlLock, lock_until_commit, locked, try_lock_until_commit
+
+pytestmark = pytest.mark.django_db
+
+# Old processes know these: a number that changed would let both versions in during an upgrade.
+NUMBERS = {
+    "PUBLISHER": 1,
+    "SIGNING_KEY": 2,
+    "AUTHORITY": 3,
+    "HOLD": 4,
+    "WORKER": 0x64700001,
+    "READER": 0x64700002,
+    "PIECE": 0x64700003,
+    "PHASE": 0x64700004,
+    "EXPORT": 0x64700010,
+    "COMPARISON": 0x64700011,
+    "WEBHOOK": 0x64700020,
+    "WATCH": 0x64700030,
+    "ROUTE": 0x64700031,
+    "RESOURCE": 0x64700040,
+    "ZONE_IDS": 1685088001,
+    "ROLLOUT": 1685088005,
+}
+
+
+def other_session() -> "psycopg.Connection[tuple[object, ...]]":
+    parameters = connection.get_connection_params()
+    keys = ("host", "port", "user", "password", "dbname")
+    return psycopg.connect(**{key: parameters[key] for key in keys if parameters.get(key)}, autocommit=True)
+
+
+def test_only_one_session_holds_a_lock() -> None:
+    with other_session() as other:
+        other.execute("SELECT pg_advisory_lock(%s, %s)", (int(Lock.PIECE), 7))
+        with (
+            locked(Lock.PIECE, 7) as mine,
+            locked(Lock.READER, 7) as of_another_kind,
+            locked(Lock.PIECE, 8) as next_to_it,
+        ):
+            assert (mine, of_another_kind, next_to_it) == (False, True, True)
+        other.execute("SELECT pg_advisory_unlock_all()")
+        with locked(Lock.PIECE, 7) as mine:
+            assert mine
+            assert other.execute("SELECT pg_try_advisory_lock(%s, %s)", (int(Lock.PIECE), 7)).fetchone() == (False,)
+        assert other.execute("SELECT pg_try_advisory_lock(%s, %s)", (int(Lock.PIECE), 7)).fetchone() == (True,)
+
+
+def test_whoever_waits_for_a_lock_gets_it_when_it_is_released() -> None:
+    with other_session() as other:
+        with locked(Lock.RESOURCE, 2**32 - 1, wait=True) as mine:
+            assert mine
+            key = (int(Lock.RESOURCE), (2**32 - 1) % 2**31)
+            assert other.execute("SELECT pg_try_advisory_lock(%s, %s)", key).fetchone() == (False,)
+        assert other.execute("SELECT pg_try_advisory_lock(%s, %s)", key).fetchone() == (True,)
+        with pytest.raises(OperationalError), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '10ms'")
+            with locked(Lock.RESOURCE, 2**32 - 1, wait=True):
+                pytest.fail("another session holds it")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lock_of_a_transaction_ends_with_it() -> None:
+    with other_session() as other:
+        with transaction.atomic():
+            lock_until_commit(Lock.SIGNING_KEY)
+            assert not try_lock_until_commit(other, Lock.SIGNING_KEY, 0)
+        with other.transaction():
+            assert try_lock_until_commit(other, Lock.SIGNING_KEY, 0)
+            with locked(Lock.SIGNING_KEY) as mine:
+                assert not mine
+        with locked(Lock.SIGNING_KEY) as mine:
+            assert mine
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_statement_takes_a_lock_beside_what_else_it_does() -> None:
+    with other_session() as other, transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SELECT 1, {SqlLock.ROLLOUT.until_commit}")
+        assert other.execute("SELECT pg_try_advisory_lock(%s)", (SqlLock.ROLLOUT.value,)).fetchone() == (False,)
+
+
+def test_the_numbers_of_locks_never_change() -> None:
+    assert {lock.name: lock.value for kind in (Lock, SqlLock) for lock in kind} == NUMBERS
