@@ -192,10 +192,10 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 300,
     "socket_connect_timeout": 1,
     "socket_timeout": 5,
-    # Else a bell to a dead Redis is tried again for six seconds, whatever the task says.
+    # Else a task for a dead Redis is tried again for six seconds, whatever the task says.
     "max_retries": 0,
 }
-# Without these, publishing a bell to a dead Redis would hang the web request that rang it.
+# Without these, enqueueing to a dead Redis would hang the web request that did it.
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "push"
 CELERY_TASK_ROUTES = {

@@ -176,6 +176,21 @@ def _writes(call: ast.Call) -> bool:
     return False
 
 
+@pytest.mark.parametrize(
+    ("word", "home"),
+    [
+        ("advisory_lock", "dnspanel/advisory_locks.py"),
+        ("advisory_xact", "dnspanel/advisory_locks.py"),
+        ("apply_async", "dnspanel/wake.py"),
+        ("BrokerError", ""),
+        (".delay(", ""),
+    ],
+)
+def test_locks_are_taken_and_workers_woken_in_one_place(word: str, home: str) -> None:
+    users = {str(path) for path in modules() if re.search(rf"{re.escape(word)}\b", (ROOT / path).read_text())}
+    assert users <= {home}
+
+
 def test_every_environment_variable_is_in_the_readme() -> None:
     readme = (ROOT / "README.md").read_text()
     named = set(re.findall(r"PANEL_[A-Z_]+", (ROOT / "dnspanel/settings.py").read_text()))

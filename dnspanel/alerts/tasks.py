@@ -4,21 +4,17 @@ Beat asks for a look every few seconds; tasks carry nothing, or a route's id, an
 is to do.
 """
 
-import logging
 import threading
 
 from celery import shared_task
 from django.utils import timezone
-from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.alerts import deliver, watch
 from dnspanel.celery import while_postgresql_answers
+from dnspanel.wake import wake
 
-BELL_LIFETIME = 10
 # Receivers may be slow, and pushes to nodes run on the same threads: most of those must stay free.
 _places = threading.BoundedSemaphore(3)
-
-logger = logging.getLogger(__name__)
 
 
 @shared_task(ignore_result=True)
@@ -27,14 +23,14 @@ def watch_fleet() -> None:
     with while_postgresql_answers():
         watch.look(now=timezone.now())
         for route_id in deliver.routes_with_due(now=timezone.now()):
-            ring_route(route_id=route_id)
+            wake_sender(route_id=route_id)
 
 
 @shared_task(ignore_result=True)
 def tell_route(route_id: int) -> None:
     """Send what is due for one route. Twice, late or never does no harm."""
     if not _places.acquire(blocking=False):
-        return  # the next look rings again
+        return  # the next look wakes a sender again
     try:
         with while_postgresql_answers():
             deliver.deliver_all(route_id=route_id, clock=timezone.now)
@@ -50,9 +46,6 @@ def forget_old_alerts() -> str:
     return "PostgreSQL is away"
 
 
-def ring_route(*, route_id: int) -> None:
+def wake_sender(*, route_id: int) -> None:
     """Wake a sender for this route. A dead broker costs two seconds, never a message: it waits in PostgreSQL."""
-    try:
-        tell_route.apply_async((route_id,), expires=BELL_LIFETIME, retry=False)
-    except (BrokerError, OSError) as exc:
-        logger.warning("no bell for a route, the next look will find the work: %s", exc)
+    wake(tell_route, route_id)

@@ -6,8 +6,8 @@ class FleetConfig(AppConfig):
 
     def ready(self) -> None:
         from dnspanel.fleet.signals import released
-        from dnspanel.fleet.tasks import ring_nodes, ring_released
+        from dnspanel.fleet.tasks import wake_nodes, wake_released_nodes
         from dnspanel.publish.signals import segment_sealed
 
-        segment_sealed.connect(ring_nodes, dispatch_uid="ring the nodes")
-        released.connect(ring_released, dispatch_uid="ring the released nodes")
+        segment_sealed.connect(wake_nodes, dispatch_uid="wake the nodes")
+        released.connect(wake_released_nodes, dispatch_uid="wake the released nodes")

@@ -27,7 +27,7 @@ from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.fleet.push import acks
 from dnspanel.fleet.rollup import MINUTES, roll_up
-from dnspanel.fleet.tasks import ring_mend
+from dnspanel.fleet.tasks import wake_repair
 from replication.errors import BadBytes, NotServed, Refused, ReplicationError
 from replication.push import NodeClient
 from replication.wire.position import Position
@@ -63,7 +63,7 @@ class Poller:
     status: Status | None = None  # what it said last, and when
     status_at: datetime | None = None
     diverged: tuple[tuple[int, str, str], ...] = ()
-    repair_rung: float = float("-inf")
+    repair_woken_at: float = float("-inf")
     position: Position | None = None
     top_looked: float = float("-inf")  # when it was last asked whether somebody wants top lists
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Poller:
         status = self.client.status()
         self.heard, self.versions, self.position = True, status.versions, status.position
         self.status, self.status_at = status, timezone.now()
-        self._ring_repair(status, time.monotonic())
+        self._repair_if_different(status, time.monotonic())
         self.seen_machines[status.machine] = self.client.peer
         self.second |= self.sightings.is_second(status.started_at)
         ahead = _clock_offset(status, time.time())
@@ -98,11 +98,11 @@ class Poller:
             self.seen, self.kept = samples[-1].at + ahead, True
         self._fetch_top(time.monotonic())
 
-    def _ring_repair(self, status: Status, now: float) -> None:
+    def _repair_if_different(self, status: Status, now: float) -> None:
         """The agent has named zones that are not what the panel wrote: wake the repair, again only after a while."""
-        if status.diverged and (status.diverged != self.diverged or now - self.repair_rung > REPAIR_EVERY_SECONDS):
-            self.repair_rung = now
-            ring_mend(self.node_id)
+        if status.diverged and (status.diverged != self.diverged or now - self.repair_woken_at > REPAIR_EVERY_SECONDS):
+            self.repair_woken_at = now
+            wake_repair(self.node_id)
         self.diverged = status.diverged
 
     def _fetch_top(self, now: float) -> None:

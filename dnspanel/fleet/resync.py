@@ -1,10 +1,8 @@
 """What a person asks of one node: everything anew, the snapshot of another schema, a check of every row. Verbs."""
 
-import logging
 from datetime import datetime
 
 from django.db import transaction
-from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
@@ -15,11 +13,10 @@ from dnspanel.fleet.nodes.enroll import require_permission
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.tasks import bootstrap_node, check_node
 from dnspanel.publish.schemas import KNOWN
+from dnspanel.wake import wake
 
-# A check that was not begun by then is not worth much: somebody will press the button again.
-_CHECK_LIFETIME = 60
-
-logger = logging.getLogger(__name__)
+# What was not begun by then is not worth much: somebody will press the button again.
+_LIFETIME = 60
 
 
 def resync(*, node: Node, now: datetime, by: Author) -> None:
@@ -28,7 +25,7 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
     with transaction.atomic():
         _ask(node, reason="a person asked for everything anew", schema=node.schema, now=now)
         audit.record(action="node.resync", by=by, now=now, target=node.name)
-    _ring_bootstrap(node.pk)
+    wake(bootstrap_node, node.pk, lifetime=_LIFETIME)
 
 
 def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
@@ -39,7 +36,7 @@ def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
     with transaction.atomic():
         _ask(node, reason=f"its PowerDNS needs schema {schema}", schema=schema, now=now)
         audit.record(action="node.rebuild", by=by, now=now, target=node.name, schema=schema)
-    _ring_bootstrap(node.pk)
+    wake(bootstrap_node, node.pk, lifetime=_LIFETIME)
 
 
 def check_now(*, node: Node, now: datetime, by: Author) -> None:
@@ -47,10 +44,8 @@ def check_now(*, node: Node, now: datetime, by: Author) -> None:
     require_permission(by)
     if node.state not in (NodeState.ACTIVE, NodeState.DRAINED):
         raise WrongState(node.name, "is not enrolled")
-    try:
-        check_node.apply_async((node.pk,), expires=_CHECK_LIFETIME, retry=False)
-    except (BrokerError, OSError) as exc:
-        raise WrongState(node.name, "cannot be asked just now: the queue of tasks does not answer") from exc
+    if not wake(check_node, node.pk, lifetime=_LIFETIME):
+        raise WrongState(node.name, "cannot be asked just now: the queue of tasks does not answer")
     with transaction.atomic():
         audit.record(action="node.check", by=by, now=now, target=node.name)
         events.note(node_id=node.pk, kind="check", sentence="A check of every row was asked for.", now=now, by=by)
@@ -61,11 +56,3 @@ def _ask(node: Node, *, reason: str, schema: int, now: datetime) -> None:
         raise WrongState(node.name, "takes no pushes")
     if not ask_for_snapshot(node_id=node.pk, reason=reason, now=now, schema=schema):
         raise WrongState(node.name, "is being given a snapshot already")
-
-
-def _ring_bootstrap(node_id: int) -> None:
-    """Beat would find the work too, some seconds later."""
-    try:
-        bootstrap_node.apply_async((node_id,), expires=_CHECK_LIFETIME, retry=False)
-    except (BrokerError, OSError) as exc:
-        logger.warning("no bell for a snapshot, beat will find it: %s", exc)

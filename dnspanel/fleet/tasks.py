@@ -1,7 +1,7 @@
 """Push: `celery worker -Q push --pool=threads`.
 
-Tasks carry a node's id and close whatever difference they find; beat rings
-every node that is behind, in case a bell was lost.
+Tasks carry a node's id and close whatever difference they find; beat enqueues
+them for every node that is behind, in case nobody could be woken.
 """
 
 import logging
@@ -14,7 +14,6 @@ from typing import Any
 
 from celery import shared_task
 from django.utils import timezone
-from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet import events
@@ -32,6 +31,7 @@ from dnspanel.fleet.push.segment_log import DatabaseChangeLog
 from dnspanel.fleet.rollout import deliver, poison
 from dnspanel.fleet.rollout.gates import free_nodes, with_limit
 from dnspanel.publish.errors import DamagedObject, StorageUnreachable
+from dnspanel.wake import wake, wake_each
 from replication.errors import (
     Busy,
     Diverged,
@@ -46,8 +46,6 @@ from replication.errors import (
 from replication.push import NodeClient, bring_to_head
 from replication.wire.position import Position
 
-# A bell that waited longer is worth nothing: beat has rung since.
-BELL_LIFETIME = 10
 # How often the progress of a node far behind is recorded: an edit in the middle of an import is proved that late.
 PROGRESS_SECONDS = 0.25
 # A node that refuses is tried again this often, and at every new segment.
@@ -80,9 +78,9 @@ def push_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def push_late_nodes() -> None:
-    """Ring every active node that is not at the head of its schema."""
+    """Push to every active node that is not at the head of its schema."""
     with while_postgresql_answers():
-        _ring(late_nodes())
+        wake_each(push_node, late_nodes())
 
 
 @shared_task(ignore_result=True)
@@ -113,7 +111,7 @@ def compare_nodes() -> None:
     """Compare every node's digests with the panel's, and mend the nodes that differ."""
     with while_postgresql_answers():
         for node_id in compare.compare_nodes(now=timezone.now()):
-            ring_mend(node_id)
+            wake_repair(node_id)
 
 
 @shared_task(ignore_result=True)
@@ -122,17 +120,14 @@ def mend_node(node_id: int) -> None:
     with while_postgresql_answers():
         try:
             if repair.mend(node_id, lines[node_id]):
-                _ring([node_id])
+                wake(push_node, node_id)
         except ReplicationError as exc:
             logger.warning("cannot mend node_id=%s: %s", node_id, exc)
 
 
-def ring_mend(node_id: int, *, countdown: float = 0) -> None:
+def wake_repair(node_id: int, *, countdown: float = 0) -> None:
     """Wake the repair of a node. A dead broker costs a minute."""
-    try:
-        mend_node.apply_async((node_id,), expires=BELL_LIFETIME + countdown, countdown=countdown, retry=False)
-    except (BrokerError, OSError) as exc:
-        logger.warning("no bell for the repair of a node, beat will find the work: %s", exc)
+    wake(mend_node, node_id, countdown=countdown)
 
 
 @shared_task(ignore_result=True)
@@ -153,18 +148,18 @@ def check_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def bootstrap_node(node_id: int) -> None:
-    """Give a node its snapshot, then ring its push. Twice, late or never does no harm: a lease lets one do it."""
+    """Send a node its snapshot, then wake its push. Twice, late or never does no harm: a lease lets one do it."""
     with while_postgresql_answers(), suppress(LeaseLost):
         lease = Lease.take(node_id=node_id, now=timezone.now())
         if lease is not None and give_snapshot(lease=lease):
-            _ring([node_id])
+            wake(push_node, node_id)
         elif lease is not None and lease.pause == SHORT_PAUSE:
-            _ring_bootstraps([node_id], countdown=SHORT_PAUSE.total_seconds() + 0.1)
+            wake(bootstrap_node, node_id, countdown=SHORT_PAUSE.total_seconds() + 0.1)
 
 
 @shared_task(ignore_result=True)
 def bootstrap_waiting_nodes() -> None:
-    """Ring every node that waits for a snapshot and that nobody is at; in no order, so that none is always last.
+    """Wake a worker for every node that waits for a snapshot and that nobody sends one, in random order.
 
     Nodes that lost what they had are among them from here on.
     """
@@ -173,7 +168,7 @@ def bootstrap_waiting_nodes() -> None:
             ask_for_snapshot(node_id=node_id, reason=reason, now=timezone.now())
         waiting = list(free_bootstraps(now=timezone.now()).values_list("node_id", flat=True))
         random.shuffle(waiting)
-        _ring_bootstraps(waiting)
+        wake_each(bootstrap_node, waiting)
 
 
 @shared_task(ignore_result=True)
@@ -212,12 +207,12 @@ def late_nodes() -> list[int]:
     return late
 
 
-def ring_nodes(*, schema: int, **_: Any) -> None:
+def wake_nodes(*, schema: int, **_: Any) -> None:
     """Wake the push of every active node of this schema that waits for no other.
 
     A dead broker costs two seconds, never a change.
     """
-    _ring(free_nodes(schema=schema))
+    wake_each(push_node, free_nodes(schema=schema))
 
 
 @shared_task(ignore_result=True)
@@ -227,25 +222,9 @@ def advance_delivery() -> None:
         deliver.advance(now=timezone.now())
 
 
-def ring_released(*, node_ids: Iterable[int], **_: Any) -> None:
+def wake_released_nodes(*, node_ids: Iterable[int], **_: Any) -> None:
     """Wake the push of nodes that may go further than before."""
-    _ring(list(node_ids))
-
-
-def _ring(node_ids: list[int]) -> None:
-    try:
-        for node_id in node_ids:
-            push_node.apply_async((node_id,), expires=BELL_LIFETIME, retry=False)
-    except (BrokerError, OSError) as exc:
-        logger.warning("no bell for the nodes, beat will find the work: %s", exc)
-
-
-def _ring_bootstraps(node_ids: list[int], *, countdown: float = 0) -> None:
-    try:
-        for node_id in node_ids:
-            bootstrap_node.apply_async((node_id,), countdown=countdown, expires=BELL_LIFETIME, retry=False)
-    except (BrokerError, OSError) as exc:
-        logger.warning("no bell for nodes that wait for a snapshot, beat will find them: %s", exc)
+    wake_each(push_node, node_ids)
 
 
 def _push(node_id: int, line: Line) -> None:
@@ -275,7 +254,7 @@ def _push(node_id: int, line: Line) -> None:
             unknown_history.hold_if_ahead(positions=[(node.name, Position(exc.theirs, 0))], now=timezone.now())
         acks.record_refusal(node_id=node_id, message=str(exc), now=timezone.now())
         if isinstance(exc, Diverged) or (isinstance(exc, Refused) and exc.error == "Diverged"):
-            ring_mend(node_id, countdown=MENDING_DELAY)
+            wake_repair(node_id, countdown=MENDING_DELAY)
         if isinstance(exc, Refused) and exc.error in _CURED_BY_SNAPSHOT:
             _ask_for_snapshot(node_id, _CURED_BY_SNAPSHOT[exc.error])
     else:
@@ -294,7 +273,7 @@ def _bring_to_head_with_keys(node: Node, client: NodeClient) -> None:
 
 def _ask_for_snapshot(node_id: int, reason: str) -> None:
     if ask_for_snapshot(node_id=node_id, reason=reason, now=timezone.now()):
-        _ring_bootstraps([node_id])
+        wake(bootstrap_node, node_id)
 
 
 def _bring_to_head(node: Node, client: NodeClient) -> None:

@@ -13,7 +13,7 @@ A step, for each PowerDNS schema in use:
 5. Store the object, synced; then commit its row, which makes it count. A
    crash between the two leaves an object without a row: the next step does
    the same again.
-6. Ring the bell: nodes can be brought further.
+6. Send `segment_sealed`: nodes can be brought further.
 7. Apply the segment to the panel's LMDB. A crash before this line is step 2
    of the next time.
 8. Remove what was prepared for sequences that every schema has in a segment.

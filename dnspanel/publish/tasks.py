@@ -2,7 +2,7 @@
 
 `encode_log` carries nothing: it closes the difference between the log and its
 segments. Run twice, late or never, it does no harm; beat runs it every two
-seconds in case a bell was lost.
+seconds, in case nobody could be woken.
 """
 
 import logging
@@ -12,19 +12,17 @@ import psycopg
 from celery import shared_task
 from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
-from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.publish import snapshots
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.pace import Pace
+from dnspanel.wake import wake
 from dnspanel.zones.garbage import collection_paused
 from replication.errors import ReplicationError
 from replication.wire.position import Position
 
-# A bell that waited longer is worth nothing: beat has rung since.
-BELL_LIFETIME = 10
-# While the bulk workers are busy, a snapshot is rung for again and again.
-SNAPSHOT_BELL_LIFETIME = 60
+# While the bulk workers are busy, a snapshot is asked for again and again.
+SNAPSHOT_LIFETIME = 60
 
 _pace = Pace()
 
@@ -65,17 +63,11 @@ def _step() -> Position | None:
     return reached
 
 
-def ring_publisher(**_: Any) -> None:
+def wake_publisher(**_: Any) -> None:
     """Wake the publisher. A dead broker costs two seconds, never an edit."""
-    try:
-        encode_log.apply_async(expires=BELL_LIFETIME, retry=False)
-    except (BrokerError, OSError) as exc:
-        logger.warning("no bell for the publisher, beat will find the work: %s", exc)
+    wake(encode_log)
 
 
-def ring_snapshot(*, schema: int) -> None:
+def request_snapshot(*, schema: int) -> None:
     """Have a snapshot made soon. A dead broker costs seconds: whoever needs one asks again."""
-    try:
-        make_snapshot.apply_async((schema,), expires=SNAPSHOT_BELL_LIFETIME, retry=False)
-    except (BrokerError, OSError) as exc:
-        logger.warning("no bell for a snapshot: %s", exc)
+    wake(make_snapshot, schema, lifetime=SNAPSHOT_LIFETIME)

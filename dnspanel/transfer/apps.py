@@ -7,6 +7,6 @@ class TransferConfig(AppConfig):
 
     def ready(self) -> None:
         from dnspanel.transfer.signals import work_to_do
-        from dnspanel.transfer.tasks import ring_bulk
+        from dnspanel.transfer.tasks import wake_workers
 
-        work_to_do.connect(ring_bulk, dispatch_uid="ring the bulk workers")
+        work_to_do.connect(wake_workers, dispatch_uid="wake the bulk workers")

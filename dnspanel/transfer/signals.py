@@ -1,4 +1,4 @@
-"""A bell without data: the job of the sender's model with this id has work. Lost, it costs until the next beat."""
+"""The job of the sender's model with this id has work. A lost signal costs seconds: beat finds the work."""
 
 from django.dispatch import Signal
 

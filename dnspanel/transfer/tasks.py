@@ -5,19 +5,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import psycopg
-from celery import Task, shared_task
+from celery import shared_task
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
-from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.transfer.cutover import check
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.imports import jobs, worker
 from dnspanel.transfer.models import CutoverCheck, ExportJob
-
-# A bell that waited longer is worth nothing: beat has rung since.
-BELL_LIFETIME = 10
+from dnspanel.wake import wake, wake_each
 
 T = TypeVar("T")
 
@@ -31,7 +28,7 @@ def run_import(job_id: int) -> str:
     if turn is None:
         return "PostgreSQL is away"
     if turn.again:
-        _ring(run_import, job_id)
+        wake(run_import, job_id)
     return turn.said
 
 
@@ -49,15 +46,12 @@ def run_cutover_check(check_id: int) -> str:
 
 @shared_task(ignore_result=True)
 def drive_transfers() -> str:
-    """Every import, export and comparison that has work has its workers; a lost bell costs two seconds."""
+    """Every import, export and comparison that has work has its workers, should nobody have been woken."""
     close_old_connections()
     imports, exports, checks = worker.active_imports(), export_jobs.unfinished_exports(), check.unfinished_checks()
-    for job_id in imports:
-        _ring(run_import, job_id, times=settings.TRANSFER_PROCESSES)
-    for job_id in exports:
-        _ring(run_export, job_id)
-    for check_id in checks:
-        _ring(run_cutover_check, check_id)
+    wake_each(run_import, [job_id for job_id in imports for _ in range(settings.TRANSFER_PROCESSES)])
+    wake_each(run_export, exports)
+    wake_each(run_cutover_check, checks)
     return f"imports={imports} exports={exports} checks={checks}"
 
 
@@ -69,14 +63,14 @@ def forget_old_files() -> str:
     return f"forgot exports={export_jobs.forget_old_exports(now=now)} imports={jobs.forget_old_files(now=now)}"
 
 
-def ring_bulk(*, sender: Any, job_id: int, **_: Any) -> None:
+def wake_workers(*, sender: Any, job_id: int, **_: Any) -> None:
     """Wake workers for this job: for an import as many as may share it."""
     if sender is ExportJob:
-        _ring(run_export, job_id)
+        wake(run_export, job_id)
     elif sender is CutoverCheck:
-        _ring(run_cutover_check, job_id)
+        wake(run_cutover_check, job_id)
     else:
-        _ring(run_import, job_id, times=settings.TRANSFER_PROCESSES)
+        wake_each(run_import, [job_id] * settings.TRANSFER_PROCESSES)
 
 
 def _unless_postgresql_is_away(act: Callable[[int], T], job_id: int) -> T | None:
@@ -86,12 +80,3 @@ def _unless_postgresql_is_away(act: Callable[[int], T], job_id: int) -> T | None
     except (psycopg.OperationalError, OperationalError, InterfaceError) as exc:
         logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
         return None
-
-
-def _ring(task: "Task[[int], str]", job_id: int, times: int = 1) -> None:
-    """A dead broker costs two seconds, never a job."""
-    try:
-        for _ in range(times):
-            task.apply_async([job_id], expires=BELL_LIFETIME, retry=False)
-    except (BrokerError, OSError) as exc:
-        logger.warning("no bell for the bulk workers, beat will find the work: %s", exc)

@@ -11,6 +11,6 @@ class WebhooksConfig(AppConfig):
 
     def ready(self) -> None:
         from dnspanel.webhooks.signals import due
-        from dnspanel.webhooks.tasks import ring_webhook
+        from dnspanel.webhooks.tasks import wake_sender
 
-        due.connect(ring_webhook, dispatch_uid="ring the webhooks")
+        due.connect(wake_sender, dispatch_uid="wake a sender")

@@ -1,6 +1,6 @@
 """Notices what happened by comparing what is durable with a stored position. Verbs.
 
-No bell carries an event, so none is lost with Redis or with a worker: whoever
+No task carries an event, so none is lost with Redis or with a worker: whoever
 looks next finds it, and the events, their deliveries and the new position are
 committed together.
 """

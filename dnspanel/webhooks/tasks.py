@@ -1,48 +1,43 @@
 """Webhooks' work: `celery worker -Q push --pool=threads`.
 
 Tasks carry nothing, or a webhook's id, and close whatever difference they
-find; beat rings again, in case a bell was lost.
+find; beat enqueues them again, in case nobody could be woken.
 """
 
-import logging
 import threading
 import time
 from typing import Any
 
 from celery import shared_task
 from django.utils import timezone
-from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
+from dnspanel.wake import wake
 from dnspanel.webhooks import deliver
 from dnspanel.webhooks.notice import notice
 
-# A bell that waited longer is worth nothing: beat has rung since.
-BELL_LIFETIME = 10
 # A sender lets other webhooks have their turn after this long.
 TURN_SECONDS = 20.0
 # Receivers may be slow, and pushes to nodes run on the same threads: most of those must stay free.
 _places = threading.BoundedSemaphore(4)
 
-logger = logging.getLogger(__name__)
-
 
 @shared_task(ignore_result=True)
 def notice_events() -> None:
-    """Notice what happened since the last look, and ring for every webhook that has something to send."""
+    """Notice what happened since the last look, and wake a sender for every webhook that has something to send."""
     with while_postgresql_answers():
         while notice(now=timezone.now()):
             pass
         for webhook_id in deliver.webhooks_with_due(now=timezone.now()):
-            ring_webhook(webhook_id=webhook_id)
+            wake_sender(webhook_id=webhook_id)
 
 
 @shared_task(ignore_result=True)
 def deliver_webhook(webhook_id: int) -> None:
     """Send what is due for one webhook, one after another. Twice, late or never does no harm."""
     if not _places.acquire(blocking=False):
-        return  # beat rings again when there is a place
+        return  # beat enqueues it again when there is a place
     try:
         with while_postgresql_answers():
             _deliver(webhook_id)
@@ -58,12 +53,9 @@ def forget_old_deliveries() -> str:
     return "PostgreSQL is away"
 
 
-def ring_webhook(*, webhook_id: int, **_: Any) -> None:
+def wake_sender(*, webhook_id: int, **_: Any) -> None:
     """Wake a sender for this webhook. A dead broker costs two seconds, never a delivery."""
-    try:
-        deliver_webhook.apply_async((webhook_id,), expires=BELL_LIFETIME, retry=False)
-    except (BrokerError, OSError) as exc:
-        logger.warning("no bell for a webhook, beat will find the work: %s", exc)
+    wake(deliver_webhook, webhook_id)
 
 
 def _deliver(webhook_id: int) -> None:

@@ -31,7 +31,7 @@ class Line:
         self.reachable = True
 
     def push(self, attempt: Callable[["Line"], None]) -> None:
-        """Run `attempt`, or leave it to the push that is under way; no bell is ever lost.
+        """Run `attempt`, or leave it to the push that is under way; no request for a push is ever lost.
 
         `_rung` is set before the lock is tried, and read after it was let go:
         who cannot get the lock knows that its holder will look once more.
@@ -49,7 +49,7 @@ class Line:
     def held(self, seconds: float) -> Iterator["Line"]:
         """Keep pushes off the line: the node's position stays where it is. Raises Busy.
 
-        A bell that rings meanwhile is answered here, afterwards.
+        A push that is requested meanwhile is done here, afterwards.
         """
         if not self._free.acquire(timeout=seconds):
             raise Busy(what="the line to the node")

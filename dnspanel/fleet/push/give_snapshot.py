@@ -22,7 +22,7 @@ from dnspanel.publish.damage import drop_snapshot
 from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.models import Snapshot
 from dnspanel.publish.snapshots import read_chunk, read_manifest
-from dnspanel.publish.tasks import ring_snapshot
+from dnspanel.publish.tasks import request_snapshot
 from replication.errors import NEEDS_A_PERSON, Diverged, NeedsSnapshot, NodeUnreachable, Refused, ReplicationError
 from replication.push import NodeClient, send_snapshot
 from replication.steps import Refuse, Way, next_step
@@ -49,11 +49,11 @@ def give_snapshot(*, lease: Lease) -> bool:
     except DamagedObject as exc:
         if snapshot is not None:
             drop_snapshot(snapshot=snapshot, reason=exc.reason, now=timezone.now())
-        ring_snapshot(schema=asked.schema)
+        request_snapshot(schema=asked.schema)
         lease.leave(error=f"{exc}; another snapshot is being made")
         return False
     except NeedsSnapshot as exc:
-        ring_snapshot(schema=asked.schema)
+        request_snapshot(schema=asked.schema)
         lease.leave(error=exc.reason, pause=_pause(asked))
         return False
     except ReplicationError as exc:

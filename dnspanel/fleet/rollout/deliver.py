@@ -100,7 +100,7 @@ def resume(*, by: Author, now: datetime) -> None:
         _note_all("delivery", "Delivery goes on.", now, by)
     logger.info("delivery goes on by=%s", user_of(by) or "command line")
     advance(now=now)
-    _ring(_active_ids())
+    _wake(_active_ids())
 
 
 def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
@@ -128,7 +128,7 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
         audit.record(action="delivery.pin", by=by, now=now, sequence=sequence, reason=words)
         _note_all("delivery", f"The fleet was pinned at sequence {sequence}: {words}", now, by)
     logger.warning("fleet pinned sequence=%s by=%s: %s", sequence, user_of(by) or "command line", words)
-    _ring(_active_ids())
+    _wake(_active_ids())
 
 
 def unpin(*, by: Author, now: datetime) -> None:
@@ -142,7 +142,7 @@ def unpin(*, by: Author, now: datetime) -> None:
         audit.record(action="delivery.unpin", by=by, now=now, sequence=delivery.pinned)
         _note_all("delivery", f"The fleet is no longer pinned at sequence {delivery.pinned}.", now, by)
     advance(now=now)
-    _ring(_active_ids())
+    _wake(_active_ids())
 
 
 def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
@@ -184,7 +184,7 @@ def _advance(now: datetime) -> None:
             gates = read_gates(now=now)
         groups = _write_releases(gates, now)
         node_ids = _nodes_of(groups, gates) if groups else []
-    _ring(node_ids)
+    _wake(node_ids)
 
 
 def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
@@ -233,7 +233,7 @@ def _active_ids() -> list[int]:
     return list(Node.objects.filter(state=NodeState.ACTIVE).values_list("pk", flat=True))
 
 
-def _ring(node_ids: Iterable[int]) -> None:
+def _wake(node_ids: Iterable[int]) -> None:
     if ids := list(node_ids):
         released.send_robust(sender=None, node_ids=ids)
 

@@ -13,7 +13,7 @@ from dnspanel.alerts import routes
 from dnspanel.alerts.errors import RouteRefused
 from dnspanel.alerts.models import Route, RouteKind
 from dnspanel.alerts.queries import messages_of, route_by_id, route_rows
-from dnspanel.alerts.tasks import ring_route
+from dnspanel.alerts.tasks import wake_sender
 from dnspanel.web.alerts.route_form import RouteForm
 from dnspanel.web.layout import PanelRequest, is_fragment, no_store
 from dnspanel.zones import access
@@ -82,7 +82,7 @@ def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     routes.send_test(route=route, by=request.user, now=timezone.now())
-    ring_route(route_id=route.pk)
+    wake_sender(route_id=route.pk)
     messages.success(request, "A test is on its way; the answer stands below in a moment.")
     return redirect("alert-route", route.pk)
 

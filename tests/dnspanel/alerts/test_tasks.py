@@ -1,4 +1,4 @@
-"""Celery's side of the watch: a look, bells for routes, and nothing lost without a broker."""
+"""Celery's side of the watch: a look, senders woken for routes, and nothing lost without a broker."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from kombu.exceptions import OperationalError as BrokerError
 from dnspanel.alerts import tasks
 from dnspanel.alerts.models import Message
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
+from dnspanel.wake import LIFETIME
 from tests.dnspanel.alerts.conftest import MakeRoute
 from tests.dnspanel.alerts.mailserver import MailServer
 
@@ -24,7 +25,7 @@ def test_a_look_wakes_a_sender_and_the_message_arrives(
     Message.objects.create(route=made, alert=None, due_at=timezone.now())
     tasks.watch_fleet()
     assert WATCH in heartbeats()
-    assert rung == [(made.pk, {"expires": tasks.BELL_LIFETIME, "retry": False})]
+    assert rung == [(made.pk, {"countdown": 0, "expires": LIFETIME, "retry": False})]
     tasks.tell_route(made.pk)
     tasks.tell_route(made.pk)
     assert [mail.to for mail in mail_server.mails] == [["ops@people.test"]]
@@ -37,8 +38,8 @@ def test_a_dead_broker_loses_no_message(route: MakeRoute, monkeypatch: pytest.Mo
     made = route("ops", "mail", "ops@people.test").route
     Message.objects.create(route=made, alert=None, due_at=timezone.now())
     monkeypatch.setattr(tasks.tell_route, "apply_async", refuse)
-    tasks.ring_route(route_id=made.pk)
-    assert "no bell for a route" in caplog.text
+    tasks.wake_sender(route_id=made.pk)
+    assert "cannot wake a worker for dnspanel.alerts.tasks.tell_route" in caplog.text
     assert Message.objects.filter(sent_at=None, failed_at=None).count() == 1
 
 

@@ -185,7 +185,7 @@ def test_a_node_that_names_zones_wakes_their_repair_once_in_a_while(
 ) -> None:
     made = served()
     rung: list[int] = []
-    monkeypatch.setattr(fleet_collector, "ring_mend", rung.append)
+    monkeypatch.setattr(fleet_collector, "wake_repair", rung.append)
     seconds_of(collector, 2)
     assert rung == []
     store = made.agent.store

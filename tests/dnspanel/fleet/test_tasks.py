@@ -169,7 +169,7 @@ def test_beat_finds_the_late_nodes_and_lets_refusing_ones_rest(served: Serve) ->
     assert late_nodes() == [second.node.pk]
 
 
-def test_a_sealed_segment_rings_every_active_node(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sealed_segment_wakes_the_push_of_every_active_node(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     rung: list[Any] = []
     monkeypatch.setattr(tasks.push_node, "apply_async", lambda args, **_: rung.extend(args))
     first, second = served("ns1"), served("ns2")
@@ -178,7 +178,7 @@ def test_a_sealed_segment_rings_every_active_node(served: Serve, monkeypatch: py
     assert rung == [first.node.pk]
 
 
-def test_a_dead_broker_loses_a_bell_and_nothing_else(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dead_broker_delays_a_push_and_nothing_else(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     from kombu.exceptions import OperationalError
 
     def refuse(*_: Any, **__: Any) -> None:
@@ -200,14 +200,14 @@ def test_without_postgresql_the_work_is_left_to_beat(monkeypatch: pytest.MonkeyP
     tasks.push_late_nodes()
 
 
-def test_a_bell_during_a_push_makes_it_look_once_more() -> None:
+def test_a_push_requested_during_a_push_makes_it_look_once_more() -> None:
     line = Line()
     looked: list[int] = []
 
     def attempt(_: Line) -> None:
         looked.append(len(looked))
         if len(looked) == 1:
-            # The bell rings in another thread, which finds the line taken and leaves at once.
+            # It is requested in another thread, which finds the line taken and leaves at once.
             other = threading.Thread(target=lambda: line.push(attempt))
             other.start()
             other.join(5)

@@ -1,4 +1,4 @@
-"""The publisher's bell."""
+"""The publisher's signal."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.dnspanel.publish.test_encode import NOW, create
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_it_rings_once_per_segment_and_a_deaf_listener_stops_nothing() -> None:
+def test_it_is_sent_once_per_segment_and_a_deaf_listener_stops_nothing() -> None:
     heard: list[int] = []
 
     def listen(schema: int, **_: object) -> None:

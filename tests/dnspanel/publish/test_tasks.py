@@ -1,4 +1,4 @@
-"""The bell and the task behind it."""
+"""The publisher's task, and how it is woken."""
 
 import time
 from typing import Any
@@ -8,6 +8,7 @@ from kombu.exceptions import OperationalError
 
 from dnspanel.publish import tasks
 from dnspanel.publish.models import Segment
+from dnspanel.wake import LIFETIME
 from dnspanel.zones.models import LogHead, Zone
 from tests.dnspanel.publish.test_encode import create
 
@@ -22,15 +23,15 @@ def test_the_task_encodes_up_to_the_head_and_says_so() -> None:
     assert Segment.objects.get().last == LogHead.objects.get().sequence
 
 
-def test_a_publication_rings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_publication_wakes_the_publisher(monkeypatch: pytest.MonkeyPatch) -> None:
     rung: list[dict[str, Any]] = []
-    monkeypatch.setattr(tasks.encode_log, "apply_async", lambda **options: rung.append(options))
+    monkeypatch.setattr(tasks.encode_log, "apply_async", lambda _, **options: rung.append(options))
     create("a.test.")
-    assert rung == [{"expires": tasks.BELL_LIFETIME, "retry": False}]
+    assert rung == [{"countdown": 0, "expires": LIFETIME, "retry": False}]
 
 
 def test_with_a_dead_broker_the_edit_is_saved_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise OperationalError("connection refused")
 
     monkeypatch.setattr(tasks.encode_log, "apply_async", refuse)

@@ -1,4 +1,4 @@
-"""The bulk worker's tasks: bells that may be lost, work that is found anyway."""
+"""The bulk worker's tasks: nobody may be woken, and the work is found anyway."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def test_a_worker_does_what_there_is(make_import: MakeImport) -> None:
     assert job.state == State.CHOOSING
 
 
-def test_beat_rings_for_each_import_at_work(make_import: MakeImport, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beat_wakes_workers_for_each_import_at_work(make_import: MakeImport, monkeypatch: pytest.MonkeyPatch) -> None:
     rung: list[int] = []
     monkeypatch.setattr(tasks.run_import, "apply_async", lambda args, **options: rung.append(args[0]))
     job = make_import({"a": zone_text("a.test.")})
@@ -40,7 +40,7 @@ def test_a_dead_broker_does_not_stop_an_import(make_import: MakeImport, monkeypa
         raise BrokerError("no Redis")
 
     monkeypatch.setattr(tasks.run_import, "apply_async", refuse)
-    tasks.ring_bulk(sender=ImportJob, job_id=make_import({"a": zone_text("a.test.")}).pk)
+    tasks.wake_workers(sender=ImportJob, job_id=make_import({"a": zone_text("a.test.")}).pk)
 
 
 def test_postgresql_away_is_no_failure_of_the_import(make_import: MakeImport, monkeypatch: pytest.MonkeyPatch) -> None:

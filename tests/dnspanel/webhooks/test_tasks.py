@@ -13,6 +13,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, locked
+from dnspanel.wake import LIFETIME
 from dnspanel.webhooks import hooks, tasks
 from dnspanel.webhooks.models import Delivery, Webhook
 from tests.dnspanel.webhooks.conftest import MakeWebhook
@@ -24,10 +25,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Bells that were rung, instead of a broker."""
-    bells: list[Any] = []
-    monkeypatch.setattr(tasks.deliver_webhook, "apply_async", lambda args, **options: bells.append((*args, options)))
-    return bells
+    """What was enqueued, instead of a broker."""
+    woken: list[Any] = []
+    monkeypatch.setattr(tasks.deliver_webhook, "apply_async", lambda args, **options: woken.append((*args, options)))
+    return woken
 
 
 def test_a_publication_reaches_the_receiver(
@@ -36,7 +37,7 @@ def test_a_publication_reaches_the_receiver(
     made = webhook(bob, receiver.url).webhook
     publish("one.test.", bob, now=timezone.now())
     tasks.notice_events()
-    assert rung == [(made.pk, {"expires": tasks.BELL_LIFETIME, "retry": False})]
+    assert rung == [(made.pk, {"countdown": 0, "expires": LIFETIME, "retry": False})]
     tasks.deliver_webhook(made.pk)
     assert [b"one.test." in received.body for received in receiver.received] == [True]
     rung.clear()
@@ -45,10 +46,10 @@ def test_a_publication_reaches_the_receiver(
     assert (rung, len(receiver.received)) == ([], 1)
 
 
-def test_a_test_that_somebody_asks_for_rings_at_once(bob: User, webhook: MakeWebhook, rung: list[Any]) -> None:
+def test_a_test_that_somebody_asks_for_is_sent_at_once(bob: User, webhook: MakeWebhook, rung: list[Any]) -> None:
     made = webhook(bob).webhook
     hooks.send_ping(webhook=made, by=bob, now=timezone.now())
-    assert [bell[0] for bell in rung] == [made.pk]
+    assert [one[0] for one in rung] == [made.pk]
 
 
 def test_with_a_dead_broker_nothing_is_lost(

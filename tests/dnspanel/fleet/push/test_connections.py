@@ -59,7 +59,7 @@ def test_a_push_that_fails_frees_the_line() -> None:
     assert ran == [line]
 
 
-def test_a_line_that_is_held_answers_its_bells_afterwards() -> None:
+def test_a_line_that_is_in_use_answers_requests_afterwards() -> None:
     line = Line()
     ran: list[str] = []
     line.push(lambda _: ran.append("first"))

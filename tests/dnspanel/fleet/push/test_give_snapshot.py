@@ -36,12 +36,12 @@ Serve = Callable[..., Served]
 
 @pytest.fixture(autouse=True)
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """Which bells were rung, instead of sending them to a broker."""
+    """What was enqueued, instead of sending it to a broker."""
     heard: list[tuple[str, int]] = []
     for task in (tasks.push_node, tasks.bootstrap_node):
         name = task.name.rpartition(".")[2]
         monkeypatch.setattr(task, "apply_async", lambda args, name=name, **_: heard.append((name, *args)))
-    monkeypatch.setattr(module, "ring_snapshot", lambda *, schema: heard.append(("make_snapshot", schema)))
+    monkeypatch.setattr(module, "request_snapshot", lambda *, schema: heard.append(("make_snapshot", schema)))
     return heard
 
 

@@ -36,14 +36,14 @@ def log() -> LogHead:
 
 @pytest.fixture
 def rung() -> Iterator[list[set[str]]]:
-    """The names of the nodes of each bell."""
-    bells: list[set[str]] = []
+    """The names of the nodes woken each time."""
+    woken: list[set[str]] = []
 
     def hear(*, node_ids: list[int], **_: object) -> None:
-        bells.append(set(Node.objects.filter(pk__in=node_ids).values_list("name", flat=True)))
+        woken.append(set(Node.objects.filter(pk__in=node_ids).values_list("name", flat=True)))
 
     released.connect(hear)
-    yield bells
+    yield woken
     released.disconnect(hear)
 
 
