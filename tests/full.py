@@ -1,0 +1,107 @@
+"""What a run without `--full` leaves out: tests marked `full`, and all but a sample of those marked `sample`.
+
+The sample is another one each day. The header of the run names its seed, and `--sample-seed` repeats it.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import pytest
+
+T = TypeVar("T")
+_left_out: Counter[str] = Counter()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("dnspanel")
+    group.addoption("--full", action="store_true", help="also run what only a full run proves")
+    group.addoption("--sample-seed", type=int, default=None, help="which sample a run without --full takes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "full(reason): run only with --full")
+    config.addinivalue_line("markers", "sample(count, reason): so many of the test's parameters; all with --full")
+    if config.option.sample_seed is None:  # before pytest-xdist hands the options to its processes
+        config.option.sample_seed = datetime.now(UTC).toordinal()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    if config.option.full:
+        return "full run: no samples"
+    return f"samples: --sample-seed={config.option.sample_seed} repeats those of this run; --full takes everything"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.full:
+        return
+    left_out = {item: str(mark.kwargs["reason"]) for item in items for mark in item.iter_markers("full")}
+    for (_, mark), group in _sampled(items).items():
+        kept = {*choose(group, mark.args[0], seed=config.option.sample_seed)}
+        left_out |= {item: str(mark.kwargs["reason"]) for item in group if item not in kept}
+    _left_out.update(left_out.values())
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, pytest.Mark], list[pytest.Item]]:
+    """The items of each test that has a sample, in an order that does not depend on pytest-randomly."""
+    found: dict[tuple[str, pytest.Mark], list[pytest.Item]] = defaultdict(list)
+    for item in sorted(items, key=lambda item: item.nodeid):
+        mark = item.get_closest_marker("sample")
+        if mark is not None:
+            found[item.nodeid.partition("[")[0], mark].append(item)
+    return found
+
+
+def choose(items: Sequence[T], count: int, *, seed: int) -> list[T]:
+    """So many of these at random, in their order; all if there are no more."""
+    if len(items) <= count:
+        return list(items)
+    chosen = sorted(random.Random(seed).sample(range(len(items)), count))
+    return [items[index] for index in chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How much a test that samples by itself does."""
+
+    full: bool
+    seed: int
+
+    def some(self, items: Sequence[T], count: int, *, reason: str) -> list[T]:
+        """So many of these in this run, all in a full one."""
+        if self.full or len(items) <= count:
+            return list(items)
+        _left_out[reason] += len(items) - count
+        return choose(items, count, seed=self.seed)
+
+
+@pytest.fixture(scope="session")
+def sample(pytestconfig: pytest.Config) -> Sample:
+    return Sample(full=pytestconfig.option.full, seed=pytestconfig.option.sample_seed)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of pytest-xdist tells the one that reports."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = dict(_left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    # All processes collect the same tests; what a test left out by itself is known to one of them.
+    for reason, count in getattr(node, "workeroutput", {}).get("left_out", {}).items():
+        _left_out[reason] = max(_left_out[reason], count)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _left_out:
+        terminalreporter.section("only with --full")
+        for reason, count in sorted(_left_out.items()):
+            terminalreporter.line(f"{count:>5} more: {reason}")
