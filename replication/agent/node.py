@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -16,7 +17,8 @@ from replication.agent.config import AgentConfig
 from replication.agent.identity import IdentityKeeper
 from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.machine import machine_id
-from replication.agent.observe import INTERVAL_SECONDS, Observer, StatisticsApi
+from replication.agent.observe import INTERVAL_SECONDS, Observer, read_counters
+from replication.agent.pdns_api import PdnsApi
 from replication.agent.purge import ControlSocket, Purger, Receivers
 from replication.agent.rebuild import Rebuild
 from replication.agent.server import AgentServer
@@ -54,12 +56,13 @@ class AgentNode:
         self.identity = IdentityKeeper(config)
         self._machine = machine_id(config.state_dir)
         control = ControlSocket(str(config.control_socket))
+        api = PdnsApi(config.api_port, config.api_key)
         self.rebuild = Rebuild(config, self.identity, control)
         self._store = self.rebuild.open_store()
         purger = Purger(
             control,
             Receivers(config.dns_address, config.dns_port, config.receiver_threads),
-            ZoneCache(control, config.api_port, config.api_key),
+            ZoneCache(control, api),
         )
         self.applier = Applier(
             self._store,
@@ -75,12 +78,10 @@ class AgentNode:
             config.state_dir, self._store, self.applier, self.rebuild,
             signing_keys=self.identity.signing_keys, lmdb_path=config.lmdb_path, map_size=config.map_size,
         )  # fmt: skip
-        self.observer = Observer(StatisticsApi(config.api_port, config.api_key).read)
+        self.observer = Observer(partial(read_counters, api))
         self._started_at = time.time()
         self._has_checked = threading.Event()
-        top_lists = TopLists(
-            config.api_port, config.api_key, rcodes=self.observer.recent_rcodes, clients=config.show_clients
-        )
+        top_lists = TopLists(api, rcodes=self.observer.recent_rcodes, clients=config.show_clients)
         self.server = AgentServer(
             (config.listen_host, config.listen_port),
             self.identity,

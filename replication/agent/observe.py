@@ -6,7 +6,6 @@ whoever draws it draws a gap, never a spike and never a negative number. The age
 out, so that publishing does not look like traffic.
 """
 
-import http.client
 import json
 import logging
 import threading
@@ -18,6 +17,7 @@ from itertools import islice
 from typing import Any
 
 from replication import stats
+from replication.agent.pdns_api import PdnsApi, refuse_other_status
 from replication.errors import BadBytes, NotServed
 from replication.wire.protocol import Sample, encode_message
 
@@ -28,7 +28,7 @@ RECENT_SAMPLES = 300
 # Counters further apart than this are not compared: an average over a minute is not a live number.
 LONGEST_INTERVAL = 10.0
 
-_TARGET = "/api/v1/servers/localhost/statistics?includerings=false"
+_PATH = "/statistics?includerings=false"
 _ANSWER_SECONDS = 2.0
 _MAX_ANSWER = 1 << 20
 
@@ -129,27 +129,14 @@ def difference(before: Counters | None, now: Counters) -> Sample:
     )
 
 
-class StatisticsApi:
-    """PowerDNS's HTTP API on loopback, as far as its statistics go."""
-
-    def __init__(self, port: int, key: str) -> None:
-        self._port, self._key = port, key
-
-    def read(self) -> Counters:
-        """The counters now. Raises NotServed or BadBytes."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_ANSWER_SECONDS)
-        try:
-            connection.request("GET", _TARGET, headers={"X-API-Key": self._key})
-            own = int(stats.OWN_QUESTIONS.value)
-            response = connection.getresponse()
-            answer = response.read(_MAX_ANSWER)
-        except (OSError, http.client.HTTPException) as exc:
-            raise NotServed(question="statistics", expected="an answer", found=str(exc)) from exc
-        finally:
-            connection.close()
-        if response.status != 200:
-            raise NotServed(question="statistics", expected="status 200", found=f"status {response.status}")
-        return parse_counters(answer, at=time.time(), clock=time.monotonic(), own_questions=own)
+def read_counters(api: PdnsApi) -> Counters:
+    """The counters as of now. Raises NotServed or BadBytes."""
+    with api.request("GET", _PATH, question="statistics", seconds=_ANSWER_SECONDS) as connection:
+        own = int(stats.OWN_QUESTIONS.value)
+        response = connection.getresponse()
+        answer = response.read(_MAX_ANSWER)
+    refuse_other_status(response, question="statistics")
+    return parse_counters(answer, at=time.time(), clock=time.monotonic(), own_questions=own)
 
 
 class Observer:

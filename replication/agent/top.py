@@ -6,7 +6,6 @@ seconds, however many ask.
 """
 
 import heapq
-import http.client
 import ipaddress
 import json
 import re
@@ -16,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import BinaryIO
 
+from replication.agent.pdns_api import PdnsApi, refuse_other_status
 from replication.errors import BadBytes, NotServed
 from replication.store.applying import POSITION_ZONE
 from replication.wire.protocol import Counted, Top
@@ -25,7 +25,7 @@ GOOD_FOR_SECONDS = 4.0
 # What clients are cut to: the network that is asked about, not the person.
 IPV4_PREFIX, IPV6_PREFIX = 24, 48
 
-_TARGET = "/api/v1/servers/localhost/statistics?includerings=true"
+_PATH = "/statistics?includerings=true"
 _ANSWER_SECONDS = 5.0
 _CHUNK = 1 << 16
 # No item is longer: a name in presentation form is below 1,100 characters, a log message is cut by PowerDNS.
@@ -90,10 +90,14 @@ class TopLists:
     """Asks PowerDNS at most every few seconds, and one at a time."""
 
     def __init__(
-        self, port: int, key: str, *, rcodes: Callable[[], Mapping[str, int]], clients: bool,
+        self,
+        api: PdnsApi,
+        *,
+        rcodes: Callable[[], Mapping[str, int]],
+        clients: bool,
         clock: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
-        self._port, self._key, self._clients = port, key, clients
+    ) -> None:
+        self._api, self._clients = api, clients
         self._rcodes, self._clock = rcodes, clock
         self._lock = threading.Lock()
         self._last: Top | None = None
@@ -107,19 +111,12 @@ class TopLists:
             return self._last
 
     def _ask(self, now: float) -> Top:
-        if not self._key:
+        if not self._api.has_key:
             raise NotServed(question="top lists", expected="an api_key in agent.toml", found="none")
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_ANSWER_SECONDS)
-        try:
-            connection.request("GET", _TARGET, headers={"X-API-Key": self._key})
+        with self._api.request("GET", _PATH, question="top lists", seconds=_ANSWER_SECONDS) as connection:
             response = connection.getresponse()
-            if response.status != 200:
-                raise NotServed(question="top lists", expected="status 200", found=f"status {response.status}")
+            refuse_other_status(response, question="top lists")
             return count_top(statistic_items(response), at=now, rcodes=self._rcodes(), clients=self._clients)
-        except (OSError, http.client.HTTPException) as exc:
-            raise NotServed(question="top lists", expected="an answer", found=str(exc)) from exc
-        finally:
-            connection.close()
 
 
 class _Longest:

@@ -10,13 +10,12 @@ a new zone answers REFUSED until PowerDNS was told. Two ways, both of which retu
 A zone that is gone may stay in the list: its id finds nothing, and the answer is REFUSED as it should be.
 """
 
-import http.client
 import time
 import urllib.parse
 from collections.abc import Callable, Collection
 from typing import Protocol
 
-from replication.errors import NotServed
+from replication.agent.pdns_api import PdnsApi
 
 # More zones than these are learnt by reading the whole list.
 MAX_SINGLE = 20
@@ -39,13 +38,12 @@ class ZoneCache:
     def __init__(
         self,
         control: _Control,
-        api_port: int,
-        api_key: str,
+        api: PdnsApi,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._control, self._port, self._key = control, api_port, api_key
+        self._control, self._api = control, api
         self._clock, self._sleep = clock, sleep
         self._free_at = 0.0
 
@@ -53,7 +51,7 @@ class ZoneCache:
         """PowerDNS knows these zones, as far as they are in its files. Raises NotServed."""
         if not zones:
             return
-        if not self._key or len(zones) > MAX_SINGLE or not all(map(self._flush, zones)):
+        if not self._api.has_key or len(zones) > MAX_SINGLE or not all(map(self._flush, zones)):
             self.learn_all()
 
     def learn_all(self) -> None:
@@ -66,12 +64,6 @@ class ZoneCache:
 
     def _flush(self, zone: str) -> bool:
         """Tell of one zone; False if PowerDNS does not take its name this way. Raises NotServed."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_ANSWER_SECONDS)
-        target = f"/api/v1/servers/localhost/cache/flush?domain={urllib.parse.quote(zone)}"
-        try:
-            connection.request("PUT", target, headers={"X-API-Key": self._key})
+        path = f"/cache/flush?domain={urllib.parse.quote(zone)}"
+        with self._api.request("PUT", path, question=f"cache/flush of {zone}", seconds=_ANSWER_SECONDS) as connection:
             return connection.getresponse().status == 200
-        except (OSError, http.client.HTTPException) as exc:
-            raise NotServed(question=f"cache/flush of {zone}", expected="an answer", found=str(exc)) from exc
-        finally:
-            connection.close()

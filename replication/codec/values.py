@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from replication.dns import names, rdtypes
+from replication.dns.compression import NAMES_IN_RDATA, BadCompression, expand_rdata
 from replication.errors import BadBytes
 
 ENT = 0  # the type of an empty non-terminal's row
@@ -28,7 +29,6 @@ _LENGTH = struct.Struct("<H")
 _TAIL = struct.Struct("<IBBB")
 _LENGTHS = [_LENGTH.pack(length) for length in range(256)]
 _OWNER_OFFSET = 12 + 5
-_POINTER = 0xC0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +109,20 @@ def encode_ent(auth: bool, ordername: bool = False) -> bytes:
     return encode_rrset((b"",), 0, auth, ordername)
 
 
-# Where names stand in the content of the types that PowerDNS compresses: bytes before the first, how many, bytes after.
-_COMPRESSED: dict[int, tuple[int, int, int]] = {
-    **dict.fromkeys((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.MB, rdtypes.MG, rdtypes.MR), (0, 1, 0)),
-    rdtypes.MX: (2, 1, 0),
-    rdtypes.MINFO: (0, 2, 0),
-    rdtypes.SOA: (0, 2, 20),
-}
+# Types whose names PowerDNS compresses when it writes a row itself.
+_COMPRESSED = frozenset(
+    (
+        rdtypes.NS,
+        rdtypes.CNAME,
+        rdtypes.PTR,
+        rdtypes.MB,
+        rdtypes.MG,
+        rdtypes.MR,
+        rdtypes.MX,
+        rdtypes.MINFO,
+        rdtypes.SOA,
+    )
+)
 
 
 def decompress(type: int, content: bytes, owner: str, zone: str) -> bytes:
@@ -125,44 +132,17 @@ def decompress(type: int, content: bytes, owner: str, zone: str) -> bytes:
     """
     if type not in _COMPRESSED:
         return content
-    before, count, after = _COMPRESSED[type]
     message = bytes(_OWNER_OFFSET) + names.to_wire(owner) + b"\0" * 10 + content
-    start = len(message) - len(content)
-    out = bytearray(content[:before])
-    at = start + before
-    for _ in range(count):
-        name, at = _expanded(message, at, f"{rdtypes.type_to_text(type)} {owner} in {zone}")
-        out += name
-    if len(message) - at != after:
-        raise BadBytes(what=f"{rdtypes.type_to_text(type)} {owner} in {zone}", reason="its content has a wrong length")
-    return bytes(out) + message[at:]
-
-
-def _expanded(message: bytes, at: int, what: str) -> tuple[bytes, int]:
-    """The name at an offset in full wire form, and the offset behind it."""
-    out = bytearray()
-    behind: int | None = None
-    limit = at
-    while True:
-        if at >= len(message):
-            raise BadBytes(what=what, reason="a name runs off the end")
-        length = message[at]
-        if length == 0:
-            return bytes(out) + b"\0", at + 1 if behind is None else behind
-        if length >= _POINTER:
-            if at + 1 >= len(message):
-                raise BadBytes(what=what, reason="a compression pointer is cut")
-            target = ((length & 0x3F) << 8) | message[at + 1]
-            behind = at + 2 if behind is None else behind
-            # Only ever backwards: so a loop cannot be.
-            if target >= limit:
-                raise BadBytes(what=what, reason="a compression pointer does not point backwards")
-            at = limit = target
-            continue
-        if length > names.MAX_LABEL:
-            raise BadBytes(what=what, reason=f"{length:#x} is not a label length")
-        out += message[at : at + 1 + length]
-        at += 1 + length
+    reason = "its content has a wrong length"
+    try:
+        expanded, left = expand_rdata(message, len(message) - len(content), len(message), type)
+        if left == NAMES_IN_RDATA[type][2]:
+            return expanded
+    except IndexError:
+        reason = "a name runs off the end"
+    except BadCompression as exc:
+        reason = str(exc)
+    raise BadBytes(what=f"{rdtypes.type_to_text(type)} {owner} in {zone}", reason=reason)
 
 
 def _bad(body: bytes, reason: str) -> BadBytes:

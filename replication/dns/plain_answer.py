@@ -7,10 +7,8 @@ the push. Here "yes" is certain, and "no" only means that somebody has to look c
 import struct
 from collections.abc import Collection
 
-import dns.exception
-import dns.name
-
-from replication.dns import names, rdtypes
+from replication.dns import names
+from replication.dns.compression import BadCompression, expand_rdata
 
 _HEADER = struct.Struct(">HHHHHH")
 _FIXED = struct.Struct(">HHIH")  # type, class, TTL, length of the rdata
@@ -18,11 +16,6 @@ _QUESTION = 12
 _OWNER = b"\xc0\x0c"  # a pointer to the name asked
 # QR, opcode, AA, TC and the rcode of the flags: an authoritative answer, whole and without error.
 _FLAGS_MASK, _FLAGS = 0xFE0F, 0x8400
-# Types whose names a server may compress (RFC 3597 section 4): bytes before the names, and how many names.
-_NAMES = {
-    rdtypes.SOA: (0, 2), rdtypes.NS: (0, 1), rdtypes.CNAME: (0, 1), rdtypes.PTR: (0, 1), rdtypes.MX: (2, 1),
-    rdtypes.SRV: (6, 1),
-}  # fmt: skip
 
 
 def is_plainly(packet: bytes, name: str, type: int, ttl: int, rdata: Collection[bytes]) -> bool:
@@ -44,23 +37,7 @@ def is_plainly(packet: bytes, name: str, type: int, ttl: int, rdata: Collection[
             if packet[at : at + 2] != _OWNER or record[:3] != (type, 1, ttl):
                 return False
             start, at = at + 12, at + 12 + record[3]
-            found.add(_expanded(packet, start, at, type))
-    except (struct.error, IndexError, dns.exception.DNSException):
+            found.add(expand_rdata(packet, start, at, type)[0])
+    except (struct.error, IndexError, BadCompression):
         return False
     return at <= len(packet) and found == set(rdata)
-
-
-def _expanded(packet: bytes, start: int, end: int, type: int) -> bytes:
-    """The rdata with its names whole. Raises IndexError or FormError if they do not fit in."""
-    if type not in _NAMES:
-        return packet[start:end]
-    before, count = _NAMES[type]
-    pieces = [packet[start : start + before]]
-    at = start + before
-    for _ in range(count):
-        name, length = dns.name.from_wire(packet, at)
-        pieces.append(name.to_wire() or b"")
-        at += length
-    if at > end:
-        raise IndexError
-    return b"".join((*pieces, packet[at:end]))

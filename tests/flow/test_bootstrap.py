@@ -21,7 +21,7 @@ django.setup()
 from django.utils import timezone
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
-from replication import rdtypes
+from replication.dns import rdtypes
 from replication.dns.rrset import make
 for act in sys.argv[1:]:
     name, _, address = act[1:].partition("=")

@@ -50,7 +50,7 @@ django.setup()
 from django.utils import timezone
 from dnspanel.zones import direct
 from dnspanel.zones.models import Channel, Zone
-from replication import rdtypes, rrset
+from replication.dns import rdtypes, rrset
 zone = Zone.objects.get(name="test101.org.")
 met = rrset.make("met", rdtypes.A, 300, ["192.0.2.77"], origin=zone.name)
 direct.change_rrsets(

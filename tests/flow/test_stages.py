@@ -25,13 +25,13 @@ import json, sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.fleet import deliver, groups
+from dnspanel.fleet.rollout import deliver, groups
 from dnspanel.fleet.rollout.gates import read_gates
 from dnspanel.fleet.models import Ack, Delivery, Isolation, Node, NodeGroup
 from dnspanel.publish.models import Segment
 from dnspanel.zones import bulk, edit
 from dnspanel.zones.models import LogHead, Publication, Zone
-from replication import rdata, rrset
+from replication.dns import rdata, rrset
 now = timezone.now()
 def change(zone, name, type, *values):
     there = bulk.existing_zones([zone])[zone]

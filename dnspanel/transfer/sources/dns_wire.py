@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from replication.dns import names, rdtypes
+from replication.dns.compression import BadCompression, expand_rdata, name_at
 from replication.errors import BadName
 
 _HEADER = struct.Struct("!HHHHHH")
@@ -15,17 +16,6 @@ _FIXED = struct.Struct("!HHIH")
 _RESPONSE, _OPCODE, _RCODE = 0x8000, 0x7800, 0x000F
 _POINTER = 0xC0
 TSIG = 250
-
-# Types whose names may be compressed (RFC 1035, and RFC 3597 4 for what old servers do):
-# bytes before the first name, and how many names there are. What follows them is copied.
-_COMPRESSED: dict[int, tuple[int, int]] = {
-    **dict.fromkeys((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, 3, 4), (0, 1)),
-    **dict.fromkeys((rdtypes.MB, rdtypes.MG, rdtypes.MR), (0, 1)),
-    **dict.fromkeys((rdtypes.SOA, rdtypes.MINFO, rdtypes.RP), (0, 2)),
-    **dict.fromkeys((rdtypes.MX, rdtypes.AFSDB, rdtypes.KX, 21), (2, 1)),
-    26: (2, 2),  # PX
-    rdtypes.SRV: (6, 1),
-}
 
 
 class BadMessage(ValueError):
@@ -115,21 +105,12 @@ class Message:
         return _Place(start, type, ttl, begin, begin + size)
 
     def _rdata(self, place: _Place) -> bytes:
-        layout = _COMPRESSED.get(place.type)
-        if layout is None:
-            if place.type == rdtypes.NAPTR:
-                return self._naptr(place)
-            return self.wire[place.rdata : place.end]
-        before, count = layout
-        at = place.rdata + before
-        parts = [self.wire[place.rdata : at]]
-        for _ in range(count):
-            name, at = self._name(at)
-            parts.append(name)
-        if at > place.end:
-            raise BadMessage("a name runs off the end of its record")
-        parts.append(self.wire[at : place.end])
-        return b"".join(parts)
+        if place.type == rdtypes.NAPTR:
+            return self._naptr(place)
+        try:
+            return expand_rdata(self.wire, place.rdata, place.end, place.type, self._names)[0]
+        except BadCompression as exc:
+            raise BadMessage(str(exc)) from exc
 
     def _naptr(self, place: _Place) -> bytes:
         at = place.rdata + 4
@@ -142,36 +123,10 @@ class Message:
 
     def _name(self, at: int) -> tuple[bytes, int]:
         """The name at an offset in full wire form, and the offset behind it."""
-        wire, parts, first = self.wire, [], at
-        behind = -1
-        limit = at
-        while True:
-            length = wire[at]
-            if length == 0:
-                parts.append(b"\0")
-                behind = at + 1 if behind < 0 else behind
-                break
-            if length < 64:
-                parts.append(wire[at : at + 1 + length])
-                at += 1 + length
-                continue
-            if length < _POINTER:
-                raise BadMessage(f"{length:#x} is not a label length")
-            target = (length & 0x3F) << 8 | wire[at + 1]
-            behind = at + 2 if behind < 0 else behind
-            # Only ever backwards: so a loop cannot be.
-            if target >= limit:
-                raise BadMessage("a compression pointer does not point backwards")
-            known = self._names.get(target)
-            if known is not None:
-                parts.append(known)
-                break
-            at = limit = target
-        name = b"".join(parts)
-        if len(name) > names.MAX_WIRE:
-            raise BadMessage("a name is too long")
-        self._names[first] = name
-        return name, behind
+        try:
+            return name_at(self.wire, at, self._names)
+        except BadCompression as exc:
+            raise BadMessage(str(exc)) from exc
 
     def _text(self, name: bytes) -> str:
         text = self._texts.get(name)

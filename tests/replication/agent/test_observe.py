@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from replication import stats
-from replication.agent.observe import KEPT_SAMPLES, Counters, Observer, StatisticsApi, difference, parse_counters
+from replication.agent.observe import KEPT_SAMPLES, Counters, Observer, difference, parse_counters, read_counters
+from replication.agent.pdns_api import PdnsApi
 from replication.errors import BadBytes, NotServed
 from replication.wire.protocol import Sample
 from tests.replication.agent.conftest import RunningNode
@@ -141,12 +143,12 @@ def test_a_clock_set_back_makes_no_second_sample_of_one_moment() -> None:
 def test_the_numbers_of_a_real_powerdns_are_understood(node: RunningNode, panel: Panel) -> None:
     sealed = panel.create(small_zone("example.test."))
     node.client.push(sealed, len(sealed))
-    api = StatisticsApi(node.pdns.api_port, API_KEY)
-    before = api.read()
+    api = PdnsApi(node.pdns.api_port, API_KEY)
+    before = read_counters(api)
     for _ in range(10):
         node.answer("www.example.test.")
     node.answer("nothing.example.test.")
-    now = api.read()
+    now = read_counters(api)
     sample = difference(before, replace(now, own_questions=before.own_questions))
     assert sample.udp >= 11
     assert sample.rcodes["NXDOMAIN"] == 1
@@ -157,10 +159,10 @@ def test_the_numbers_of_a_real_powerdns_are_understood(node: RunningNode, panel:
 
 def test_without_powerdns_there_is_no_sample() -> None:
     before = stats.SAMPLES_MISSED.value
-    assert not Observer(StatisticsApi(free_port(), API_KEY).read).step()
+    assert not Observer(partial(read_counters, PdnsApi(free_port(), API_KEY))).step()
     assert stats.SAMPLES_MISSED.value == before + 1
 
 
 def test_with_a_wrong_key_there_is_no_sample(node: RunningNode) -> None:
     with pytest.raises(NotServed, match="401"):
-        StatisticsApi(node.pdns.api_port, "wrong").read()
+        read_counters(PdnsApi(node.pdns.api_port, "wrong"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from replication.agent.pdns_api import PdnsApi
 from replication.agent.purge import MAX_ZONES, ControlSocket, Purger, Receivers, purge_command, socket_count
 from replication.agent.zonecache import ZoneCache
 from replication.errors import NotServed
@@ -160,7 +161,7 @@ def test_a_powerdns_that_keeps_silent_is_given_up(directory: Path) -> None:
 def purger_of(node: RunningNode) -> tuple[Purger, Receivers]:
     receivers = Receivers("127.0.0.1", node.pdns.port, node.pdns.cores)
     control = ControlSocket(str(node.pdns.control_socket))
-    return Purger(control, receivers, ZoneCache(control, node.pdns.api_port, API_KEY)), receivers
+    return Purger(control, receivers, ZoneCache(control, PdnsApi(node.pdns.api_port, API_KEY))), receivers
 
 
 def test_powerdns_understands_every_name_we_send(node: RunningNode, panel: Panel) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from replication.agent.pdns_api import PdnsApi
 from replication.agent.top import GOOD_FOR_SECONDS, MOST_COUNTED, TopLists, count_top, statistic_items
 from replication.errors import BadBytes, NotServed
 from replication.wire.protocol import Counted, Top
@@ -116,7 +117,7 @@ def test_an_answer_is_good_for_some_seconds() -> None:
             asked.append(at)
             return Top(at=at)
 
-    lists = Counting(1, "key", rcodes=dict, clients=False, clock=lambda: now[0])
+    lists = Counting(PdnsApi(1, "key"), rcodes=dict, clients=False, clock=lambda: now[0])
     for seconds in (100.0, 100.0 + GOOD_FOR_SECONDS - 0.1, 100.0 + GOOD_FOR_SECONDS, 50.0):
         now[0] = seconds
         lists.read()
@@ -125,6 +126,6 @@ def test_an_answer_is_good_for_some_seconds() -> None:
 
 def test_without_a_key_or_a_powerdns_there_are_no_lists() -> None:
     with pytest.raises(NotServed, match="api_key"):
-        TopLists(1, "", rcodes=dict, clients=False).read()
+        TopLists(PdnsApi(1, ""), rcodes=dict, clients=False).read()
     with pytest.raises(NotServed, match="refused"):
-        TopLists(free_port(), API_KEY, rcodes=dict, clients=False).read()
+        TopLists(PdnsApi(free_port(), API_KEY), rcodes=dict, clients=False).read()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from replication.agent.pdns_api import PdnsApi
 from replication.agent.zonecache import MAX_SINGLE, ZoneCache
 from replication.errors import NotServed
 from tests.replication.agent.conftest import RunningNode
@@ -52,49 +53,49 @@ def api_port() -> Iterator[int]:
 
 def test_a_few_zones_are_told_one_by_one(api_port: int) -> None:
     control = Control()
-    ZoneCache(control, api_port, "key").learn(["one.test.", "two.test."])
+    ZoneCache(control, PdnsApi(api_port, "key")).learn(["one.test.", "two.test."])
     assert sorted(Api.flushed) == ["one.test.", "two.test."]
     assert control.sent == []
 
 
 def test_nothing_new_costs_nothing(api_port: int) -> None:
     control = Control()
-    ZoneCache(control, api_port, "key").learn([])
+    ZoneCache(control, PdnsApi(api_port, "key")).learn([])
     assert (Api.flushed, control.sent) == ([], [])
 
 
 def test_many_zones_are_learnt_by_reading_the_whole_list(api_port: int) -> None:
     control = Control()
-    ZoneCache(control, api_port, "key").learn([f"z{n}.test." for n in range(MAX_SINGLE + 1)])
+    ZoneCache(control, PdnsApi(api_port, "key")).learn([f"z{n}.test." for n in range(MAX_SINGLE + 1)])
     assert (Api.flushed, control.sent) == ([], ["rediscover"])
 
 
 def test_a_name_that_powerdns_does_not_take_is_learnt_with_the_whole_list(api_port: int) -> None:
     control = Control()
-    ZoneCache(control, api_port, "key").learn(["odd\\046name.test."])
+    ZoneCache(control, PdnsApi(api_port, "key")).learn(["odd\\046name.test."])
     assert control.sent == ["rediscover"]
 
 
 def test_without_a_key_the_whole_list_is_read() -> None:
     control = Control()
-    ZoneCache(control, 1, "").learn(["one.test."])
+    ZoneCache(control, PdnsApi(1, "")).learn(["one.test."])
     assert control.sent == ["rediscover"]
 
 
 def test_a_powerdns_that_is_down_is_not_taken_for_one_that_knows() -> None:
     with pytest.raises(NotServed, match=r"cache/flush of one\.test\."):
-        ZoneCache(Control(), 1, "key").learn(["one.test."])
+        ZoneCache(Control(), PdnsApi(1, "key")).learn(["one.test."])
 
 
 def test_reading_the_list_takes_a_tenth_of_the_time_and_never_waits_for_more_than_a_second() -> None:
     control = Control(takes=0.05)
-    cache = ZoneCache(control, 1, "", clock=lambda: control.now, sleep=control.sleep)
+    cache = ZoneCache(control, PdnsApi(1, ""), clock=lambda: control.now, sleep=control.sleep)
     cache.learn_all()
     first = control.now
     cache.learn_all()
     assert control.now - first == pytest.approx(0.05 / 0.1 + 0.05)
     slow = Control(takes=0.8)
-    cache = ZoneCache(slow, 1, "", clock=lambda: slow.now, sleep=slow.sleep)
+    cache = ZoneCache(slow, PdnsApi(1, ""), clock=lambda: slow.now, sleep=slow.sleep)
     cache.learn_all()
     first = slow.now
     cache.learn_all()

@@ -222,7 +222,7 @@ def test_common_types_do_not_load_dnspython() -> None:
     """The agent's memory is bounded; dnspython costs it several MiB."""
     program = """
 import sys
-from replication import rrset
+from replication.dns import rrset
 for type, text in ((1, "192.0.2.1"), (15, "10 mail"), (16, "v=spf1 -all"), (6, "ns hm 1 2 3 4 5"), (33, "0 0 1 a")):
     rrset.make("www", type, 300, [text], origin="example.test.")
 sys.exit(any(name == "dns" or name.startswith("dns.") for name in sys.modules))

@@ -701,7 +701,8 @@ def test_a_row_of_a_new_zone_that_is_there_with_another_value_is_refused(node_pa
 CRASHING = """
 import os, signal, sys
 from pathlib import Path
-from replication import applying, operations
+from replication.store import applying
+from replication.wire import operations
 from replication.wire.segment import open_segment
 from replication.store.store import Store
 from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS
