@@ -165,8 +165,12 @@ class Applier:
         apply_ms, verify_ms = (written - began) * 1000, (time.perf_counter() - written) * 1000
         logger.info(
             "snapshot installed position=%s rows=%d install_ms=%.0f lock_ms=%.1f verify_ms=%.1f",
-            position, rows, apply_ms, hold, verify_ms,
-        )  # fmt: skip
+            position,
+            rows,
+            apply_ms,
+            hold,
+            verify_ms,
+        )
         return Ack(position, *self._store.digests(), apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
 
     def _make_zones_known(self) -> None:
@@ -230,8 +234,13 @@ class Applier:
         stats.VERIFY_MS_MAX.note(verify_ms)
         logger.info(
             "applied from=%d to=%d bytes=%d apply_ms=%.1f lock_ms=%.1f verify_ms=%.1f",
-            first - 1, last, size, apply_ms, hold, verify_ms,
-        )  # fmt: skip
+            first - 1,
+            last,
+            size,
+            apply_ms,
+            hold,
+            verify_ms,
+        )
         return Ack(position, *self._store.digests(), apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
 
     def _apply_one(self, segment: Segment, touched: "_Touched") -> float:

@@ -154,11 +154,20 @@ def read_config(path: Path) -> AgentConfig:
         **{
             name: values[name]
             for name in (
-                "dns_address", "dns_port", "receiver_threads", "listen_host", "listen_port", "api_port", "api_key",
-                "pdns_server", "metrics_port", "metrics_address", "show_clients",
+                "dns_address",
+                "dns_port",
+                "receiver_threads",
+                "listen_host",
+                "listen_port",
+                "api_port",
+                "api_key",
+                "pdns_server",
+                "metrics_port",
+                "metrics_address",
+                "show_clients",
             )
         },
-    )  # fmt: skip
+    )
 
 
 def _faults_in(values: Mapping[str, Any]) -> list[str]:

@@ -138,7 +138,8 @@ def _of_powerdns(counters: Counters) -> Iterator[Family]:
     yield from (queries, answers, cache)
     yield GaugeMetricFamily("dnspanel_powerdns_uptime_seconds", "How long PowerDNS has run", value=counters.uptime)
     yield GaugeMetricFamily(
-        "dnspanel_powerdns_latency_seconds", "Its own running average of the time for an answer",
+        "dnspanel_powerdns_latency_seconds",
+        "Its own running average of the time for an answer",
         value=counters.latency_us / 1e6,
-    )  # fmt: skip
+    )
     yield GaugeMetricFamily("dnspanel_powerdns_memory_bytes", "Memory of PowerDNS", value=counters.memory_bytes)

@@ -75,9 +75,14 @@ class AgentNode:
         self.applier.suspect = self.scanner.suspect
         self.applier.damaged = self.scanner.damaged = self.rebuild.suspect_damage
         self.snapshots = Snapshots(
-            config.state_dir, self._store, self.applier, self.rebuild,
-            signing_keys=self.identity.signing_keys, lmdb_path=config.lmdb_path, map_size=config.map_size,
-        )  # fmt: skip
+            config.state_dir,
+            self._store,
+            self.applier,
+            self.rebuild,
+            signing_keys=self.identity.signing_keys,
+            lmdb_path=config.lmdb_path,
+            map_size=config.map_size,
+        )
         self.observer = Observer(partial(read_counters, api))
         self._started_at = time.time()
         self._has_checked = threading.Event()
@@ -126,9 +131,11 @@ class AgentNode:
         self._has_checked.wait(FIRST_CHECK_SECONDS)
         logger.info(
             "started node=%s port=%d position=%s powerdns=%s",
-            self._config.identity.node, self.server.server_address[1], self._store.position() or "none",
+            self._config.identity.node,
+            self.server.server_address[1],
+            self._store.position() or "none",
             self.applier.powerdns_version or "down",
-        )  # fmt: skip
+        )
         thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True)
         thread.start()
         checking = threading.Thread(target=self._scan, name="integrity-scan", daemon=True)

@@ -74,13 +74,15 @@ def _data(settings: PdnsSettings) -> Iterator[Line]:
     yield Line("lmdb-filename", settings.lmdb_path, "must: the main file; the records are in the same path with -0")
     yield Line("lmdb-shards", "1", "must: the agent writes one records file")
     yield Line(
-        "lmdb-schema-version", str(settings.schema),
+        "lmdb-schema-version",
+        str(settings.schema),
         "must: a newer PowerDNS refuses to start on these files instead of converting them, one way, under the agent",
-    )  # fmt: skip
+    )
     yield Line(
-        "lmdb-map-size", str(settings.map_size // MIB),
+        "lmdb-map-size",
+        str(settings.map_size // MIB),
         "must: at least the agent's own, or every answer is SERVFAIL once the data outgrows it (MiB)",
-    )  # fmt: skip
+    )
     yield Line("lmdb-sync-mode", "sync", "the few writes PowerDNS makes itself are as safe as the agent's")
     yield Line("primary", "no", "must: a primary writes notification times into the zone rows")
     yield Line("secondary", "no", "must: a secondary writes zones; here only the agent does")
@@ -96,18 +98,20 @@ def _data(settings: PdnsSettings) -> Iterator[Line]:
     if settings.schema >= 5:
         yield Line("ignore-unknown-settings", "resolve-across-zones", "younger releases know it, 4.8 does not")
         yield Line(
-            "resolve-across-zones", "no",
+            "resolve-across-zones",
+            "no",
             "a CNAME into another zone is left to the resolver: an answer made of two zones would stay in the "
             "packet cache when the other one changes",
-        )  # fmt: skip
+        )
 
 
 def _caches(settings: PdnsSettings) -> Iterator[Line]:
     yield Line(
-        "zone-cache-refresh-interval", "86400",
+        "zone-cache-refresh-interval",
+        "86400",
         "must be above 0: a question's zone is found in memory, not by lookups in LMDB for each of its labels; the "
         "agent tells PowerDNS of each new zone, so reading the whole list again is only a precaution",
-    )  # fmt: skip
+    )
     yield Line("consistent-backends", "yes", "one lookup per name instead of one per type; our rows are consistent")
     # Only the newest releases can leave CNAMEs into other zones to the resolver (see _data).
     reach = (
@@ -126,13 +130,15 @@ def _network(settings: PdnsSettings) -> Iterator[Line]:
     yield Line("local-port", str(settings.port), "as above")
     yield Line("receiver-threads", str(settings.cores), "must: the agent's `receiver_threads`; one per core")
     yield Line(
-        "reuseport", "yes",
+        "reuseport",
+        "yes",
         "must: each receiver has a socket of its own, by which the agent knows that all of them went on",
-    )  # fmt: skip
+    )
     yield Line(
-        "distributor-threads", "1",
+        "distributor-threads",
+        "1",
         "must: a receiver answers its question itself before it takes the next; also the fastest way with LMDB",
-    )  # fmt: skip
+    )
     yield Line("max-tcp-connections", "128", "the default of 20 is soon used up by truncated answers")
     allowed = ", ".join(settings.transfers_to)
     yield Line("disable-axfr", "no" if allowed else "yes", "zones are nobody else's to copy unless told so")

@@ -191,9 +191,13 @@ class Purger:
         self._again: deque[str] = deque()
 
     def purge_zones(
-        self, zones: Collection[str], position: Position | None,
-        *, names: Collection[str] = (), appeared: Collection[str] = (),
-    ) -> None:  # fmt: skip
+        self,
+        zones: Collection[str],
+        position: Position | None,
+        *,
+        names: Collection[str] = (),
+        appeared: Collection[str] = (),
+    ) -> None:
         """Make every later question be answered from the rows that are committed now.
 
         `zones` are zones that changed and are forgotten with all below them, `names` single names that changed,

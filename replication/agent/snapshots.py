@@ -96,9 +96,16 @@ class Snapshots:
     """Receives and installs. One request at a time; another one meanwhile is told Busy."""
 
     def __init__(
-        self, state_dir: Path, store: Store, applier: Applier, rebuild: Rebuild, *,
-        signing_keys: Sequence[bytes], lmdb_path: Path, map_size: int,
-    ) -> None:  # fmt: skip
+        self,
+        state_dir: Path,
+        store: Store,
+        applier: Applier,
+        rebuild: Rebuild,
+        *,
+        signing_keys: Sequence[bytes],
+        lmdb_path: Path,
+        map_size: int,
+    ) -> None:
         self._directory = state_dir / DIRECTORY
         self._store, self._applier, self._rebuild = store, applier, rebuild
         self._signing_keys, self._lmdb_path, self._map_size = signing_keys, lmdb_path, map_size
@@ -136,8 +143,11 @@ class Snapshots:
                 self._reception.begin(sealed)
                 logger.info(
                     "snapshot offered id=%s position=%s chunks=%d bytes=%d",
-                    name, manifest.position, len(manifest.chunks), manifest.stored_size,
-                )  # fmt: skip
+                    name,
+                    manifest.position,
+                    len(manifest.chunks),
+                    manifest.stored_size,
+                )
             return self._reception.missing()
 
     def take_chunk(self, name: str, number: int, stored: bytes) -> None:

@@ -72,9 +72,14 @@ class Application:
         self._segment = segment
         self._main = _Writer(main, segment, schema, segment.main_op_count, hold_seconds, is_hidden=lambda _: True)
         self._records = _Writer(
-            records, segment, schema, segment.record_op_count, hold_seconds,
-            is_hidden=lambda zone_id: not _is_known(main, schema, zone_id), new_rows_digest=segment.new_rows_digest,
-        )  # fmt: skip
+            records,
+            segment,
+            schema,
+            segment.record_op_count,
+            hold_seconds,
+            is_hidden=lambda zone_id: not _is_known(main, schema, zone_id),
+            new_rows_digest=segment.new_rows_digest,
+        )
 
     @property
     def rows(self) -> int:
@@ -141,9 +146,16 @@ class _Writer:
     """Writes one file, in transactions that each hold its lock for a bounded time."""
 
     def __init__(
-        self, database: Database, segment: Segment, schema: Schema, ops: int, hold_seconds: float,
-        *, is_hidden: Callable[[int], bool], new_rows_digest: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        database: Database,
+        segment: Segment,
+        schema: Schema,
+        ops: int,
+        hold_seconds: float,
+        *,
+        is_hidden: Callable[[int], bool],
+        new_rows_digest: int | None = None,
+    ) -> None:
         self._database, self._segment, self._schema = database, segment, schema
         self._is_hidden = is_hidden
         self._write_seconds = hold_seconds * WRITE_SHARE

@@ -54,9 +54,15 @@ class Installation:
     """One snapshot on its way into a store. Use once: `run`."""
 
     def __init__(
-        self, source: Source, schema: Schema, main: Database, records: Database, hold_seconds: float,
-        release_pages: Callable[[], None], before_removal: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self,
+        source: Source,
+        schema: Schema,
+        main: Database,
+        records: Database,
+        hold_seconds: float,
+        release_pages: Callable[[], None],
+        before_removal: Callable[[], None],
+    ) -> None:
         self._source, self._schema = source, schema
         self._release_pages, self._before_removal = release_pages, before_removal
         self._main = Writer(main, schema, hold_seconds, release_pages)

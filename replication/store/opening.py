@@ -24,9 +24,13 @@ _DISK_ERRORS = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EIO, err
 
 # What it says of files that it cannot read.
 DAMAGE = (
-    lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError, lmdb.VersionMismatchError,
+    lmdb.InvalidError,
+    lmdb.CorruptedError,
+    lmdb.PageNotFoundError,
+    lmdb.PanicError,
+    lmdb.VersionMismatchError,
     lmdb.IncompatibleError,
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +48,17 @@ def open_file(
 ) -> Database:
     """One file with all its tables. The settings come before any table, as PowerDNS needs them first."""
     env = lmdb.open(
-        path, subdir=False, lock=True, mode=0o600, map_size=map_size, max_dbs=MAX_DBS,
-        max_readers=MAX_READERS, readahead=False, sync=sync, metasync=sync,
-    )  # fmt: skip
+        path,
+        subdir=False,
+        lock=True,
+        mode=0o600,
+        map_size=map_size,
+        max_dbs=MAX_DBS,
+        max_readers=MAX_READERS,
+        readahead=False,
+        sync=sync,
+        metasync=sync,
+    )
     try:
         env.reader_check()
         if cluster is not None:

@@ -73,10 +73,19 @@ def seal_repair(
         ops += [Op(OpKind.PUT, Dbi.RECORDS, record_key, body) for record_key, body in records]
         ops += [Op(OpKind.PUT, *row) for row in schema.zone_rows(mark.zone_id, mark.name)]
     return seal(
-        schema=schema.number, cluster=cluster, epoch=position.epoch, first=position.sequence, last=position.sequence,
-        time_ns=time_ns, digest_main=digests[0], digest_records=digests[1], marks=[mark], ops=ops, key=key,
+        schema=schema.number,
+        cluster=cluster,
+        epoch=position.epoch,
+        first=position.sequence,
+        last=position.sequence,
+        time_ns=time_ns,
+        digest_main=digests[0],
+        digest_records=digests[1],
+        marks=[mark],
+        ops=ops,
+        key=key,
         is_repair=True,
-    )  # fmt: skip
+    )
 
 
 @dataclass(slots=True)

@@ -127,9 +127,19 @@ class Manifest:
         """The bytes of the manifest, signed."""
         position = self.position
         header = _HEADER.pack(
-            MAGIC, VERSION, self.schema, self.cluster.bytes, position.epoch.bytes, position.sequence, self.time_ns,
-            self.digest_main, self.digest_records, self.main_size, self.records_size, len(self.chunks),
-        )  # fmt: skip
+            MAGIC,
+            VERSION,
+            self.schema,
+            self.cluster.bytes,
+            position.epoch.bytes,
+            position.sequence,
+            self.time_ns,
+            self.digest_main,
+            self.digest_records,
+            self.main_size,
+            self.records_size,
+            len(self.chunks),
+        )
         rows = [_CHUNK.pack(c.file, c.offset, c.raw_size, c.size, c.sha256) for c in self.chunks]
         content = header + b"".join(rows)
         return content + key.sign(_SIGNED + hashlib.blake2b(content).digest())
@@ -164,9 +174,16 @@ def open_manifest(sealed: bytes, public_keys: Sequence[bytes]) -> Manifest:
     try:
         found = [(SnapshotFile(row[0]), *row[1:]) for row in _CHUNK.iter_unpack(content[_HEADER.size :])]
         manifest = Manifest(
-            schema, UUID(bytes=cluster), Position(UUID(bytes=epoch), sequence), time_ns, main, records,
-            main_size, records_size, tuple(Chunk(*row) for row in found),
-        )  # fmt: skip
+            schema,
+            UUID(bytes=cluster),
+            Position(UUID(bytes=epoch), sequence),
+            time_ns,
+            main,
+            records,
+            main_size,
+            records_size,
+            tuple(Chunk(*row) for row in found),
+        )
     except ValueError as exc:
         raise BadSnapshot(reason=str(exc)) from exc
     _refuse_gaps(manifest)
@@ -193,9 +210,16 @@ def write_snapshot(
                 chunks.append(chunk)
         main_size, records_size = (path.stat().st_size for path in paths)
         manifest = Manifest(
-            store.schema.number, store.cluster, copied.position, time_ns, copied.digest_main, copied.digest_records,
-            main_size, records_size, tuple(chunks),
-        )  # fmt: skip
+            store.schema.number,
+            store.cluster,
+            copied.position,
+            time_ns,
+            copied.digest_main,
+            copied.digest_records,
+            main_size,
+            records_size,
+            tuple(chunks),
+        )
         (directory / MANIFEST_NAME).write_bytes(manifest.seal(key))
         for path in paths:
             path.unlink()

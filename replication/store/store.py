@@ -129,9 +129,15 @@ class Store:
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str], schema: int, map_size: int, *, cluster: UUID, create: bool = True,
+        cls,
+        path: str | os.PathLike[str],
+        schema: int,
+        map_size: int,
+        *,
+        cluster: UUID,
+        create: bool = True,
         sync: bool = True,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """The store at `path`, its files created if need be so that PowerDNS accepts them.
 
         `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raises FileNotFoundError without
@@ -238,9 +244,11 @@ class Store:
         value = records.get(key, db=self._records.tables[Dbi.RECORDS])
         running = running_digest(records, self._records, zone.id)
         return StoredZone(
-            zone.id, zone.name, None if value is None else _serial_in(self.schema.unwrap(value)),
+            zone.id,
+            zone.name,
+            None if value is None else _serial_in(self.schema.unwrap(value)),
             running.encode() if running is not None and running.is_known else b"",
-        )  # fmt: skip
+        )
 
     def zone_digest(self, zone_id: int) -> bytes:
         """The digest of one zone's record rows, computed from the rows themselves."""
@@ -312,9 +320,15 @@ class Store:
                 note_commit(txn, database)
 
     def install(
-        self, name: str, path: str | os.PathLike[str], copied: Copied, *, time_ns: int,
-        hold_seconds: float = HOLD_SECONDS, before_removal: Callable[[], None] = lambda: None,
-    ) -> Applied:  # fmt: skip
+        self,
+        name: str,
+        path: str | os.PathLike[str],
+        copied: Copied,
+        *,
+        time_ns: int,
+        hold_seconds: float = HOLD_SECONDS,
+        before_removal: Callable[[], None] = lambda: None,
+    ) -> Applied:
         """Make the store what the copy at `path` is, in place (`installing`). `name` is the snapshot's id.
 
         `before_removal` is called when nothing leads to zones that the copy lacks any more, and their records are there

@@ -241,10 +241,21 @@ def seal(
         raise BadSegment(reason="records beside those that are packed already")
     version = VERSION_OF_REPAIR if is_repair else VERSION if puts is None else VERSION_OF_NEW_ZONES
     header = HEADER.pack(
-        MAGIC, version, schema,
-        cluster.bytes, epoch.bytes, first, last, time_ns, digest_main, digest_records,
-        len(marks), len(arranged) - records, puts.count if puts else records, len(body),
-    )  # fmt: skip
+        MAGIC,
+        version,
+        schema,
+        cluster.bytes,
+        epoch.bytes,
+        first,
+        last,
+        time_ns,
+        digest_main,
+        digest_records,
+        len(marks),
+        len(arranged) - records,
+        puts.count if puts else records,
+        len(body),
+    )
     if puts is not None:
         header += digest_bytes(puts.digest)
     signature = key.sign(_SIGNED + hashlib.blake2b(header + body).digest())
@@ -299,9 +310,23 @@ def _open_at(file: BinaryIO, offset: int, end: int, keys: list[Ed25519PublicKey]
         raise BadSegment(reason=f"sequences {first}..{last} are not a range, or not one for {marks} zones")
     new_rows = int.from_bytes(extra, "big") if extra else None
     return Segment(
-        schema, UUID(bytes=cluster), UUID(bytes=epoch), first, last, time_ns, main, records,
-        marks, main_ops, record_ops, new_rows, is_repair, size, file, offset,
-    )  # fmt: skip
+        schema,
+        UUID(bytes=cluster),
+        UUID(bytes=epoch),
+        first,
+        last,
+        time_ns,
+        main,
+        records,
+        marks,
+        main_ops,
+        record_ops,
+        new_rows,
+        is_repair,
+        size,
+        file,
+        offset,
+    )
 
 
 def _check_signature(file: BinaryIO, header: bytes, body_size: int, keys: list[Ed25519PublicKey]) -> None:

@@ -42,16 +42,30 @@ def obtain(plugin: Plugin, *domains: str, directory: Path, service: Service, key
     places = [f"--{kind}-dir={directory / kind}" for kind in ("config", "work", "logs")]
     account = ["--non-interactive", "--agree-tos", "--register-unsafely-without-email", "--force-renewal"]
     command = [
-        str(python_programs(plugin.requirements) / "certbot"), "certonly", *account, *places,
-        "--server", pebble.directory_url, "--cert-name", "test", "--authenticator", plugin.name,
-        f"--{plugin.name}-credentials", str(credentials),
-        f"--{plugin.name}-propagation-seconds", str(PROPAGATION_SECONDS),
+        str(python_programs(plugin.requirements) / "certbot"),
+        "certonly",
+        *account,
+        *places,
+        "--server",
+        pebble.directory_url,
+        "--cert-name",
+        "test",
+        "--authenticator",
+        plugin.name,
+        f"--{plugin.name}-credentials",
+        str(credentials),
+        f"--{plugin.name}-propagation-seconds",
+        str(PROPAGATION_SECONDS),
         *(word for domain in domains for word in ("-d", domain)),
-    ]  # fmt: skip
+    ]
     done = subprocess.run(
-        command, env=client_environment(REQUESTS_CA_BUNDLE=str(pebble.ca_file)), stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=180,
-    )  # fmt: skip
+        command,
+        env=client_environment(REQUESTS_CA_BUNDLE=str(pebble.ca_file)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=180,
+    )
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{_end_of_log(directory)}"
     return directory / "config" / "live" / "test" / "cert.pem"
 

@@ -49,12 +49,23 @@ def source(directory: Path) -> Iterator[Source]:
 def synchronize(wanted: Source, *, zone: str, service: Service) -> str:
     """What external-dns says after one round; AssertionError with it when it fails."""
     command = [
-        str(go_programs("external-dns") / "external-dns"), "--once", "--provider=pdns", "--registry=txt",
-        f"--pdns-server={service.url}", f"--pdns-api-key={service.key}", "--txt-owner-id=bench",
-        f"--domain-filter={zone.rstrip('.')}", "--source=connector", f"--connector-source-server={wanted.address}",
-        "--managed-record-types=A", "--managed-record-types=AAAA", "--managed-record-types=CNAME",
-        "--managed-record-types=TXT", "--managed-record-types=MX", "--metrics-address=127.0.0.1:0",
-    ]  # fmt: skip
+        str(go_programs("external-dns") / "external-dns"),
+        "--once",
+        "--provider=pdns",
+        "--registry=txt",
+        f"--pdns-server={service.url}",
+        f"--pdns-api-key={service.key}",
+        "--txt-owner-id=bench",
+        f"--domain-filter={zone.rstrip('.')}",
+        "--source=connector",
+        f"--connector-source-server={wanted.address}",
+        "--managed-record-types=A",
+        "--managed-record-types=AAAA",
+        "--managed-record-types=CNAME",
+        "--managed-record-types=TXT",
+        "--managed-record-types=MX",
+        "--metrics-address=127.0.0.1:0",
+    ]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=180)
     assert done.returncode == 0, done.stdout[-4000:]
     assert "level=error" not in done.stdout, done.stdout[-4000:]

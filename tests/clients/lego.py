@@ -17,10 +17,18 @@ def obtain(*domains: str, directory: Path, service: Service, key: str, pebble: P
     """
     resolvers = [f"--dns.resolvers={LOOPBACK}:{port}" for port in service.dns_ports]
     command = [
-        str(go_programs("lego") / "lego"), f"--path={directory}", f"--server={pebble.directory_url}",
-        "--accept-tos", "--email=hostmaster@example.org", "--dns=pdns", *resolvers,
-        "--dns.propagation-disable-ans", "--dns.propagation-rns", *(f"--domains={domain}" for domain in domains), "run",
-    ]  # fmt: skip
+        str(go_programs("lego") / "lego"),
+        f"--path={directory}",
+        f"--server={pebble.directory_url}",
+        "--accept-tos",
+        "--email=hostmaster@example.org",
+        "--dns=pdns",
+        *resolvers,
+        "--dns.propagation-disable-ans",
+        "--dns.propagation-rns",
+        *(f"--domains={domain}" for domain in domains),
+        "run",
+    ]
     env = {
         **os.environ,
         "LEGO_CA_CERTIFICATES": str(pebble.ca_file),

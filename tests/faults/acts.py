@@ -165,9 +165,15 @@ def audit() -> str:
 def create_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> str:
     """A node that waits for its agent; returns the one-time code."""
     node = enroll.create_node(
-        name=name, dns_address=dns_address, dns_port=dns_port, agent_host=agent_host, agent_port=agent_port,
-        schema=schema, now=timezone.now(), by=None,
-    )  # fmt: skip
+        name=name,
+        dns_address=dns_address,
+        dns_port=dns_port,
+        agent_host=agent_host,
+        agent_port=agent_port,
+        schema=schema,
+        now=timezone.now(),
+        by=None,
+    )
     return enroll.make_code(node=node, now=timezone.now(), by=None)
 
 
@@ -205,8 +211,11 @@ def make_token() -> str:
     """The secret of an API token that may do everything."""
     owner = User.objects.filter(username="faults").first() or invite.accept_invitation(
         secret=invite.make_invitation(role="administrator", by=None, now=timezone.now()),
-        username="faults", email="faults@people.test", password="correct horse battery staple", now=timezone.now(),
-    )  # fmt: skip
+        username="faults",
+        email="faults@people.test",
+        password="correct horse battery staple",
+        now=timezone.now(),
+    )
     terms = TokenTerms("faults", (Grant(EVERY_RIGHT, everywhere=True),))
     return create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).secret
 
@@ -348,9 +357,12 @@ def _certify(name: str, now: datetime) -> str:
     node = enroll.node_by_name(name)
     old = x509.load_pem_x509_certificate(node.certificate_pem.encode())
     certificate = sign_node_certificate(
-        authority=Authority.objects.get(), public_key=old.public_key(), node_name=name, agent_host=node.agent_host,
+        authority=Authority.objects.get(),
+        public_key=old.public_key(),
+        node_name=name,
+        agent_host=node.agent_host,
         now=now,
-    )  # fmt: skip
+    )
     pem = certificate.public_bytes(Encoding.PEM).decode()
     Node.objects.filter(pk=node.pk).update(
         certificate_pem=pem,

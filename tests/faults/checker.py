@@ -206,9 +206,10 @@ class Checker:
     def _gaps(self) -> list[str]:
         """(a) The log has no gap, and its segments neither."""
         found = self.panels.test.do(
-            acts.rows, sql="SELECT sequence FROM zones_publication WHERE sequence > %s ORDER BY 1",
+            acts.rows,
+            sql="SELECT sequence FROM zones_publication WHERE sequence > %s ORDER BY 1",
             parameters=[self._first],
-        )  # fmt: skip
+        )
         sequences = [row[0] for row in found]
         whole = list(range(self._first + 1, self._first + 1 + len(sequences)))
         return [] if sequences == whole else [f"(a) the log has a gap after {self._first}: {sequences}"]

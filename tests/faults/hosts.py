@@ -84,9 +84,12 @@ class Host:
     def _start_relay(self) -> None:
         command = [sys.executable, "-m", "tests.faults.relay", self.namespace, self.ours, self.address]
         self._relay = subprocess.Popen(
-            ["setpriv", "--pdeathsig=KILL", "--", *command], cwd=unprivileged.CHECKOUT, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+            ["setpriv", "--pdeathsig=KILL", "--", *command],
+            cwd=unprivileged.CHECKOUT,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         assert self._relay.stdout is not None
         if not self._relay.stdout.readline():
             raise RuntimeError("the relay did not start")

@@ -78,10 +78,18 @@ class Member:
     """See the module. `data` is a directory for its LMDB files and state; by default below the stack's own."""
 
     def __init__(
-        self, stack: Stack, panel: Panel, name: str, *, host: Host | None = None, data: Path | None = None,
-        map_size_mib: int = 16_000, schema: int = 4, settings: Mapping[str, str | int] | None = None,
+        self,
+        stack: Stack,
+        panel: Panel,
+        name: str,
+        *,
+        host: Host | None = None,
+        data: Path | None = None,
+        map_size_mib: int = 16_000,
+        schema: int = 4,
+        settings: Mapping[str, str | int] | None = None,
         start: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.stack, self.panel, self.name, self.host, self.schema = stack, panel, name, host, schema
         self.address = host.address if host else ports.LOOPBACK
         base = stack.directory / "members" / name
@@ -187,8 +195,15 @@ class Member:
     # How it comes to be
 
     def configure(self) -> None:
-        for path in (self.files.base.parent, self.files.base, self.files.identity, self.files.state, self.files.conf,
-                     self.files.lmdb.parent, self._sockets):  # fmt: skip
+        for path in (
+            self.files.base.parent,
+            self.files.base,
+            self.files.identity,
+            self.files.state,
+            self.files.conf,
+            self.files.lmdb.parent,
+            self._sockets,
+        ):
             unprivileged.make_directory(path)
         api_key = secrets.token_urlsafe(16)
         values: dict[str, str | int] = {
@@ -210,10 +225,17 @@ class Member:
             self.files.toml, "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
         )
         settings = pdnsconf.PdnsSettings(
-            schema=self.schema, lmdb_path=str(self.files.lmdb), socket_dir=str(self._sockets),
-            addresses=(self.address,), port=self.dns_port, cores=1, api_port=self.statistics_port, api_key=api_key,
-            map_size=self._map_size_mib * MIB, cache_entries=100_000,
-        )  # fmt: skip
+            schema=self.schema,
+            lmdb_path=str(self.files.lmdb),
+            socket_dir=str(self._sockets),
+            addresses=(self.address,),
+            port=self.dns_port,
+            cores=1,
+            api_port=self.statistics_port,
+            api_key=api_key,
+            map_size=self._map_size_mib * MIB,
+            cache_entries=100_000,
+        )
         unprivileged.write(self.files.conf / "pdns.conf", pdnsconf.render(settings))
 
     def set(self, **settings: str | int) -> None:
@@ -228,9 +250,14 @@ class Member:
 
     def _enrol(self) -> None:
         code = self.panel.do(
-            acts.create_node, name=self.name, dns_address=self.address, dns_port=self.dns_port,
-            agent_host=self.address, agent_port=self.agent_port, schema=self.schema,
-        )  # fmt: skip
+            acts.create_node,
+            name=self.name,
+            dns_address=self.address,
+            dns_port=self.dns_port,
+            agent_host=self.address,
+            agent_port=self.agent_port,
+            schema=self.schema,
+        )
         self._in_panel = True
         arguments = ["--panel", self.stack.url, "--code", code, "--dir", str(self.files.identity)]
         agent = self._start(
@@ -253,9 +280,12 @@ class Member:
         with (self.files.base / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
                 [*prefix, *unprivileged.prefix(), "setpriv", "--pdeathsig=KILL", "--", *variables, *command],
-                env=self.stack.env, cwd=unprivileged.CHECKOUT, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+                env=self.stack.env,
+                cwd=unprivileged.CHECKOUT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
 
     def _listens(self) -> bool:
         with contextlib.suppress(OSError), socket.create_connection((self.address, self.agent_port), timeout=1):

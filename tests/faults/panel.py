@@ -95,9 +95,13 @@ class Panel:
             variables = ["env", *(f"{name}={value}" for name, value in self._extra.items())]
             command = ["setpriv", "--pdeathsig=KILL", "--", *variables, sys.executable, "-m", "tests.faults.panel"]
             self._process = subprocess.Popen(
-                [*unprivileged.prefix(), *command], env=self._stack.env, cwd=unprivileged.CHECKOUT,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            )  # fmt: skip
+                [*unprivileged.prefix(), *command],
+                env=self._stack.env,
+                cwd=unprivileged.CHECKOUT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
         return self._process
 
 

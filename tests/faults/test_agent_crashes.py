@@ -99,8 +99,9 @@ def test_powerdns_killed_during_an_apply_serves_what_was_committed(
                 done += 1
                 until(
                     lambda sequence=sequence: lmdb_files.sequence(member.files.lmdb) >= sequence,
-                    seconds=120, what="the agent to write all the same",
-                )  # fmt: skip
+                    seconds=120,
+                    what="the agent to write all the same",
+                )
                 assert acked(member) < sequence, "acknowledged without PowerDNS"
             member.start_pdns()
             member.wait_until_in_sync()

@@ -91,8 +91,9 @@ def test_a_node_joins_while_the_log_runs_on(
         with Member(faulty, panels.test, f"new{next(seeds)}") as node:
             until(
                 lambda: panels.test.do(acts.positions)["nodes"][node.name][1] > before,
-                seconds=BOOTSTRAP_SECONDS, what="the new node beyond where the head was when it came",
-            )  # fmt: skip
+                seconds=BOOTSTRAP_SECONDS,
+                what="the new node beyond where the head was when it came",
+            )
             assert time.monotonic() - began < BOOTSTRAP_SECONDS
             checker.add(node.server)
             checker.more(10)

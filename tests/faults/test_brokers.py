@@ -103,8 +103,12 @@ def second_worker(stack: Stack, name: str) -> Iterator[None]:
     with log.open("ab") as out:
         process = subprocess.Popen(
             [*unprivileged.prefix(), "setpriv", "--pdeathsig=KILL", "--", "sh", "-c", f"exec {command}"],
-            env=stack.env, cwd=unprivileged.CHECKOUT, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-        )  # fmt: skip
+            env=stack.env,
+            cwd=unprivileged.CHECKOUT,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+        )
     try:
         until(lambda: "ready" in log.read_text(), seconds=60, what=f"a second {name} worker")
         yield

@@ -97,9 +97,13 @@ def test_a_cut_link_carries_nothing_and_a_bad_one_is_slow() -> None:
 def seconds_of_an_echo(host: Host) -> float | None:
     """How long a packet of ours takes to the host and back; None if it does not come back."""
     done = subprocess.run(
-        [*host.prefix, sys.executable, "-c", ECHO], stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, text=True, env={**os.environ, "OURS": host.ours}, timeout=30,
-    )  # fmt: skip
+        [*host.prefix, sys.executable, "-c", ECHO],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OURS": host.ours},
+        timeout=30,
+    )
     return float(done.stdout) if done.stdout.strip() else None
 
 

@@ -31,9 +31,13 @@ def test_a_second_agent_on_the_same_files_refuses_to_start(
     with new_checker(member.server) as checker:
         command = [sys.executable, "-m", "replication.agent", "run", "--config", str(other)]
         done = subprocess.run(
-            [*unprivileged.prefix(), *command], env=faulty.env, cwd=unprivileged.CHECKOUT, capture_output=True,
-            text=True, timeout=60,
-        )  # fmt: skip
+            [*unprivileged.prefix(), *command],
+            env=faulty.env,
+            cwd=unprivileged.CHECKOUT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert done.returncode == 1
         assert "in use by another process" in done.stderr
         checker.more(10)
@@ -118,6 +122,7 @@ def test_a_signing_key_rotated_while_a_node_was_away_reaches_it_when_it_is_back(
         wanted = set(panel.do(acts.public_keys))
         until(
             lambda: set(panel.do(forgery.status, name=member.name)["signing_keys"]) == wanted,
-            seconds=120, what="the new list of keys at the node",
-        )  # fmt: skip
+            seconds=120,
+            what="the new list of keys at the node",
+        )
     checker.judge()

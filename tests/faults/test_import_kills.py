@@ -70,9 +70,13 @@ class Import:
         command = [sys.executable, "manage.py", "import", str(archive), "--yes"]
         self._out = self.log.open("wb")
         self.process = subprocess.Popen(
-            [*unprivileged.prefix(), *command], env=stack.env, cwd=unprivileged.CHECKOUT, stdin=subprocess.DEVNULL,
-            stdout=self._out, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            [*unprivileged.prefix(), *command],
+            env=stack.env,
+            cwd=unprivileged.CHECKOUT,
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=subprocess.STDOUT,
+        )
 
     def wait(self, *, seconds: float) -> None:
         try:

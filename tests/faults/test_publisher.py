@@ -52,8 +52,9 @@ def assert_chain_is_whole(panel: Panel) -> None:
 def wait_until_encoded(panel: Panel, sequence: int, *, seconds: float = 60) -> None:
     until(
         lambda: panel.do(acts.rows, sql="SELECT coalesce(max(last), 0) FROM publish_segment")[0][0] >= sequence,
-        seconds=seconds, what=f"a segment with sequence {sequence}",
-    )  # fmt: skip
+        seconds=seconds,
+        what=f"a segment with sequence {sequence}",
+    )
 
 
 def publisher_pid(stack: Stack) -> int:

@@ -41,8 +41,9 @@ def segments_of(panel: Panel, after: int, up_to: int) -> list[dict[str, object]]
     """The stored segments after a sequence, once they reach the other."""
     until(
         lambda: panel.do(acts.rows, sql="SELECT coalesce(max(last), 0) FROM publish_segment")[0][0] >= up_to,
-        seconds=60, what="the edits in segments",
-    )  # fmt: skip
+        seconds=60,
+        what="the edits in segments",
+    )
     return panel.do(forgery.stored_segments, after=after)
 
 

@@ -117,8 +117,9 @@ def crash_at(stack: Stack, panel: Panel, person: Person, number: int) -> bool | 
     if committed:
         until(
             lambda: all(answer.rdata == (address,) for answer in ask_all(stack, f"www.{ZONE}")),
-            seconds=PUBLISHED_SECONDS, what=f"{address} at every node, without a bell",
-        )  # fmt: skip
+            seconds=PUBLISHED_SECONDS,
+            what=f"{address} at every node, without a bell",
+        )
         assert person.put(address, reason) in (200, 202)  # the person tries again
         assert publications(panel, reason) == 1
     else:

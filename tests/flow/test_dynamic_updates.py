@@ -83,9 +83,7 @@ class Zone:
 
 def run(command: list[str], *, input: str = "") -> str:
     """What the program prints, on both of its outputs."""
-    done = subprocess.run(
-        command, input=input, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30
-    )  # fmt: skip
+    done = subprocess.run(command, input=input, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30)
     return done.stdout.strip()
 
 
@@ -195,9 +193,7 @@ def ddclient(zone: Zone, directory: Path, address: str) -> str:
     program = shutil.which("ddclient", path="/usr/sbin:/usr/bin")
     assert program is not None
     cache, pid = directory / "cache", directory / "pid"
-    return run(
-        [program, "-daemon=0", "-verbose", "-file", str(config), "-cache", str(cache), "-pid", str(pid)]
-    )  # fmt: skip
+    return run([program, "-daemon=0", "-verbose", "-file", str(config), "-cache", str(cache), "-pid", str(pid)])
 
 
 def inadyn(zone: Zone, directory: Path, address: str) -> str:

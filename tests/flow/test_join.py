@@ -28,8 +28,10 @@ def installed_agent(directory: Path) -> Path:
     """The program `dnspanel-agent`, from the wheel, in an environment that has nothing of the panel."""
     built = subprocess.run(
         [sys.executable, str(ROOT / "deploy" / "agent" / "build.py"), str(directory / "wheel")],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     wheel = built.stdout.split()[-1]
     environment = directory / "agent-venv"
     subprocess.run(["/usr/bin/python3", "-m", "venv", str(environment)], check=True)
@@ -70,11 +72,32 @@ def test_one_command_makes_a_server_a_node(fresh_stack: Stack) -> None:
     agent = installed_agent(place)
     with contextlib.ExitStack() as running:
         command = [
-            str(agent), "join", "--panel", fresh_stack.url, "--code", code.strip(), "--dns-address", "127.0.0.1",
-            "--dns-port", places["dns"], "--listen-port", places["agent"], "--api-port", str(node.statistics_port),
-            "--user", account.pw_name, "--config", str(place / "agent.toml"), "--directory", str(place / "lib"),
-            "--socket-directory", str(sockets), "--units", str(place / "units"), "--no-start",
-        ]  # fmt: skip
+            str(agent),
+            "join",
+            "--panel",
+            fresh_stack.url,
+            "--code",
+            code.strip(),
+            "--dns-address",
+            "127.0.0.1",
+            "--dns-port",
+            places["dns"],
+            "--listen-port",
+            places["agent"],
+            "--api-port",
+            str(node.statistics_port),
+            "--user",
+            account.pw_name,
+            "--config",
+            str(place / "agent.toml"),
+            "--directory",
+            str(place / "lib"),
+            "--socket-directory",
+            str(sockets),
+            "--units",
+            str(place / "units"),
+            "--no-start",
+        ]
         joining = subprocess.Popen(command, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         running.callback(joining.kill)
         assert joining.stdout is not None

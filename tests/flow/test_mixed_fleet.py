@@ -76,9 +76,15 @@ class Server:
         node.configure()
         self.install(self.powerdns)
         code = self.stack.manage(
-            "create_node", node.name, "--dns-port", str(node.dns_port), "--agent-port", str(node.agent_port),
-            "--schema", str(self.powerdns.schema),
-        ).strip()  # fmt: skip
+            "create_node",
+            node.name,
+            "--dns-port",
+            str(node.dns_port),
+            "--agent-port",
+            str(node.agent_port),
+            "--schema",
+            str(self.powerdns.schema),
+        ).strip()
         with self._agent("enroll", "--panel", self.stack.url, "--code", code, "--dir", str(node.identity)) as enrolling:
             assert enrolling.stdout is not None
             fingerprint = enrolling.stdout.readline().split()[-1].decode()

@@ -260,8 +260,9 @@ def test_a_poison_is_taken_back_and_no_other_node_ever_answers_with_it_while_edi
         after = change(staged, "stages1.test.", "beside", "A", "192.0.2.15")
         until(
             lambda: bool(panel(staged, "result = Publication.objects.get(sequence=args[0]).failed_reason", poison)),
-            seconds=40, what="the publication is marked",
-        )  # fmt: skip
+            seconds=40,
+            what="the publication is marked",
+        )
         later = change(staged, "stages2.test.", "later", "A", "192.0.2.16")
         for name, value in (("beside.stages1.test.", "192.0.2.15"), ("later.stages2.test.", "192.0.2.16")):
             for node in staged.servers:
@@ -297,8 +298,9 @@ def test_a_poisoned_new_zone_is_in_the_trash_and_nobody_else_ever_had_it(staged:
         poison = int(panel(staged, 'result = create("stages9.test.", args)', "bad.stages9.test.", *POISON))
         until(
             lambda: bool(panel(staged, "result = Publication.objects.get(sequence=args[0]).failed_reason", poison)),
-            seconds=40, what="the publication is marked",
-        )  # fmt: skip
+            seconds=40,
+            what="the publication is marked",
+        )
         change(staged, "stages1.test.", "after-zone", "A", "192.0.2.17")
         for node in staged.servers:
             until(lambda n=node: answers_with(n, "after-zone.stages1.test.", "192.0.2.17"), seconds=60, what=node.name)

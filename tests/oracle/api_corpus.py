@@ -28,8 +28,24 @@ def patch(zone: str, *rrsets: Any) -> Call:
 
 def corpus() -> Iterator[Call]:
     """All of it."""
-    for part in (discovery, creation, bad_creation, contents, changes, comments, ids, put, calls, metadata, keys,
-                 tsig, search, frame, deletion, otherwise):  # fmt: skip
+    for part in (
+        discovery,
+        creation,
+        bad_creation,
+        contents,
+        changes,
+        comments,
+        ids,
+        put,
+        calls,
+        metadata,
+        keys,
+        tsig,
+        search,
+        frame,
+        deletion,
+        otherwise,
+    ):
         yield from part()
 
 
@@ -81,9 +97,19 @@ def creation() -> Iterator[Call]:
 
 def bad_creation() -> Iterator[Call]:
     for body in (
-        {}, [], "x", 1, {"name": "b.test."}, {"kind": "Native"}, new("b.test"), new(""), new("b..test."),
+        {},
+        [],
+        "x",
+        1,
+        {"name": "b.test."},
+        {"kind": "Native"},
+        new("b.test"),
+        new(""),
+        new("b..test."),
         new("b$.test."),
-        new("b.test.", nameservers=["ns1.x.test"]), new("b.test.", nameservers=[1]), new("b.test.", nameservers=[""]),
+        new("b.test.", nameservers=["ns1.x.test"]),
+        new("b.test.", nameservers=[1]),
+        new("b.test.", nameservers=[""]),
         new("b.test.", rrsets=[rrset("www.other.test.", "A", "192.0.2.1")]),
         new("b.test.", rrsets=[rrset("www.b.test.", "A", "bad")]),
         new("b.test.", rrsets=[rrset("www.b.test", "A", "192.0.2.1")]),
@@ -94,9 +120,11 @@ def bad_creation() -> Iterator[Call]:
         new("b.test.", rrsets=[rrset("c.b.test.", "CNAME", "a.test.", "b.test.")]),
         new("b.test.", rrsets=[rrset("d.b.test.", "A", "192.0.2.1", "192.0.2.1")]),
         new("b.test.", rrsets=[], zone="b.test. 1 IN A 192.0.2.1"),
-        new("b.test.", masters=["nonsense"]), new("b.test.", masters=[1]),
-        new("x" * 64 + ".test."), new("b.test.", kind=1),
-    ):  # fmt: skip
+        new("b.test.", masters=["nonsense"]),
+        new("b.test.", masters=[1]),
+        new("x" * 64 + ".test."),
+        new("b.test.", kind=1),
+    ):
         yield Call("POST", ZONES, body)
         yield Call("GET", f"{ZONES}?zone=b.test.")
     for text in (b"", b"{", b"[", b"nope", b'{"name": }', b"\xff\xfe"):
@@ -126,37 +154,61 @@ def changes() -> Iterator[Call]:
     yield Call("POST", ZONES, new("p.test."))
     good = rrset(www, "A", "192.0.2.1")
     for rrsets in (
-        [good], [rrset(www, "A", "192.0.2.1", "192.0.2.2", ttl=60)], [rrset(www.upper(), "a", "192.0.2.3")],
-        [rrset(www, "A", "192.0.2.4", changetype="replace")], [rrset(www, "A", ttl=300)], [good, rrset(www, "TXT",
-        '"x"')],
-        [rrset(www, "A", changetype="delete")], [rrset(www, "A", changetype="DELETE")],
-        [{"name": www, "type": "A", "changetype": "DELETE", "records": None}], [{"name": www, "type": "A",
-        "changetype": "DELETE"}],
-        [rrset(www, "A", "192.0.2.1", "192.0.2.1")], [good, good],
-        [rrset(www, "A", "192.0.2.1", ttl="300")], [rrset(www, "A", "192.0.2.1", ttl=0)],
-        [rrset(www, "A", "192.0.2.1", changetype="NOPE")], [{"name": www, "type": "A"}], [{}], [1], [None], [],
-        [rrset("www.other.test.", "A", "192.0.2.1")], [rrset("www.other.test.", "A", changetype="DELETE")],
-        [rrset("xp.test.", "A", "192.0.2.1")], [rrset("www.p.test", "A", "192.0.2.1")], [rrset("", "A", "192.0.2.1")],
-        [rrset("a..p.test.", "A", "192.0.2.1")], [rrset("ü.p.test.", "A", "192.0.2.1")], [rrset("a b.p.test.", "A",
-        "192.0.2.1")],
-        [rrset("*.p.test.", "A", "192.0.2.1")], [rrset("_x._tcp.p.test.", "SRV", "1 2 3 a.test.")],
-        [rrset(www, "CNAME", "a.test.")], [good, rrset(www, "CNAME", "a.test.")],
-        [rrset(www, "TXT", changetype="DELETE"), rrset(www, "A", changetype="DELETE"), rrset(www, "CNAME",
-        "a.test.")],
-        [good], [rrset(www, "CNAME", "a.test.", "b.test.")], [rrset(www, "CNAME", changetype="DELETE"), good],
-        [rrset("p.test.", "CNAME", "a.test.")], [rrset("n.p.test.", "SOA", "a. b. 1 2 3 4 5")],
+        [good],
+        [rrset(www, "A", "192.0.2.1", "192.0.2.2", ttl=60)],
+        [rrset(www.upper(), "a", "192.0.2.3")],
+        [rrset(www, "A", "192.0.2.4", changetype="replace")],
+        [rrset(www, "A", ttl=300)],
+        [good, rrset(www, "TXT", '"x"')],
+        [rrset(www, "A", changetype="delete")],
+        [rrset(www, "A", changetype="DELETE")],
+        [{"name": www, "type": "A", "changetype": "DELETE", "records": None}],
+        [{"name": www, "type": "A", "changetype": "DELETE"}],
+        [rrset(www, "A", "192.0.2.1", "192.0.2.1")],
+        [good, good],
+        [rrset(www, "A", "192.0.2.1", ttl="300")],
+        [rrset(www, "A", "192.0.2.1", ttl=0)],
+        [rrset(www, "A", "192.0.2.1", changetype="NOPE")],
+        [{"name": www, "type": "A"}],
+        [{}],
+        [1],
+        [None],
+        [],
+        [rrset("www.other.test.", "A", "192.0.2.1")],
+        [rrset("www.other.test.", "A", changetype="DELETE")],
+        [rrset("xp.test.", "A", "192.0.2.1")],
+        [rrset("www.p.test", "A", "192.0.2.1")],
+        [rrset("", "A", "192.0.2.1")],
+        [rrset("a..p.test.", "A", "192.0.2.1")],
+        [rrset("ü.p.test.", "A", "192.0.2.1")],
+        [rrset("a b.p.test.", "A", "192.0.2.1")],
+        [rrset("*.p.test.", "A", "192.0.2.1")],
+        [rrset("_x._tcp.p.test.", "SRV", "1 2 3 a.test.")],
+        [rrset(www, "CNAME", "a.test.")],
+        [good, rrset(www, "CNAME", "a.test.")],
+        [rrset(www, "TXT", changetype="DELETE"), rrset(www, "A", changetype="DELETE"), rrset(www, "CNAME", "a.test.")],
+        [good],
+        [rrset(www, "CNAME", "a.test.", "b.test.")],
+        [rrset(www, "CNAME", changetype="DELETE"), good],
+        [rrset("p.test.", "CNAME", "a.test.")],
+        [rrset("n.p.test.", "SOA", "a. b. 1 2 3 4 5")],
         [rrset("p.test.", "SOA", "ns1.x.test. admin.x.test. 9 1 2 3 4")],
-        [rrset("p.test.", "NS", "ns3.x.test.")], [rrset("p.test.", "MX", "10 mail.p.test.")],
-        [rrset(www, "A", "192.0.2.5"), rrset("bad.p.test.", "A", "bad")], [{**good, "records": [{"content": 1}]}],
-        [{**good, "records": [{}]}], [{**good, "records": {}}], [{**good, "records": "x"}], [{**good,
-        "records": [1]}],
+        [rrset("p.test.", "NS", "ns3.x.test.")],
+        [rrset("p.test.", "MX", "10 mail.p.test.")],
+        [rrset(www, "A", "192.0.2.5"), rrset("bad.p.test.", "A", "bad")],
+        [{**good, "records": [{"content": 1}]}],
+        [{**good, "records": [{}]}],
+        [{**good, "records": {}}],
+        [{**good, "records": "x"}],
+        [{**good, "records": [1]}],
         [{**good, "records": [{"content": "192.0.2.9", "disabled": True}]}],
         [{**good, "records": [{"content": "192.0.2.9", "disabled": "x"}]}],
         [{**good, "records": [{"content": "192.0.2.9", "name": www, "type": "A", "ttl": 1, "set-ptr": False}]}],
         [{"name": www, "type": "A", "changetype": "REPLACE", "ttl": 300}],
         [{"name": www, "type": "A", "changetype": "REPLACE", "records": [{"content": "192.0.2.9"}]}],
-        [rrset("d.p.test.", "DNAME", "other.test.")], [rrset("u.p.test.", "TYPE65300", "\\# 2 abcd")],
-    ):  # fmt: skip
+        [rrset("d.p.test.", "DNAME", "other.test.")],
+        [rrset("u.p.test.", "TYPE65300", "\\# 2 abcd")],
+    ):
         yield patch("p.test.", *rrsets)
         yield Call("GET", f"{ZONES}/p.test.")
     for body in ({}, [], {"rrsets": None}, {"rrsets": {}}, {"rrsets": "x"}, 1, "x", True):
@@ -170,9 +222,14 @@ def comments() -> Iterator[Call]:
     yield Call("POST", ZONES, new("c.test."))
     said = {"content": "why", "account": "bob", "modified_at": 1600000000}
     for more in (
-        {"comments": [said]}, {}, {"comments": []}, {"comments": [said, {**said, "content": "because"}]},
-        {"comments": [{"account": "x"}]}, {"comments": [1]}, {"comments": "x"},
-    ):  # fmt: skip
+        {"comments": [said]},
+        {},
+        {"comments": []},
+        {"comments": [said, {**said, "content": "because"}]},
+        {"comments": [{"account": "x"}]},
+        {"comments": [1]},
+        {"comments": "x"},
+    ):
         yield patch("c.test.", rrset("www.c.test.", "A", "192.0.2.1", **more))
         yield Call("GET", f"{ZONES}/c.test.?rrset_name=www.c.test.")
     only = {"name": "www.c.test.", "type": "A", "changetype": "REPLACE", "comments": [said]}
@@ -184,9 +241,22 @@ def comments() -> Iterator[Call]:
 
 def ids() -> Iterator[Call]:
     """Zone ids as they come in URLs, on every kind of call."""
-    for id in ("absent.test.", "absent.test", "absent..test", "plain.test", "PLAIN.TEST.", "plain=2Etest.", "=2E",
-        "=ZZ", "=2",
-               "=", "a=2fb.", "x" * 64 + ".test.", "%C3%BC.test.", "a%2Fb"):  # fmt: skip
+    for id in (
+        "absent.test.",
+        "absent.test",
+        "absent..test",
+        "plain.test",
+        "PLAIN.TEST.",
+        "plain=2Etest.",
+        "=2E",
+        "=ZZ",
+        "=2",
+        "=",
+        "a=2fb.",
+        "x" * 64 + ".test.",
+        "%C3%BC.test.",
+        "a%2Fb",
+    ):
         for path in ("", "/metadata", "/export", "/cryptokeys"):
             yield Call("GET", f"{ZONES}/{id}{path}")
         yield Call("PUT", f"{ZONES}/{id}/rectify")
@@ -197,11 +267,20 @@ def ids() -> Iterator[Call]:
 
 
 def put() -> Iterator[Call]:
-    for body in ({"kind": "Master"}, {"account": "dept-8"}, {"soa_edit_api": "EPOCH"},
+    for body in (
+        {"kind": "Master"},
+        {"account": "dept-8"},
+        {"soa_edit_api": "EPOCH"},
         {"soa_edit": "INCEPTION-INCREMENT"},
-                 {"api_rectify": True}, {"api_rectify": False}, {"masters": ["192.0.2.53"]}, {"masters": []},
-                 {"kind": "Native", "account": "", "dnssec": False, "unknown": 1}, {}, {"masters": ["x"]},
-                 {"catalog": ""}):  # fmt: skip
+        {"api_rectify": True},
+        {"api_rectify": False},
+        {"masters": ["192.0.2.53"]},
+        {"masters": []},
+        {"kind": "Native", "account": "", "dnssec": False, "unknown": 1},
+        {},
+        {"masters": ["x"]},
+        {"catalog": ""},
+    ):
         yield Call("PUT", f"{ZONES}/plain.test.", body)
         yield Call("GET", f"{ZONES}/plain.test.?rrsets=false")
     for text in (b"", b"{"):
@@ -231,14 +310,35 @@ def calls() -> Iterator[Call]:
 
 def metadata() -> Iterator[Call]:
     url = f"{ZONES}/own.test./metadata"
-    kinds = ("ALLOW-AXFR-FROM", "AXFR-SOURCE", "ALLOW-DNSUPDATE-FROM", "TSIG-ALLOW-DNSUPDATE", "FORWARD-DNSUPDATE",
+    kinds = (
+        "ALLOW-AXFR-FROM",
+        "AXFR-SOURCE",
+        "ALLOW-DNSUPDATE-FROM",
+        "TSIG-ALLOW-DNSUPDATE",
+        "FORWARD-DNSUPDATE",
         "ALSO-NOTIFY",
-             "SOA-EDIT-DNSUPDATE", "NOTIFY-DNSUPDATE", "AXFR-MASTER-TSIG", "GSS-ALLOW-AXFR-PRINCIPAL",
-             "GSS-ACCEPTOR-PRINCIPAL",
-             "IXFR", "LUA-AXFR-SCRIPT", "NSEC3NARROW", "NSEC3PARAM", "PRESIGNED", "PUBLISH-CDNSKEY", "PUBLISH-CDS",
-             "SLAVE-RENOTIFY",
-             "SOA-EDIT", "TSIG-ALLOW-AXFR", "SOA-EDIT-API", "API-RECTIFY", "X-Own", "x-own", "NOPE",
-             "also-notify")  # fmt: skip
+        "SOA-EDIT-DNSUPDATE",
+        "NOTIFY-DNSUPDATE",
+        "AXFR-MASTER-TSIG",
+        "GSS-ALLOW-AXFR-PRINCIPAL",
+        "GSS-ACCEPTOR-PRINCIPAL",
+        "IXFR",
+        "LUA-AXFR-SCRIPT",
+        "NSEC3NARROW",
+        "NSEC3PARAM",
+        "PRESIGNED",
+        "PUBLISH-CDNSKEY",
+        "PUBLISH-CDS",
+        "SLAVE-RENOTIFY",
+        "SOA-EDIT",
+        "TSIG-ALLOW-AXFR",
+        "SOA-EDIT-API",
+        "API-RECTIFY",
+        "X-Own",
+        "x-own",
+        "NOPE",
+        "also-notify",
+    )
     yield Call("GET", url)
     for kind in kinds:
         yield Call("GET", f"{url}/{kind}")
@@ -269,10 +369,18 @@ def metadata() -> Iterator[Call]:
 def keys() -> Iterator[Call]:
     url = f"{ZONES}/own.test./cryptokeys"
     yield Call("GET", url)
-    for body in ({}, {"keytype": "x"}, {"keytype": 1}, {"keytype": "ksk", "bits": -1}, {"keytype": "ksk",
-        "bits": "x"},
-                 {"keytype": "zsk", "algorithm": "nope"}, {"keytype": "zsk", "content": "x", "bits": 1},
-                 {"keytype": "zsk", "privatekey": "x", "algorithm": "rsasha256"}, b"", b"["):  # fmt: skip
+    for body in (
+        {},
+        {"keytype": "x"},
+        {"keytype": 1},
+        {"keytype": "ksk", "bits": -1},
+        {"keytype": "ksk", "bits": "x"},
+        {"keytype": "zsk", "algorithm": "nope"},
+        {"keytype": "zsk", "content": "x", "bits": 1},
+        {"keytype": "zsk", "privatekey": "x", "algorithm": "rsasha256"},
+        b"",
+        b"[",
+    ):
         yield Call("POST", url, body)
     for method in ("GET", "PUT", "DELETE"):
         yield Call(method, f"{url}/7", {"active": True})
@@ -282,14 +390,20 @@ def keys() -> Iterator[Call]:
 def tsig() -> Iterator[Call]:
     url = "/tsigkeys"
     for body in (
-        {"name": "k1", "algorithm": "hmac-sha256", "key": "Zm9v"}, {"name": "k1.", "algorithm": "hmac-md5",
-        "key": "Zm9v"},
-        {"name": "k_2/x", "algorithm": "hmac-md5", "key": "YmFy"}, {"name": "k3", "algorithm": "hmac-sha512.",
-        "key": "Zm9v"},
-        {"name": "k4", "algorithm": "nope"}, {"name": "k4", "algorithm": "nope", "key": "Zm9v"},
-        {"name": "k4", "algorithm": "hmac-md5", "key": "%%"}, {"name": "k4"}, {"algorithm": "hmac-md5"}, {}, [],
-        b"", b"{",
-    ):  # fmt: skip
+        {"name": "k1", "algorithm": "hmac-sha256", "key": "Zm9v"},
+        {"name": "k1.", "algorithm": "hmac-md5", "key": "Zm9v"},
+        {"name": "k_2/x", "algorithm": "hmac-md5", "key": "YmFy"},
+        {"name": "k3", "algorithm": "hmac-sha512.", "key": "Zm9v"},
+        {"name": "k4", "algorithm": "nope"},
+        {"name": "k4", "algorithm": "nope", "key": "Zm9v"},
+        {"name": "k4", "algorithm": "hmac-md5", "key": "%%"},
+        {"name": "k4"},
+        {"algorithm": "hmac-md5"},
+        {},
+        [],
+        b"",
+        b"{",
+    ):
         yield Call("POST", url, body)
     yield Call("POST", url, {"name": "k4", "algorithm": "nope"}, accept="text/plain")
     for id in ("k1", "k1.", "k=5F2=2Fx.", "absent", "=ZZ"):
@@ -304,14 +418,40 @@ def tsig() -> Iterator[Call]:
 
 
 def search() -> Iterator[Call]:
-    yield Call("POST", ZONES, new("find.test.", rrsets=[
-        rrset("www.find.test.", "A", "203.0.113.7", "203.0.113.8", comments=[{"content": "findme", "account": "",
-        "modified_at": 1}]),
-        rrset("mail.find.test.", "CNAME", "www.find.test."), rrset("txt.find.test.", "TXT", '"50%_found"'),
-    ]))  # fmt: skip
-    for q in ("find.test", "FIND.TEST", "*find.test", "www.find.test", "ww?.find.test", "*.find.test",
-        "203.0.113.7", "203.0.113.*",
-              "findme", "find*", "*50%25_found*", "*50_found*", "nothing-like-it", "f*d.test"):  # fmt: skip
+    yield Call(
+        "POST",
+        ZONES,
+        new(
+            "find.test.",
+            rrsets=[
+                rrset(
+                    "www.find.test.",
+                    "A",
+                    "203.0.113.7",
+                    "203.0.113.8",
+                    comments=[{"content": "findme", "account": "", "modified_at": 1}],
+                ),
+                rrset("mail.find.test.", "CNAME", "www.find.test."),
+                rrset("txt.find.test.", "TXT", '"50%_found"'),
+            ],
+        ),
+    )
+    for q in (
+        "find.test",
+        "FIND.TEST",
+        "*find.test",
+        "www.find.test",
+        "ww?.find.test",
+        "*.find.test",
+        "203.0.113.7",
+        "203.0.113.*",
+        "findme",
+        "find*",
+        "*50%25_found*",
+        "*50_found*",
+        "nothing-like-it",
+        "f*d.test",
+    ):
         for kind in ("", "&object_type=all", "&object_type=zone", "&object_type=record", "&object_type=comment"):
             yield Call("GET", f"/search-data?q={q}&max=500{kind}")
     for query in (

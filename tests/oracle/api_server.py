@@ -99,12 +99,25 @@ def their_api(**settings: object) -> Iterator[TheirApi]:
 def _running(directory: Path, settings: dict[str, object]) -> Iterator[TheirApi]:
     port, dns_port, log = _free_port(), _free_port(), directory / "server.log"
     lines = {
-        "launch": "gsqlite3", "gsqlite3-database": directory / "pdns.sqlite3", "gsqlite3-dnssec": "yes",
-        "local-address": "127.0.0.1", "local-port": dns_port, "socket-dir": directory, "daemon": "no",
-        "guardian": "no", "security-poll-suffix": "", "loglevel": 3, "api": "yes", "api-key": KEY,
-        "webserver": "yes", "webserver-address": "127.0.0.1", "webserver-allow-from": "127.0.0.1",
-        "webserver-port": port, "zone-cache-refresh-interval": 0, **settings,
-    }  # fmt: skip
+        "launch": "gsqlite3",
+        "gsqlite3-database": directory / "pdns.sqlite3",
+        "gsqlite3-dnssec": "yes",
+        "local-address": "127.0.0.1",
+        "local-port": dns_port,
+        "socket-dir": directory,
+        "daemon": "no",
+        "guardian": "no",
+        "security-poll-suffix": "",
+        "loglevel": 3,
+        "api": "yes",
+        "api-key": KEY,
+        "webserver": "yes",
+        "webserver-address": "127.0.0.1",
+        "webserver-allow-from": "127.0.0.1",
+        "webserver-port": port,
+        "zone-cache-refresh-interval": 0,
+        **settings,
+    }
     (directory / "pdns.conf").write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
     with log.open("wb") as out:
         process = subprocess.Popen(

@@ -10,9 +10,14 @@ $TTL 3600
 @ NS ns1.other.test.
 """
 BYTES = {
-    "tab": b"\t", "cr": b"\r", "ff": b"\f", "nul": b"\0",
-    "bom": b"\xef\xbb\xbf", "latin1": b"\xfc", "utf8": b"\xc3\xbc",
-}  # fmt: skip
+    "tab": b"\t",
+    "cr": b"\r",
+    "ff": b"\f",
+    "nul": b"\0",
+    "bom": b"\xef\xbb\xbf",
+    "latin1": b"\xfc",
+    "utf8": b"\xc3\xbc",
+}
 
 
 def corpus() -> dict[str, bytes]:

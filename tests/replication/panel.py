@@ -145,11 +145,19 @@ class Panel:
         if puts is not None:
             records_digest = digest_bytes(int.from_bytes(records_digest, "big") + puts.digest)
         sealed = seal(
-            schema=self.schema, cluster=self.cluster, epoch=self.epoch, first=self.sequence + 1,
-            last=self.sequence + sequences, time_ns=TIME_NS + self.sequence, digest_main=main,
-            digest_records=records_digest, marks=marks, ops=ops, key=SIGNING_KEY,
+            schema=self.schema,
+            cluster=self.cluster,
+            epoch=self.epoch,
+            first=self.sequence + 1,
+            last=self.sequence + sequences,
+            time_ns=TIME_NS + self.sequence,
+            digest_main=main,
+            digest_records=records_digest,
+            marks=marks,
+            ops=ops,
+            key=SIGNING_KEY,
             puts=puts,
-        )  # fmt: skip
+        )
         self.store.apply(open_segment(sealed, PUBLIC_KEYS))
         self.sequence += sequences
         self.segments.append(sealed)

@@ -100,18 +100,22 @@ class Authority:
             .not_valid_after(now + timedelta(days=1))
             .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)  # type: ignore[arg-type]
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False
-            )
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False)
             .add_extension(
                 x509.KeyUsage(
-                    digital_signature=not ca, content_commitment=False, key_encipherment=False,
-                    data_encipherment=False, key_agreement=False, key_cert_sign=ca, crl_sign=ca,
-                    encipher_only=False, decipher_only=False,
+                    digital_signature=not ca,
+                    content_commitment=False,
+                    key_encipherment=False,
+                    data_encipherment=False,
+                    key_agreement=False,
+                    key_cert_sign=ca,
+                    crl_sign=ca,
+                    encipher_only=False,
+                    decipher_only=False,
                 ),
                 critical=True,
             )
-        )  # fmt: skip
+        )
         if usage is not None:
             builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         return builder.sign(self.key, hashes.SHA256())
@@ -127,10 +131,17 @@ class Pdns:
         self.control_socket = directory / "pdns.controlsocket"
         self._process: subprocess.Popen[bytes] | None = None
         settings = PdnsSettings(
-            schema=schema, lmdb_path=str(self.lmdb_path), socket_dir=str(directory), addresses=("127.0.0.1",),
-            port=self.port, cores=cores, api_port=self.api_port, api_key=API_KEY, map_size=MAP_SIZE,
+            schema=schema,
+            lmdb_path=str(self.lmdb_path),
+            socket_dir=str(directory),
+            addresses=("127.0.0.1",),
+            port=self.port,
+            cores=cores,
+            api_port=self.api_port,
+            api_key=API_KEY,
+            map_size=MAP_SIZE,
             cache_entries=100_000,
-        )  # fmt: skip
+        )
         (directory / "pdns.conf").write_text(render(settings))
 
     def start(self) -> None:
@@ -213,8 +224,10 @@ class AgentProcess:
         log = (self._files.directory / "agent.log").open("ab")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "replication.agent", "run", "--config", str(self._files.path)],
-            stdout=log, stderr=subprocess.STDOUT, cwd=Path(__file__).parents[3],
-        )  # fmt: skip
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=Path(__file__).parents[3],
+        )
         log.close()
         deadline = time.monotonic() + 10
         while True:

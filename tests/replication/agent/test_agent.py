@@ -238,8 +238,12 @@ def test_a_peaceful_node_is_small(node: RunningNode, panel: Panel) -> None:
 def run_agent(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "replication.agent", *arguments],
-        capture_output=True, text=True, timeout=30, check=False, cwd=Path(__file__).parents[3],
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
 
 
 def test_prepared_files_let_powerdns_start_before_the_agent(files: AgentFiles, panel: Panel) -> None:

@@ -64,9 +64,16 @@ def test_metrics_and_clients_are_told_only_where_somebody_decided_so(tmp_path: P
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     path = write(
-        tmp_path, dns_address="ns1", dns_port=70000, receiver_threads=0, state_dir="", map_size_mib="64",
-        max_body_mib=True, colour="red", lmdb_path=None,
-    )  # fmt: skip
+        tmp_path,
+        dns_address="ns1",
+        dns_port=70000,
+        receiver_threads=0,
+        state_dir="",
+        map_size_mib="64",
+        max_body_mib=True,
+        colour="red",
+        lmdb_path=None,
+    )
     with pytest.raises(BadConfig) as bad:
         read_config(path)
     told = [fault.removeprefix(f"{path}: ") for fault in bad.value.faults]

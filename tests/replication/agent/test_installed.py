@@ -11,10 +11,18 @@ from tests.replication.agent.servers import PDNS_SERVER
 @pytest.mark.parametrize(
     ("release", "schema"),
     [
-        ("4.7.3", 4), ("4.8.0", 5), ("4.9.17", 5), ("5.0.0-rc1", 6), ("5.1.5", 6),
-        ("4.6.2", 0), ("6.0.0", 0), ("12.1", 0), ("", 0), ("0.0.1234gdeadbeef", 0),
+        ("4.7.3", 4),
+        ("4.8.0", 5),
+        ("4.9.17", 5),
+        ("5.0.0-rc1", 6),
+        ("5.1.5", 6),
+        ("4.6.2", 0),
+        ("6.0.0", 0),
+        ("12.1", 0),
+        ("", 0),
+        ("0.0.1234gdeadbeef", 0),
     ],
-)  # fmt: skip
+)
 def test_every_release_has_the_schema_that_it_writes_and_others_none(release: str, schema: int) -> None:
     assert schema_of_release(release) == schema
 

@@ -78,9 +78,15 @@ def repair(node: RunningNode, panel: Panel, zone_id: int, name: str) -> RepairAn
     is_ours = name in panel.zones and panel.zones[name][0] == zone_id
     mark = ZoneMark(zone_id, name, panel.serial(name) if is_ours else None)
     sealed = seal_repair(
-        schema=panel.store.schema, cluster=CLUSTER, position=position, time_ns=TIME_NS,
-        digests=panel.store.digests(), mark=mark, records=panel.store.rows(zone_id).raw(), key=SIGNING_KEY,
-    )  # fmt: skip
+        schema=panel.store.schema,
+        cluster=CLUSTER,
+        position=position,
+        time_ns=TIME_NS,
+        digests=panel.store.digests(),
+        mark=mark,
+        records=panel.store.rows(zone_id).raw(),
+        key=SIGNING_KEY,
+    )
     return node.client.repair(sealed)
 
 
@@ -178,10 +184,16 @@ def test_a_push_that_meets_foreign_rows_names_the_zone_at_once(filled: RunningNo
     rows = [(keys.record_key(zone_id, rel, type), body) for rel, type, body in compiled]
     filled.client.repair(
         seal_repair(
-            schema=panel.store.schema, cluster=CLUSTER, position=at_node, time_ns=TIME_NS,
-            digests=(bytes(16), bytes(16)), mark=ZoneMark(zone_id, ZONE, 1), records=rows, key=SIGNING_KEY,
+            schema=panel.store.schema,
+            cluster=CLUSTER,
+            position=at_node,
+            time_ns=TIME_NS,
+            digests=(bytes(16), bytes(16)),
+            mark=ZoneMark(zone_id, ZONE, 1),
+            records=rows,
+            key=SIGNING_KEY,
         )
-    )  # fmt: skip
+    )
     filled.client.push(change, len(change))
     assert filled.answer(WWW) == ["192.0.2.2"]
     assert_in_order(filled, panel)

@@ -16,9 +16,19 @@ from tests.replication.agent.servers import API_KEY, free_port
 from tests.replication.panel import Panel, small_zone
 
 START = Counters(
-    at=1_795_000_000.4, clock=100.0, uptime=50, udp=1000, tcp=10, packet_hits=700, packet_misses=300, query_hits=50,
-    query_misses=60, latency_us=120, memory_bytes=1 << 20, rcodes={"NOERROR": 900, "NXDOMAIN": 100},
-)  # fmt: skip
+    at=1_795_000_000.4,
+    clock=100.0,
+    uptime=50,
+    udp=1000,
+    tcp=10,
+    packet_hits=700,
+    packet_misses=300,
+    query_hits=50,
+    query_misses=60,
+    latency_us=120,
+    memory_bytes=1 << 20,
+    rcodes={"NOERROR": 900, "NXDOMAIN": 100},
+)
 
 
 def later(seconds: float = 1.0, **changes: object) -> Counters:

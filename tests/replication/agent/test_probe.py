@@ -12,8 +12,12 @@ from tests.replication.panel import Panel, small_zone
 def probe(path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "replication.agent.probe", str(path)],
-        capture_output=True, text=True, timeout=60, check=False, cwd=Path(__file__).parents[3],
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
 
 
 def test_whole_files_are_read_to_the_last_row(panel: Panel, tmp_path: Path) -> None:

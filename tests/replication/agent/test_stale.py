@@ -203,8 +203,20 @@ def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, st
 TYPES = (rdtypes.A, rdtypes.TXT, rdtypes.MX, rdtypes.SRV, rdtypes.CNAME, rdtypes.NS, rdtypes.SOA, 255)
 HOSTS = ("www", "mail", "a.b", "b", "x.y.z")
 ASKED = (
-    "@", *HOSTS, "y.z", "z", "alias", "nothing", "below.www", "deep.nothing", "sub", "host.sub", "ns1", "q.b", "q.a.b"
-)  # fmt: skip
+    "@",
+    *HOSTS,
+    "y.z",
+    "z",
+    "alias",
+    "nothing",
+    "below.www",
+    "deep.nothing",
+    "sub",
+    "host.sub",
+    "ns1",
+    "q.b",
+    "q.a.b",
+)
 
 
 def everything(node: RunningNode) -> dict[tuple[str, int], object]:

@@ -42,10 +42,12 @@ def test_names_types_and_failures_are_counted_the_most_first() -> None:
     top = counted(
         answer(
             queries={"www.one.test/A": 5, "one.test/MX": 9, "mail.one.test/A": 2},
-            nxdomain_queries={"no.one.test/A": 4}, servfail_queries={"bad.test/A": 1},
-            unauth_queries={"else.test/A": 7}, noerror_queries={"empty.one.test/A": 8},
+            nxdomain_queries={"no.one.test/A": 4},
+            servfail_queries={"bad.test/A": 1},
+            unauth_queries={"else.test/A": 7},
+            noerror_queries={"empty.one.test/A": 8},
         )
-    )  # fmt: skip
+    )
     assert top.names == (Counted("one.test/MX", 9), Counted("www.one.test/A", 5), Counted("mail.one.test/A", 2))
     assert top.types == (Counted("MX", 9), Counted("A", 7))
     assert top.rcodes == (Counted("SERVFAIL", 9), Counted("NOERROR", 3))
@@ -72,8 +74,10 @@ def test_clients_are_networks_and_only_where_the_operator_says_so() -> None:
 
 
 def test_memory_does_not_grow_with_the_rings() -> None:
-    rings = {name: {f"{n:05d}{'x' * 100}.one.test/A": n for n in range(10_000)}
-             for name in ("queries", "nxdomain_queries", "unauth_queries")}  # fmt: skip
+    rings = {
+        name: {f"{n:05d}{'x' * 100}.one.test/A": n for n in range(10_000)}
+        for name in ("queries", "nxdomain_queries", "unauth_queries")
+    }
     body = answer(**rings)
     assert len(body) > 4_000_000
     file = io.BytesIO(body)

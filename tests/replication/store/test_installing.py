@@ -227,9 +227,12 @@ def test_who_keeps_a_list_of_zones_is_told_before_records_go(node: Node) -> None
     seen: list[tuple[int | None, bool]] = []
     path, copied = node.copied()
     node.store.install(
-        NAME, path, copied, time_ns=TIME_NS,
+        NAME,
+        path,
+        copied,
+        time_ns=TIME_NS,
         before_removal=lambda: seen.append((node.store.zone_id("gone.test."), any(node.store.rows(zone_id).raw()))),
-    )  # fmt: skip
+    )
     assert seen == [(None, True)]
     assert not any(node.store.rows(zone_id).raw())
 

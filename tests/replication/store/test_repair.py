@@ -49,10 +49,15 @@ class Pair:
 
     def sealed(self, mark: ZoneMark, *, position: Position | None = None) -> bytes:
         return seal_repair(
-            schema=self.node.schema, cluster=CLUSTER, position=position or self.position(), time_ns=TIME_NS,
-            digests=self.panel.store.digests(), mark=mark, records=self.panel.store.rows(mark.zone_id).raw(),
+            schema=self.node.schema,
+            cluster=CLUSTER,
+            position=position or self.position(),
+            time_ns=TIME_NS,
+            digests=self.panel.store.digests(),
+            mark=mark,
+            records=self.panel.store.rows(mark.zone_id).raw(),
             key=SIGNING_KEY,
-        )  # fmt: skip
+        )
 
     def repair(self, zone: str = ZONE, zone_id: int | None = None, *, gone: bool = False) -> Repaired:
         mark = ZoneMark(zone_id or self.panel.zones[zone][0], zone, None if gone else self.panel.serial(zone))
@@ -245,10 +250,19 @@ def test_a_repair_is_no_push_and_a_push_no_repair(pair: Pair) -> None:
 
 def _sealed_ops(pair: Pair, ops: list[Op], zone_id: int) -> bytes:
     return seal(
-        schema=pair.node.schema.number, cluster=CLUSTER, epoch=EPOCH, first=2, last=2, time_ns=TIME_NS,
-        digest_main=bytes(16), digest_records=bytes(16), marks=[ZoneMark(zone_id, ZONE, 1)], ops=ops, key=SIGNING_KEY,
+        schema=pair.node.schema.number,
+        cluster=CLUSTER,
+        epoch=EPOCH,
+        first=2,
+        last=2,
+        time_ns=TIME_NS,
+        digest_main=bytes(16),
+        digest_records=bytes(16),
+        marks=[ZoneMark(zone_id, ZONE, 1)],
+        ops=ops,
+        key=SIGNING_KEY,
         is_repair=True,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -273,6 +287,16 @@ def test_a_repair_has_one_zone_and_one_sequence(pair: Pair) -> None:
     for first, marks in ((1, [ZoneMark(1, ZONE, 1)]), (2, [])):
         with pytest.raises(BadSegment):
             seal(
-                schema=4, cluster=CLUSTER, epoch=EPOCH, first=first, last=2, time_ns=TIME_NS, digest_main=bytes(16),
-                digest_records=bytes(16), marks=marks, ops=[], key=SIGNING_KEY, is_repair=True,
-            )  # fmt: skip
+                schema=4,
+                cluster=CLUSTER,
+                epoch=EPOCH,
+                first=first,
+                last=2,
+                time_ns=TIME_NS,
+                digest_main=bytes(16),
+                digest_records=bytes(16),
+                marks=marks,
+                ops=[],
+                key=SIGNING_KEY,
+                is_repair=True,
+            )

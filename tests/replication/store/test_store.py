@@ -403,8 +403,12 @@ def test_a_disk_that_takes_no_more_changes_nothing_and_says_so(node_path: Path, 
     (tmp_path / "large").write_bytes(panel.change(ZONE, *texts))
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(node_path), str(tmp_path / "large")],
-        capture_output=True, text=True, cwd=Path(__file__).parents[3], timeout=60, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
+        timeout=60,
+        check=True,
+    )
     assert done.stdout.split("\n")[:2] == ["full at 1", "full at 1"]
     with open_node(node_path) as store:
         apply(store, (tmp_path / "large").read_bytes())
@@ -637,9 +641,18 @@ def test_a_row_altered_among_many_is_noticed(node_path: Path, panel: Panel) -> N
     at = next(number for number, op in enumerate(ops) if op.key.startswith(keys.zone_prefix(1000)))
     ops[at] = ops[at]._replace(body=ops[at].body[:-1] + b"\1")
     false = seal(
-        schema=4, cluster=CLUSTER, epoch=EPOCH, first=1, last=1, time_ns=TIME_NS, digest_main=wrong[0],
-        digest_records=wrong[1], marks=[], ops=ops, key=SIGNING_KEY,
-    )  # fmt: skip
+        schema=4,
+        cluster=CLUSTER,
+        epoch=EPOCH,
+        first=1,
+        last=1,
+        time_ns=TIME_NS,
+        digest_main=wrong[0],
+        digest_records=wrong[1],
+        marks=[],
+        ops=ops,
+        key=SIGNING_KEY,
+    )
     with open_node(node_path) as store, pytest.raises(Diverged):
         apply(store, false)
 
@@ -688,9 +701,19 @@ def test_a_row_of_a_new_zone_that_is_there_with_another_value_is_refused(node_pa
     with open_node(node_path) as store:
         apply(store, panel.seal([Op(OpKind.PUT, Dbi.RECORDS, key, b"another")], []))
         false = seal(
-            schema=4, cluster=CLUSTER, epoch=EPOCH, first=2, last=2, time_ns=TIME_NS, digest_main=bytes(16),
-            digest_records=bytes(16), marks=[], ops=[], key=SIGNING_KEY, puts=puts,
-        )  # fmt: skip
+            schema=4,
+            cluster=CLUSTER,
+            epoch=EPOCH,
+            first=2,
+            last=2,
+            time_ns=TIME_NS,
+            digest_main=bytes(16),
+            digest_records=bytes(16),
+            marks=[],
+            ops=[],
+            key=SIGNING_KEY,
+            puts=puts,
+        )
         with pytest.raises(BadSegment, match="another value"):
             apply(store, false)
 
@@ -754,8 +777,12 @@ def run_and_kill(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", CRASHING, str(path), str(segments), str(die_at), str(schema), how],
-        capture_output=True, text=True, cwd=Path(__file__).parents[3], timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
+        timeout=60,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize(("schema", "how"), [(4, "rows"), (4, "batches"), (6, "batches")])

@@ -45,10 +45,18 @@ def sealed(
     ops: list[Op] | None = None, marks: list[ZoneMark] | None = None, *, schema: int = 4, first: int = 5, last: int = 6
 ) -> bytes:
     return seal(
-        schema=schema, cluster=CLUSTER, epoch=EPOCH, first=first, last=last, time_ns=TIME_NS,
-        digest_main=b"m" * 16, digest_records=b"r" * 16, marks=MARKS if marks is None else marks,
-        ops=OPS if ops is None else ops, key=SIGNING_KEY,
-    )  # fmt: skip
+        schema=schema,
+        cluster=CLUSTER,
+        epoch=EPOCH,
+        first=first,
+        last=last,
+        time_ns=TIME_NS,
+        digest_main=b"m" * 16,
+        digest_records=b"r" * 16,
+        marks=MARKS if marks is None else marks,
+        ops=OPS if ops is None else ops,
+        key=SIGNING_KEY,
+    )
 
 
 def signed_anew(header: bytes, body: bytes) -> bytes:
@@ -93,8 +101,22 @@ def test_the_header_is_as_documented() -> None:
     header = struct.unpack(">4sBBH16s16sQQQ16s16sIIII", sealed()[:112])
     body_size = len(sealed()) - 112 - 64
     assert header == (
-        b"DPSG", 1, 4, 0, CLUSTER.bytes, EPOCH.bytes, 5, 6, TIME_NS, b"m" * 16, b"r" * 16, 2, 1, 2, body_size,
-    )  # fmt: skip
+        b"DPSG",
+        1,
+        4,
+        0,
+        CLUSTER.bytes,
+        EPOCH.bytes,
+        5,
+        6,
+        TIME_NS,
+        b"m" * 16,
+        b"r" * 16,
+        2,
+        1,
+        2,
+        body_size,
+    )
 
 
 def test_a_row_digest_is_as_documented() -> None:
@@ -271,9 +293,19 @@ def packed_rows(zone_ids: range) -> tuple[PackedPuts, list[Op]]:
 
 def seal_packed(puts: PackedPuts, ops: list[Op], marks: list[ZoneMark]) -> bytes:
     return seal(
-        schema=4, cluster=CLUSTER, epoch=EPOCH, first=5, last=6, time_ns=TIME_NS, digest_main=b"m" * 16,
-        digest_records=b"r" * 16, marks=marks, ops=ops, key=SIGNING_KEY, puts=puts,
-    )  # fmt: skip
+        schema=4,
+        cluster=CLUSTER,
+        epoch=EPOCH,
+        first=5,
+        last=6,
+        time_ns=TIME_NS,
+        digest_main=b"m" * 16,
+        digest_records=b"r" * 16,
+        marks=marks,
+        ops=ops,
+        key=SIGNING_KEY,
+        puts=puts,
+    )
 
 
 @pytest.mark.parametrize("zones", [1, 3, 5000])
