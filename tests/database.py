@@ -16,8 +16,9 @@ import psycopg
 from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 from psycopg import sql
+from pytest_django import DjangoDbBlocker
 
 from tests.workers import WORKER
 
@@ -45,6 +46,20 @@ def test_database() -> Iterator[None]:
     _connect_to(made)
     with _server() as server:
         server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@contextmanager
+def lasting_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
+    """What is written at the start of the block is there for every test within it, and rolled back after it.
+
+    For a fixture of a whole module: each of its tests has a savepoint, which pytest-django rolls back to.
+    """
+    # As a test's own block is, so that verbs which insist on being outermost do not mind it.
+    block = transaction.atomic()
+    block._from_testcase = True  # type: ignore[attr-defined]
+    with blocker.unblock(), block:
+        yield
+        transaction.set_rollback(True)
 
 
 class InitialRows:

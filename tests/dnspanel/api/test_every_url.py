@@ -7,19 +7,20 @@ who may use it.
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.conf import LazySettings
 from django.db import transaction
+from django.test import override_settings
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 
 from dnspanel.accounts import grant_edit, teams, tokens
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.presets import ci_terms
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.transfer.exports import jobs as export_jobs
@@ -29,10 +30,12 @@ from dnspanel.transfer.models import ExportJob, RunState, SourceKind
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
 from dnspanel.zones import draft, revision
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
-from tests.dnspanel.api.callers import STRANGERS, Api, Caller, MakeApi
+from tests import database
+from tests.dnspanel.api.callers import STRANGERS, ZONE, Api, Caller, MakeApi, secret_of
 from tests.dnspanel.api.doors import COLUMNS, DOORS, OPEN, Door
-from tests.dnspanel.zones.conftest import MakeZone, rr
-from tests.people import NOW
+from tests.dnspanel.fleet.conftest import create_active_node
+from tests.dnspanel.zones.conftest import rr, zone_maker
+from tests.people import NOW, make_person
 
 DYNDNS_WORDS = {b"good": 200, b"nochg": 200, b"nohost": 404, b"!yours": 403}
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
@@ -47,13 +50,32 @@ def api_urls(resolver: URLResolver, *, inside: bool = False) -> Iterator[str]:
             yield str(pattern.name)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def api() -> MakeApi:
+    """In place of the usual one: the callers of this module, whose tokens are made once."""
+    return cache(lambda caller: Api(secret_of(caller, zone_id=Zone.objects.get(name=ZONE).pk)))
+
+
+@pytest.fixture(scope="module")
 def things(
-    make_zone: MakeZone, active_node: Any, alice: User, charlie: User, api: MakeApi, settings: LazySettings,
-    tmp_path: Path,
-) -> dict[str, Any]:  # fmt: skip
-    """Something for every door to be about, all of it of Alice's; by the name of the argument that means it."""
-    settings.TRANSFER_DIR, settings.OUTBOUND_NETWORKS = tmp_path, ["192.0.2.0/24"]
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, api: MakeApi, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Any]]:
+    """Something for every door to be about, for all tests of this module; by the argument's name that means it."""
+    folder = tmp_path_factory.mktemp("transfer")
+    with (
+        override_settings(TRANSFER_DIR=folder, OUTBOUND_NETWORKS=["192.0.2.0/24"]),
+        database.lasting_rows(django_db_blocker),
+    ):
+        alice, charlie = make_person("alice", Role.ADMINISTRATOR), make_person("charlie", Role.READER)
+        found = things_of(alice, charlie, api)
+        for caller in Caller:
+            api(caller)
+        yield found
+
+
+def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
+    """Make them, all of them Alice's."""
+    make_zone = zone_maker(alice)
     zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2", '_acme-challenge.www 60 TXT "old"')
     for address, publish in (("192.0.2.3", True), ("192.0.2.4", False)):
         draft.replace_rrset(
@@ -64,14 +86,14 @@ def things(
             zone.refresh_from_db()
     gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
     Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
-    active_node("ns1")
+    create_active_node("ns1")
     team = teams.create_team(name="Ours", by=alice, now=NOW)
     grant = grant_edit.give_grant(grant=Grant(frozenset({Right.READ}), everywhere=True), to=team, by=alice, now=NOW)
     terms = ci_terms(zone_id=zone.pk, zone_name=zone.name, now=NOW)
     token = tokens.create_token(owner=alice, terms=terms, by=alice, now=NOW).token
     key = tokens.create_tsig_key(owner=alice, name="key.test.", terms=terms, by=alice, now=NOW).token
     job = jobs.create_job(source=SourceKind.FILES, title="zones", author=alice, now=NOW)
-    whole = tokens.actor_by_secret(secret=api().secret, address="192.0.2.10", now=timezone.now())
+    whole = tokens.actor_by_secret(secret=api(Caller.ADMINISTRATOR).secret, address="192.0.2.10", now=timezone.now())
     exported = export_jobs.create_export(selection=EVERYTHING, format="bind", author=whole, now=NOW)
     written = export_jobs.create_export(selection=EVERYTHING, format="bind", author=whole, now=NOW)
     ExportJob.objects.filter(pk=written.pk).update(state=RunState.DONE, size=4)
@@ -93,7 +115,7 @@ def things(
 
 
 @pytest.fixture
-def call(things: dict[str, Any], api: MakeApi) -> Call:
+def call(things: dict[str, Any], api: MakeApi, db: None) -> Call:
     """Opens a door as a caller, and puts everything back; returns the status."""
 
     def known(values: Any) -> Any:

@@ -46,30 +46,34 @@ def signing_request(key: ec.EllipticCurvePrivateKey | None = None, name: str = "
     return request.public_bytes(serialization.Encoding.PEM).decode()
 
 
+def create_waiting_node(name: str = "ns1", agent_port: int = 8533, agent_host: str = "127.0.0.1") -> Node:
+    """A node that waits for its agent."""
+    return enroll.create_node(
+        name=name, dns_address="192.0.2.53", dns_port=53, agent_host=agent_host, agent_port=agent_port,
+        schema=4, now=NOW, by=None,
+    )  # fmt: skip
+
+
+def create_active_node(
+    name: str = "ns1", key: ec.EllipticCurvePrivateKey | None = None, agent_port: int = 8533
+) -> Node:
+    """A node whose agent was approved; `key` is the agent's own."""
+    node = create_waiting_node(name, agent_port)
+    code = enroll.make_code(node=node, now=NOW, by=None)
+    enroll.submit_request(code=code, csr_pem=signing_request(key), now=NOW)
+    return enroll.approve(node=node, now=NOW, by=None)
+
+
 @pytest.fixture
 def waiting_node() -> MakeNode:
     """Makes nodes that wait for their agent."""
-
-    def make(name: str = "ns1", agent_port: int = 8533, agent_host: str = "127.0.0.1") -> Node:
-        return enroll.create_node(
-            name=name, dns_address="192.0.2.53", dns_port=53, agent_host=agent_host, agent_port=agent_port,
-            schema=4, now=NOW, by=None,
-        )  # fmt: skip
-
-    return make
+    return create_waiting_node
 
 
 @pytest.fixture
-def active_node(waiting_node: MakeNode) -> MakeNode:
-    """Makes nodes whose agent was approved; `key` is the agent's own."""
-
-    def make(name: str = "ns1", key: ec.EllipticCurvePrivateKey | None = None, agent_port: int = 8533) -> Node:
-        node = waiting_node(name, agent_port)
-        code = enroll.make_code(node=node, now=NOW, by=None)
-        enroll.submit_request(code=code, csr_pem=signing_request(key), now=NOW)
-        return enroll.approve(node=node, now=NOW, by=None)
-
-    return make
+def active_node() -> MakeNode:
+    """Makes nodes whose agent was approved."""
+    return create_active_node
 
 
 @pytest.fixture

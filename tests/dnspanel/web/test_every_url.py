@@ -14,6 +14,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
@@ -22,12 +23,15 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.alerts.models import Route
-from dnspanel.fleet.models import Node, NodeGroup
+from dnspanel.fleet.models import NodeGroup
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ImportZone, SourceKind
 from dnspanel.webhooks.models import Delivery, Event, Webhook
 from dnspanel.zones.models import Publication, Zone
+from tests import database
+from tests.dnspanel.fleet.conftest import create_active_node, create_waiting_node
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.dnspanel.zones.conftest import zone_maker
 from tests.people import NOW, make_person
 
 READ, FLEET, EDIT = Permission.READ, Permission.FLEET, Permission.EDIT
@@ -238,28 +242,53 @@ DOORS = [
     Door("docs-api-page", "GET", SIGNED_IN, {"page": "errors"}),
 ]
 # What somebody else made: whoever does not see it finds nothing there.
+CAST = {"alice": Role.ADMINISTRATOR, "bob": Role.EDITOR, "charlie": Role.READER}
 OF_SOMEBODY = {"zone_name", "zone_id", "sequence", "job_id", "token_id", "webhook_id", "delivery_id"}
 
 
+@pytest.fixture(scope="module")
+def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, int]]:
+    """The ids of what the doors lead to, which exists for all tests of this module."""
+    with database.lasting_rows(django_db_blocker):
+        people = [make_person(name, role) for name, role in CAST.items()]
+        make_zone = zone_maker(people[0])
+        zone = make_zone("www 300 A 192.0.2.1")
+        node = create_active_node("ns1")
+        create_waiting_node("ns2")
+        gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
+        Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
+        job = jobs.create_job(source=SourceKind.FILES, title="zones", author=None, now=NOW)
+        row = ImportZone.objects.create(job=job, piece=1, name="new.test.", path="new.test.zone", zone_id=0)
+        published = Publication.objects.earliest("sequence")
+        assert zone.name == ZONE["zone_name"]
+        assert node.name == NODE["name"]
+        yield {
+            "zone_id": gone.pk, "person_id": people[2].pk, "sequence": published.sequence, "job_id": job.pk,
+            "row_id": row.pk, **things_of(people[0]),
+        }  # fmt: skip
+
+
 @pytest.fixture
-def address_of(
-    make_zone: MakeZone, active_node: Any, waiting_node: Any, alice: User, charlie: User
-) -> Callable[[Door], str]:
+def alice(ids: dict[str, int], db: None) -> User:
+    return User.objects.get(username="alice")
+
+
+@pytest.fixture
+def bob(ids: dict[str, int], db: None) -> User:
+    return User.objects.get(username="bob")
+
+
+@pytest.fixture
+def charlie(ids: dict[str, int], db: None) -> User:
+    return User.objects.get(username="charlie")
+
+
+@pytest.fixture
+def address_of(ids: dict[str, int], db: None) -> Callable[[Door], str]:
     """The path of a door, whose objects exist."""
-    zone = make_zone("www 300 A 192.0.2.1")
-    node: Node = active_node("ns1")
-    waiting_node("ns2")
-    gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
-    Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
-    job = jobs.create_job(source=SourceKind.FILES, title="zones", author=None, now=NOW)
-    row = ImportZone.objects.create(job=job, piece=1, name="new.test.", path="new.test.zone", zone_id=0)
-    here = {"zone_id": gone.pk, "person_id": charlie.pk, "sequence": Publication.objects.earliest("sequence").sequence}
-    here |= {"job_id": job.pk, "row_id": row.pk, **things_of(alice)}
-    assert zone.name == ZONE["zone_name"]
-    assert node.name == NODE["name"]
 
     def address(door: Door) -> str:
-        return reverse(door.name, kwargs={name: here.get(name, value) for name, value in door.args.items()})
+        return reverse(door.name, kwargs={name: ids.get(name, value) for name, value in door.args.items()})
 
     return address
 

@@ -25,18 +25,23 @@ def rr(line: str, *, comment: str = "", disabled: tuple[str, ...] = (), origin: 
     return make(name, rdata.type_from_text(type_), int(ttl), texts.split(" | "), disabled, comment, origin)
 
 
-@pytest.fixture
-def make_zone(alice: User) -> MakeZone:
-    """Creates a zone from lines and returns it."""
+def zone_maker(author: User) -> MakeZone:
+    """What creates a zone from lines, in this person's name, and returns it."""
 
     def make_zone(*lines: str, name: str = ZONE) -> Zone:
         ns = rr("@ 3600 NS ns1.example.net. | ns2.example.net.", origin=name)
         rrsets = [ns, *(rr(line, origin=name) for line in lines)]
         by_key = {(r.name, r.type): r for r in rrsets}
-        edit.create_zone(name=name, author=alice, channel=Channel.WEB, now=NOW, rrsets=list(by_key.values()))
+        edit.create_zone(name=name, author=author, channel=Channel.WEB, now=NOW, rrsets=list(by_key.values()))
         return Zone.objects.get(name=name, deleted_at=None)
 
     return make_zone
+
+
+@pytest.fixture
+def make_zone(alice: User) -> MakeZone:
+    """Creates a zone from lines and returns it."""
+    return zone_maker(alice)
 
 
 @pytest.fixture
