@@ -247,6 +247,10 @@ class Refused(Permanent):
         super().__init__(message)
         self.error, self.message = error, message
 
+    def was(self, kind: type[ReplicationError]) -> bool:
+        """True if the agent raised an error of exactly this class."""
+        return self.error == kind.__name__
+
 
 # What no later attempt puts right by itself, or nobody knows when: shown until a person has looked. A full disk may
 # be emptied by whoever filled it, but an alarm cannot wait for that.

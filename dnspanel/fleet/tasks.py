@@ -23,26 +23,16 @@ from dnspanel.fleet.nodes import enroll, keys, machines, rotate
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks, maintenance
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
-from dnspanel.fleet.push.connections import Line, lines
+from dnspanel.fleet.push.connections import AgentConnection, connections
 from dnspanel.fleet.push.give_snapshot import give_snapshot
 from dnspanel.fleet.push.lease import SHORT_PAUSE, Lease, LeaseLost, free_bootstraps
 from dnspanel.fleet.push.lost import lost_nodes
+from dnspanel.fleet.push.outcome import Refusal, SendSnapshot, TryAgain, outcome_of
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
 from dnspanel.fleet.rollout import deliver, poison
 from dnspanel.fleet.rollout.gates import free_nodes, with_limit
-from dnspanel.publish.errors import DamagedObject, StorageUnreachable
 from dnspanel.wake import wake, wake_each
-from replication.errors import (
-    Busy,
-    Diverged,
-    NeedsSnapshot,
-    NodeAhead,
-    NodeUnreachable,
-    NotServed,
-    Refused,
-    ReplicationError,
-    WrongEpoch,
-)
+from replication.errors import BadSignature, Refused, ReplicationError
 from replication.push import NodeClient, bring_to_head
 from replication.wire.position import Position
 
@@ -60,12 +50,6 @@ _PUSHED_BY = (
     "is_ring0", "dns_address", "dns_port",
 )  # fmt: skip
 
-# What an agent refuses with until it gets a snapshot, and why, as a clause for people.
-_CURED_BY_SNAPSHOT = {
-    "Unfinished": "an earlier one was not installed to its end",
-    "WrongEpoch": "what it has is of another epoch of the log",
-}
-
 logger = logging.getLogger(__name__)
 
 
@@ -73,7 +57,7 @@ logger = logging.getLogger(__name__)
 def push_node(node_id: int) -> None:
     """Bring one node to the head of its schema. Twice, late or never does no harm."""
     with while_postgresql_answers():
-        lines[node_id].push(lambda line: _push(node_id, line))
+        connections[node_id].push(lambda connection: _push(node_id, connection))
 
 
 @shared_task(ignore_result=True)
@@ -119,7 +103,7 @@ def mend_node(node_id: int) -> None:
     """Put right what on this node is not what the panel wrote. Twice, late or never does no harm."""
     with while_postgresql_answers():
         try:
-            if repair.mend(node_id, lines[node_id]):
+            if repair.mend(node_id, connections[node_id]):
                 wake(push_node, node_id)
         except ReplicationError as exc:
             logger.warning("cannot mend node_id=%s: %s", node_id, exc)
@@ -227,7 +211,7 @@ def wake_released_nodes(*, node_ids: Iterable[int], **_: Any) -> None:
     wake_each(push_node, node_ids)
 
 
-def _push(node_id: int, line: Line) -> None:
+def _push(node_id: int, connection: AgentConnection) -> None:
     """Close the difference for one node, and record what it proved or why it refused."""
     takes_pushes = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE, bootstrap=None)
     node = with_limit(takes_pushes).only(*_PUSHED_BY).first()
@@ -237,28 +221,32 @@ def _push(node_id: int, line: Line) -> None:
         acks.record_refusal(node_id=node_id, message=machines.words(node), now=timezone.now())
         return
     try:
-        _bring_to_head_with_keys(node, line.client(node.agent_host, node.agent_port, node.pins))
-    except (NodeUnreachable, Busy, StorageUnreachable) as exc:
-        if line.reachable:
-            logger.warning("cannot push node=%s: %s", node.name, exc)
-        line.reachable = False
-    except (NeedsSnapshot, DamagedObject) as exc:
-        _ask_for_snapshot(node_id, exc.reason)
+        _bring_to_head_with_keys(node, connection.client(node.agent_host, node.agent_port, node.pins))
     except ReplicationError as exc:
-        if node.is_ring0 and isinstance(exc, NotServed) and poison.examine(node=node, error=exc, now=timezone.now()):
-            return  # what takes it back is on its way
-        if isinstance(exc, NodeAhead):
-            there = Position(exc.node.epoch, exc.node.sequence)
-            unknown_history.hold_if_ahead(positions=[(node.name, there)], now=timezone.now())
-        if isinstance(exc, WrongEpoch):
-            unknown_history.hold_if_ahead(positions=[(node.name, Position(exc.theirs, 0))], now=timezone.now())
-        acks.record_refusal(node_id=node_id, message=str(exc), now=timezone.now())
-        if isinstance(exc, Diverged) or (isinstance(exc, Refused) and exc.error == "Diverged"):
-            wake_repair(node_id, countdown=MENDING_DELAY)
-        if isinstance(exc, Refused) and exc.error in _CURED_BY_SNAPSHOT:
-            _ask_for_snapshot(node_id, _CURED_BY_SNAPSHOT[exc.error])
+        match outcome_of(exc, is_ring0=node.is_ring0):
+            case TryAgain():
+                if connection.reachable:
+                    logger.warning("cannot push node=%s: %s", node.name, exc)
+                connection.reachable = False
+            case SendSnapshot(reason):
+                _ask_for_snapshot(node_id, reason)
+            case Refusal() as refusal:
+                _record(node, refusal)
     else:
-        line.reachable = True
+        connection.reachable = True
+
+
+def _record(node: Node, refusal: Refusal) -> None:
+    """Record why the node refused, and start what helps it."""
+    if refusal.not_served and poison.examine(node=node, error=refusal.not_served, now=timezone.now()):
+        return  # what takes it back is on its way
+    if refusal.ahead:
+        unknown_history.hold_if_ahead(positions=[(node.name, refusal.ahead)], now=timezone.now())
+    acks.record_refusal(node_id=node.pk, message=refusal.message, now=timezone.now())
+    if refusal.repair:
+        wake_repair(node.pk, countdown=MENDING_DELAY)
+    if refusal.snapshot:
+        _ask_for_snapshot(node.pk, refusal.snapshot)
 
 
 def _bring_to_head_with_keys(node: Node, client: NodeClient) -> None:
@@ -266,7 +254,7 @@ def _bring_to_head_with_keys(node: Node, client: NodeClient) -> None:
     try:
         _bring_to_head(node, client)
     except Refused as exc:
-        if exc.error != "BadSignature" or keys.send_keys(client) != keys.Gave.NOW:
+        if not exc.was(BadSignature) or keys.send_keys(client) != keys.Gave.NOW:
             raise
         _bring_to_head(node, client)
 

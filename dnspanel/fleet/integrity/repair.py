@@ -4,8 +4,8 @@ A step (`mend`), for one node:
 
 1. Ask the node how it is; its own answer counts, not what was recorded.
 2. Decide (`compare.decide`). Where the digests differ and it named no zone, have it read everything, and decide again.
-3. For each zone named: hold the node's line, so that its position stays where it is; compile the zone from PostgreSQL
-   at that position; send it. Between two zones pushes get through.
+3. For each zone named: reserve the node's connection, so that its position stays where it is; compile the zone from
+   PostgreSQL at that position; send it. Between two zones pushes get through.
 4. Ask again, because more may have been found meanwhile. What does not come right in ROUNDS gets a snapshot.
 """
 
@@ -28,7 +28,7 @@ from dnspanel.fleet.integrity.compare import (
 )
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
-from dnspanel.fleet.push.connections import Line
+from dnspanel.fleet.push.connections import AgentConnection
 from dnspanel.publish import repairs
 from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.zones.hold import standing_hold
@@ -37,8 +37,8 @@ from replication.push import NodeClient
 from replication.wire.protocol import Status
 
 ROUNDS = 4
-# How long a push may keep the line before a repair waits no longer.
-LINE_SECONDS = 20.0
+# How long a push may keep the connection before a repair waits no longer.
+CONNECTION_SECONDS = 20.0
 # How long a node may take to read all of its rows; reading two million takes some seconds.
 CHECK_SECONDS = 90.0
 _POLL_SECONDS = 0.5
@@ -47,26 +47,26 @@ _PAUSE_SECONDS = 0.2
 logger = logging.getLogger(__name__)
 
 
-def mend(node_id: int, line: Line) -> bool:
+def mend(node_id: int, connection: AgentConnection) -> bool:
     """Find out what differs on the node and put it right; True if anything was sent or asked for.
 
     Twice, late or never does no harm. Raises NodeUnreachable or another Transient: beat tries again.
     """
-    if standing_hold() or not line.mending.acquire(blocking=False):
+    if standing_hold() or not connection.repairing.acquire(blocking=False):
         return False  # a person has to see first what only nodes know; or somebody is at it
     try:
-        return _mend(node_id, line)
+        return _mend(node_id, connection)
     finally:
-        line.mending.release()
+        connection.repairing.release()
 
 
-def _mend(node_id: int, line: Line) -> bool:
+def _mend(node_id: int, connection: AgentConnection) -> bool:
     node = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE, bootstrap=None, other_machine="").first()
     if node is None:
         return False
     has_checked = acted = False
     for _ in range(ROUNDS):
-        status = _status(node, line)
+        status = _status(node, connection)
         decision = _decide(node, status, has_checked=has_checked)
         if isinstance(decision, Nothing):
             return acted
@@ -77,11 +77,11 @@ def _mend(node_id: int, line: Line) -> bool:
         if isinstance(decision, Repair):
             divergences.record_found(node_id=node_id, zones=decision.zones, now=timezone.now())
             for zone in decision.zones:
-                _repair(node, line, zone)
+                _repair(node, connection, zone)
             time.sleep(_PAUSE_SECONDS)
         elif isinstance(decision, LookCloser):
-            has_checked = _check(node, line, status)
-    decision = _decide(node, status := _status(node, line), has_checked=has_checked)
+            has_checked = _check(node, connection, status)
+    decision = _decide(node, status := _status(node, connection), has_checked=has_checked)
     if isinstance(decision, Repair):
         _take_snapshot(node, status, f"{len(decision.zones)} zones differ again after every repair")
     return acted
@@ -98,20 +98,20 @@ def _decide(node: Node, status: Status, *, has_checked: bool) -> Decision:
     return decision
 
 
-def _client(node: Node, line: Line) -> NodeClient:
-    return line.client(node.agent_host, node.agent_port, node.pins)
+def _client(node: Node, connection: AgentConnection) -> NodeClient:
+    return connection.client(node.agent_host, node.agent_port, node.pins)
 
 
-def _status(node: Node, line: Line) -> Status:
-    with line.held(LINE_SECONDS):
-        return _client(node, line).status()
+def _status(node: Node, connection: AgentConnection) -> Status:
+    with connection.reserved(CONNECTION_SECONDS):
+        return _client(node, connection).status()
 
 
-def _repair(node: Node, line: Line, zone: tuple[int, str, str]) -> None:
+def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str]) -> None:
     """Send one zone. A zone that cannot be repaired is told, and the others go on. Raises Transient."""
     zone_id, told_name, _ = zone
-    with line.held(LINE_SECONDS):
-        client = _client(node, line)
+    with connection.reserved(CONNECTION_SECONDS):
+        client = _client(node, connection)
         try:
             words, name = _send(client, node, zone_id, told_name, now=timezone.now())
         except Gap as gap:
@@ -138,14 +138,14 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
     return client.repair(repair.sealed).differences, repair.zone_name
 
 
-def _check(node: Node, line: Line, before: Status) -> bool:
+def _check(node: Node, connection: AgentConnection, before: Status) -> bool:
     """Have the node read every row; True once it has."""
-    with line.held(LINE_SECONDS):
-        _client(node, line).check()
+    with connection.reserved(CONNECTION_SECONDS):
+        _client(node, connection).check()
     until = time.monotonic() + CHECK_SECONDS
     while time.monotonic() < until:
         time.sleep(_POLL_SECONDS)
-        if (status := _status(node, line)).checked_at != before.checked_at or status.diverged:
+        if (status := _status(node, connection)).checked_at != before.checked_at or status.diverged:
             return True
     return False
 

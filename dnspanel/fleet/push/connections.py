@@ -1,4 +1,4 @@
-"""The lines to the agents that one push worker holds: one kept connection per node, used by one push at a time."""
+"""The connections of one push worker to the agents: one per node, kept, and used by one push at a time."""
 
 import threading
 import time
@@ -15,39 +15,39 @@ from replication.push import NodeClient
 CLIENT_KEPT_SECONDS = 3600
 
 
-class Line:
-    """The way to one node. Its client is made by the first push and kept."""
+class AgentConnection:
+    """The connection to one node. Its client is made by the first push and kept."""
 
     def __init__(self) -> None:
         self._free = threading.Lock()
-        self._rung = False
+        self._requested = False
         self._client: NodeClient | None = None
         self._agent: tuple[str, int, frozenset[str]] = ("", 0, frozenset())
         self._made_at = 0.0
-        self._attempt: Callable[[Line], None] | None = None
-        # Held by whoever mends the node's content, beside pushes.
-        self.mending = threading.Lock()
+        self._attempt: Callable[[AgentConnection], None] | None = None
+        # Locked by whoever repairs the node's content, beside pushes.
+        self.repairing = threading.Lock()
         # Whether the last attempt got through: only a change of this is worth a line in the log.
         self.reachable = True
 
-    def push(self, attempt: Callable[["Line"], None]) -> None:
+    def push(self, attempt: Callable[["AgentConnection"], None]) -> None:
         """Run `attempt`, or leave it to the push that is under way; no request for a push is ever lost.
 
-        `_rung` is set before the lock is tried, and read after it was let go:
+        `_requested` is set before the lock is tried, and read after it was let go:
         who cannot get the lock knows that its holder will look once more.
         """
         self._attempt = attempt
-        self._rung = True
-        while self._rung and self._free.acquire(blocking=False):
+        self._requested = True
+        while self._requested and self._free.acquire(blocking=False):
             try:
-                self._rung = False
+                self._requested = False
                 attempt(self)
             finally:
                 self._free.release()
 
     @contextmanager
-    def held(self, seconds: float) -> Iterator["Line"]:
-        """Keep pushes off the line: the node's position stays where it is. Raises Busy.
+    def reserved(self, seconds: float) -> Iterator["AgentConnection"]:
+        """Keep pushes off the connection: the node's position stays where it is. Raises Busy.
 
         A push that is requested meanwhile is done here, afterwards.
         """
@@ -57,7 +57,7 @@ class Line:
             yield self
         finally:
             self._free.release()
-            if self._rung and self._attempt is not None:
+            if self._requested and self._attempt is not None:
                 self.push(self._attempt)
 
     def client(self, host: str, port: int, pins: frozenset[str]) -> NodeClient:
@@ -81,22 +81,22 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """The lines of this process, by node id."""
+class AgentConnections:
+    """The connections of this process, by node id."""
 
-    _lines: dict[int, Line]
+    _connections: dict[int, AgentConnection]
     _lock: threading.Lock
 
-    def __getitem__(self, node_id: int) -> Line:
+    def __getitem__(self, node_id: int) -> AgentConnection:
         with self._lock:
-            return self._lines.setdefault(node_id, Line())
+            return self._connections.setdefault(node_id, AgentConnection())
 
     def close(self) -> None:
         """Close every connection and forget them; nobody may be pushing."""
         with self._lock:
-            for line in self._lines.values():
-                line.close()
-            self._lines.clear()
+            for connection in self._connections.values():
+                connection.close()
+            self._connections.clear()
 
 
-lines = Lines({}, threading.Lock())
+connections = AgentConnections({}, threading.Lock())

@@ -23,7 +23,15 @@ from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.models import Snapshot
 from dnspanel.publish.snapshots import read_chunk, read_manifest
 from dnspanel.publish.tasks import request_snapshot
-from replication.errors import NEEDS_A_PERSON, Diverged, NeedsSnapshot, NodeUnreachable, Refused, ReplicationError
+from replication.errors import (
+    NEEDS_A_PERSON,
+    BadSignature,
+    Diverged,
+    NeedsSnapshot,
+    NodeUnreachable,
+    Refused,
+    ReplicationError,
+)
 from replication.push import NodeClient, send_snapshot
 from replication.steps import Refuse, Way, next_step
 from replication.store.snapshot import Manifest
@@ -101,7 +109,7 @@ def _send_with_keys(client: NodeClient, snapshot: Snapshot, lease: Lease, asked:
     try:
         return _send(client, snapshot, lease, asked)
     except Refused as exc:
-        if exc.error != "BadSignature" or keys.send_keys(client) != keys.Gave.NOW:
+        if not exc.was(BadSignature) or keys.send_keys(client) != keys.Gave.NOW:
             raise
         return _send(client, snapshot, lease, asked)
 

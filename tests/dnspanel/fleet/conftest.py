@@ -19,7 +19,7 @@ from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
-from dnspanel.fleet.push.connections import lines
+from dnspanel.fleet.push.connections import connections
 from dnspanel.publish.signing import ensure_signing_key, public_keys
 from dnspanel.zones.models import LogHead
 from replication.agent.config import format_identity, parse_identity, read_config
@@ -118,7 +118,7 @@ def served(waiting_node: MakeNode, tmp_path: Path) -> Iterator[Callable[..., Ser
         return Served(node, agent, pem)
 
     yield make
-    lines.close()
+    connections.close()
     for agent in running:
         agent.stop()
         agent.store.close()
@@ -140,7 +140,7 @@ def enrolled_agent(tmp_path: Path) -> Iterator[Callable[..., "EnrolledAgent"]]:
         return running[-1]
 
     yield make
-    lines.close()
+    connections.close()
     for agent in running:
         agent.stop()
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from dnspanel.fleet import tasks
 from dnspanel.fleet.models import Ack, Node
 from dnspanel.fleet.nodes import enroll
-from dnspanel.fleet.push.connections import Line
+from dnspanel.fleet.push.connections import AgentConnection
 from dnspanel.fleet.tasks import late_nodes, push_node
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
@@ -201,16 +201,16 @@ def test_without_postgresql_the_work_is_left_to_beat(monkeypatch: pytest.MonkeyP
 
 
 def test_a_push_requested_during_a_push_makes_it_look_once_more() -> None:
-    line = Line()
+    connection = AgentConnection()
     looked: list[int] = []
 
-    def attempt(_: Line) -> None:
+    def attempt(_: AgentConnection) -> None:
         looked.append(len(looked))
         if len(looked) == 1:
-            # It is requested in another thread, which finds the line taken and leaves at once.
-            other = threading.Thread(target=lambda: line.push(attempt))
+            # It is requested in another thread, which finds the connection taken and leaves at once.
+            other = threading.Thread(target=lambda: connection.push(attempt))
             other.start()
             other.join(5)
 
-    line.push(attempt)
+    connection.push(attempt)
     assert looked == [0, 1]

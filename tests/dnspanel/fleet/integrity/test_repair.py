@@ -10,7 +10,7 @@ from django.utils import timezone
 from dnspanel.fleet import tasks
 from dnspanel.fleet.integrity import repair
 from dnspanel.fleet.models import Bootstrap, Divergence, Node
-from dnspanel.fleet.push.connections import Line, lines
+from dnspanel.fleet.push.connections import AgentConnection, connections
 from dnspanel.publish.encode import encode_step
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
@@ -48,7 +48,7 @@ def bring(made: Served) -> None:
 
 
 def mend(made: Served) -> bool:
-    return repair.mend(made.node.pk, lines[made.node.pk])
+    return repair.mend(made.node.pk, connections[made.node.pk])
 
 
 def www_key(zone: str = "example.test.") -> bytes:
@@ -198,8 +198,8 @@ def test_a_zone_that_cannot_be_repaired_says_why_and_ends_in_a_snapshot(
 
 
 def test_only_one_mends_a_node_at_a_time(made: Served) -> None:
-    line = lines[made.node.pk]
-    with line.mending:
+    connection = connections[made.node.pk]
+    with connection.repairing:
         alter(made, www_key(), None)
         made.agent.check()
         assert not mend(made)
@@ -208,9 +208,9 @@ def test_only_one_mends_a_node_at_a_time(made: Served) -> None:
 
 def test_a_dead_node_is_left_to_beat(made: Served) -> None:
     made.agent.stop()
-    lines.close()
+    connections.close()
     with pytest.raises(NodeUnreachable):
-        repair.mend(made.node.pk, Line())
+        repair.mend(made.node.pk, AgentConnection())
     tasks.mend_node(made.node.pk)  # the task says so in the log, and that is all
 
 
