@@ -56,9 +56,9 @@ class Manifest:
             message: Any = json.loads(text)
             if message["format"] != FORMAT:
                 raise BadArchive(f"it has format {message['format']}, and this panel reads format {FORMAT}.")
-            facts = {field.name: message[field.name] for field in fields(cls)}
-            facts["migrations"] = {app: tuple(names) for app, names in facts["migrations"].items()}
-            return cls(**facts)
+            values = {field.name: message[field.name] for field in fields(cls)}
+            values["migrations"] = {app: tuple(names) for app, names in values["migrations"].items()}
+            return cls(**values)
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
             raise BadArchive("its manifest cannot be read.") from exc
 

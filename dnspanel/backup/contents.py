@@ -85,14 +85,14 @@ def migrations(conn: Connection) -> dict[str, tuple[str, ...]]:
 
 def consistency(conn: Connection) -> Iterator[Finding]:
     """What must be so in every database of the panel, one check after the other."""
-    yield Finding("the log has no gap", _shown(conn, _GAPS))
-    yield Finding("the head is the last publication", _shown(conn, _HEAD_BEYOND))
-    yield Finding("revisions of every zone are numbered without gaps", _shown(conn, _NUMBERS))
-    yield Finding("every zone is at its last revision and serial", _shown(conn, _REVISIONS))
-    yield Finding("every zone has as many RRsets as it says", _shown(conn, _RRSET_COUNTS))
+    yield Finding("the log has no gap", _examples(conn, _GAPS))
+    yield Finding("the head is the last publication", _examples(conn, _HEAD_BEYOND))
+    yield Finding("revisions of every zone are numbered without gaps", _examples(conn, _NUMBERS))
+    yield Finding("every zone is at its last revision and serial", _examples(conn, _REVISIONS))
+    yield Finding("every zone has as many RRsets as it says", _examples(conn, _RRSET_COUNTS))
 
 
-def _shown(conn: Connection, sql: str) -> str:
+def _examples(conn: Connection, sql: str) -> str:
     return ", ".join(str(row[0]) for row in conn.execute(sql).fetchmany(5))
 
 

@@ -25,7 +25,7 @@ from dnspanel.backup.errors import ProgramFailed
 from dnspanel.backup.programs import Target, panel_database
 from dnspanel.backup.restore import refuse_newer, replace_database
 from dnspanel.publish import publication_log
-from dnspanel.publish.full_zone import whole_batch
+from dnspanel.publish.full_zone import full_batch
 from dnspanel.publish.session import snapshot
 from replication.codec.schema import schema_for
 
@@ -83,7 +83,7 @@ def _digests(conn: contents.Connection, now: datetime) -> Iterator[Finding]:
             return
         for (schema,) in conn.execute(_SEGMENT_SCHEMAS, (head.position.epoch,)).fetchall():
             encoded = publication_log.read_encoded(conn, schema, head.position.epoch)
-            batch = whole_batch(conn, head, encoded.sequence, schema_for(schema), now)
+            batch = full_batch(conn, head, encoded.sequence, schema_for(schema), now)
             what = f"its zones compile to what schema {schema} serves at change {encoded.sequence}"
             yield Finding(what, "" if batch.digests == encoded.digests else "the digests differ")
 

@@ -16,16 +16,16 @@ class BackupError(Exception):
 class ProgramFailed(BackupError):
     """A program of PostgreSQL is missing or failed; what it said is in the message."""
 
-    def __init__(self, program: str, why: str) -> None:
+    def __init__(self, program: str, reason: str) -> None:
         self.program = program
-        super().__init__(f"{program}: {why}")
+        super().__init__(f"{program}: {reason}")
 
 
 class BadArchive(BackupError):
     """Not an archive of ours, damaged, or of a newer panel. Nothing was changed."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"This archive cannot be used: {why} Nothing was changed.")
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"This archive cannot be used: {reason} Nothing was changed.")
 
 
 class WrongKey(BackupError):

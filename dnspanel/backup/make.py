@@ -58,11 +58,6 @@ def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: dateti
     return manifest
 
 
-def last_backup() -> Backup | None:
-    """The newest archive that was written whole."""
-    return Backup.objects.order_by("-at").first()
-
-
 def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
     """The dump is written, and the manifest says what is in it: both see one snapshot of the database."""
     with psycopg.connect(**target.parameters, autocommit=True) as conn:  # type: ignore[arg-type]

@@ -62,8 +62,8 @@ def run(
 ) -> None:
     """The program has ended well. Raises ProgramFailed with what it said."""
     with start(program, arguments, target, stdin=stdin or subprocess.DEVNULL, stdout=stdout) as process:
-        _, said = process.communicate()
-    refuse_failure(program, process.returncode, said)
+        _, stderr = process.communicate()
+    refuse_failure(program, process.returncode, stderr)
 
 
 def start(
@@ -75,10 +75,10 @@ def start(
     )
 
 
-def refuse_failure(program: str, returncode: int, said: bytes) -> None:
-    """Nothing, or ProgramFailed with the last lines of what a failed program said."""
+def refuse_failure(program: str, returncode: int, stderr: bytes) -> None:
+    """Raise ProgramFailed, with the last lines that it wrote to stderr, if the program failed."""
     if returncode:
-        lines = said.decode(errors="replace").strip().splitlines()[-5:]
+        lines = stderr.decode(errors="replace").strip().splitlines()[-5:]
         raise ProgramFailed(program, " ".join(lines) or f"it ended with status {returncode}")
 
 

@@ -54,7 +54,7 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 def run() -> int:
     """Start the demo, say where it is, and keep it until it is asked to stop."""
-    stack = Stack(DEMO_DIRECTORY, wanted_ports=wanted_ports(), say=say)
+    stack = Stack(DEMO_DIRECTORY, requested_ports=requested_ports(), say=say)
     try:
         with stack:
             say(welcome(stack))
@@ -67,17 +67,17 @@ def run() -> int:
         return 0
 
 
-def wanted_ports() -> dict[str, int]:
+def requested_ports() -> dict[str, int]:
     """PANEL_PORT if it is set; else the port of the last start; else 8000. Raises StackError."""
-    wanted = dict(PORTS)
+    ports = dict(PORTS)
     chosen = os.environ.get("PANEL_PORT")
     if chosen is not None:
         if not (chosen.isdecimal() and 0 < int(chosen) < 65536):
             raise StackError(f"PANEL_PORT must be a port number from 1 to 65535, not {chosen!r}.")
-        wanted["web"] = int(chosen)
+        ports["web"] = int(chosen)
     elif not (DEMO_DIRECTORY / "stack.json").exists():
-        wanted["web"] = WEB_PORT
-    return wanted
+        ports["web"] = WEB_PORT
+    return ports
 
 
 def welcome(stack: Stack) -> str:

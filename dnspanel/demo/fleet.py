@@ -21,8 +21,8 @@ POLL_SECONDS = 0.05
 class NotEnrolled(Exception):
     """An agent did not become a node in time."""
 
-    def __init__(self, name: str, *, said: str) -> None:
-        super().__init__(f"{name} did not enrol within {ENROLMENT_SECONDS} s; its agent said: {said or 'nothing'}")
+    def __init__(self, name: str, *, log: str) -> None:
+        super().__init__(f"{name} did not enrol within {ENROLMENT_SECONDS} s; its agent said: {log or 'nothing'}")
 
 
 def enrol_nodes(nodes: Sequence[DemoNode], *, panel: str, now: datetime) -> list[Node]:
@@ -35,7 +35,7 @@ def enrol_nodes(nodes: Sequence[DemoNode], *, panel: str, now: datetime) -> list
     agents = [(node, _ask_to_enrol(node, panel=panel, now=now)) for node in nodes if not _has_identity(node)]
     try:
         for node, agent in agents:
-            _wait(node, agent, partial(approve_if_asked, node.name, now=now), deadline=deadline)
+            _wait(node, agent, partial(approve_request, node.name, now=now), deadline=deadline)
         for node, agent in agents:
             _wait(node, agent, partial(_has_identity, node), deadline=deadline)
             _code_file(node).unlink()
@@ -73,12 +73,12 @@ def _wait(node: DemoNode, agent: subprocess.Popen[bytes], condition: Callable[[]
     ended = False
     while not condition():
         if ended or time.monotonic() > deadline:
-            raise NotEnrolled(node.name, said=_log(node).read_text().strip())
+            raise NotEnrolled(node.name, log=_log(node).read_text().strip())
         ended = agent.poll() is not None
         time.sleep(POLL_SECONDS)
 
 
-def approve_if_asked(name: str, *, now: datetime) -> bool:
+def approve_request(name: str, *, now: datetime) -> bool:
     """Approve the node's request if there is one; True if the node is approved now, or was before."""
     node = enroll.node_by_name(name)
     if node.state != NodeState.AWAITING_APPROVAL:

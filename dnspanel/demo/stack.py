@@ -52,7 +52,7 @@ class Stack:
 
     `durable=False` lets PostgreSQL skip waiting for the disk; `ring0=False`
     leaves out the private server that has to answer with a publication before
-    the others get it; `stores_only` starts PostgreSQL and Redis and nothing else. Of `wanted_ports`, the web
+    the others get it; `stores_only` starts PostgreSQL and Redis and nothing else. Of `requested_ports`, the web
     port is insisted on; the others are used where they can be had.
     """
 
@@ -65,8 +65,8 @@ class Stack:
         durable: bool = True,
         stores_only: bool = False,
         ring0: bool = True,
-        wanted_ports: Mapping[str, int] = MappingProxyType({}),
-        say: Callable[[str], None] = lambda sentence: None,
+        requested_ports: Mapping[str, int] = MappingProxyType({}),
+        say: Callable[[str], None] = lambda message: None,
     ) -> None:
         self.directory = directory.resolve()
         self.sample_zones = sample_zones
@@ -74,7 +74,7 @@ class Stack:
         self.stores_only = stores_only
         self.has_ring0 = ring0 and not stores_only
         self._durable = durable
-        self._wanted_ports = wanted_ports
+        self._requested_ports = requested_ports
         self._say = say
         self._ports: dict[str, int] = {}
         self._lock: IO[str] | None = None
@@ -126,8 +126,8 @@ class Stack:
 
     @functools.cached_property
     def supervisor(self) -> Supervisor:
-        wanted = {name: command for name, command in procfile().items() if self._has_process(name)}
-        return Supervisor(self.directory, run=self.run_directory, commands=wanted)
+        commands = {name: command for name, command in procfile().items() if self._has_process(name)}
+        return Supervisor(self.directory, run=self.run_directory, commands=commands)
 
     @property
     def nodes(self) -> list[DemoNode]:
@@ -274,8 +274,10 @@ class Stack:
             text=True,
         )
         if done.returncode != 0:
-            said = (done.stderr or done.stdout).strip().splitlines()
-            raise StackError("\n".join([f"{' '.join(command[:6])} ended with status {done.returncode}:", *said[-12:]]))
+            output = (done.stderr or done.stdout).strip().splitlines()
+            raise StackError(
+                "\n".join([f"{' '.join(command[:6])} ended with status {done.returncode}:", *output[-12:]])
+            )
         return done.stdout
 
     def manage(self, *args: str) -> str:
@@ -304,8 +306,8 @@ class Stack:
         chosen: dict[str, int] = json.loads(path.read_text())["ports"] if path.exists() else {}
         # Processes of a stack that was killed a moment ago may still be on their way out.
         patience = 5 if chosen else 0
-        if "web" in self._wanted_ports:
-            chosen["web"] = self._wanted_ports["web"]
+        if "web" in self._requested_ports:
+            chosen["web"] = self._requested_ports["web"]
         of_servers = [f"{name}-{kind}" for name in self.server_names for kind in NODE_PORTS]
         for name in ("web", "update", *STORES, *of_servers):
             if name in chosen and not ports.wait_until_free(chosen[name], seconds=patience):
@@ -315,7 +317,7 @@ class Stack:
                     raise ports.PortTaken(chosen[name], name.replace("-", "'s ", 1), instead="stop that program")
                 del chosen[name]
             if name not in chosen:
-                chosen[name] = ports.choose(taken=set(chosen.values()), preferred=self._wanted_ports.get(name))
+                chosen[name] = ports.choose(taken=set(chosen.values()), preferred=self._requested_ports.get(name))
         unprivileged.write(path, json.dumps({"ports": chosen}, indent=1) + "\n")
         self._ports = chosen
 
@@ -326,8 +328,8 @@ class Stack:
             lock = path.open("a")
         except PermissionError:
             owner = self.directory.owner()
-            sentence = f"{self.directory} belongs to the user {owner}; go on as that user or as root, or remove it."
-            raise StackError(sentence) from None
+            message = f"{self.directory} belongs to the user {owner}; go on as that user or as root, or remove it."
+            raise StackError(message) from None
         unprivileged.give(path)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

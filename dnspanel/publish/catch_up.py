@@ -39,8 +39,8 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: publicatio
     if have == encoded.sequence:
         return
     _apply(store, publication_log.stored_segments(conn, store.schema.number, head.epoch, after=have), have)
-    if (reached := store.position()) is None or reached.sequence != encoded.sequence:
-        raise BadSegment(reason=f"the panel's LMDB is at {reached}, and no segments lead to {encoded.sequence}")
+    if (end := store.position()) is None or end.sequence != encoded.sequence:
+        raise BadSegment(reason=f"the panel's LMDB is at {end}, and no segments lead to {encoded.sequence}")
     logger.info("caught up schema=%s from=%s to=%s", store.schema.number, have, encoded.sequence)
     if encoded.digests and (found := store.digests()) != encoded.digests:
         raise Diverged(expected=b"".join(encoded.digests), found=b"".join(found), what="the panel's LMDB")

@@ -26,7 +26,7 @@ from replication.wire import segment as wire
 from replication.wire.segment import Op, OpKind, ZoneMark, open_segment, seal
 
 # Nodes take the newest changes one by one anyway.
-SETTLED_AFTER = timedelta(seconds=30)
+MERGE_AFTER = timedelta(seconds=30)
 FEWEST = 16
 LARGEST_BYTES = 1 << 20
 _ROWS_AT_ONCE = 20_000
@@ -55,7 +55,7 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
     if head is None:
         return 0
     small = Segment.objects.filter(
-        epoch=head.epoch, mergeable=True, damaged=False, size__lt=LARGEST_BYTES, sealed_at__lt=now - SETTLED_AFTER
+        epoch=head.epoch, mergeable=True, damaged=False, size__lt=LARGEST_BYTES, sealed_at__lt=now - MERGE_AFTER
     )
     if up_to is not None:
         small = small.filter(last__lte=up_to)

@@ -24,14 +24,3 @@ def drop_snapshot(*, snapshot: Snapshot, reason: str, now: datetime) -> None:
     """No node is sent this snapshot any more: an object of it is missing or altered. Idempotent."""
     if discard_snapshots(snapshots=[snapshot], now=now):
         logger.error("a snapshot is damaged, another one will be made: %s", reason)
-
-
-def damaged_sentences() -> list[str]:
-    """Return, for people, which stretches of the log cannot be sent any more; normally nothing."""
-    return [
-        f"The stored segment of sequences {first} to {last} for schema {schema} is missing or altered: nodes before it "
-        "get a snapshot instead."
-        for schema, first, last in Segment.objects.filter(damaged=True)
-        .order_by("schema", "first")
-        .values_list("schema", "first", "last")
-    ]

@@ -64,17 +64,17 @@ def encode_step(*, now: datetime) -> Position | None:
     PostgreSQL is away, and whatever is a bug.
     """
     publisher = this_publisher()
-    reached = []
+    positions = []
     with publisher.session.publishing() as conn:
         if conn is None:
             return None
         schemas = read_schemas(conn)
         for schema in schemas:
             if position := _encode_schema(publisher, conn, schema, now):
-                reached.append(position)
-        if reached:
-            drop_prepared(conn, schemas=schemas, epoch=reached[0].epoch)
-    return max(reached, key=lambda position: position.sequence, default=None)
+                positions.append(position)
+        if positions:
+            drop_prepared(conn, schemas=schemas, epoch=positions[0].epoch)
+    return max(positions, key=lambda position: position.sequence, default=None)
 
 
 def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: datetime) -> Position | None:
@@ -83,7 +83,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
     try:
         with snapshot(conn):
             head = publication_log.read_head(conn)
-            if head is None or head.held:
+            if head is None or head.on_hold:
                 return None
             encoded = publication_log.read_encoded(conn, schema, head.position.epoch)
             store = _caught_up(publisher, conn, head.position, encoded, schema, head.cluster)
@@ -136,7 +136,7 @@ def _next_batch(
         return None
     steps = [step for step in publication_log.zone_steps(conn, range) if not step.leaves_no_trace]
     changed = publication_log.changes_in(
-        conn, range, [step.zone_id for step in steps if step.serial is not None and not step.whole]
+        conn, range, [step.zone_id for step in steps if step.serial is not None and not step.is_full]
     )
     puts = _prepared_puts(range, steps)
     ops = list(operations.zone_list_operations(steps, store.schema))
@@ -165,8 +165,8 @@ def _referring_marks(
     """Return the marks of zones that did not change, but whose answers hold what did."""
     names = {name for changes in changed.values() for name, _ in changes}
     touched = [step.zone_id for step in steps]
-    whole = [zone_id for zone_id in touched if zone_id not in changed]
-    return referrers.referring_marks(conn, range, names, touched=touched, whole=whole)
+    full = [zone_id for zone_id in touched if zone_id not in changed]
+    return referrers.referring_marks(conn, range, names, touched=touched, full=full)
 
 
 def _record_operations(
@@ -182,10 +182,10 @@ def _record_operations(
             yield from operations.removed_zone_operations(step)
         elif step.changed:
             yield from operations.changed_zone_operations(step, store.rows(step.zone_id), changed[step.zone_id])
-    whole = {step.zone_id: step for step in steps if step.whole}
-    serials = {zone_id: step.serial for zone_id, step in whole.items() if step.serial is not None}
+    full = {step.zone_id: step for step in steps if step.is_full}
+    serials = {zone_id: step.serial for zone_id, step in full.items() if step.serial is not None}
     for zone_id, rrsets in publication_log.rrsets_at(conn, range.last, serials):
-        step = whole[zone_id]
+        step = full[zone_id]
         if step.served_before:
             yield from operations.restored_zone_operations(step, store.rows(zone_id), rrsets)
         else:

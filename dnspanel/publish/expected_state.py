@@ -1,8 +1,9 @@
 """What every LMDB has to hold, worked out from PostgreSQL by other code than that which wrote them.
 
-Nothing here is shared with `log`, `compile` or `codec`: its own SQL reads today's zones and RRsets, dnspython turns
-rdata into wire form, and the bytes are laid out as PowerDNS's source has them. So an error in how segments are made
-shows as a difference, whichever side it is on. It is slow, some thousand records a second, and need not be fast.
+Nothing here is shared with `publication_log`, `compile` or `codec`: its own SQL reads today's zones and RRsets,
+dnspython turns rdata into wire form, and the bytes are laid out as PowerDNS's source has them. So an error in how
+segments are made shows as a difference, whichever side it is on. It is slow, some thousand records a second, and need
+not be fast.
 """
 
 import hashlib
@@ -42,7 +43,7 @@ RRsetRow = tuple[int, str, int, int, Sequence[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Reckoned:
+class ExpectedZone:
     """One zone: its serial, how many rows it has, and the sum of their digests."""
 
     name: str
@@ -52,13 +53,13 @@ class Reckoned:
 
 
 @dataclass(frozen=True, slots=True)
-class Reckoning:
+class ExpectedState:
     """All zones at one sequence of the log, or some of them."""
 
     cluster: UUID
     epoch: UUID
     sequence: int
-    zones: dict[int, Reckoned]
+    zones: dict[int, ExpectedZone]
 
     @property
     def rows(self) -> int:
@@ -78,23 +79,23 @@ class Reckoning:
         return as_digest(sum(_listed(schema, zone_id, zone.name) for zone_id, zone in self.zones.items()))
 
 
-def reckon(conn: Connection, only: Iterable[int] | None = None) -> Reckoning | None:
+def expected_state(conn: Connection, only: Iterable[int] | None = None) -> ExpectedState | None:
     """Work out what all zones, or only these, have to look like; None while there is no log. Needs a snapshot."""
     head = conn.execute(_HEAD).fetchone()
     if head is None:
         return None
-    wanted = {"only": None if only is None else list(only)}
-    listed = conn.execute(_ZONES, wanted).fetchall()
-    zones = {zone_id: Reckoned(name, serial, 0, 0) for zone_id, name, serial in listed}
-    with conn.cursor(name="reckon") as cursor:
+    parameters = {"only": None if only is None else list(only)}
+    listed = conn.execute(_ZONES, parameters).fetchall()
+    zones = {zone_id: ExpectedZone(name, serial, 0, 0) for zone_id, name, serial in listed}
+    with conn.cursor(name="expected_state") as cursor:
         cursor.itersize = 2_000
-        cursor.execute(_RRSETS, wanted)
+        cursor.execute(_RRSETS, parameters)
         for zone_id, rrsets in groupby(cursor, key=itemgetter(0)):
             zone = zones[zone_id]
             rows = list(zone_rows(zone_id, zone.name, rrsets))
             digest = sum(digest_of(_TABLE_RECORDS, key, body) for key, body in rows)
-            zones[zone_id] = Reckoned(zone.name, zone.serial, len(rows), digest)
-    return Reckoning(head[0], head[1], head[2], zones)
+            zones[zone_id] = ExpectedZone(zone.name, zone.serial, len(rows), digest)
+    return ExpectedState(head[0], head[1], head[2], zones)
 
 
 def digest_of(table: int, key: bytes, body: bytes) -> int:

@@ -17,7 +17,7 @@ from replication.store.store import Store
 from replication.wire.segment import Op, PackedPuts, digest_bytes, open_segment, pack_puts, record_puts, row_digest
 
 
-def whole_batch(conn: Connection, head: publication_log.Head, sequence: int, schema: Schema, now: datetime) -> Batch:
+def full_batch(conn: Connection, head: publication_log.Head, sequence: int, schema: Schema, now: datetime) -> Batch:
     """Return all that is served at this sequence as if it had been published at once. Needs a snapshot.
 
     Of the records only the packed form is in memory.
@@ -60,11 +60,6 @@ def replace_store(publisher: Publisher, batch: Batch, schema: int, now: datetime
     publisher.close_store(schema)
     shutil.rmtree(in_use.parent, ignore_errors=True)
     fresh.rename(in_use.parent)
-
-
-def zone_list_digest(steps: dict[int, publication_log.ZoneStep], schema: Schema) -> bytes:
-    """Return the digest that a main file with exactly these zones has."""
-    return digest_bytes(sum(map(_digest, operations.zone_list_operations(steps.values(), schema))))
 
 
 def _packed_records(conn: Connection, steps: dict[int, publication_log.ZoneStep], sequence: int) -> PackedPuts:

@@ -49,8 +49,8 @@ class DurableDirectory(FileSystemStorage):
         if not self.exists(name):
             self.save(name, ContentFile(content))
         if self.size(name) != len(content):
-            words = f"the stored object {name} is damaged; remove it, and it is written again"
-            raise DamagedObject(object_name=name, reason=words)
+            reason = f"the stored object {name} is damaged; remove it, and it is written again"
+            raise DamagedObject(object_name=name, reason=reason)
 
     def _save(self, name: str, content: "File[bytes]") -> str:
         path = Path(self.path(name))

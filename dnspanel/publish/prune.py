@@ -73,7 +73,7 @@ def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
     newest = dict(Snapshot.objects.filter(epoch=head.epoch).values_list("schema").annotate(Max("sequence")))
     segments = 0
     for schema, sequence in newest.items():
-        facts = {
+        parameters = {
             "schema": schema,
             "epoch": head.epoch,
             "snapshot": sequence,
@@ -81,7 +81,7 @@ def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
             "old": now - timedelta(days=settings.LOG_DAYS),
             "now": now,
         }
-        segments += _count(_PRUNE, facts) + _count(_PRUNE_EPOCHS, facts)
+        segments += _count(_PRUNE, parameters) + _count(_PRUNE_EPOCHS, parameters)
     old = [snapshot for schema in newest for snapshot in _old_snapshots(schema, head)]
     snapshots = discard_snapshots(snapshots=old, now=now)
     objects = remove_garbage(now=now) + remove_prepared_leftovers(now=now)
@@ -151,7 +151,7 @@ def _objects_that_count(names: Sequence[str]) -> set[str]:
     return found
 
 
-def _count(sql: str, facts: Mapping[str, Any]) -> int:
+def _count(sql: str, parameters: Mapping[str, Any]) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(sql, facts)
+        cursor.execute(sql, parameters)
         return int(cursor.fetchone()[0])

@@ -42,7 +42,7 @@ class Head:
 
     cluster: UUID
     position: Position
-    held: bool = False
+    on_hold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,12 @@ class ZoneStep:
     name: str
     serial: int | None
     served_before: bool
-    whole: bool  # it came into being inside the range: read all of it
+    is_full: bool  # it came into being inside the range: read all of it
 
     @property
     def changed(self) -> bool:
         """True for a zone that was served before and still is, all the time."""
-        return self.serial is not None and not self.whole
+        return self.serial is not None and not self.is_full
 
     @property
     def leaves_no_trace(self) -> bool:
@@ -227,7 +227,7 @@ def _zone_step(revisions: Sequence[tuple[int, str, str, int]]) -> ZoneStep:
         name=name,
         serial=serial if served else None,
         served_before=kinds[0] in (RevisionKind.CHANGE, RevisionKind.DELETE),
-        whole=served and (RevisionKind.CREATE in kinds or RevisionKind.RESTORE in kinds),
+        is_full=served and (RevisionKind.CREATE in kinds or RevisionKind.RESTORE in kinds),
     )
 
 
@@ -235,7 +235,7 @@ def zones_served_at(conn: Connection, sequence: int) -> list[ZoneStep]:
     """Return every zone that is served at this sequence, as if it had just been created; by zone id."""
     rows = conn.execute(_SERVED, (sequence,)).fetchall()
     return [
-        ZoneStep(zone_id, name, serial, served_before=False, whole=True)
+        ZoneStep(zone_id, name, serial, served_before=False, is_full=True)
         for zone_id, name, kind, serial in rows
         if kind != RevisionKind.DELETE
     ]

@@ -9,7 +9,7 @@ import logging
 from datetime import datetime
 
 from dnspanel.publish import publication_log
-from dnspanel.publish.full_zone import replace_store, whole_batch
+from dnspanel.publish.full_zone import full_batch, replace_store
 from dnspanel.publish.publisher import Publisher, this_publisher
 from dnspanel.publish.session import Connection, snapshot
 from dnspanel.publish.signals import segment_sealed
@@ -54,7 +54,7 @@ def rebuild_at(
 ) -> None:
     """As `rebuild_store`, for who holds the publisher's lock and has seen that something is encoded."""
     with snapshot(conn):
-        batch = whole_batch(conn, head, encoded.sequence, schema_for(schema), now)
+        batch = full_batch(conn, head, encoded.sequence, schema_for(schema), now)
     if encoded.digests is not None and batch.digests != encoded.digests:
         raise Diverged(expected=b"".join(encoded.digests), found=b"".join(batch.digests), what="PostgreSQL's content")
     replace_store(publisher, batch, schema, now)

@@ -56,16 +56,16 @@ _MARKS = """
 
 
 def referring_marks(
-    conn: Connection, range: Range, names: Collection[str], *, touched: Collection[int], whole: Collection[int]
+    conn: Connection, range: Range, names: Collection[str], *, touched: Collection[int], full: Collection[int]
 ) -> list[ZoneMark]:
     """Return the marks of zones, none of them in `touched`, whose CNAMEs lead to one of these names.
 
-    `whole` are those of the touched zones that came or went with all their
+    `full` are those of the touched zones that came or went with all their
     names. Serials are those at the range's end.
     """
     if len(touched) > MOST_ZONES:
         return []
-    zone_ids = _zones_leading_to(conn, {*names, *_names_of_zones(conn, whole)}, touched=list(touched))
+    zone_ids = _zones_leading_to(conn, {*names, *_names_of_zones(conn, full)}, touched=list(touched))
     if not zone_ids:
         return []
     rows = conn.execute(_MARKS, (sorted(zone_ids), range.last)).fetchall()
@@ -85,11 +85,11 @@ def _zones_leading_to(conn: Connection, names: set[str], *, touched: list[int]) 
     found: set[int] = set()
     frontier = list(names)
     for _ in repeat(None, LONGEST_CHAIN):
-        facts = {"names": frontier, "touched": touched}
-        rows = conn.execute(_CNAMES, facts | {"most": MOST_NAMES}).fetchall()
+        parameters = {"names": frontier, "touched": touched}
+        rows = conn.execute(_CNAMES, parameters | {"most": MOST_NAMES}).fetchall()
         found.update(zone_id for zone_id, _ in rows)
         if len(rows) >= MOST_NAMES:  # some were cut off, and one zone with many must not hide the others
-            found.update(row[0] for row in conn.execute(_ZONES, facts | {"zones": MOST_ZONES + 1}))
+            found.update(row[0] for row in conn.execute(_ZONES, parameters | {"zones": MOST_ZONES + 1}))
         frontier = [name for _, name in rows if name not in names]
         names.update(frontier)
         if not frontier or len(found) > MOST_ZONES:

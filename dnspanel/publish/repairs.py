@@ -74,7 +74,7 @@ def _zone_at(conn: Connection, zone_id: int, sequence: int) -> publication_log.Z
         return None
     name, kind, serial = row
     return publication_log.ZoneStep(
-        zone_id, name, None if kind == RevisionKind.DELETE else serial, served_before=False, whole=True
+        zone_id, name, None if kind == RevisionKind.DELETE else serial, served_before=False, is_full=True
     )
 
 

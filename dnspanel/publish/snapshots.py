@@ -79,12 +79,6 @@ def due_schemas(*, schemas: list[int], now: datetime) -> list[int]:
     return [schema for schema in schemas if head and is_due(_since(schema, head, now))]
 
 
-def newest_snapshot(*, schema: int, up_to: Position) -> Snapshot | None:
-    """Return the newest snapshot of the position's epoch that is not beyond it."""
-    of_schema = Snapshot.objects.filter(schema=schema, epoch=up_to.epoch, sequence__lte=up_to.sequence)
-    return of_schema.order_by("-sequence").first()
-
-
 def make_snapshot(*, schema: int, now: datetime) -> Snapshot | None:
     """Make a snapshot of the panel's LMDB; None when nothing is encoded, or the newest one is of this position.
 
@@ -97,7 +91,7 @@ def make_snapshot(*, schema: int, now: datetime) -> Snapshot | None:
     try:
         store = publisher.store(schema, head.cluster)
         position = store.position()
-        if position is None or position.epoch != head.epoch or _is_there(schema, position):
+        if position is None or position.epoch != head.epoch or _exists(schema, position):
             return None
         key = signing.private_key(signing.ensure_signing_key(now=now))
         return keep_snapshot(store=store, directory=publisher.directory, key=key, now=now)
@@ -153,7 +147,7 @@ def _since(schema: int, head: LogHead, now: datetime) -> Since:
     return Since(newest.size if newest else None, age, segments, size, damaged)
 
 
-def _is_there(schema: int, position: Position) -> bool:
+def _exists(schema: int, position: Position) -> bool:
     return Snapshot.objects.filter(schema=schema, epoch=position.epoch, sequence=position.sequence).exists()
 
 

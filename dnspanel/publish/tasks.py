@@ -47,8 +47,8 @@ def encode_log() -> str:
     close_old_connections()
     position = None
     try:
-        while reached := _step():
-            position = reached
+        while encoded := _step():
+            position = encoded
     except (psycopg.OperationalError, OperationalError, InterfaceError) as exc:
         logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
     return f"encoded up to {position}" if position else "nothing to encode"
@@ -57,10 +57,10 @@ def encode_log() -> str:
 def _step() -> Position | None:
     _pace.wait()
     with collection_paused():
-        reached = encode_step(now=timezone.now())
-    if reached:
-        _pace.count(reached.sequence)
-    return reached
+        encoded = encode_step(now=timezone.now())
+    if encoded:
+        _pace.count(encoded.sequence)
+    return encoded
 
 
 def wake_publisher(**_: Any) -> None:

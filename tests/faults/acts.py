@@ -177,7 +177,7 @@ def create_node(name: str, dns_address: str, dns_port: int, agent_host: str, age
     return enroll.make_code(node=node, now=timezone.now(), by=None)
 
 
-def approve_if_asked(name: str) -> bool:
+def approve_request(name: str) -> bool:
     """True once the node's request was there and is approved."""
     node = enroll.node_by_name(name)
     if enroll.request_of(node) is None:

@@ -264,7 +264,7 @@ class Member:
             "enrolment", [sys.executable, "-m", "replication.agent", "enroll", *arguments], None, here=True
         )
         try:
-            until(lambda: self.panel.do(acts.approve_if_asked, name=self.name), seconds=START_SECONDS, what="a request")
+            until(lambda: self.panel.do(acts.approve_request, name=self.name), seconds=START_SECONDS, what="a request")
             until((self.files.identity / "identity.json").exists, seconds=START_SECONDS, what="an identity")
             agent.wait(START_SECONDS)
         finally:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from dnspanel.demo.fleet import approve_if_asked
+from dnspanel.demo.fleet import approve_request
 from dnspanel.demo.nodes import SCHEMA
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll
@@ -14,7 +14,7 @@ DNS_PORT, AGENT_PORT = 5300, 8533
 POLL_SECONDS = 0.5
 
 
-class NobodyAsked(Exception):
+class NoRequests(Exception):
     """Some nodes did not use their codes in time."""
 
     def __init__(self, names: list[str]) -> None:
@@ -37,9 +37,9 @@ def admit_nodes(
         if node.state == NodeState.AWAITING_APPROVAL and enroll.request_of(node) is None:
             _leave_code(codes / f"{node.name}.code", enroll.make_code(node=node, now=now, by=None))
     deadline = time.monotonic() + seconds
-    while waiting := [node for node in nodes if not approve_if_asked(node.name, now=now)]:
+    while waiting := [node for node in nodes if not approve_request(node.name, now=now)]:
         if time.monotonic() > deadline:
-            raise NobodyAsked([node.name for node in waiting])
+            raise NoRequests([node.name for node in waiting])
         time.sleep(POLL_SECONDS)
 
 

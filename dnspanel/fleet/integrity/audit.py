@@ -1,9 +1,10 @@
 """Prove that the panel's LMDB and every node hold what PostgreSQL says, by other code than that which made them so.
 
-`reckon` works out from PostgreSQL what each zone has to add up to. Beside that stand: the rows in the panel's own
-files, added up here; and what each node's agent says of its rows after it has read all of them anew. Nothing stands
-still for an audit. A zone that differs is looked at again, ROUNDS times, and counts as different only if it was not
-being edited meanwhile; the sum over a whole file is compared where a node stands at the sequence of the reckoning.
+`expected_state` works out from PostgreSQL what the rows of each zone add up to. Two things are compared with that: the
+rows in the panel's own files, added up here; and what each node's agent reports of its rows after it has read all of
+them anew. Publishing goes on during an audit. So a zone that differs is read again, up to ROUNDS times, and counts as
+different only if nobody edited it meanwhile; and the sum over a file is compared only where a node is at the sequence
+at which PostgreSQL was read.
 """
 
 import time
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
-from dnspanel.publish.expected_state import Reckoning, as_digest, digest_of, reckon
+from dnspanel.publish.expected_state import ExpectedState, as_digest, digest_of, expected_state
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.publish.session import reading
@@ -51,7 +52,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The whole: what PostgreSQL has, and each place beside it."""
+    """What PostgreSQL has, and each place beside it."""
 
     sequence: int
     zones: int
@@ -63,84 +64,84 @@ class Audit:
         return not any(verdict.differences for verdict in self.verdicts)
 
 
-def audit(*, say: Callable[[str], None] = lambda words: None, pause: float = _PAUSE_SECONDS) -> Audit | None:
+def audit(*, say: Callable[[str], None] = lambda message: None, pause: float = _PAUSE_SECONDS) -> Audit | None:
     """Compare every place with PostgreSQL; None while nothing was ever published. `say` hears what takes time."""
-    reckoning = _reckon(None)
-    if reckoning is None or not reckoning.sequence:
+    expected = _expected_state(None)
+    if expected is None or not expected.sequence:
         return None
     places: list[tuple[str, int, Read]] = [
-        (f"the panel's LMDB of schema {schema}", schema, _panel_copy(schema, reckoning)) for schema in schemas_in_use()
+        (f"the panel's LMDB of schema {schema}", schema, _panel_copy(schema, expected)) for schema in schemas_in_use()
     ]
     for node in Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).order_by("name"):
         places.append((node.name, node.schema, _node_copy(node)))
     verdicts = []
     for place, schema, read in places:
         say(f"comparing {place}")
-        verdicts.append(_compare(place, schema, read, reckoning, pause))
-    return Audit(reckoning.sequence, len(reckoning.zones), reckoning.rows, verdicts)
+        verdicts.append(_compare(place, schema, read, expected, pause))
+    return Audit(expected.sequence, len(expected.zones), expected.rows, verdicts)
 
 
-def _reckon(only: Iterable[int] | None) -> Reckoning | None:
+def _expected_state(only: Iterable[int] | None) -> ExpectedState | None:
     with reading() as conn:
-        return reckon(conn, only)
+        return expected_state(conn, only)
 
 
-def _compare(place: str, schema: int, read: Read, first: Reckoning, pause: float) -> Verdict:
+def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: float) -> Verdict:
     """One place against PostgreSQL, in as many rounds as it takes until nothing that differs was edited meanwhile."""
     verdict = Verdict(place)
     try:
         copy = read(None)
         suspects = differing(first.zones_digests(), copy.zones)
-        verdict.differences = _whole_differences(schema, copy, first) if not suspects else []
+        verdict.differences = _file_differences(schema, copy, first) if not suspects else []
         serials: Mapping[int, int] = {zone_id: zone.serial for zone_id, zone in first.zones.items()}
         for _ in range(ROUNDS):
             if not suspects:
                 break
             time.sleep(pause)
-            again = _reckon(suspects)
+            again = _expected_state(suspects)
             assert again is not None
             differing_now = differing(again.zones_digests(), read(set(suspects)).zones)
             moving = {zone_id for zone_id, zone in again.zones.items() if serials.get(zone_id) != zone.serial}
             serials = {zone_id: zone.serial for zone_id, zone in again.zones.items()}
             if differing_now and not moving & differing_now.keys():
-                verdict.differences = [words for _, words in sorted(differing_now.items())]
+                verdict.differences = [difference for _, difference in sorted(differing_now.items())]
             suspects = differing_now
     except (ReplicationError, OSError) as exc:
         verdict.note = str(exc)
     return verdict
 
 
-def differing(wanted: Found, found: Found) -> dict[int, str]:
-    """What is not the same, in words by zone id."""
-    words: dict[int, str] = {}
-    for zone_id, (name, digest) in wanted.items():
+def differing(expected: Found, found: Found) -> dict[int, str]:
+    """What is not the same, by zone id: a clause for people each."""
+    differences: dict[int, str] = {}
+    for zone_id, (name, digest) in expected.items():
         if zone_id not in found:
-            words[zone_id] = f"{name} is missing"
+            differences[zone_id] = f"{name} is missing"
         elif found[zone_id][0] != name:
-            words[zone_id] = f"{name} is there as {found[zone_id][0]}"
+            differences[zone_id] = f"{name} is there as {found[zone_id][0]}"
         elif found[zone_id][1] != digest:
-            words[zone_id] = f"{name} has other records" if found[zone_id][1] else f"{name} has not been read yet"
+            differences[zone_id] = f"{name} has other records" if found[zone_id][1] else f"{name} has not been read yet"
     for zone_id, (name, _) in found.items():
-        if zone_id not in wanted:
-            words[zone_id] = f"{name} (zone {zone_id}) is there, and PostgreSQL does not have it"
-    return words
+        if zone_id not in expected:
+            differences[zone_id] = f"{name} (zone {zone_id}) is there, and PostgreSQL does not have it"
+    return differences
 
 
-def _whole_differences(schema: int, copy: Copy, reckoning: Reckoning) -> list[str]:
+def _file_differences(schema: int, copy: Copy, expected: ExpectedState) -> list[str]:
     """Where no zone differs: whether the files as such add up, if they are where PostgreSQL was."""
-    if copy.position != Position(reckoning.epoch, reckoning.sequence) or not copy.digests[0]:
+    if copy.position != Position(expected.epoch, expected.sequence) or not copy.digests[0]:
         return []
-    words = []
-    if copy.digests[0] != reckoning.main_digest(schema):
-        words.append("the list of zones does not add up")
-    if copy.digests[1] != reckoning.records_digest:
-        words.append("the records do not add up, though every zone does")
-    return words
+    differences = []
+    if copy.digests[0] != expected.main_digest(schema):
+        differences.append("the list of zones does not add up")
+    if copy.digests[1] != expected.records_digest:
+        differences.append("the records do not add up, though every zone does")
+    return differences
 
 
-def _panel_copy(schema: int, reckoning: Reckoning) -> Read:
+def _panel_copy(schema: int, expected: ExpectedState) -> Read:
     def read(only: Collection[int] | None) -> Copy:
-        store = this_publisher().store(schema, reckoning.cluster)
+        store = this_publisher().store(schema, expected.cluster)
         position, *digests = store.position_and_digests()
         zones: Found = {}
         first = 1
@@ -183,6 +184,6 @@ def _read_anew(client: NodeClient) -> Status:
     until = time.monotonic() + CHECK_SECONDS
     while time.monotonic() < until:
         time.sleep(0.2)
-        if (now := client.status()).checked_at != before.checked_at:  # its clock may have been set back
+        if (status := client.status()).checked_at != before.checked_at:  # its clock may have been set back
             break
-    return now
+    return status

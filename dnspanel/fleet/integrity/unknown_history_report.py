@@ -250,7 +250,7 @@ def _in_portions(pairs: Sequence[tuple[Zone, ServedZone]]) -> Iterator[list[tupl
 
 
 def _digest(zone: Zone, rrsets: Iterable[RRset]) -> str:
-    step = ZoneStep(zone.pk, zone.name, zone.serial, served_before=False, whole=True)
+    step = ZoneStep(zone.pk, zone.name, zone.serial, served_before=False, is_full=True)
     _, digest = record_puts(zone.pk, compiled_rows(step, rrsets))
     return digest_bytes(digest).hex()
 

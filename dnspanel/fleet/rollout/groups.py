@@ -21,11 +21,6 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _RESERVED = frozenset({"ring0", "ring-0"})
 
 
-def all_groups() -> list[NodeGroup]:
-    """Return every group, the first to be served first."""
-    return list(NodeGroup.objects.order_by("order"))
-
-
 def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -> NodeGroup:
     """The group is there, behind all others, without nodes. Raises GroupRefused, Forbidden.
 

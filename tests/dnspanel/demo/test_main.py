@@ -27,25 +27,25 @@ def demo_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_first_start_wants_port_8000() -> None:
-    assert main.wanted_ports()["web"] == 8000
+    assert main.requested_ports()["web"] == 8000
 
 
 def test_a_later_start_keeps_the_port_it_had(demo_directory: Path) -> None:
     (demo_directory / "stack.json").write_text('{"ports": {"web": 8123}}')
-    assert "web" not in main.wanted_ports()
+    assert "web" not in main.requested_ports()
 
 
 def test_panel_port_decides(demo_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (demo_directory / "stack.json").write_text('{"ports": {"web": 8123}}')
     monkeypatch.setenv("PANEL_PORT", "9000")
-    assert main.wanted_ports()["web"] == 9000
+    assert main.requested_ports()["web"] == 9000
 
 
 @pytest.mark.parametrize("text", ["", "0", "65536", "eighty", "-1"])
 def test_a_panel_port_that_is_no_port_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PANEL_PORT", text)
     with pytest.raises(StackError, match=f"PANEL_PORT must be a port number from 1 to 65535, not '{text}'"):
-        main.wanted_ports()
+        main.requested_ports()
 
 
 def test_a_complaint_is_one_sentence_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,7 +38,7 @@ def test_a_taken_web_port_is_one_clear_sentence(directory: Path) -> None:
         sock.bind((ports.LOOPBACK, 0))
         sock.listen()
         taken = sock.getsockname()[1]
-        stack = Stack(directory, stores_only=True, wanted_ports={"web": taken})
+        stack = Stack(directory, stores_only=True, requested_ports={"web": taken})
         with pytest.raises(ports.PortTaken, match=rf"Port {taken} \(the web page\) is taken.*set PANEL_PORT"):
             stack.start()
 

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from dnspanel.publish import publication_log
+from dnspanel.publish import operations, publication_log
 from dnspanel.publish.catch_up import catch_up
-from dnspanel.publish.full_zone import compiled_zones, zone_list_digest
+from dnspanel.publish.full_zone import compiled_zones
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.session import Connection, snapshot
+from replication.codec.schema import Dbi
 from replication.store.store import Store
-from replication.wire.segment import digest_bytes
+from replication.wire.segment import digest_bytes, row_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def audit_store(*, schema: int) -> Audit | None:
 
 def _compare(conn: Connection, store: Store, sequence: int) -> Audit:
     steps = {step.zone_id: step for step in publication_log.zones_served_at(conn, sequence)}
-    main = zone_list_digest(steps, store.schema)
+    listed = operations.zone_list_operations(steps.values(), store.schema)
+    main = digest_bytes(sum(row_digest(Dbi(op.dbi), op.key, op.body) for op in listed))
     records = 0
     different = []
     for step, _, _, digest in compiled_zones(conn, steps, sequence):

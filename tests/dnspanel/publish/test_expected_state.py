@@ -5,7 +5,7 @@ import random
 import pytest
 from django.utils import timezone
 
-from dnspanel.publish.expected_state import RRsetRow, _listed, as_digest, digest_of, reckon, wire_of, zone_rows
+from dnspanel.publish.expected_state import RRsetRow, _listed, as_digest, digest_of, expected_state, wire_of, zone_rows
 from dnspanel.publish.session import reading
 from dnspanel.zones import edit
 from replication.codec import keys
@@ -100,8 +100,8 @@ def test_the_publishers_files_hold_what_is_worked_out_from_postgresql() -> None:
     edit.delete_zone(zone=gone, author=None, channel="system", now=timezone.now())
     encode_all()
     with reading() as conn:
-        found = reckon(conn)
-        only = reckon(conn, [zone.pk, 4711])
+        found = expected_state(conn)
+        only = expected_state(conn, [zone.pk, 4711])
     assert found is not None
     assert only is not None
     assert (found.sequence, list(found.zones)) == (4, [zone.pk])

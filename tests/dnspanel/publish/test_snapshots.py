@@ -18,7 +18,6 @@ from dnspanel.publish.snapshots import (
     due_schemas,
     is_due,
     make_snapshot,
-    newest_snapshot,
     read_chunk,
     read_manifest,
 )
@@ -27,8 +26,7 @@ from replication.dns import rdtypes
 from replication.errors import Diverged
 from replication.store.snapshot import SnapshotFile
 from replication.store.store import Store
-from replication.wire.position import Position
-from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
+from tests.dnspanel.publish.test_encode import create, encode_all, rrset
 from tests.faults.disk import flip_bit
 
 DAY = timedelta(days=1)
@@ -112,17 +110,6 @@ class TestMaking:
         with pytest.raises(Diverged):
             make_snapshot(schema=4, now=timezone.now())
         assert not Snapshot.objects.exists()
-
-    def test_the_newest_up_to_a_position_is_found(self) -> None:
-        zone = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
-        for number in (2, 3):
-            encode_all()
-            make_snapshot(schema=4, now=timezone.now())
-            change(zone, rrset("www.example.test.", rdtypes.A, f"192.0.2.{number}"))
-        epoch = LogHead.objects.get().epoch
-        found = {up_to: newest_snapshot(schema=4, up_to=Position(epoch, up_to)) for up_to in (0, 1, 2, 9)}
-        assert {up_to: row and row.sequence for up_to, row in found.items()} == {0: None, 1: 1, 2: 2, 9: 2}
-        assert newest_snapshot(schema=5, up_to=Position(epoch, 9)) is None
 
     def test_an_altered_or_missing_object_is_damage(self, publisher_directory: Path) -> None:
         create("example.test.")

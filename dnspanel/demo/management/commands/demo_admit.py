@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.demo.container.admit import NobodyAsked, admit_nodes
+from dnspanel.demo.container.admit import NoRequests, admit_nodes
 from dnspanel.fleet.errors import FleetError
 
 
@@ -26,6 +26,6 @@ class Command(BaseCommand):
         addresses = dict(node.split("=", 1) for node in nodes)
         try:
             admit_nodes(addresses, codes=codes, now=timezone.now(), seconds=seconds, ring0=ring0)
-        except (FleetError, NobodyAsked) as exc:
+        except (FleetError, NoRequests) as exc:
             raise CommandError(str(exc)) from exc
         self.stdout.write(f"Approved: {', '.join(addresses)}.")

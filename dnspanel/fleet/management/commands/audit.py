@@ -14,14 +14,14 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = audit(say=lambda words: self.stderr.write(words) if options["verbosity"] > 1 else None)
+        found = audit(say=lambda message: self.stderr.write(message) if options["verbosity"] > 1 else None)
         if found is None:
             self.stdout.write("Nothing was published yet.")
             return
         self.stdout.write(f"PostgreSQL: {found.zones} zones with {found.rows} rows at sequence {found.sequence}")
         for verdict in found.verdicts:
-            for words in verdict.differences:
-                self.stdout.write(f"{verdict.place}: {words}")
+            for difference in verdict.differences:
+                self.stdout.write(f"{verdict.place}: {difference}")
             if verdict.note:
                 self.stdout.write(f"{verdict.place}: not compared: {verdict.note}")
             elif not verdict.differences:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.demo.container.admit import NobodyAsked, admit_nodes
+from dnspanel.demo.container.admit import NoRequests, admit_nodes
 from dnspanel.fleet.models import Node, NodeState
 from replication.agent.enroll import NotEnrolled, enroll
 
@@ -44,13 +44,13 @@ def test_nodes_that_find_their_code_become_active(tmp_path: Path, live_server: A
 
 
 def test_nodes_that_never_ask_are_named(tmp_path: Path) -> None:
-    with pytest.raises(NobodyAsked, match="ns1, ns2 did not ask"):
+    with pytest.raises(NoRequests, match="ns1, ns2 did not ask"):
         admit(tmp_path, seconds=0)
 
 
 def test_a_second_try_leaves_codes_that_work_and_no_second_node(tmp_path: Path, live_server: Any) -> None:
     for _ in range(2):
-        with pytest.raises(NobodyAsked):
+        with pytest.raises(NoRequests):
             admit(tmp_path, seconds=0)
     test_nodes_that_find_their_code_become_active(tmp_path, live_server)
     assert Node.objects.count() == len(ADDRESSES)

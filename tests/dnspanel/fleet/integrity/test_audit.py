@@ -107,17 +107,17 @@ def test_a_node_that_cannot_be_reached_is_named_and_is_no_difference(made: Serve
 
 
 def test_a_zone_edited_while_the_audit_runs_is_looked_at_again(made: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    reckon, edited = module._reckon, []
+    expected_state, edited = module._expected_state, []
 
     def edit_after_the_first(only: object) -> object:
-        found = reckon(only)  # type: ignore[arg-type]
+        found = expected_state(only)  # type: ignore[arg-type]
         if not edited:
             edited.append(True)
             change(Zone.objects.get(name="example.test."), rrset(WWW, rdtypes.A, "192.0.2.9"))
             deliver(made)
         return found
 
-    monkeypatch.setattr(module, "_reckon", edit_after_the_first)
+    monkeypatch.setattr(module, "_expected_state", edit_after_the_first)
     assert run().is_equal
 
 

@@ -19,7 +19,7 @@ def create(name: str, verify_seconds: int = 0) -> NodeGroup:
 
 
 def names() -> list[str]:
-    return [group.name for group in groups.all_groups()]
+    return [group.name for group in NodeGroup.objects.order_by("order")]
 
 
 def group_of(node: Node) -> str | None:

@@ -75,11 +75,11 @@ def test_groups_are_made_changed_moved_and_deleted(browser: Browser, alice: User
     client = browser(alice)
     for name in ("Canary", "rest"):
         client.post(f"{PAGE}groups/new/", {"name": name, "verify_seconds": "5"})
-    first, second = groups.all_groups()
+    first, second = NodeGroup.objects.order_by("order")
     assert (first.name, first.verify_seconds) == ("canary", 5)
     client.post(f"{PAGE}groups/{first.pk}/change/", {"name": "first", "verify_seconds": "60"})
     client.post(f"{PAGE}groups/{second.pk}/earlier/")
-    assert [(g.name, g.verify_seconds) for g in groups.all_groups()] == [("rest", 5), ("first", 60)]
+    assert [(g.name, g.verify_seconds) for g in NodeGroup.objects.order_by("order")] == [("rest", 5), ("first", 60)]
     client.post(f"{PAGE}groups/{second.pk}/later/")
     page = client.post(f"{PAGE}groups/{second.pk}/delete/", follow=True).content.decode()
     assert "The group rest is deleted." in page
