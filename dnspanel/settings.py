@@ -77,8 +77,11 @@ ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", False)
 DEFAULT_NAMESERVERS = envlist("PANEL_DEFAULT_NAMESERVERS", "ns1.example.net.,ns2.example.net.")
 DEFAULT_HOSTMASTER = envstr("PANEL_DEFAULT_HOSTMASTER", "hostmaster.example.net.")
 
-# Whether nodes wait for a ring 0 for as long as it is away; else for a minute, then changes flow without it.
+# Whether nodes wait for a ring 0 for as long as it is away; else for so many seconds, then changes flow without it.
 RING0_REQUIRED = envbool("PANEL_RING0_REQUIRED", False)
+RING0_PATIENCE = int(envstr("PANEL_RING0_PATIENCE", "60"))
+# A refusal that ends by itself sooner, such as while PowerDNS restarts, stops nobody; a push is tried again by then.
+REFUSAL_PATIENCE = int(envstr("PANEL_REFUSAL_PATIENCE", "15"))
 
 # How many requests a token may make in a minute, unless the token says otherwise.
 API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))

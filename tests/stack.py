@@ -57,11 +57,15 @@ def fresh_stack() -> Iterator[Stack]:
         yield running
 
 
+# As long as a busy machine may need to answer, and not as long as a person's patience.
+PATIENCE = {"PANEL_RING0_PATIENCE": "20", "PANEL_REFUSAL_PATIENCE": "6"}
+
+
 def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = False) -> Stack:
     """A stack in a directory of its own, empty; it runs while it is entered."""
     directory = FOLDER / name
     shutil.rmtree(directory, ignore_errors=True)
-    return Stack(directory, sample_zones=sample_zones, traffic=traffic, durable=durable)
+    return Stack(directory, sample_zones=sample_zones, traffic=traffic, durable=durable, environment=PATIENCE)
 
 
 @dataclass(frozen=True, slots=True)

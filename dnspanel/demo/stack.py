@@ -53,7 +53,7 @@ class Stack:
     `durable=False` lets PostgreSQL skip waiting for the disk; `ring0=False`
     leaves out the private server that has to answer with a publication before
     the others get it; `stores_only` starts PostgreSQL and Redis and nothing else. Of `requested_ports`, the web
-    port is insisted on; the others are used where they can be had.
+    port is insisted on; the others are used where they can be had. `environment` is added to that of every process.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class Stack:
         stores_only: bool = False,
         ring0: bool = True,
         requested_ports: Mapping[str, int] = MappingProxyType({}),
+        environment: Mapping[str, str] = MappingProxyType({}),
         say: Callable[[str], None] = lambda message: None,
     ) -> None:
         self.directory = directory.resolve()
@@ -75,6 +76,7 @@ class Stack:
         self.has_ring0 = ring0 and not stores_only
         self._durable = durable
         self._requested_ports = requested_ports
+        self._environment = environment
         self._say = say
         self._ports: dict[str, int] = {}
         self._lock: IO[str] | None = None
@@ -166,6 +168,7 @@ class Stack:
         }
         return {
             **os.environ,
+            **self._environment,
             **files,
             "DJANGO_SETTINGS_MODULE": "dnspanel.settings",
             "HOME": str(self.directory),

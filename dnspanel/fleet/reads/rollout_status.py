@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
+
 from dnspanel.fleet.health import FAULTS, WELL, Health, Word
 from dnspanel.fleet.models import Delivery, Isolation, Node, NodeGroup
 from dnspanel.fleet.reads.queries import node_standings, ring0_standing
@@ -58,6 +60,11 @@ class DeliveryView:
     @property
     def groups(self) -> list[NodeGroup]:
         return [stage.group for stage in self.stages if stage.group is not None]
+
+    @property
+    def ring0_patience(self) -> str:
+        """For how long the others wait for a ring 0 that is not heard."""
+        return "a minute" if settings.RING0_PATIENCE == 60 else f"{settings.RING0_PATIENCE} seconds"
 
     @property
     def is_staged(self) -> bool:

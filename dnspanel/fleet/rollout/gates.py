@@ -24,10 +24,6 @@ from dnspanel.fleet.rollout.stages import Answers, Clearance, Member, Ring0, Sta
 RING0 = "ring 0"
 # Nodes of a fleet without groups.
 EVERYONE = "all nodes"
-# Others wait for a ring 0 that was heard within this time; PANEL_RING0_REQUIRED makes them wait for ever.
-RING0_PATIENCE = timedelta(seconds=60)
-# A refusal that ends by itself sooner, such as while PowerDNS restarts, stops nobody; a push is tried again by then.
-REFUSAL_PATIENCE = timedelta(seconds=15)
 # With what the answers since a publication are compared, and for how long its effect is looked at.
 BEFORE = timedelta(minutes=5)
 LONGEST_AFTER = timedelta(minutes=10)
@@ -146,7 +142,8 @@ def read_gates(*, now: datetime) -> Gates:
     with connection.cursor() as cursor:
         cursor.execute(_STATE)
         epoch, head, reason, stopped_group, whole, pinned, resumed_at, isolated, releases = cursor.fetchone()
-        cursor.execute(_NODES, (epoch, now - OFFLINE_AFTER, now, now - REFUSAL_PATIENCE))
+        refused_since = now - timedelta(seconds=settings.REFUSAL_PATIENCE)
+        cursor.execute(_NODES, (epoch, now - OFFLINE_AFTER, now, refused_since))
         rows = defaultdict(list)
         for row in map(_Row._make, cursor.fetchall()):
             rows[RING0 if row.is_ring0 else row.group_id].append(row)
@@ -165,7 +162,8 @@ def read_gates(*, now: datetime) -> Gates:
 
 def _ring0_stage(rows: Sequence[_Row], now: datetime) -> Stage:
     """Ring 0 counts while it was heard lately and has answers to give; or always, where the setting says so."""
-    members = tuple(_member(row, row.acked, is_live=_is_live(row, now, RING0_PATIENCE)) for row in rows)
+    patience = timedelta(seconds=settings.RING0_PATIENCE)
+    members = tuple(_member(row, row.acked, is_live=_is_live(row, now, patience)) for row in rows)
     is_there = settings.RING0_REQUIRED or any(member.is_live for member in members)
     return Stage(RING0, members, ring0=Ring0.WAITED_FOR if is_there else Ring0.AWAY)
 
