@@ -84,14 +84,14 @@ def anew() -> None:
 def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sequences for which PostgreSQL's RRsets were read."""
     reads: list[int] = []
-    real = encode.log.rrsets_at
+    real = encode.publication_log.rrsets_at
 
     def counting(conn, sequence, serials):  # type: ignore[no-untyped-def]
         if serials:
             reads.append(sequence)
         return real(conn, sequence, serials)
 
-    monkeypatch.setattr(encode.log, "rrsets_at", counting)
+    monkeypatch.setattr(encode.publication_log, "rrsets_at", counting)
     return reads
 
 

@@ -91,7 +91,7 @@ class TestMaking:
     ) -> None:
         create("example.test.")
         encode_all()
-        monkeypatch.setattr("dnspanel.publish.snapshots._is_there", lambda *_: False)
+        monkeypatch.setattr("dnspanel.publish.snapshots._exists", lambda *_: False)
         first = make_snapshot(schema=4, now=timezone.now())
         second = make_snapshot(schema=4, now=timezone.now() + DAY)
         assert first == second

@@ -60,7 +60,7 @@ def test_one_round_makes_a_snapshot_merges_and_prunes(active_node: MakeNode) -> 
     node = active_node()
     place(node, 21)
     Node.objects.filter(pk=active_node("ns2", agent_port=8600).pk).update(schema=5)
-    later = timezone.now() + consolidate.SETTLED_AFTER + timedelta(seconds=1)
+    later = timezone.now() + consolidate.MERGE_AFTER + timedelta(seconds=1)
     tend_log(now=later)
     assert schemas_in_use() == [4, 5]
     assert list(Snapshot.objects.values_list("schema", "sequence")) == [(4, 21)]
@@ -75,7 +75,7 @@ def test_nothing_is_merged_that_a_pinned_node_may_still_get_half_of(active_node:
     assert lowest_limit() is None
     Delivery.objects.update_or_create(defaults={"pinned": 18, "pinned_at": timezone.now()})
     assert lowest_limit() == 18
-    tend_log(now=timezone.now() + consolidate.SETTLED_AFTER + timedelta(seconds=1))
+    tend_log(now=timezone.now() + consolidate.MERGE_AFTER + timedelta(seconds=1))
     assert list(Segment.objects.order_by("first").values_list("first", "last")) == [
         (2, 18),
         (19, 19),
@@ -93,7 +93,7 @@ def test_what_cannot_be_done_now_stops_nothing_else(
     make_log(20)
     place(active_node(), 1)
     monkeypatch.setattr(maintenance, "make_snapshot", busy)
-    tend_log(now=timezone.now() + consolidate.SETTLED_AFTER + timedelta(seconds=1))
+    tend_log(now=timezone.now() + consolidate.MERGE_AFTER + timedelta(seconds=1))
     assert not Snapshot.objects.exists()
     assert list(Segment.objects.order_by("first").values_list("first", "last")) == [(1, 1), (2, 21)]
 
