@@ -1,4 +1,4 @@
-"""Settings, all read from the environment; README lists every variable.
+"""Settings, all read from the environment; docs/operate/settings.md lists every variable.
 
 A required variable that is unset stops the start with its name. Secrets may
 be given as NAME or as NAME_FILE (a mounted file); there are no defaults for

@@ -191,12 +191,6 @@ def test_locks_are_taken_and_workers_woken_in_one_place(word: str, home: str) ->
     assert users <= {home}
 
 
-def test_every_environment_variable_is_in_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text()
-    named = set(re.findall(r"PANEL_[A-Z_]+", (ROOT / "dnspanel/settings.py").read_text()))
-    assert sorted(name for name in named if name not in readme) == []
-
-
 @pytest.mark.parametrize("path", ["requirements"], ids=str)
 def test_no_lock_file_names_a_registry(path: str) -> None:
     named = [

@@ -1,0 +1,90 @@
+"""The documents of this repository, and what of the code they can be held against."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "replication/README.md")
+DOCUMENTS = sorted([ROOT / name for name in TOP] + [*(ROOT / "docs").rglob("*.md")])
+
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`([^`\n]+)`")
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def text_of(path: Path) -> str:
+    return path.read_text()
+
+
+def prose(path: Path) -> str:
+    """The document without its blocks of code."""
+    return _FENCE.sub("", text_of(path))
+
+
+def links(path: Path) -> Iterator[tuple[str, str]]:
+    """File and anchor of every link inside the repository; an empty file is the document itself."""
+    for target in _LINK.findall(prose(path)):
+        if "://" not in target and not target.startswith("mailto:"):
+            file, _, anchor = target.partition("#")
+            yield file, anchor
+
+
+def code_spans(path: Path) -> list[str]:
+    """What stands between backticks in the prose."""
+    return _CODE.findall(prose(path))
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors that a reader's program makes of the headings."""
+    headings = re.findall(r"^#+ (.+)$", prose(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def section(path: Path, heading: str) -> str:
+    """What stands below a heading, up to the next one of its rank or above."""
+    found = re.search(rf"^(#+) {re.escape(heading)}$(.*?)(?=^#{{1,6}} |\Z)", text_of(path), re.MULTILINE | re.DOTALL)
+    assert found is not None, f"{path} has no heading {heading}"
+    return found[2]
+
+
+def has_name(dotted: str) -> bool:
+    """Whether a dotted name of our packages is a module, or something that a module or its class defines."""
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        module = ROOT.joinpath(*parts[:cut])
+        file = module.with_suffix(".py") if module.with_suffix(".py").exists() else module / "__init__.py"
+        if file.exists():
+            return _defines(_parsed(file), parts[cut:])
+    return False
+
+
+@cache
+def _parsed(file: Path) -> list[ast.stmt]:
+    return ast.parse(file.read_text()).body
+
+
+def _defines(body: list[ast.stmt], names: list[str]) -> bool:
+    if not names:
+        return True
+    for node in body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == names[0]:
+            return len(names) == 1 or (isinstance(node, ast.ClassDef) and _defines(node.body, names[1:]))
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == names[0] for target in targets):
+            return len(names) == 1
+    return False
+
+
+@cache
+def strings_of_code() -> tuple[str, ...]:
+    """Every string of the code that may be shown to a person, as the parts between its values."""
+    found: set[str] = set()
+    for package in ("dnspanel", "replication"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.add(node.value)
+    return tuple(found)
