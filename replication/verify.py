@@ -30,7 +30,6 @@ from replication.codec import keys, values
 from replication.dns import names, rdata, rdtypes
 from replication.dns.plain_answer import is_plainly
 from replication.errors import NotServed
-from replication.store.applying import POSITION_ZONE
 from replication.store.store import Store
 from replication.wire.segment import ZoneMark
 
@@ -102,12 +101,6 @@ class Expectation:
         if {item.to_wire() for item in found} != self.rdata:
             return "other records: " + ", ".join(sorted(item.to_text() for item in found))[:200]
         return None
-
-
-def position_expectation(position: object) -> Expectation:
-    """The position zone answers this position."""
-    text = str(position).encode("ascii")
-    return Expectation(POSITION_ZONE, rdtypes.TXT, 0, frozenset((bytes((len(text),)) + text,)))
 
 
 def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> Iterator[Expectation]:

@@ -7,7 +7,6 @@
 The table is there even though the schema is 6.
 """
 
-import hashlib
 import struct
 from dataclasses import dataclass
 
@@ -29,18 +28,8 @@ class CommentObject:
     modified_at: int = 0
 
 
-def encode_comment(comment: CommentObject) -> bytes:
-    """The body of a comment's row."""
-    return (
-        bytes((_TIME_TAG,))
-        + _TIME.pack(comment.modified_at)
-        + _encode_string(_ACCOUNT_TAG, comment.account)
-        + _encode_string(_TEXT_TAG, comment.text)
-    )
-
-
 def decode_comment(body: bytes) -> CommentObject:
-    """The inverse of `encode_comment`; raises BadBytes."""
+    """The comment that PowerDNS wrote; raises BadBytes."""
     at = 1 + _TIME.size
     if len(body) < at or body[0] != _TIME_TAG:
         raise BadBytes(what="comment", reason="it does not begin with a time")
@@ -51,27 +40,11 @@ def decode_comment(body: bytes) -> CommentObject:
     return CommentObject(text, account, _TIME.unpack_from(body, 1)[0])
 
 
-def comment_key(record_key: bytes, body: bytes) -> bytes:
-    """The key of a comment's row."""
-    return record_key + hashlib.sha256(body).digest()
-
-
 def decode_comment_key(key: bytes) -> bytes:
     """The record key of the RRset that the comment is about; raises BadBytes."""
     if len(key) <= HASH_SIZE:
         raise BadBytes(what="comment key", reason=f"it has only {len(key)} bytes")
     return key[:-HASH_SIZE]
-
-
-def _encode_string(tag: int, text: str) -> bytes:
-    body = text.encode()
-    out = bytearray((tag,))
-    size = len(body)
-    while size > 0x7F:
-        out.append(size & 0x7F | 0x80)
-        size >>= 7
-    out.append(size)
-    return bytes(out) + body
 
 
 def _decode_string(body: bytes, at: int, tag: int) -> tuple[str, int]:

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 
 from replication.codec import archive
 from replication.dns import names
-from replication.errors import UnknownSchema
 
 _U32 = struct.Struct("<I")
 _TO_BASE32HEX = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
@@ -81,15 +80,6 @@ class Nsec3:
     narrow: bool = False
 
 
-def _encode_zone(zone: str, variant: str, schema: int) -> bytes:
-    if schema in (4, 5):
-        return archive.encode_class(0) + archive.encode_name(zone)
-    if schema == 6:
-        head = archive.encode_class(1) + archive.encode_class(0)
-        return head + archive.encode_name(zone) + archive.encode_string(variant.encode())
-    raise UnknownSchema(schema=schema)
-
-
 def _decode_zone(reader: archive.Reader, schema: int) -> tuple[str, str]:
     if schema < 6:
         reader.class_version((0,))
@@ -101,18 +91,8 @@ def _decode_zone(reader: archive.Reader, schema: int) -> tuple[str, str]:
     return reader.name(), reader.text()
 
 
-def encode_metadata(obj: MetadataObject, schema: int) -> bytes:
-    """The body of a metadata row."""
-    return (
-        archive.encode_class(0)
-        + _encode_zone(obj.zone, obj.variant, schema)
-        + archive.encode_string(obj.kind.encode())
-        + archive.encode_string(obj.value.encode())
-    )
-
-
 def decode_metadata(body: bytes, schema: int) -> MetadataObject:
-    """The inverse of `encode_metadata`; raises BadBytes."""
+    """The metadata that PowerDNS wrote; raises BadBytes."""
     reader = archive.Reader(body, "metadata object")
     reader.class_version((0,))
     zone, variant = _decode_zone(reader, schema)
@@ -121,19 +101,8 @@ def decode_metadata(body: bytes, schema: int) -> MetadataObject:
     return found
 
 
-def encode_key(obj: KeyObject, schema: int) -> bytes:
-    """The body of a keydata row."""
-    return (
-        archive.encode_class(1)
-        + _encode_zone(obj.zone, obj.variant, schema)
-        + archive.encode_string(obj.content.encode())
-        + _U32.pack(obj.flags)
-        + bytes((obj.active, obj.published))
-    )
-
-
 def decode_key(body: bytes, schema: int) -> KeyObject:
-    """The inverse of `encode_key`; raises BadBytes."""
+    """The key that PowerDNS wrote; raises BadBytes."""
     reader = archive.Reader(body, "key object")
     version = reader.class_version((0, 1))
     zone, variant = _decode_zone(reader, schema)
@@ -143,19 +112,8 @@ def decode_key(body: bytes, schema: int) -> KeyObject:
     return KeyObject(zone, content, flags, active, published, variant)
 
 
-def encode_tsig(obj: TsigObject) -> bytes:
-    """The body of a tsig row, the same in every schema."""
-    return (
-        archive.encode_class(0)
-        + archive.encode_class(0)
-        + archive.encode_name(obj.name)
-        + archive.encode_name(obj.algorithm)
-        + archive.encode_string(obj.secret.encode())
-    )
-
-
 def decode_tsig(body: bytes) -> TsigObject:
-    """The inverse of `encode_tsig`; raises BadBytes."""
+    """The TSIG key that PowerDNS wrote; raises BadBytes."""
     reader = archive.Reader(body, "TSIG object")
     reader.class_version((0,))
     reader.class_version((0,))

@@ -75,7 +75,7 @@ from replication.store.repair import Repaired, RepairWriter
 from replication.store.zone_digests import mark_complete, running_digest
 from replication.store.zone_rows import ZoneRows
 from replication.wire.position import Position
-from replication.wire.segment import Op, Segment, digest_bytes, rows_digest
+from replication.wire.segment import Op, Segment, digest_bytes
 
 RECORDS_MAP_SIZE = 16000 << 20  # PowerDNS before 4.9.6 maps the records file with this, whatever it is told
 HOLD_SECONDS = 0.05
@@ -249,10 +249,6 @@ class Store:
             None if value is None else _serial_in(self.schema.unwrap(value)),
             running.encode() if running is not None and running.is_known else b"",
         )
-
-    def zone_digest(self, zone_id: int) -> bytes:
-        """The digest of one zone's record rows, computed from the rows themselves."""
-        return digest_bytes(rows_digest(Dbi.RECORDS, self.rows(zone_id).raw()))
 
     def digest_delta(self, ops: Sequence[Op]) -> tuple[bytes, bytes]:
         """The digests (main, records) after these operations, which name each key once. Writes nothing."""

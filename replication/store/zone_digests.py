@@ -165,12 +165,6 @@ def unhashed_since(txn: Any, records: Database) -> bytes:
     return bytes(txn.get(UNHASHED_KEY, db=records.own) or b"")
 
 
-def forget(txn: Any, records: Database, zone_ids: Iterable[int]) -> None:
-    """These zones have no rows any more, whatever their digests were."""
-    for zone_id in zone_ids:
-        txn.delete(keys.zone_prefix(zone_id), db=records.zones)
-
-
 def is_complete(txn: Any, records: Database) -> bool:
     """Whether a zone without a row is one that we did not write."""
     return txn.get(COMPLETE_KEY, db=records.own) is not None

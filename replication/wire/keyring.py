@@ -29,7 +29,6 @@ HEADER = struct.Struct(">4sBB2x16sQ")
 KEY_SIZE = 32
 SIGNATURE_SIZE = 64
 MAX_KEYS = 16
-MAX_SIZE = HEADER.size + MAX_KEYS * KEY_SIZE + SIGNATURE_SIZE
 _SIGNED = b"dnspanel keys 1\0"
 
 

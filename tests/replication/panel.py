@@ -22,6 +22,7 @@ from replication.wire.segment import (
     open_segment,
     pack_puts,
     record_puts,
+    rows_digest,
     seal,
 )
 
@@ -51,6 +52,11 @@ def small_zone(zone: str, *more: RRset, serial: int = 1) -> list[RRset]:
         records(zone, "www", "A", 300, "192.0.2.1"),
         *more,
     ]
+
+
+def zone_digest(store: Store, zone_id: int) -> bytes:
+    """The digest of one zone's record rows, computed from the rows themselves."""
+    return digest_bytes(rows_digest(Dbi.RECORDS, store.rows(zone_id).raw()))
 
 
 class Panel:

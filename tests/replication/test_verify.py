@@ -11,6 +11,7 @@ from replication import verify
 from replication.codec import keys
 from replication.dns import rdtypes
 from replication.errors import NotServed
+from replication.store.applying import POSITION_ZONE
 from replication.verify import EvenSample, Expectation, expectations
 from replication.wire.segment import ZoneMark
 from tests.replication.agent.servers import PDNS_SERVER, Pdns, free_port, short_directory
@@ -69,11 +70,17 @@ def test_what_was_published_is_what_is_answered(served: tuple[Panel, Pdns]) -> N
     marks = [ZoneMark(1, ZONE, 1), ZoneMark(9, "never.test.", None)]
     found = list(expectations(panel.store, marks, (key for key, _ in panel.store.rows(1).raw())))
     asked = {str(expectation) for expectation in found}
-    check(pdns, [*found, verify.position_expectation(panel.store.position())])
+    check(pdns, [*found, position_expectation(panel.store.position())])
     for question in ("*.example.test. TXT", "large.example.test. TXT", "sub.example.test. DS", "never.test. SOA"):
         assert question in asked
     for question in ("sub.example.test. NS", "ns.sub.example.test. A"):
         assert question not in asked, "without authority PowerDNS does not answer from the row"
+
+
+def position_expectation(position: object) -> Expectation:
+    """The position zone answers this position."""
+    text = str(position).encode("ascii")
+    return Expectation(POSITION_ZONE, rdtypes.TXT, 0, frozenset((bytes((len(text),)) + text,)))
 
 
 def test_each_wrong_answer_is_noticed_in_words(served: tuple[Panel, Pdns]) -> None:

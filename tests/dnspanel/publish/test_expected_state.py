@@ -15,6 +15,7 @@ from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset, make
 from replication.wire.segment import digest_bytes, row_digest
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset, store
+from tests.replication.panel import zone_digest
 
 ZONE = "example.test."
 
@@ -106,6 +107,6 @@ def test_the_publishers_files_hold_what_is_worked_out_from_postgresql() -> None:
     assert only is not None
     assert (found.sequence, list(found.zones)) == (4, [zone.pk])
     assert only.zones == {zone.pk: found.zones[zone.pk]}
-    assert as_digest(found.zones[zone.pk].digest) == store().zone_digest(zone.pk)
+    assert as_digest(found.zones[zone.pk].digest) == zone_digest(store(), zone.pk)
     assert (found.main_digest(4), found.records_digest) == store().digests()
     assert found.rows == len(list(store().rows(zone.pk).raw()))

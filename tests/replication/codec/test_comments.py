@@ -4,12 +4,11 @@ from hypothesis import strategies as st
 
 from replication.codec.comments import (
     CommentObject,
-    comment_key,
     decode_comment,
     decode_comment_key,
-    encode_comment,
 )
 from replication.errors import BadBytes
+from tests.golden.powerdns_objects import comment_key, encode_comment
 
 # What PowerDNS 5.1.5 wrote for a comment "my comment" of account "acct1"; only the time is ours.
 WRITTEN = bytes.fromhex("09 0700000000000000 12 05 6163637431 1a 0a 6d7920636f6d6d656e74")

@@ -68,7 +68,7 @@ class Node:
         check = self.store.check()
         assert all(True for _ in check.everything())
         assert check.is_done
-        assert not check.faults
+        assert not check.diverged
 
 
 _POSITION_KEY = keys.record_key(keys.MAX_ZONE_ID, keys.APEX, rdtypes.TXT)

@@ -11,7 +11,7 @@ from dnspanel.transfer.documents import Document, Fault, Kept
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.models import KeptKind
 from dnspanel.transfer.sources.powerdns_lmdb import PowerdnsLmdbSource
-from replication.codec import comments, dnssec, domains, header, keys, values
+from replication.codec import comments, domains, header, keys, values
 from replication.codec.comments import CommentObject
 from replication.codec.dnssec import MetadataObject
 from replication.codec.domains import ZoneObject
@@ -29,6 +29,7 @@ from tests.dnspanel.transfer.powerdns_estate import (
     texts,
 )
 from tests.dnspanel.transfer.running import PowerDNS, lmdb_powerdns
+from tests.golden import powerdns_objects
 from tests.oracle.corpus import rrsets_of, zone_texts
 from tests.oracle.powerdns import CHECKOUT, ROOTS, Unavailable, of_suite
 
@@ -179,7 +180,7 @@ def write_small(path: Path, number: int) -> None:
         (Dbi.DOMAINS_INDEX, *schema.index_row("a.test.", 1)),
         *schema.zone_rows(2, "b.test."),
         *(
-            (Dbi.METADATA, schema.row_id_key(row), dnssec.encode_metadata(obj, number))
+            (Dbi.METADATA, schema.row_id_key(row), powerdns_objects.encode_metadata(obj, number))
             for row, obj in enumerate(metadata, 1)
         ),
         (Dbi.METADATA_INDEX, *schema.index_row("a.test.", 1)),
@@ -197,8 +198,8 @@ def write_small(path: Path, number: int) -> None:
         main += variant_rows(schema)
         for name, type, text in (("www", A, "on the RRset"), ("gone", MX, "on nothing")):
             place = keys.record_key(1, keys.relative_key(f"{name}.a.test.", "a.test."), type)
-            body = comments.encode_comment(CommentObject(text, "bob", 7))
-            remarks[comments.comment_key(place, body)] = body
+            body = powerdns_objects.encode_comment(CommentObject(text, "bob", 7))
+            remarks[powerdns_objects.comment_key(place, body)] = body
     put(path, schema, {SETTINGS_DBI: dict(schema.pdns_rows(UUID(int=1)))}, main)
     shard = {schema.dbi(Dbi.RECORDS).name: records, comments.COMMENTS_DBI: remarks}
     put(path.with_name(path.name + "-0"), schema, shard, [], {schema.dbi(Dbi.RECORDS).name: deleted})
