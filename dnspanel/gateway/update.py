@@ -18,9 +18,8 @@ import dns.update
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.zones import soa
 from dnspanel.zones.direct import Changes, CurrentRRsets
-from dnspanel.zones.merge import Key
 from replication.dns import names, rdata, rdtypes
-from replication.dns.rrset import RRset, make
+from replication.dns.rrset import Key, RRset, make
 
 ANY = int(dns.rdatatype.ANY)
 _APEX_KEEPS = frozenset({rdtypes.SOA, rdtypes.NS})

@@ -15,7 +15,7 @@ from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob, ImportP
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden, RightMissing
 from dnspanel.zones.models import Revision, Zone
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change, RRset
 
 _WHOLE = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
 NOBODY = "Whoever made this may not do it any more: the account is closed or the token was revoked."
@@ -38,7 +38,9 @@ class ImportRights:
     def refusal(self, zone: Zone, changes: compare.Changes, current: Mapping[compare.Key, RRset]) -> Fault | None:
         """What stands against these changes of a zone in reach."""
         try:
-            access.refuse_changes(self.actor, zone, ((*key, current.get(key), new) for key, new in changes.items()))
+            access.refuse_changes(
+                self.actor, zone, (Change(*key, current.get(key), new) for key, new in changes.items())
+            )
         except RightMissing as refusal:
             return _fault(zone.name, str(refusal))
         return None

@@ -41,37 +41,37 @@ class ShownRow:
 
     @property
     def id(self) -> str:
-        return row_id(self.row.name, self.row.type)
+        return row_id(self.row.change.name, self.row.change.type)
 
     @property
     def order(self) -> str:
         """Sorts as the server does: canonical order of names, then type."""
-        return row_order(self.zone, self.row.name, self.row.type)
+        return row_order(self.zone, self.row.change.name, self.row.change.type)
 
     @property
     def owner(self) -> str:
-        return names.owner_text(self.row.name, self.zone)
+        return names.owner_text(self.row.change.name, self.zone)
 
     @property
     def name(self) -> str:
-        return self.row.name
+        return self.row.change.name
 
     @property
     def type(self) -> str:
-        return rdata.type_to_text(self.row.type)
+        return rdata.type_to_text(self.row.change.type)
 
     @property
     def is_soa(self) -> bool:
-        return self.row.type == rdtypes.SOA
+        return self.row.change.type == rdtypes.SOA
 
     @property
     def query(self) -> str:
         """Names this RRset in the query part of a URL."""
-        return rrset_query(self.row.name, self.row.type)
+        return rrset_query(self.row.change.name, self.row.change.type)
 
     @property
     def shown(self) -> RRset | None:
-        return self.row.now or self.row.before
+        return self.row.change.after or self.row.change.before
 
     @property
     def exists(self) -> bool:
@@ -100,7 +100,7 @@ class ShownRow:
     @property
     def old_ttl(self) -> int | None:
         """The published TTL, where the draft changes it."""
-        before = self.row.before
+        before = self.row.change.before
         return before.ttl if before and self.row.mark == "changed" and before.ttl != self.ttl else None
 
     @property
@@ -124,7 +124,7 @@ class ShownRow:
 
     @property
     def old_values(self) -> list[ShownValue]:
-        return shown_values(self.row.before)
+        return shown_values(self.row.change.before)
 
 
 @dataclass(frozen=True)
@@ -133,27 +133,26 @@ class ShownDiff:
 
     zone: str
     diff: RRsetDiff
-    operation_id: int | None = None
 
     @property
     def id(self) -> str:
-        return row_id(self.diff.name, self.diff.type)
+        return row_id(self.diff.change.name, self.diff.change.type)
 
     @property
     def owner(self) -> str:
-        return names.owner_text(self.diff.name, self.zone)
+        return names.owner_text(self.diff.change.name, self.zone)
 
     @property
     def name(self) -> str:
-        return self.diff.name
+        return self.diff.change.name
 
     @property
     def type(self) -> str:
-        return rdata.type_to_text(self.diff.type)
+        return rdata.type_to_text(self.diff.change.type)
 
     @property
     def query(self) -> str:
-        return rrset_query(self.diff.name, self.diff.type)
+        return rrset_query(self.diff.change.name, self.diff.change.type)
 
     @property
     def mark(self) -> str:
@@ -169,22 +168,22 @@ class ShownDiff:
 
     @property
     def before(self) -> RRset | None:
-        return self.diff.before
+        return self.diff.change.before
 
     @property
     def after(self) -> RRset | None:
-        return self.diff.after
+        return self.diff.change.after
 
     @property
     def ttl(self) -> int:
-        shown = self.diff.after or self.diff.before
+        shown = self.diff.change.after or self.diff.change.before
         assert shown is not None
         return shown.ttl
 
     @property
     def zone_file(self) -> list[tuple[str, str]]:
         """The change as lines of a zone file: ("is-delete" or "is-add" or "is-same", line)."""
-        before, after = _lines(self.diff.before), _lines(self.diff.after)
+        before, after = _lines(self.diff.change.before), _lines(self.diff.change.after)
         gone = [("is-delete", line) for line in before if line not in after]
         kept = [("is-same", line) for line in after if line in before]
         new = [("is-add", line) for line in after if line not in before]
@@ -216,8 +215,8 @@ def shown_rows(zone: str, rows: Iterable[RRsetRow], *, name_above: str = "") -> 
     """Rows for the editor's table; a row below one of the same name says so, so that names form groups."""
     found = []
     for row in rows:
-        found.append(ShownRow(zone, row, repeats_name=row.name == name_above))
-        name_above = row.name
+        found.append(ShownRow(zone, row, repeats_name=row.change.name == name_above))
+        name_above = row.change.name
     return found
 
 

@@ -21,7 +21,7 @@ from dnspanel.zones.errors import RightMissing as RightMissing
 from dnspanel.zones.errors import Unknown as Unknown
 from dnspanel.zones.models import Zone
 from replication.dns import names, rdtypes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change
 from replication.errors import BadName
 
 Sight = Callable[[str, int], bool]  # owner name, type
@@ -133,15 +133,16 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
     return team
 
 
-def refuse_changes(author: Author, zone: Zone, changes: Iterable[tuple[str, int, RRset | None, RRset | None]]) -> None:
-    """Nothing, or RightMissing for the first of these (name, type, before, after) that the author may not publish.
+def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change]) -> None:
+    """Raise RightMissing for the first of these changes that the author may not publish.
 
     A serial that moves by itself is nobody's change.
     """
     actor = None if author is None else actor_of(author)
     if author is None:
         return
-    for name, type_, before, after in changes:
+    for change in changes:
+        name, type_, before, after = change.name, change.type, change.before, change.after
         if before == after or (type_ == rdtypes.SOA and soa.same(before, after)):
             continue
         right = Right.ADD if before is None else Right.REMOVE if after is None else Right.CHANGE

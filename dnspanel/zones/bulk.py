@@ -6,7 +6,7 @@ writes in sets: the number of queries does not depend on the number of zones.
 whoever calls can record the sequence together with what it published.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,20 +18,20 @@ from dnspanel.advisory_locks import SqlLock
 from dnspanel.zones import soa, store_rrsets
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.guard import refuse_mass_deletion
-from dnspanel.zones.history import rrset_after, rrset_before
-from dnspanel.zones.models import Change, Operation, Publication, RevisionKind, Zone
-from dnspanel.zones.sequence_log import NewChange, NewRevision, append_publication
-from dnspanel.zones.store_rrsets import Key
+from dnspanel.zones.history import change_of
+from dnspanel.zones.models import Change as StoredChange
+from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
+from dnspanel.zones.sequence_log import NewRevision, append_publication
 from dnspanel.zones.store_rrsets import copy_rows as copy_rows
 from dnspanel.zones.store_rrsets import rrsets_of_zones as rrsets_of_zones
 from replication.dns import names, rdtypes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change, Key, RRset
 
 # Where each node keeps its position; PDNS-LMDB's sentinel zone.
 RESERVED = "position.dnspanel.invalid."
 
 Beside = Callable[[Publication], object]
-Changes = Mapping[Key, RRset | None]
+Changes = Mapping[Key, RRset | None]  # what RRsets become; None: deleted
 
 # One call at a time, so that its ids have none of another's between them: rows of LMDB lie by zone id, and those of an
 # import are put fastest where nothing else lies between them.
@@ -58,7 +58,7 @@ class BulkZone:
 
 @dataclass(frozen=True, slots=True)
 class ExistingZone:
-    """Of a zone that is there, what a plan of its change has to remember."""
+    """What a plan of the change of a zone has to remember of it."""
 
     id: int
     revision: int
@@ -67,7 +67,7 @@ class ExistingZone:
 
 @dataclass(frozen=True, slots=True)
 class ZoneChange:
-    """What is to become of some RRsets of a zone (None: gone), decided when the zone was at `base_revision`."""
+    """What some RRsets of a zone become, decided when the zone was at `base_revision`."""
 
     zone_id: int
     base_revision: int
@@ -76,24 +76,20 @@ class ZoneChange:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """One zone's next revision: which of its RRsets change (before, after), and its SOA, whose serial always does."""
+    """One zone's next revision: which of its RRsets change, and its SOA, whose serial always does."""
 
     zone: Zone
-    changes: Sequence[tuple[Key, RRset | None, RRset | None]]
+    changes: Sequence[Change]
     soa_before: RRset
     soa_after: RRset
 
-    def new_changes(self) -> Iterator[NewChange]:
-        zone, apex = self.zone, (self.zone.name, rdtypes.SOA)
-        for key, before, after in (*self.changes, (apex, self.soa_before, self.soa_after)):
-            yield NewChange(zone.pk, zone.name, *key, before, after)
-
     def revision(self) -> NewRevision:
-        added = sum(before is None for _, before, _ in self.changes)
-        removed = sum(after is None for _, _, after in self.changes)
+        added = sum(change.before is None for change in self.changes)
+        removed = sum(change.after is None for change in self.changes)
         soa_changed = not soa.same(self.soa_before, self.soa_after)
         return NewRevision(
             zone_id=self.zone.pk,
+            zone_name=self.zone.name,
             kind=RevisionKind.CHANGE,
             number=self.zone.revision + 1,
             serial=soa.serial_of(self.soa_after).value,
@@ -101,28 +97,30 @@ class _Move:
             added=added,
             changed=len(self.changes) - added - removed + soa_changed,
             removed=removed,
+            changes=(*self.changes, Change(self.zone.name, rdtypes.SOA, self.soa_before, self.soa_after)),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """What one publication changed in one zone, besides the serial: {(name, type): (before, after)}."""
+    """What one publication changed in one zone, besides the serial."""
 
     name: str
-    changes: dict[Key, tuple[RRset | None, RRset | None]]
+    changes: list[Change]
 
-    def taken_back(self, there: Mapping[Key, RRset]) -> tuple[dict[Key, RRset | None], list[Key]]:
-        """What takes it back, and the keys at which that is not possible any more. `there` has all at their names."""
+    def taken_back(self, current: Mapping[Key, RRset]) -> tuple[dict[Key, RRset | None], list[Key]]:
+        """What takes it back, and the keys at which that is not possible any more. `current` has all at their names."""
         back: dict[Key, RRset | None] = {}
         stay = []
-        for key, (before, after) in self.changes.items():
-            if soa.same(there.get(key), before):
+        for change in self.changes:
+            found = current.get(change.key)
+            if soa.same(found, change.before):
                 continue
-            if soa.same(there.get(key), after):
-                back[key] = before
+            if soa.same(found, change.after):
+                back[change.key] = change.before
             else:
-                stay.append(key)
-        crowded = _names_with_cname_and_more({**there, **back})
+                stay.append(change.key)
+        crowded = _names_with_cname_and_more({**current, **back})
         stay += [key for key in back if key[0] in crowded]
         return {key: rrset for key, rrset in back.items() if key[0] not in crowded}, stay
 
@@ -191,23 +189,24 @@ def insert_zones(
         prefer_indexes()
         with cursor.copy(_COPY_ZONES) as copy:
             copy.write("".join(lines).encode())
-    found, said = store_rrsets.copy_in(rows), sum(zone.rrset_count for zone in zones)
-    if found != said:
-        raise ValueError(f"{found} RRsets came for {len(zones)} zones that have {said}")
+    found, expected = store_rrsets.copy_in(rows), sum(zone.rrset_count for zone in zones)
+    if found != expected:
+        raise ValueError(f"{found} RRsets came for {len(zones)} zones that have {expected}")
 
 
 def creations(zones: Iterable[BulkZone]) -> list[NewRevision]:
     """The first revision of each new zone."""
     return [
-        NewRevision(z.id, RevisionKind.CREATE, 1, z.serial, z.rrset_count, added=z.rrset_count) for z in zones
-    ]  # fmt: skip
+        NewRevision(zone.id, zone.name, RevisionKind.CREATE, 1, zone.serial, zone.rrset_count, added=zone.rrset_count)
+        for zone in zones
+    ]
 
 
-def taken_names(wanted: Sequence[str]) -> list[str]:
-    """Those of the names that have a zone, and those that are wanted twice; in their order."""
+def taken_names(names: Sequence[str]) -> list[str]:
+    """Those of the names that have a zone, and those that come twice; in their order."""
     taken: dict[str, None] = {}
-    seen = set(existing_zones(wanted))
-    for name in wanted:
+    seen = set(existing_zones(names))
+    for name in names:
         if name in seen:
             taken[name] = None
         seen.add(name)
@@ -226,9 +225,9 @@ def change_zones(
     """The zones have these changes, each in a revision of its own, all in one publication (None: nothing to do).
 
     Returned besides are the ids of zones that were left alone, because they
-    are gone or not at their base revision any more. RRsets that are as wanted
+    are gone or not at their base revision any more. RRsets that are so
     already are not touched; a zone without any other gets no revision. Each
-    SOA has a higher serial than before: that of the wanted SOA if it is one.
+    SOA has a higher serial than before: that of the new SOA if it is one.
     A zone never loses its SOA. Raises IntegrityError for what the database
     refuses: rules are the caller's.
     """
@@ -237,8 +236,8 @@ def change_zones(
         prefer_indexes()
         locked = _locked(by_zone)
         zones = {id: zone for id, zone in locked.items() if zone.revision == by_zone[id].base_revision}
-        wanted = {id: by_zone[id].changes for id in zones}
-        moves = _moves(zones, _at_names(zones, wanted), wanted)
+        decided = {id: by_zone[id].changes for id in zones}
+        moves = _moves(zones, _at_names(zones, decided), decided)
         publication = _carry_out(moves, author, channel, now, reason, beside)
     return publication, [id for id in by_zone if id not in zones]
 
@@ -264,19 +263,20 @@ def delete_zones(
         if not confirmed:
             refuse_mass_deletion(author=author, count=len(expected), now=now)
         prefer_indexes()
-        there = {id: zone for id, zone in _locked(expected).items() if zone.revision == expected[id]}
+        found = {id: zone for id, zone in _locked(expected).items() if zone.revision == expected[id]}
         publication = None
-        if there:
-            Operation.objects.filter(zone__in=list(there)).delete()
-            Zone.objects.filter(pk__in=list(there)).update(deleted_at=now)
+        if found:
+            Operation.objects.filter(zone__in=list(found)).delete()
+            Zone.objects.filter(pk__in=list(found)).update(deleted_at=now)
             revisions = [
-                NewRevision(z.pk, RevisionKind.DELETE, z.revision + 1, z.serial, z.rrset_count) for z in there.values()
+                NewRevision(zone.pk, zone.name, RevisionKind.DELETE, zone.revision + 1, zone.serial, zone.rrset_count)
+                for zone in found.values()
             ]
             publication = append_publication(
                 revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=None
             )
             beside(publication)
-    return publication, [id for id in expected if id not in there]
+    return publication, [id for id in expected if id not in found]
 
 
 def undo_zone_changes(
@@ -301,14 +301,16 @@ def undo_zone_changes(
         prefer_indexes()
         published = _published_by(sequence)
         zones = _locked(published)
-        there = _at_names(zones, {id: published[id].changes for id in zones})
-        wanted: dict[int, Changes] = {}
+        current = _at_names(zones, {id: [change.key for change in published[id].changes] for id in zones})
+        inverse: dict[int, Changes] = {}
         kept: list[tuple[str, str, int]] = []
         for id, of_zone in published.items():
-            back, stay = of_zone.taken_back(there[id]) if id in zones else ({}, list(of_zone.changes))
-            wanted[id] = back
+            if id in zones:
+                inverse[id], stay = of_zone.taken_back(current[id])
+            else:
+                stay = [change.key for change in of_zone.changes]
             kept += [(of_zone.name, *key) for key in stay]
-        moves = _moves(zones, there, {id: wanted[id] for id in zones})
+        moves = _moves(zones, current, inverse)
         publication = _carry_out(moves, author, channel, now, reason, beside)
     return publication, kept
 
@@ -337,23 +339,23 @@ def _at_names(zones: Mapping[int, Zone], keys: Mapping[int, Iterable[Key]]) -> d
 
 
 def _moves(
-    zones: Mapping[int, Zone], there: Mapping[int, Mapping[Key, RRset]], wanted: Mapping[int, Changes]
+    zones: Mapping[int, Zone], current: Mapping[int, Mapping[Key, RRset]], decided: Mapping[int, Changes]
 ) -> list[_Move]:
-    """The next revision of each zone in which something of what is wanted is not so yet."""
+    """The next revision of each zone in which something of what was decided is not so yet."""
     moves = []
-    for id, changes in wanted.items():
-        zone, now_there = zones[id], there[id]
+    for id, afters in decided.items():
+        zone, of_zone = zones[id], current[id]
         apex = zone.name, rdtypes.SOA
-        before, after = now_there[apex], changes.get(apex) or now_there[apex]
+        before, after = of_zone[apex], afters.get(apex) or of_zone[apex]
         new_soa = soa.next_soa(before, after)
         assert new_soa is not None
-        moving = [
-            (key, now_there.get(key), rrset)
-            for key, rrset in changes.items()
-            if key != apex and now_there.get(key) != rrset
+        changes = [
+            Change(*key, found, rrset)
+            for key, rrset in afters.items()
+            if key != apex and (found := of_zone.get(key)) != rrset
         ]
-        if moving or not soa.same(before, after):
-            moves.append(_Move(zone, moving, before, new_soa))
+        if changes or not soa.same(before, after):
+            moves.append(_Move(zone, changes, before, new_soa))
     return moves
 
 
@@ -363,18 +365,10 @@ def _carry_out(
     """Write the RRsets, then append to the log, last; None when there is nothing to do."""
     if not moves:
         return None
-    changes = [change for move in moves for change in move.new_changes()]
-    gone = [(c.zone_id, c.zone_name, c.name, c.type) for c in changes if c.after is None]
-    store_rrsets.delete_rrsets(gone)  # before the rest, or a CNAME would meet what it replaces
-    store_rrsets.replace_rrsets([(c.zone_id, c.zone_name, c.after) for c in changes if c.after])
+    revisions = [move.revision() for move in moves]
+    store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
     publication = append_publication(
-        revisions=[move.revision() for move in moves],
-        changes=changes,
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
-        form_id=None,
+        revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=None
     )
     beside(publication)
     return publication
@@ -388,12 +382,11 @@ def _names_with_cname_and_more(rrsets: Mapping[Key, RRset | None]) -> set[str]:
 
 def _published_by(sequence: int) -> dict[int, _Published]:
     """What a publication changed in each zone that was there before and after it, by zone id."""
-    rows = Change.objects.filter(revision__publication=sequence, revision__kind=RevisionKind.CHANGE)
+    rows = StoredChange.objects.filter(revision__publication=sequence, revision__kind=RevisionKind.CHANGE)
     published: dict[int, _Published] = {}
-    for change in rows.select_related("revision__zone").order_by("revision__zone_id", "owner_key", "type"):
-        zone = change.revision.zone
-        of_zone = published.setdefault(zone.pk, _Published(zone.name, {}))
-        before, after = rrset_before(change), rrset_after(change)
-        if not soa.same(before, after):
-            of_zone.changes[change.name, change.type] = before, after
+    for row in rows.select_related("revision__zone").order_by("revision__zone_id", "owner_key", "type"):
+        zone, change = row.revision.zone, change_of(row)
+        of_zone = published.setdefault(zone.pk, _Published(zone.name, []))
+        if not soa.same(change.before, change.after):
+            of_zone.changes.append(change)
     return published

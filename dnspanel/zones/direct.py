@@ -15,15 +15,15 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts.actors import Author
 from dnspanel.zones import revision, store_rrsets
 from dnspanel.zones.errors import NothingToPublish, RevisionMoved, Unknown, ZoneError
-from dnspanel.zones.merge import Edit, Key
+from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import Seen, ZonePlan, plan_zones
 from dnspanel.zones.revision import Accepted
 from dnspanel.zones.sequence_log import publication_of_form
-from replication.dns.rrset import RRset, make
+from replication.dns.rrset import Change, Key, RRset, make
 
 CurrentRRsets = Mapping[Key, RRset]  # every RRset at the names that a patch reads
-Changes = Mapping[Key, RRset | None]  # None: gone
+Changes = Mapping[Key, RRset | None]  # what RRsets become; None: deleted
 Decide = Callable[[CurrentRRsets], Changes]
 Step = Callable[[RRset | None], RRset | None]
 
@@ -173,8 +173,8 @@ def plan_patches(patches: Sequence[Patch]) -> tuple[ZonePlan, ...]:
     for patch in patches:
         current = seen[patch.zone.pk].rrsets
         result = patch.decide(current)
-        changes = [Edit(None, *key, base=current.get(key), wanted=rrset) for key, rrset in result.items()]
-        edits[patch.zone.pk] = (locked[patch.zone.pk], changes)
+        changes = (Change(*key, current.get(key), rrset) for key, rrset in result.items())
+        edits[patch.zone.pk] = (locked[patch.zone.pk], list(map(Edit, changes)))
     return plan_zones(edits, seen)
 
 

@@ -14,11 +14,12 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import User
 from dnspanel.zones import access, store_rrsets
 from dnspanel.zones.errors import CannotResolve, CannotUndo, Unknown
-from dnspanel.zones.merge import Edit, Key, is_already_so
-from dnspanel.zones.models import Change, Draft, Operation, Zone
+from dnspanel.zones.merge import Edit, is_already_so
+from dnspanel.zones.models import Change as StoredChange
+from dnspanel.zones.models import Draft, Operation, Zone
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
-from replication.dns.rrset import RRset, make
+from replication.dns.rrset import Change, Key, RRset, make
 from replication.errors import BadName, BadRRset
 
 Choice = Literal["theirs", "mine", "both"]
@@ -35,7 +36,7 @@ def replace_rrset(
     replaces: Key | None = None,
     base_revision: int | None = None,
 ) -> Operation | None:
-    """The author's draft wants this RRset in the zone; None when the zone has it like this already.
+    """The author's draft puts this RRset into the zone; None when the zone has it like this already.
 
     `replaces` names the RRset that this one takes the place of, when its name
     or type was edited. `base_revision` is the revision that the author was
@@ -45,17 +46,17 @@ def replace_rrset(
     RightMissing for an RRset that the author may not change.
     """
     key = rrset.name, rrset.type
-    wanted: dict[Key, RRset | None] = {key: rrset}
+    afters: dict[Key, RRset | None] = {key: rrset}
     if replaces is not None and replaces != key:
-        wanted[replaces] = None
-    return _want(author, zone, wanted, now, base_revision).get(key)
+        afters[replaces] = None
+    return _draft_rrsets(author, zone, afters, now, base_revision).get(key)
 
 
 def delete_rrset(
     *, author: Drafter, zone: Zone, name: str, type: int, now: datetime, base_revision: int | None = None
 ) -> Operation | None:
-    """The author's draft wants this RRset gone; None when the zone does not have it (an added one is forgotten)."""
-    return _want(author, zone, {(name, type): None}, now, base_revision).get((name, type))
+    """The author's draft deletes this RRset; None when the zone does not have it (an added one is forgotten)."""
+    return _draft_rrsets(author, zone, {(name, type): None}, now, base_revision).get((name, type))
 
 
 def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool:
@@ -87,27 +88,29 @@ def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime
         zone = mine.zone
         published = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {mine.name})})[zone.pk]
         theirs = published.get((mine.name, mine.type))
-        wanted = _settled(edit_of(mine), theirs, choice)
-        if is_already_so(theirs, wanted):
+        result = _resolved(edit_of(mine).change, theirs, choice)
+        if is_already_so(theirs, result):
             Operation.objects.filter(pk=mine.pk).delete()
             return None
-        mine.base, mine.wanted = _json(theirs), _json(wanted)
+        mine.base, mine.wanted = _json(theirs), _json(result)
         mine.base_revision, mine.at = zone.revision, now
         mine.save(update_fields=["base", "wanted", "base_revision", "at"])
         return mine
 
 
-def hold_edits(*, author: Drafter, zone: Zone, edits: Sequence[Edit], base_revision: int, now: datetime) -> Draft:
-    """The author's draft holds these edits besides what it held; raises CannotUndo if it holds one of them already."""
+def draft_changes(
+    *, author: Drafter, zone: Zone, changes: Sequence[Change], base_revision: int, now: datetime
+) -> Draft:
+    """The author's draft has these changes too; raises CannotUndo if it changes one of the RRsets already."""
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
-        held = set(Operation.objects.filter(draft=draft, zone=zone).values_list("name", "type"))
-        clash = next((edit for edit in edits if edit.key in held), None)
+        drafted = set(Operation.objects.filter(draft=draft, zone=zone).values_list("name", "type"))
+        clash = next((change for change in changes if change.key in drafted), None)
         if clash is not None:
             what = f"{rdata.type_to_text(clash.type)} {clash.name}"
             raise CannotUndo(f"Your draft changes {what} already. Publish or discard that first.")
         Operation.objects.bulk_create(
-            [_operation(draft, zone, edit, base_revision, now) for edit in edits], batch_size=2000
+            [_operation(draft, zone, change, base_revision, now) for change in changes], batch_size=2000
         )
     return draft
 
@@ -131,15 +134,15 @@ def edit_of(operation: Operation) -> Edit:
     """The operation as a frozen value."""
     name, type_ = operation.name, operation.type
     base = RRset.from_json(name, type_, operation.base) if operation.base else None
-    wanted = RRset.from_json(name, type_, operation.wanted) if operation.wanted else None
-    return Edit(operation.pk, name, type_, base, wanted)
+    after = RRset.from_json(name, type_, operation.wanted) if operation.wanted else None
+    return Edit(Change(name, type_, base, after), operation.pk)
 
 
-def _want(
-    author: Drafter, zone: Zone, wanted: Mapping[Key, RRset | None], now: datetime, base_revision: int | None
+def _draft_rrsets(
+    author: Drafter, zone: Zone, afters: Mapping[Key, RRset | None], now: datetime, base_revision: int | None
 ) -> dict[Key, Operation]:
-    """The operations with which the author's draft now wants these RRsets; those that would do nothing are gone."""
-    owners = {name for name, _ in wanted}
+    """The operations that make these RRsets so in the author's draft (None: deleted); those without effect are gone."""
+    owners = {name for name, _ in afters}
     for name in owners:
         if not names.is_within(name, zone.name):
             raise BadName(text=name, reason=f"it is not inside the zone {zone.name}")
@@ -149,19 +152,19 @@ def _want(
         if revision is None:
             raise Unknown(zone.name)
         published = store_rrsets.rrsets_at_names({zone.pk: (zone.name, owners)})[zone.pk]
-        access.refuse_changes(author, zone, ((*key, published.get(key), rrset) for key, rrset in wanted.items()))
-        held = {(o.name, o.type): o for o in Operation.objects.filter(draft=draft, zone=zone, name__in=owners)}
+        access.refuse_changes(author, zone, (Change(*key, published.get(key), r) for key, r in afters.items()))
+        drafted = {(o.name, o.type): o for o in Operation.objects.filter(draft=draft, zone=zone, name__in=owners)}
         seen_revision = revision if base_revision is None else min(base_revision, revision)
-        seen = published if seen_revision == revision else published | _changed_since(zone, seen_revision, wanted)
+        seen = published if seen_revision == revision else published | _changed_since(zone, seen_revision, afters)
         operations: dict[Key, Operation] = {}
-        for key, rrset in wanted.items():
-            before = held.get(key)
-            base = edit_of(before).base if before else seen.get(key)
+        for key, rrset in afters.items():
+            before = drafted.get(key)
+            base = edit_of(before).change.before if before else seen.get(key)
             if is_already_so(published.get(key), rrset) or is_already_so(base, rrset):
                 continue
             base_number = before.base_revision if before else seen_revision
-            operations[key] = _operation(draft, zone, Edit(None, *key, base=base, wanted=rrset), base_number, now)
-        _store(operations, [held[key].pk for key in wanted if key in held and key not in operations])
+            operations[key] = _operation(draft, zone, Change(*key, base, rrset), base_number, now)
+        _store(operations, [drafted[key].pk for key in afters if key in drafted and key not in operations])
     return operations
 
 
@@ -180,40 +183,41 @@ def _store(operations: Mapping[Key, Operation], dropped: Sequence[int]) -> None:
 def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:
     """What these RRsets were at an older revision, for those that changed since."""
     first: dict[Key, RRset | None] = {}
-    since = Change.objects.filter(revision__zone=zone, revision__number__gt=number, name__in={n for n, _ in keys})
+    since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number, name__in={n for n, _ in keys})
     for change in since.order_by("revision__number"):
         before = RRset.from_json(change.name, change.type, change.before) if change.before else None
         first.setdefault((change.name, change.type), before)
     return first
 
 
-def _settled(mine: Edit, theirs: RRset | None, choice: Choice) -> RRset | None:
+def _resolved(change: Change, theirs: RRset | None, choice: Choice) -> RRset | None:
     if choice == "theirs":
         return theirs
     if choice == "mine":
-        return mine.wanted
-    if mine.wanted is None or theirs is None:
+        return change.after
+    mine = change.after
+    if mine is None or theirs is None:
         raise CannotResolve("One side deletes the RRset, so there are no records of both to keep.")
     if mine.type == rdtypes.SOA:
         raise CannotResolve("A zone has one SOA record; choose one of the two.")
-    union = (*mine.wanted.rdata, *theirs.rdata)
-    disabled = (*mine.wanted.disabled, *(text for text in theirs.disabled if text not in mine.wanted.rdata))
-    comment = mine.wanted.comment or theirs.comment
+    union = (*mine.rdata, *theirs.rdata)
+    disabled = (*mine.disabled, *(text for text in theirs.disabled if text not in mine.rdata))
+    comment = mine.comment or theirs.comment
     try:
-        return make(mine.name, mine.type, mine.wanted.ttl, union, disabled, comment)
+        return make(mine.name, mine.type, mine.ttl, union, disabled, comment)
     except BadRRset as exc:
         raise CannotResolve(f"The records of both do not fit together: {exc}.") from exc
 
 
-def _operation(draft: Draft, zone: Zone, edit: Edit, base_revision: int, now: datetime) -> Operation:
+def _operation(draft: Draft, zone: Zone, change: Change, base_revision: int, now: datetime) -> Operation:
     return Operation(
         draft=draft,
         zone=zone,
-        name=edit.name,
-        owner_key=relative_key(edit.name, zone.name),
-        type=edit.type,
-        base=_json(edit.base),
-        wanted=_json(edit.wanted),
+        name=change.name,
+        owner_key=relative_key(change.name, zone.name),
+        type=change.type,
+        base=_json(change.before),
+        wanted=_json(change.after),
         base_revision=base_revision,
         at=now,
     )

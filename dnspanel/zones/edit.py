@@ -16,9 +16,9 @@ from dnspanel.zones.errors import NameTaken, NotInTrash, RevisionMoved, RuleViol
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
 from dnspanel.zones.rules import Severity, check_zone, names_below
-from dnspanel.zones.sequence_log import NewChange, NewRevision, append_publication, publication_of_form
+from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
 from replication.dns import names, rdtypes
-from replication.dns.rrset import RRset, Serial, make
+from replication.dns.rrset import Change, RRset, make
 from replication.errors import BadRRset
 
 TRASH_DAYS = 30
@@ -110,17 +110,19 @@ def delete_zone(
     """
     try:
         with transaction.atomic(durable=True):
-            there = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
-            if there is None:
+            locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
+            if locked is None:
                 raise Unknown(zone.name)
-            access.require_right(author, there, Right.DELETE_ZONE)
-            if at_revision is not None and there.revision != at_revision:
-                raise RevisionMoved(there.name, expected=at_revision, found=there.revision)
+            access.require_right(author, locked, Right.DELETE_ZONE)
+            if at_revision is not None and locked.revision != at_revision:
+                raise RevisionMoved(locked.name, expected=at_revision, found=locked.revision)
             if not confirmed:
-                refuse_mass_deletion(author=author, count=1, now=now, name=there.name)
-            Operation.objects.filter(zone=there).delete()
-            Zone.objects.filter(pk=there.pk).update(deleted_at=now)
-            revision = _next_revision(there, RevisionKind.DELETE, there.serial)
+                refuse_mass_deletion(author=author, count=1, now=now, name=locked.name)
+            Operation.objects.filter(zone=locked).delete()
+            Zone.objects.filter(pk=locked.pk).update(deleted_at=now)
+            revision = NewRevision(
+                locked.pk, locked.name, RevisionKind.DELETE, locked.revision + 1, locked.serial, locked.rrset_count
+            )
             return append_publication(
                 revisions=[revision], author=author, channel=channel, now=now, reason=reason, form_id=form_id
             )
@@ -141,11 +143,8 @@ def restore_zone(
             if Zone.objects.filter(name=trashed.name, deleted_at=None).exists():
                 raise NameTaken(trashed.name)
             Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
-            change, serial = _raise_serial(trashed)
-            revision = _next_revision(trashed, RevisionKind.RESTORE, serial.value)
             return append_publication(
-                revisions=[revision],
-                changes=[change],
+                revisions=[_restoration(trashed)],
                 author=author,
                 channel=channel,
                 now=now,
@@ -226,15 +225,19 @@ def _serial_in(zone: str, rrsets: Iterable[RRset]) -> int:
     return next(soa.serial_of(r).value for r in rrsets if r.type == rdtypes.SOA and r.name == zone)
 
 
-def _raise_serial(zone: Zone) -> tuple[NewChange, Serial]:
-    """The zone's SOA has the next serial: secondaries must see that the zone moved on."""
+def _restoration(zone: Zone) -> NewRevision:
+    """The revision that brings the zone back; its SOA has the next serial: secondaries must see that it moved on."""
     at_apex = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
     before = at_apex[zone.name, rdtypes.SOA]
     serial = soa.serial_of(before).next
-    after = soa.with_serial(before, serial)
-    store_rrsets.replace_rrsets([(zone.pk, zone.name, after)])
-    return NewChange(zone.pk, zone.name, zone.name, rdtypes.SOA, before, after), serial
-
-
-def _next_revision(zone: Zone, kind: RevisionKind, serial: int) -> NewRevision:
-    return NewRevision(zone.pk, kind, zone.revision + 1, serial, zone.rrset_count)
+    change = Change(zone.name, rdtypes.SOA, before, soa.with_serial(before, serial))
+    store_rrsets.write_changes([(zone.pk, zone.name, [change])])
+    return NewRevision(
+        zone.pk,
+        zone.name,
+        RevisionKind.RESTORE,
+        zone.revision + 1,
+        serial.value,
+        zone.rrset_count,
+        changes=[change],
+    )

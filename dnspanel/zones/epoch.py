@@ -17,10 +17,9 @@ from dnspanel.accounts.actors import Author, user_of
 from dnspanel.zones import bulk, hold, soa, store_rrsets
 from dnspanel.zones.errors import NotHeld
 from dnspanel.zones.models import Channel, Epoch, LogHead, Operation, RevisionKind, Zone
-from dnspanel.zones.sequence_log import NewChange, NewRevision, append_publication
-from dnspanel.zones.store_rrsets import Key
+from dnspanel.zones.sequence_log import NewRevision, append_publication
 from replication.dns import rdtypes
-from replication.dns.rrset import RRset, Serial
+from replication.dns.rrset import Change, Key, RRset, Serial
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +28,7 @@ logger = logging.getLogger(__name__)
 class NewZone:
     """A zone that only nodes have, with all of its RRsets. It gets the id that it has there, if that is free."""
 
-    id_there: int
+    node_zone_id: int
     name: str
     rrsets: Sequence[RRset]
 
@@ -38,11 +37,11 @@ class NewZone:
 class ChangedZone:
     """A zone of ours (perhaps one in the trash, which then comes back) and what its RRsets become; None: gone.
 
-    Its serial will be above `serial_there`, whatever changes.
+    Its serial will be above `node_serial`, whatever changes.
     """
 
     zone_id: int
-    serial_there: Serial | None
+    node_serial: Serial | None
     changes: Mapping[Key, RRset | None]
 
 
@@ -92,9 +91,15 @@ def begin_epoch(
         for batch in batches:
             _publish(batch, by, reason, now)
         audit.record(
-            action="epoch.begin", by=by, now=now, target=str(epoch.epoch), reason=reason, after=after,
-            held=head.held_reason, before=str(head.epoch),
-        )  # fmt: skip
+            action="epoch.begin",
+            by=by,
+            now=now,
+            target=str(epoch.epoch),
+            reason=reason,
+            after=after,
+            held=head.held_reason,
+            before=str(head.epoch),
+        )
         beside(epoch)
     logger.warning("a new epoch begins epoch=%s after=%s reason=%s", epoch.epoch, after, reason)
     return epoch
@@ -102,8 +107,8 @@ def begin_epoch(
 
 def _open(after: int, known: Known, by: Author, reason: str, now: datetime) -> Epoch:
     for lost in known.epochs:
-        words = "a history that only nodes knew: the panel was restored from a backup older than it"
-        Epoch.objects.get_or_create(epoch=lost, defaults={"began_at": now, "began_after": 0, "reason": words})
+        explanation = "a history that only nodes knew: the panel was restored from a backup older than it"
+        Epoch.objects.get_or_create(epoch=lost, defaults={"began_at": now, "began_after": 0, "reason": explanation})
     epoch = Epoch.objects.create(epoch=uuid4(), began_at=now, began_after=after, reason=reason, by=user_of(by))
     LogHead.objects.update(epoch=epoch.epoch, sequence=after)
     hold.release()
@@ -122,25 +127,20 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
     bulk.prefer_indexes()
     of_ours = {each.zone_id: each for each in batch if not isinstance(each, NewZone)}
     zones = {zone.pk: zone for zone in Zone.objects.select_for_update(no_key=True).filter(pk__in=list(of_ours))}
-    gone = [zone for zone in zones.values() if isinstance(of_ours[zone.pk], GoneZone) and zone.deleted_at is None]
-    _into_trash(gone, now)  # first: another zone may have the name
+    deleted = [zone for zone in zones.values() if isinstance(of_ours[zone.pk], GoneZone) and zone.deleted_at is None]
+    _into_trash(deleted, now)  # first: another zone may have the name
     new = _with_ids([each for each in batch if isinstance(each, NewZone)])
     _insert(new, by, now)
     moves = list(_moves(zones, [each for each in batch if isinstance(each, ChangedZone)]))
     Zone.objects.filter(pk__in=[move.zone.pk for move in moves]).update(deleted_at=None)
-    changes = [change for move in moves for change in move.new_changes()]
-    store_rrsets.delete_rrsets((c.zone_id, c.zone_name, c.name, c.type) for c in changes if c.after is None)
-    store_rrsets.replace_rrsets((c.zone_id, c.zone_name, c.after) for c in changes if c.after)
+    store_rrsets.write_changes((move.zone.pk, move.zone.name, move.changes) for move in moves)
     revisions = [
-        *(NewRevision(z.pk, RevisionKind.DELETE, z.revision + 1, z.serial, z.rrset_count) for z in gone),
+        *(NewRevision(z.pk, z.name, RevisionKind.DELETE, z.revision + 1, z.serial, z.rrset_count) for z in deleted),
         *bulk.creations([zone for zone, _ in new]),
         *(move.revision() for move in moves),
     ]
     if revisions:
-        append_publication(
-            revisions=revisions, changes=changes, author=by, channel=Channel.SYSTEM, now=now, reason=reason,
-            form_id=None,
-        )  # fmt: skip
+        append_publication(revisions=revisions, author=by, channel=Channel.SYSTEM, now=now, reason=reason, form_id=None)
 
 
 def _into_trash(zones: Sequence[Zone], now: datetime) -> None:
@@ -151,12 +151,12 @@ def _into_trash(zones: Sequence[Zone], now: datetime) -> None:
 
 def _with_ids(zones: Sequence[NewZone]) -> list[tuple[bulk.BulkZone, list[RRset]]]:
     """The zones with the ids that they get, and their RRsets with the serial that the zone begins with."""
-    wanted = [zone.id_there for zone in zones]
-    taken = set(Zone.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    preferred = [zone.node_zone_id for zone in zones]
+    taken = set(Zone.objects.filter(pk__in=preferred).values_list("pk", flat=True))
     fresh = iter(bulk.allocate_zone_ids(len(taken))) if taken else iter(())
     made = []
     for zone in zones:
-        id = next(fresh) if zone.id_there in taken else zone.id_there
+        id = next(fresh) if zone.node_zone_id in taken else zone.node_zone_id
         rrsets = [_moved_on(rrset) if rrset.type == rdtypes.SOA else rrset for rrset in zone.rrsets]
         serial = next(soa.serial_of(rrset).value for rrset in rrsets if rrset.type == rdtypes.SOA)
         made.append((bulk.BulkZone(id, zone.name, serial, len(rrsets)), rrsets))
@@ -179,18 +179,15 @@ class _Move:
 
     zone: Zone
     serial: Serial
-    changes: Sequence[tuple[Key, RRset | None, RRset | None]]  # before, after; the SOA among them
-
-    def new_changes(self) -> Iterator[NewChange]:
-        for key, before, after in self.changes:
-            yield NewChange(self.zone.pk, self.zone.name, *key, before, after)
+    changes: Sequence[Change]  # the SOA among them
 
     def revision(self) -> NewRevision:
-        counted = [(before, after) for _, before, after in self.changes if not soa.same(before, after)]
-        added = sum(before is None for before, _ in counted)
-        removed = sum(after is None for _, after in counted)
+        counted = [change for change in self.changes if not soa.same(change.before, change.after)]
+        added = sum(change.before is None for change in counted)
+        removed = sum(change.after is None for change in counted)
         return NewRevision(
             zone_id=self.zone.pk,
+            zone_name=self.zone.name,
             kind=RevisionKind.CHANGE if self.zone.deleted_at is None else RevisionKind.RESTORE,
             number=self.zone.revision + 1,
             serial=self.serial.value,
@@ -198,18 +195,19 @@ class _Move:
             added=added,
             changed=len(counted) - added - removed,
             removed=removed,
+            changes=self.changes,
         )
 
 
-def _moves(zones: Mapping[int, Zone], wanted: Sequence[ChangedZone]) -> Iterator[_Move]:
-    there = store_rrsets.rrsets_at_names(
-        {z.zone_id: (zones[z.zone_id].name, {zones[z.zone_id].name, *(n for n, _ in z.changes)}) for z in wanted}
+def _moves(zones: Mapping[int, Zone], decided: Sequence[ChangedZone]) -> Iterator[_Move]:
+    near = store_rrsets.rrsets_at_names(
+        {z.zone_id: (zones[z.zone_id].name, {zones[z.zone_id].name, *(n for n, _ in z.changes)}) for z in decided}
     )
-    for each in wanted:
-        zone, now_there = zones[each.zone_id], there[each.zone_id]
+    for each in decided:
+        zone, current = zones[each.zone_id], near[each.zone_id]
         apex = zone.name, rdtypes.SOA
-        before = now_there[apex]
-        serial = soa.above(soa.serial_of(before), each.serial_there)
+        before = current[apex]
+        serial = soa.above(soa.serial_of(before), each.node_serial)
         after = soa.with_serial(each.changes.get(apex) or before, serial)
-        others = [(key, now_there.get(key), rrset) for key, rrset in each.changes.items() if key != apex]
-        yield _Move(zone, serial, [*(c for c in others if c[1] != c[2]), (apex, before, after)])
+        others = [Change(*key, current.get(key), rrset) for key, rrset in each.changes.items() if key != apex]
+        yield _Move(zone, serial, [*(c for c in others if c.before != c.after), Change(*apex, before, after)])

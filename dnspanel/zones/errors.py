@@ -138,7 +138,7 @@ class Conflicts(PublishRefused):
 
     def __init__(self, conflicts: "Sequence[Conflict]") -> None:
         self.conflicts = tuple(conflicts)
-        names = ", ".join(f"{c.name} {rdata.type_to_text(c.type)}" for c in self.conflicts[:5])
+        names = ", ".join(f"{c.change.name} {rdata.type_to_text(c.change.type)}" for c in self.conflicts[:5])
         more = "" if len(self.conflicts) <= 5 else f" and {len(self.conflicts) - 5} more"
         super().__init__(f"Changed by others meanwhile: {names}{more}.")
 

@@ -2,22 +2,21 @@
 
 from datetime import datetime
 
-from dnspanel.accounts.actors import Author
 from dnspanel.zones import bulk, draft
 from dnspanel.zones.bulk import Beside
 from dnspanel.zones.draft import Drafter
 from dnspanel.zones.errors import CannotUndo
 from dnspanel.zones.history import rrset_after
-from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Channel, Draft, Publication, Revision, RevisionKind
 from dnspanel.zones.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
+from replication.dns.rrset import Change
 
 _BROUGHT = (RevisionKind.CREATE, RevisionKind.RESTORE)
 
 
 def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> Publication | None:
-    """What this publication changed is as it was, and it is marked with why; return the publication that did it.
+    """What this publication changed is as it was, and it is marked with the reason; return the publication that did it.
 
     Zones that it brought are in the trash. What others changed since stays.
     None, and no mark, where nothing of it is left to take back. `beside` runs
@@ -28,15 +27,15 @@ def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> P
         Publication.objects.filter(pk=sequence).update(failed_reason=reason)
         beside(inverse)
 
-    why = f"Publication {sequence} is taken back: {reason}"
+    explanation = f"Publication {sequence} is taken back: {reason}"
     brought = Revision.objects.filter(publication=sequence, kind__in=_BROUGHT).values_list("zone_id", "zone__revision")
     deleted = None
     if zones := list(brought):
         deleted, _ = bulk.delete_zones(
-            zones=zones, author=None, channel=Channel.SYSTEM, now=now, reason=why, confirmed=True, beside=mark
+            zones=zones, author=None, channel=Channel.SYSTEM, now=now, reason=explanation, confirmed=True, beside=mark
         )
     undone, _ = bulk.undo_zone_changes(
-        sequence=sequence, author=None, channel=Channel.SYSTEM, now=now, reason=why, beside=mark
+        sequence=sequence, author=None, channel=Channel.SYSTEM, now=now, reason=explanation, beside=mark
     )
     return undone or deleted
 
@@ -47,29 +46,27 @@ def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> 
     Raises CannotUndo where there is nothing to hold: it brought zones, which
     are in the trash, or the draft has operations on the same RRsets.
     """
-    held: Draft | None = None
-    for each in _changed(publication, author):
-        edits = _edits(each)
-        if edits:
-            zone = each.zone
-            held = draft.hold_edits(author=author, zone=zone, edits=edits, base_revision=zone.revision, now=now)
-    if held is None:
+    drafted: Draft | None = None
+    for each in _changed(publication):
+        zone = each.zone
+        if changes := _changes_again(each):
+            drafted = draft.draft_changes(
+                author=author, zone=zone, changes=changes, base_revision=zone.revision, now=now
+            )
+    if drafted is None:
         raise CannotUndo("It changed nothing that a draft could hold; zones that it brought are in the trash.")
-    return held
+    return drafted
 
 
-def _changed(publication: Publication, author: Author) -> list[Revision]:
+def _changed(publication: Publication) -> list[Revision]:
     changes = publication.revisions.filter(kind=RevisionKind.CHANGE, zone__deleted_at=None)
     return list(changes.select_related("zone").order_by("zone__name"))
 
 
-def _edits(revision: Revision) -> list[Edit]:
+def _changes_again(revision: Revision) -> list[Change]:
+    """What has to change for the zone to be once more as the revision left it."""
     zone = revision.zone
-    changes = [c for c in revision.changes.order_by("owner_key", "type") if c.type != rdtypes.SOA]
-    there = rrsets_at_names({zone.pk: (zone.name, {change.name for change in changes})})[zone.pk]
-    edits = []
-    for change in changes:
-        now_there, wanted = there.get((change.name, change.type)), rrset_after(change)
-        if now_there != wanted:
-            edits.append(Edit(None, change.name, change.type, base=now_there, wanted=wanted))
-    return edits
+    rows = [row for row in revision.changes.order_by("owner_key", "type") if row.type != rdtypes.SOA]
+    current = rrsets_at_names({zone.pk: (zone.name, {row.name for row in rows})})[zone.pk]
+    changes = (Change(row.name, row.type, current.get((row.name, row.type)), rrset_after(row)) for row in rows)
+    return [change for change in changes if change.before != change.after]

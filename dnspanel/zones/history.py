@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Literal
 
 from dnspanel.zones import soa
-from dnspanel.zones.models import Change, Revision, Zone
+from dnspanel.zones.models import Change as StoredChange
+from dnspanel.zones.models import Revision, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.codec.keys import relative_key
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change, RRset
 
 Mark = Literal["added", "changed", "deleted"]
 
@@ -27,12 +28,9 @@ class RecordDiff:
 
 @dataclass(frozen=True, slots=True)
 class RRsetDiff:
-    """How an RRset changed, record by record; None means absent."""
+    """How an RRset changed, record by record."""
 
-    name: str
-    type: int
-    before: RRset | None
-    after: RRset | None
+    change: Change
     mark: Mark
     records: tuple[RecordDiff, ...]
     ttl_changed: bool
@@ -57,26 +55,28 @@ class HistoryRow:
     sequence: int
 
 
-def rrset_before(change: Change) -> RRset | None:
+def change_of(row: StoredChange) -> Change:
+    """The change that is stored in this row."""
+    return Change(row.name, row.type, rrset_before(row), rrset_after(row))
+
+
+def rrset_before(row: StoredChange) -> RRset | None:
     """The RRset that this change found; None if there was none."""
-    return RRset.from_json(change.name, change.type, change.before) if change.before else None
+    return RRset.from_json(row.name, row.type, row.before) if row.before else None
 
 
-def rrset_after(change: Change) -> RRset | None:
+def rrset_after(row: StoredChange) -> RRset | None:
     """The RRset that this change left; None if it deleted it."""
-    return RRset.from_json(change.name, change.type, change.after) if change.after else None
+    return RRset.from_json(row.name, row.type, row.after) if row.after else None
 
 
-def diff(before: RRset | None, after: RRset | None) -> RRsetDiff:
-    """How an RRset changes from `before` to `after`, at least one of which is there."""
-    one = after or before
-    assert one is not None
+def diff(change: Change) -> RRsetDiff:
+    """How an RRset changes; it is there before, afterwards or both."""
+    before, after = change.before, change.after
+    assert before is not None or after is not None
     mark: Mark = "added" if before is None else "deleted" if after is None else "changed"
     return RRsetDiff(
-        name=one.name,
-        type=one.type,
-        before=before,
-        after=after,
+        change=change,
         mark=mark,
         records=tuple(_record_diffs(before, after)),
         ttl_changed=before is not None and after is not None and before.ttl != after.ttl,
@@ -107,18 +107,18 @@ def revisions_below(zone: Zone, before: int | None, limit: int) -> list[HistoryR
     return [history_row(revision) for revision in revisions[:limit]]
 
 
-def revision_changes(*, revision: Revision) -> tuple[RRsetDiff, ...]:
+def revision_changes(*, revision: Revision) -> tuple[Change, ...]:
     """What the revision changed, in canonical order; the serial, which always moves, is left out."""
-    pairs = ((rrset_before(c), rrset_after(c)) for c in revision.changes.order_by("owner_key", "type"))
-    return tuple(diff(before, after) for before, after in pairs if not soa.same(before, after))
+    changes = map(change_of, revision.changes.order_by("owner_key", "type"))
+    return tuple(change for change in changes if not soa.same(change.before, change.after))
 
 
 def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple[tuple[HistoryRow, RRsetDiff], ...]:
     """How one RRset came to be what it is, the newest change first."""
-    changes = Change.objects.filter(revision__zone=zone, owner_key=relative_key(name, zone.name), type=type)
+    rows = StoredChange.objects.filter(revision__zone=zone, owner_key=relative_key(name, zone.name), type=type)
     people = ("revision__publication__author", "revision__publication__token")
-    newest = changes.select_related(*people).order_by("-revision__number")[:limit]
-    return tuple((history_row(change.revision), diff(rrset_before(change), rrset_after(change))) for change in newest)
+    newest = rows.select_related(*people).order_by("-revision__number")[:limit]
+    return tuple((history_row(row.revision), diff(change_of(row))) for row in newest)
 
 
 def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:
@@ -126,7 +126,7 @@ def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:
 
     Today's RRsets, with the oldest `before` of whatever changed since in their place.
     """
-    since = Change.objects.filter(revision__zone=zone, revision__number__gt=number)
+    since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     oldest = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
     then = {(bytes(change.owner_key), change.type): rrset_before(change) for change in oldest}
     stored = StoredRRset.objects.filter(zone=zone).order_by("owner_key", "type").iterator()

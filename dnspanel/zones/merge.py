@@ -1,70 +1,59 @@
-"""Three-way merge, per RRset: what it was when the edit began, what it is now, what the author wants."""
+"""Three-way merge, per RRset: what it was when the edit began, what it is now, what the author asks for."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dnspanel.zones import soa
 from replication.dns import rdtypes
-from replication.dns.rrset import RRset
-
-Key = tuple[str, int]  # owner name and type
+from replication.dns.rrset import Change, Key, RRset
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What an author wants of one RRset, and what it was when the edit began; None means absent."""
+    """A change that an author asks for, from what the RRset was when the edit began; and its operation in a draft."""
 
-    operation_id: int | None
-    name: str
-    type: int
-    base: RRset | None
-    wanted: RRset | None
-
-    @property
-    def key(self) -> Key:
-        return self.name, self.type
+    change: Change
+    operation_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An RRset that others changed (base → theirs) while the draft changes it too (base → mine); None means absent."""
+    """An RRset that others changed (from `change.before` to `theirs`) while a draft changes it too."""
 
-    operation_id: int | None
     zone_name: str
-    name: str
-    type: int
-    base: RRset | None
+    change: Change
     theirs: RRset | None
-    mine: RRset | None
+    operation_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The edits that apply, those that others have published already, and those that clash."""
+    """The changes that apply, those that others have published already, and those that clash."""
 
-    apply: tuple[Edit, ...]
-    already_so: tuple[Edit, ...]
+    apply: tuple[Change, ...]
+    already_so: tuple[Change, ...]
     conflicts: tuple[Conflict, ...]
 
 
-def merge(zone_name: str, edits: Iterable[Edit], now: Mapping[Key, RRset]) -> Merged:
-    """Decide about each edit by what the zone holds `now`; the SOA's serial is never a difference."""
+def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -> Merged:
+    """Decide about each edit by what the zone holds; the changes begin at that. A SOA's serial is no difference."""
     apply, already_so, conflicts = [], [], []
     for edit in edits:
-        theirs = now.get(edit.key)
-        if is_already_so(theirs, edit.wanted):
-            already_so.append(edit)
-        elif soa.same(edit.base, theirs):
-            apply.append(edit)
+        change = edit.change
+        found = current.get(change.key)
+        if is_already_so(found, change.after):
+            already_so.append(Change(change.name, change.type, found, change.after))
+        elif change.before == found:
+            apply.append(change)
+        elif soa.same(change.before, found):
+            apply.append(Change(change.name, change.type, found, change.after))
         else:
-            conflicts.append(
-                Conflict(edit.operation_id, zone_name, edit.name, edit.type, edit.base, theirs, edit.wanted)
-            )
+            conflicts.append(Conflict(zone_name, change, found, edit.operation_id))
     return Merged(tuple(apply), tuple(already_so), tuple(conflicts))
 
 
-def is_already_so(now: RRset | None, wanted: RRset | None) -> bool:
-    """True when wanting this changes nothing; a SOA with a greater serial is a change."""
-    if now is not None and wanted is not None and wanted.type == rdtypes.SOA:
-        return soa.same(now, wanted) and not soa.serial_of(now) < soa.serial_of(wanted)
-    return now == wanted
+def is_already_so(current: RRset | None, after: RRset | None) -> bool:
+    """True when making it `after` changes nothing; a SOA with a greater serial is a change."""
+    if current is not None and after is not None and after.type == rdtypes.SOA:
+        return soa.same(current, after) and not soa.serial_of(current) < soa.serial_of(after)
+    return current == after

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from dnspanel.zones import soa, store_rrsets
-from dnspanel.zones.merge import Conflict, Edit, Key, Merged, merge
+from dnspanel.zones.merge import Conflict, Edit, Merged, merge
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Severity, Violation, check_zone, names_to_know, targets_of
 from replication.codec.keys import relative_key
 from replication.dns import names, rdtypes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change, Key, RRset
 
 # The guard: as octoDNS has it, for zones that are not tiny.
 GUARD_PERCENT = 30
@@ -27,25 +27,14 @@ _CHAIN_STEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedChange:
-    """One RRset before and after; None means absent."""
-
-    operation_id: int | None
-    name: str
-    type: int
-    before: RRset | None
-    after: RRset | None
-
-
-@dataclass(frozen=True, slots=True)
 class ZonePlan:
     """What a publication will do to one zone."""
 
     zone: Zone
     soa_before: RRset | None
     soa_after: RRset | None  # with the new serial
-    changes: tuple[PlannedChange, ...]  # in canonical order; the SOA is among them only if more than its serial changes
-    already_so: tuple[PlannedChange, ...]  # others published the same meanwhile
+    changes: tuple[Change, ...]  # in canonical order; the SOA is among them only if more than its serial changes
+    already_so: tuple[Change, ...]  # others published the same meanwhile
     conflicts: tuple[Conflict, ...]
     violations: tuple[Violation, ...]
     guard: tuple[str, ...]  # why somebody must confirm it; empty in normal work
@@ -104,45 +93,42 @@ _NOTHING = Seen((), {})
 
 
 def _names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
-    wanted = {edit.name for edit in edits if names.is_within(edit.name, zone.name)}
-    shapes = [edit.wanted or edit.base for edit in edits if edit.name in wanted]
-    return wanted | names_to_know(zone.name, [shape for shape in shapes if shape is not None])
+    inside = [edit.change for edit in edits if names.is_within(edit.change.name, zone.name)]
+    shapes = [change.after or change.before for change in inside]
+    near = names_to_know(zone.name, [shape for shape in shapes if shape is not None])
+    return near.union(change.name for change in inside)
 
 
 def _plan_zone(zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset]) -> ZonePlan:
     merged = merge(zone.name, edits, near)
-    changes = sorted((_planned(edit, near) for edit in merged.apply), key=lambda c: _canonical(c, zone.name))
+    changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
-    wanted_soa = next((c.after for c in changes if (c.name, c.type) == (zone.name, rdtypes.SOA)), soa_before)
+    edited_soa = next((c.after for c in changes if c.key == (zone.name, rdtypes.SOA)), soa_before)
     return ZonePlan(
         zone=zone,
         soa_before=soa_before,
-        soa_after=soa.next_soa(soa_before, wanted_soa),
+        soa_after=soa.next_soa(soa_before, edited_soa),
         changes=tuple(changes),
-        already_so=tuple(_planned(edit, near) for edit in merged.already_so),
+        already_so=merged.already_so,
         conflicts=merged.conflicts,
         violations=tuple(_violations(zone, merged, near)),
         guard=tuple(_guard(zone, changes)),
     )
 
 
-def _planned(edit: Edit, near: Mapping[Key, RRset]) -> PlannedChange:
-    return PlannedChange(edit.operation_id, edit.name, edit.type, near.get(edit.key), edit.wanted)
-
-
-def _canonical(change: PlannedChange, zone: str) -> tuple[bytes, int]:
+def _canonical(change: Change, zone: str) -> tuple[bytes, int]:
     inside = names.is_within(change.name, zone)
     return (relative_key(change.name, zone) if inside else b"\xff", change.type)
 
 
 def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset]) -> Iterator[Violation]:
     """What the changes break: all about the changed RRsets, and about their neighbours what was not so before."""
-    changed = {edit.key for edit in merged.apply}
+    changed = {change.key for change in merged.apply}
     if not changed:
         return
     before = near | _pointers(zone, merged, near)
     after = {key: rrset for key, rrset in before.items() if key not in changed}
-    after |= {edit.key: edit.wanted for edit in merged.apply if edit.wanted is not None}
+    after |= {change.key: change.after for change in merged.apply if change.after is not None}
     _follow_chains(zone, merged, before, after)
     below = _names_below(zone, merged)
     allow_lua = settings.ALLOW_LUA_RECORDS
@@ -159,9 +145,10 @@ def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset]) -> Iterator[
 def _pointers(zone: Zone, merged: Merged, near: Mapping[Key, RRset]) -> dict[Key, RRset]:
     """RRsets that point by their whole rdata at a name that loses an RRset or becomes a CNAME."""
     names_at_risk = {
-        edit.name
-        for edit in merged.apply
-        if (edit.wanted is None and edit.name != zone.name) or (edit.type == rdtypes.CNAME and edit.key not in near)
+        change.name
+        for change in merged.apply
+        if (change.after is None and change.name != zone.name)
+        or (change.type == rdtypes.CNAME and change.before is None)
     }
     if not names_at_risk:
         return {}
@@ -171,35 +158,35 @@ def _pointers(zone: Zone, merged: Merged, near: Mapping[Key, RRset]) -> dict[Key
 
 def _follow_chains(zone: Zone, merged: Merged, before: dict[Key, RRset], after: dict[Key, RRset]) -> None:
     """Load what changed CNAMEs lead to, step by step, while that is another CNAME of the zone."""
-    known = {name for name, _ in before} | {edit.name for edit in merged.apply}
-    ends = [edit.wanted for edit in merged.apply if edit.wanted is not None and edit.type == rdtypes.CNAME]
+    known = {name for name, _ in before} | {change.name for change in merged.apply}
+    ends = [c.after for c in merged.apply if c.after is not None and c.type == rdtypes.CNAME]
     for _ in range(_CHAIN_STEPS):
-        reached = [after[t, rdtypes.CNAME] for end in ends for t in targets_of(end) if (t, rdtypes.CNAME) in after]
-        unknown = {t for alias in reached for t in targets_of(alias) if names.is_within(t, zone.name)} - known
+        aliases = [after[t, rdtypes.CNAME] for end in ends for t in targets_of(end) if (t, rdtypes.CNAME) in after]
+        unknown = {t for alias in aliases for t in targets_of(alias) if names.is_within(t, zone.name)} - known
         if not unknown:
             return
         loaded = store_rrsets.rrsets_at_names({zone.id: (zone.name, unknown)})[zone.id]
         before |= loaded
         after |= loaded
         known |= unknown
-        ends = reached
+        ends = aliases
 
 
 def _names_below(zone: Zone, merged: Merged) -> dict[str, tuple[str, ...]]:
     """The first names below each new delegation or DNAME, as they will be after the edits."""
     found = {}
-    gone = {edit.key for edit in merged.apply if edit.wanted is None}
-    for edit in merged.apply:
-        is_new = edit.base is None and edit.wanted is not None
-        if is_new and (edit.type == rdtypes.DNAME or (edit.type == rdtypes.NS and edit.name != zone.name)):
-            limit = _BELOW_SEEN + len(gone)
-            stored = store_rrsets.rrsets_below(zone.id, zone.name, edit.name, limit)
-            stay = [rrset.name for rrset in stored if (rrset.name, rrset.type) not in gone]
-            found[edit.name] = tuple(dict.fromkeys(stay))[:_BELOW_SEEN]
+    deleted = {change.key for change in merged.apply if change.after is None}
+    for change in merged.apply:
+        is_new = change.before is None and change.after is not None
+        if is_new and (change.type == rdtypes.DNAME or (change.type == rdtypes.NS and change.name != zone.name)):
+            limit = _BELOW_SEEN + len(deleted)
+            stored = store_rrsets.rrsets_below(zone.id, zone.name, change.name, limit)
+            stay = [rrset.name for rrset in stored if (rrset.name, rrset.type) not in deleted]
+            found[change.name] = tuple(dict.fromkeys(stay))[:_BELOW_SEEN]
     return found
 
 
-def _guard(zone: Zone, changes: Sequence[PlannedChange]) -> Iterator[str]:
+def _guard(zone: Zone, changes: Sequence[Change]) -> Iterator[str]:
     removed = sum(change.after is None for change in changes)
     if removed > GUARD_DELETIONS:
         yield f"This deletes {removed} RRsets."

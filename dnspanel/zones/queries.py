@@ -35,7 +35,7 @@ from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.codec.keys import relative_key
 from replication.dns import names
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change
 from replication.errors import BadName
 
 COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
@@ -84,12 +84,9 @@ EVERYTHING = RRsetFilter()
 
 @dataclass(frozen=True, slots=True)
 class RRsetRow:
-    """An RRset as published and as the author's draft wants it; `conflict`: published moved since the edit began."""
+    """An RRset as published and as it is after the author's draft; `conflict`: published moved since the edit began."""
 
-    name: str
-    type: int
-    before: RRset | None  # published
-    now: RRset | None  # wanted; the published one where the draft says nothing
+    change: Change  # from published to the draft's, which is the published one where the draft says nothing
     mark: Mark | None
     conflict: bool
     operation_id: int | None
@@ -168,7 +165,7 @@ def rrset_page(
     if filters.text or filters.in_draft:
         stored |= _at(StoredRRset.objects.filter(zone=zone), [key for key in page if key not in stored])
     rows = [_rrset_row(stored.get(key), operations.get(key)) for key in page]
-    shown = tuple(row for row in rows if row.before is not None or row.now is not None)
+    shown = tuple(row for row in rows if row.change.before is not None or row.change.after is not None)
     return Page(shown, f"{page[-1][0].hex()}-{page[-1][1]}" if len(keys) > limit else "")
 
 
@@ -178,7 +175,7 @@ def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
     stored = StoredRRset.objects.filter(zone=zone, **key).first()
     operation = Operation.objects.filter(draft__author=author, zone=zone, **key).first()
     if stored is None and operation is None:
-        return RRsetRow(name, type, None, None, None, False, None)
+        return RRsetRow(Change(name, type, None, None), None, False, None)
     return _rrset_row(stored, operation)
 
 
@@ -331,10 +328,10 @@ def _rrset_row(stored: StoredRRset | None, operation: Operation | None) -> RRset
     before = rrset_of(stored) if stored is not None else None
     if operation is None:
         assert before is not None
-        return RRsetRow(before.name, before.type, before, before, None, False, None)
-    edit = edit_of(operation)
-    if is_already_so(before, edit.wanted):
-        return RRsetRow(edit.name, edit.type, before, before, None, False, operation.pk)
-    mark: Mark = "added" if before is None else "deleted" if edit.wanted is None else "changed"
-    conflict = not soa.same(edit.base, before)
-    return RRsetRow(edit.name, edit.type, before, edit.wanted, mark, conflict, operation.pk)
+        return RRsetRow(Change(before.name, before.type, before, before), None, False, None)
+    name, type_, drafted = operation.name, operation.type, edit_of(operation).change
+    if is_already_so(before, drafted.after):
+        return RRsetRow(Change(name, type_, before, before), None, False, operation.pk)
+    mark: Mark = "added" if before is None else "deleted" if drafted.after is None else "changed"
+    conflict = not soa.same(drafted.before, before)
+    return RRsetRow(Change(name, type_, before, drafted.after), mark, conflict, operation.pk)

@@ -19,13 +19,15 @@ from dnspanel.zones.errors import (
     PublishRefused,
     RuleViolations,
 )
-from dnspanel.zones.history import rrset_after, rrset_before
+from dnspanel.zones.history import revision_changes, rrset_before
 from dnspanel.zones.merge import Edit
-from dnspanel.zones.models import Change, Draft, Operation, Publication, Revision, RevisionKind, Zone
-from dnspanel.zones.plan import PlannedChange, ZonePlan, plan_zones
+from dnspanel.zones.models import Change as StoredChange
+from dnspanel.zones.models import Draft, Operation, Publication, Revision, RevisionKind, Zone
+from dnspanel.zones.plan import ZonePlan, plan_zones
 from dnspanel.zones.rules import Severity, Violation
-from dnspanel.zones.sequence_log import NewChange, NewRevision, append_publication, publication_of_form
+from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
 from replication.dns import rdtypes
+from replication.dns.rrset import Change
 
 Accepted = bool | Collection[str]
 
@@ -68,10 +70,10 @@ def publish(
         with transaction.atomic(durable=True):
             Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
             chosen = _operations(author, zones)
-            there = locked(chosen.values("zone"))
-            plans = plan_zones(_edits_by_zone(there, chosen))
+            alive = locked(chosen.values("zone"))
+            plans = plan_zones(_edits_by_zone(alive, chosen))
             refuse(plans, author, accept_warnings, confirmed)
-            Operation.objects.filter(draft__author=person(author), zone__in=[zone.pk for zone in there]).delete()
+            Operation.objects.filter(draft__author=person(author), zone__in=[zone.pk for zone in alive]).delete()
             publication = carry_out(plans, author, channel, now, reason, form_id)
         if publication is None:
             raise NothingToPublish
@@ -88,12 +90,10 @@ def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draf
     """
     if revision.kind != RevisionKind.CHANGE:
         raise _not_by_draft(revision)
-    edits = []
-    for change in revision.changes.order_by("owner_key", "type"):
-        before, after = rrset_before(change), rrset_after(change)
-        if not soa.same(before, after):
-            edits.append(Edit(None, change.name, change.type, base=after, wanted=before))
-    return draft.hold_edits(author=author, zone=revision.zone, edits=edits, base_revision=revision.number, now=now)
+    inverse = [Change(*each.key, before=each.after, after=each.before) for each in revision_changes(revision=revision)]
+    return draft.draft_changes(
+        author=author, zone=revision.zone, changes=inverse, base_revision=revision.number, now=now
+    )
 
 
 def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Draft:
@@ -101,16 +101,14 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
     zone.refresh_from_db()
     if not 0 < number <= zone.revision:
         raise CannotUndo(f"{zone.name} has no revision {number}.")
-    since = Change.objects.filter(revision__zone=zone, revision__number__gt=number)
+    since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
     then = {(change.name, change.type): rrset_before(change) for change in first}
-    at_now = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {name for name, _ in then})})[zone.pk]
-    edits = [
-        Edit(None, *key, base=at_now.get(key), wanted=wanted)
-        for key, wanted in then.items()
-        if not soa.same(at_now.get(key), wanted)
+    current = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {name for name, _ in then})})[zone.pk]
+    changes = [
+        Change(*key, current.get(key), rrset) for key, rrset in then.items() if not soa.same(current.get(key), rrset)
     ]
-    return draft.hold_edits(author=author, zone=zone, edits=edits, base_revision=zone.revision, now=now)
+    return draft.draft_changes(author=author, zone=zone, changes=changes, base_revision=zone.revision, now=now)
 
 
 def _operations(author: Drafter, zones: Sequence[Zone] | None) -> QuerySet[Operation]:
@@ -133,18 +131,18 @@ def _edits_by_zone(zones: Iterable[Zone], operations: Iterable[Operation]) -> di
 
 
 def refuse(plans: Sequence[ZonePlan], author: Author, accept_warnings: Accepted, confirmed: bool) -> None:
-    """Nothing, or the RightMissing or PublishRefused that these plans deserve."""
+    """Raise RightMissing or PublishRefused if these plans may not be carried out."""
     for plan in plans:
-        access.refuse_changes(author, plan.zone, ((c.name, c.type, c.before, c.after) for c in plan.changes))
+        access.refuse_changes(author, plan.zone, plan.changes)
     conflicts = [conflict for plan in plans for conflict in plan.conflicts]
     if conflicts:
         raise Conflicts(conflicts)
     blocking = [v for plan in plans for v in plan.violations if _blocks(v, accept_warnings)]
     if blocking:
         raise RuleViolations(blocking)
-    held = next((plan for plan in plans if plan.guard), None)
-    if held is not None and not confirmed:
-        raise GuardHolds(held.zone.name, held.guard)
+    guarded = next((plan for plan in plans if plan.guard), None)
+    if guarded is not None and not confirmed:
+        raise GuardHolds(guarded.zone.name, guarded.guard)
 
 
 def _blocks(violation: Violation, accepted: Accepted) -> bool:
@@ -162,34 +160,26 @@ def carry_out(
     form_id: UUID | None,
 ) -> Publication | None:
     """Write what the plans say and append it to the log; None when they say nothing."""
-    moving = [plan for plan in plans if plan.changes]
-    if not moving:
+    revisions = [_new_revision(plan) for plan in plans if plan.changes]
+    if not revisions:
         return None
-    changes = [(plan.zone, change) for plan in moving for change in _with_soa(plan)]
-    gone = [(zone.pk, zone.name, change.name, change.type) for zone, change in changes if change.after is None]
-    store_rrsets.delete_rrsets(gone)  # before the rest, or a CNAME would meet what it replaces
-    store_rrsets.replace_rrsets([(zone.pk, zone.name, change.after) for zone, change in changes if change.after])
+    store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
     return append_publication(
-        revisions=[_new_revision(plan) for plan in moving],
-        changes=[NewChange(zone.pk, zone.name, c.name, c.type, c.before, c.after) for zone, c in changes],
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
-        form_id=form_id,
+        revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=form_id
     )
 
 
-def _with_soa(plan: ZonePlan) -> list[PlannedChange]:
+def _with_soa(plan: ZonePlan) -> list[Change]:
     """The plan's changes and the SOA with its new serial, which every revision writes."""
     apex = plan.zone.name, rdtypes.SOA
-    others = [change for change in plan.changes if (change.name, change.type) != apex]
-    return [*others, PlannedChange(None, *apex, before=plan.soa_before, after=plan.soa_after)]
+    others = [change for change in plan.changes if change.key != apex]
+    return [*others, Change(*apex, before=plan.soa_before, after=plan.soa_after)]
 
 
 def _new_revision(plan: ZonePlan) -> NewRevision:
     return NewRevision(
         zone_id=plan.zone.pk,
+        zone_name=plan.zone.name,
         kind=RevisionKind.CHANGE,
         number=plan.zone.revision + 1,
         serial=plan.serial,
@@ -197,6 +187,7 @@ def _new_revision(plan: ZonePlan) -> NewRevision:
         added=plan.added,
         changed=plan.changed,
         removed=plan.removed,
+        changes=_with_soa(plan),
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -14,7 +14,7 @@ from dnspanel.zones.errors import PublishingHeld
 from dnspanel.zones.models import Publication
 from dnspanel.zones.signals import published
 from replication.codec.keys import relative_key
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change
 
 # One statement, so that the one row that all publishers queue for is locked for one round trip and the commit.
 _APPEND = """
@@ -53,6 +53,7 @@ class NewRevision:
     """What a publication does to one zone, as its revision records it."""
 
     zone_id: int
+    zone_name: str
     kind: str
     number: int
     serial: int
@@ -60,61 +61,55 @@ class NewRevision:
     added: int = 0
     changed: int = 0
     removed: int = 0
+    changes: Sequence[Change] = ()
 
 
-_REVISION_FIELDS = tuple(field.name for field in fields(NewRevision))
-
-
-@dataclass(frozen=True, slots=True)
-class NewChange:
-    """One RRset before and after, with the zone whose revision changed it."""
-
-    zone_id: int
-    zone_name: str
-    name: str
-    type: int
-    before: RRset | None
-    after: RRset | None
+_COLUMNS = ("zone_id", "kind", "number", "serial", "rrset_count", "added", "changed", "removed")
 
 
 def append_publication(
     *,
     revisions: Sequence[NewRevision],
-    changes: Iterable[NewChange] = (),
     author: Author,
     channel: str,
     now: datetime,
     reason: str,
     form_id: UUID | None,
 ) -> Publication:
-    """The log is one sequence longer, each zone has its new revision, and the bell rings on commit.
+    """The log is one sequence longer, each zone has its new revision, and workers are woken on commit.
 
     Must be the last step of a transaction: from here to the commit every
     other publisher waits. Raises IntegrityError when `form_id` has published before, and
-    PublishingHeld while a hold stands: the same statement sees it, and then writes nothing.
+    PublishingHeld while publishing is on hold: the same statement sees it, and then writes nothing.
     """
     user, token = user_of(author), token_of(author)
-    facts = {
+    parameters = {
         "at": now,
         "author": user.pk if user else None,
         "token": token.pk if token else None,
         "channel": channel,
         "reason": reason,
         "form_id": form_id,
-        **{name: _array([getattr(r, name) for r in revisions]) for name in _REVISION_FIELDS},
-        "changes": json.dumps([_row(change) for change in changes], ensure_ascii=False),
+        **{name: _array([getattr(r, name) for r in revisions]) for name in _COLUMNS},
+        "changes": json.dumps([_row(r, change) for r in revisions for change in r.changes], ensure_ascii=False),
     }
     with connection.cursor() as cursor:
-        cursor.execute(_APPEND, facts)
+        cursor.execute(_APPEND, parameters)
         appended = cursor.fetchone()
     if appended is None:
-        raise PublishingHeld(_held_reason())
+        raise PublishingHeld(_hold_reason())
     sequence, epoch = appended
-    transaction.on_commit(lambda: _ring(sequence), robust=True)
+    transaction.on_commit(lambda: _wake_workers(sequence), robust=True)
     return Publication(
-        sequence=sequence, epoch=epoch, at=now, author=user, token=token, channel=channel, reason=reason,
+        sequence=sequence,
+        epoch=epoch,
+        at=now,
+        author=user,
+        token=token,
+        channel=channel,
+        reason=reason,
         form_id=form_id,
-    )  # fmt: skip
+    )
 
 
 def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Publication:
@@ -138,13 +133,13 @@ def open_log(**signal: Any) -> None:
         )
 
 
-def _held_reason() -> str:
+def _hold_reason() -> str:
     with connection.cursor() as cursor:
         cursor.execute("SELECT held_reason FROM zones_loghead")
         return str(cursor.fetchone()[0])
 
 
-def _ring(sequence: int) -> None:
+def _wake_workers(sequence: int) -> None:
     published.send(sender=Publication, sequence=sequence)
 
 
@@ -153,11 +148,11 @@ def _array(values: Iterable[int | str]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
 
-def _row(change: NewChange) -> dict[str, Any]:
+def _row(revision: NewRevision, change: Change) -> dict[str, Any]:
     return {
-        "zone_id": change.zone_id,
+        "zone_id": revision.zone_id,
         "name": change.name,
-        "key": relative_key(change.name, change.zone_name).hex(),
+        "key": relative_key(change.name, revision.zone_name).hex(),
         "type": change.type,
         "before": change.before.to_json() if change.before else None,
         "after": change.after.to_json() if change.after else None,

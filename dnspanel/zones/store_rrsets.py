@@ -10,9 +10,7 @@ from typing import Any
 from django.db import connection
 
 from replication.codec.keys import relative_key
-from replication.dns.rrset import RRset
-
-Key = tuple[str, int]
+from replication.dns.rrset import Change, Key, RRset
 
 # What a row is made of: name, owner key, type, TTL, rdata texts, anything, disabled texts, comment.
 RowFields = tuple[str, bytes, int, int, Sequence[str], object, Sequence[str], str]
@@ -22,8 +20,8 @@ _BEHIND_ALL = b"\xff" * 64  # no label has more than 63 bytes
 COLUMNS = "r.zone_id, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment"
 
 _AT_NAMES = f"""
-SELECT {COLUMNS} FROM unnest(%s::int[], %s::text[]) AS wanted (zone_id, hex)
-JOIN zones_rrset r ON r.zone_id = wanted.zone_id AND r.owner_key = decode(wanted.hex, 'hex')
+SELECT {COLUMNS} FROM unnest(%s::int[], %s::text[]) AS owner (zone_id, hex)
+JOIN zones_rrset r ON r.zone_id = owner.zone_id AND r.owner_key = decode(owner.hex, 'hex')
 """
 
 _BELOW = f"""
@@ -84,6 +82,14 @@ def rrsets_below(zone_id: int, zone_name: str, name: str, limit: int) -> list[RR
 def rrsets_with_rdata(zone_id: int, texts: Collection[str], limit: int) -> list[RRset]:
     """RRsets of the zone that hold one of these rdata."""
     return [rrset for _, rrset in _rows(_WITH_RDATA, [zone_id, list(texts), limit])]
+
+
+def write_changes(zones: Iterable[tuple[int, str, Sequence[Change]]]) -> None:
+    """The table holds what these changes of each (zone id, zone name) leave."""
+    both = list(zones)
+    # Deletions first, or a CNAME would meet what it replaces.
+    delete_rrsets((id, zone, c.name, c.type) for id, zone, changes in both for c in changes if c.after is None)
+    replace_rrsets((id, zone, c.after) for id, zone, changes in both for c in changes if c.after is not None)
 
 
 def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:

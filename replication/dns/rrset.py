@@ -15,6 +15,8 @@ _MESSAGE_OVERHEAD = 12 + 4 + 11
 _RECORD_OVERHEAD = 2 + 2 + 2 + 4 + 2
 _SINGLE = frozenset((rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA))
 
+Key = tuple[str, int]  # owner name and type: what identifies an RRset in its zone
+
 
 @dataclass(frozen=True, slots=True)
 class RRset:
@@ -54,10 +56,16 @@ class RRset:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One RRset before and after; `None` means absent."""
+    """One RRset before and after; None means absent."""
 
+    name: str
+    type: int
     before: RRset | None
     after: RRset | None
+
+    @property
+    def key(self) -> Key:
+        return self.name, self.type
 
 
 def make(

@@ -30,6 +30,7 @@ from dnspanel.zones import access, history
 from dnspanel.zones.bulk import existing_zones
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.history import RRsetDiff
+from replication.dns.rrset import Change
 
 _PUBLISHED = {
     "created": Sum("creates", filter=Q(created_in__isnull=False), default=0),
@@ -321,14 +322,14 @@ def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
     if zone.action == Action.CREATE:
         parsed = scan.parser_for(job)(_document(job, zone))
         after = [compare.rrset_of(ready) for ready in parsed.rrsets]
-        diffs = tuple(history.diff(None, rrset) for rrset in after[:MOST_DIFFS])
+        diffs = tuple(history.diff(Change(rrset.name, rrset.type, None, rrset)) for rrset in after[:MOST_DIFFS])
         return ZoneDiff(diffs, len(after) - len(diffs))
     there = existing_zones([zone.name])
     if zone.action not in (Action.MERGE, Action.REPLACE) or zone.name not in there:
         return ZoneDiff((), 0)
     _, effect = next(plan.effects(job, [zone], there))
     changes = list(effect.changes.items())
-    diffs = tuple(history.diff(effect.current.get(key), after) for key, after in changes[:MOST_DIFFS])
+    diffs = tuple(history.diff(Change(*key, effect.current.get(key), after)) for key, after in changes[:MOST_DIFFS])
     return ZoneDiff(diffs, len(changes) - len(diffs))
 
 

@@ -48,19 +48,19 @@ def shown_conflicts(
 
 
 def _shown(zone: Zone, conflict: Conflict, resolving: RRsetForm | None) -> ShownConflict:
-    newest = queries.rrset_history(zone=zone, name=conflict.name, type=conflict.type, limit=1)
+    newest = queries.rrset_history(zone=zone, name=conflict.change.name, type=conflict.change.type, limit=1)
     sides = (
-        Side("base", "Was, when you began", conflict.base, shown_values(conflict.base)),
+        Side("base", "Was, when you began", conflict.change.before, shown_values(conflict.change.before)),
         Side("theirs", "Published meanwhile", conflict.theirs, shown_values(conflict.theirs), _first(newest)),
-        Side("mine", "Yours", conflict.mine, shown_values(conflict.mine)),
+        Side("mine", "Yours", conflict.change.after, shown_values(conflict.change.after)),
     )
     return ShownConflict(
         conflict=conflict,
-        id=row_id(conflict.name, conflict.type),
-        owner=names.owner_text(conflict.name, zone.name),
-        type=rdata.type_to_text(conflict.type),
+        id=row_id(conflict.change.name, conflict.change.type),
+        owner=names.owner_text(conflict.change.name, zone.name),
+        type=rdata.type_to_text(conflict.change.type),
         sides=sides,
-        can_take_both=bool(conflict.mine and conflict.theirs) and conflict.type not in ONE_VALUE,
+        can_take_both=bool(conflict.change.after and conflict.theirs) and conflict.change.type not in ONE_VALUE,
         form=resolving or _form_of_both(zone, conflict),
         is_open=resolving is not None,
     )
@@ -72,12 +72,12 @@ def _first(found: Sequence[tuple[HistoryRow, object]]) -> HistoryRow | None:
 
 def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
     """A form to settle by hand: mine first, then what only they have."""
-    shape = conflict.mine or conflict.theirs or conflict.base
+    shape = conflict.change.after or conflict.theirs or conflict.change.before
     assert shape is not None
     initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision)
     lines = str(initial["values"]).splitlines()
-    if conflict.theirs and conflict.mine:
-        mine = set(conflict.mine.rdata)
+    if conflict.theirs and conflict.change.after:
+        mine = set(conflict.change.after.rdata)
         off = conflict.theirs.disabled
         lines += [f"{OFF} {text}" if text in off else text for text in conflict.theirs.rdata if text not in mine]
     return RRsetForm(initial=initial | {"values": "\n".join(lines)}, zone_name=zone.name, default_ttl=shape.ttl)

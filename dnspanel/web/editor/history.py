@@ -23,7 +23,7 @@ from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
 from dnspanel.zones.queries import HistoryRow, RRsetDiff
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change, RRset
 
 REVISIONS_PER_PAGE = 50
 MOST_DIFFS = 1000
@@ -83,11 +83,11 @@ def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpRes
     zone = access.zone_for_reading(request.user, zone_name)
     row = queries.history_page(zone=zone, before=number + 1, limit=1).rows
     found = revision_of(zone, number)
-    diffs = queries.revision_changes(revision=found)
+    changes = queries.revision_changes(revision=found)
     context: dict[str, object] = {
         "revision": _shown(row)[0],
-        "diffs": shown_diffs(zone.name, diffs[:MOST_DIFFS]),
-        "left_out": max(0, len(diffs) - MOST_DIFFS),
+        "diffs": shown_diffs(zone.name, map(queries.diff, changes[:MOST_DIFFS])),
+        "left_out": max(0, len(changes) - MOST_DIFFS),
         "as_text": request.GET.get("as") == "text",
         "is_change": found.kind == RevisionKind.CHANGE,
         "is_newest": number == zone.revision,
@@ -136,7 +136,8 @@ def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
 
 def _difference(sides: dict[int, RRset]) -> Iterator[RRsetDiff]:
     if sides and not soa.same(sides.get(0), sides.get(1)):
-        yield queries.diff(sides.get(0), sides.get(1))
+        one = next(iter(sides.values()))
+        yield queries.diff(Change(one.name, one.type, sides.get(0), sides.get(1)))
 
 
 @require_safe

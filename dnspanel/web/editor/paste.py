@@ -92,7 +92,7 @@ def _additions(
     ttl = default_ttl(request, zone)
     additions = []
     for (name, type_), members in by_rrset.items():
-        now = queries.rrset_row(zone=zone, author=request.user, name=name, type=type_).now
+        now = queries.rrset_row(zone=zone, author=request.user, name=name, type=type_).change.after
         try:
             addition = add_entries([line.entry for line in members if line.entry], now, ttl)
             additions.append(addition)

@@ -21,7 +21,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.reads.queries import node_standings
 from dnspanel.web.editor.conflicts import ShownConflict, shown_conflicts
-from dnspanel.web.editor.review_call import ApiCall, call_of, meant
+from dnspanel.web.editor.review_call import ApiCall, call_of
 from dnspanel.web.editor.review_form import PublishForm
 from dnspanel.web.editor.rrset_form import RRsetForm
 from dnspanel.web.editor.zone_head import zone_head
@@ -30,10 +30,10 @@ from dnspanel.web.rows import ShownDiff, rrset_query, sentence
 from dnspanel.zones import access, draft, queries, revision
 from dnspanel.zones.errors import CannotResolve, Conflicts, GuardHolds, NothingToPublish, RuleViolations
 from dnspanel.zones.models import Channel, Zone
-from dnspanel.zones.plan import PlannedChange, ZonePlan
+from dnspanel.zones.plan import ZonePlan
 from dnspanel.zones.rules import Severity
 from replication.dns import rdata
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change, RRset
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +172,12 @@ def _shown_plan(plan: ZonePlan, resolving: RRsetForm | None, resolving_id: int, 
     )
 
 
-def _shape(change: PlannedChange) -> RRset | None:
+def _shape(change: Change) -> RRset | None:
     return change.after or change.before
 
 
-def _shown_change(zone: str, change: PlannedChange) -> ShownDiff:
-    return ShownDiff(zone, queries.diff(change.before, change.after), change.operation_id)
+def _shown_change(zone: str, change: Change) -> ShownDiff:
+    return ShownDiff(zone, queries.diff(change))
 
 
 def _checks(plans: Sequence[ZonePlan]) -> list[ShownCheck]:
@@ -220,7 +220,7 @@ def fingerprint(plans: Sequence[ZonePlan]) -> str:
     content = [
         [plan.zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
         for plan in plans
-        for change in meant(plan.changes)
+        for change in plan.changes
     ]
     return hashlib.blake2s(json.dumps(content).encode(), digest_size=12).hexdigest()
 

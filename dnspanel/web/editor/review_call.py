@@ -1,13 +1,13 @@
 """A draft as a call of API v2: the same changes, as a program would send them. Pure."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from dnspanel.web.api_document import curl_text, python_text
-from dnspanel.zones.plan import PlannedChange, ZonePlan
-from replication.dns import names, rdata, rdtypes
+from dnspanel.zones.plan import ZonePlan
+from replication.dns import names, rdata
+from replication.dns.rrset import Change
 
 MOST_CHANGES = 50  # as an example it is readable so far
 
@@ -23,18 +23,13 @@ class ApiCall:
 
 def call_of(plan: ZonePlan, panel_url: str) -> ApiCall:
     """What would publish this plan of one zone."""
-    orders = [_order(plan.zone.name, change) for change in meant(plan.changes)]
+    orders = [_order(plan.zone.name, change) for change in plan.changes]
     url = f"{panel_url}/api/v2/zones/{quote(plan.zone.name, safe='')}/changes"
     body = {"changes": orders[:MOST_CHANGES], "reason": ""}
     return ApiCall(curl_text("post", url, body), python_text("post", url, body), max(0, len(orders) - MOST_CHANGES))
 
 
-def meant(changes: Sequence[PlannedChange]) -> list[PlannedChange]:
-    """Without the serial that moves by itself."""
-    return [change for change in changes if change.type != rdtypes.SOA or change.operation_id is not None]
-
-
-def _order(zone: str, change: PlannedChange) -> dict[str, Any]:
+def _order(zone: str, change: Change) -> dict[str, Any]:
     key = {"name": names.relative_text(change.name, zone), "type": rdata.type_to_text(change.type)}
     if change.after is None:
         return {"op": "delete", **key}

@@ -17,14 +17,16 @@ def with_rights(person: Person, zone: Zone, rows: Iterable[ShownRow]) -> list[Sh
     here = [grant for grant in grants if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
 
     def may(right: Right, row: ShownRow) -> bool:
-        return any(right in grant.rights and grant.covers_rrset(zone.name, row.name, row.row.type) for grant in here)
+        return any(
+            right in grant.rights and grant.covers_rrset(zone.name, row.name, row.row.change.type) for grant in here
+        )
 
     # An RRset that only the draft adds is added when it is published, whatever is done to it before.
     return [
         replace(
             row,
-            may_change=may(Right.CHANGE if row.row.before else Right.ADD, row),
-            may_remove=may(Right.REMOVE if row.row.before else Right.ADD, row),
+            may_change=may(Right.CHANGE if row.row.change.before else Right.ADD, row),
+            may_remove=may(Right.REMOVE if row.row.change.before else Right.ADD, row),
         )
         for row in rows
     ]

@@ -99,7 +99,7 @@ def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
         return _save(request, zone)
     key = rrset_asked(request, zone)
     row = _row(request, zone, key) if key else None
-    shown = (row.now or row.before) if row else None
+    shown = (row.change.after or row.change.before) if row else None
     if shown is None:
         initial: dict[str, object] = {"base_revision": zone.revision}
     else:
@@ -155,7 +155,7 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
     assert form.rrset is not None
     key = (form.rrset.name, form.rrset.type)
     if form.replaces != key:
-        there = _row(request, zone, key).now
+        there = _row(request, zone, key).change.after
         if there is not None:
             listed = ", ".join(there.rdata[:3])
             form.add_error("name", f"{rdata.type_to_text(key[1])} {key[0]} exists already ({listed}): edit its row.")
@@ -163,11 +163,11 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
     if form.replaces is None:
         return False
     row = _row(request, zone, form.replaces)
-    shown = row.now or row.before
+    shown = row.change.after or row.change.before
     if digest_of(shown) == form.cleaned_data["seen"]:
         return False
     form.data = {**form.data.dict(), "seen": digest_of(shown)} if isinstance(form.data, QueryDict) else form.data
-    now_words = "It is deleted" if row.now is None else f"It now holds {', '.join(row.now.rdata[:5])}"
+    now_words = "It is deleted" if row.change.after is None else f"It now holds {', '.join(row.change.after.rdata[:5])}"
     form.add_error("values", f"This row changed in the meantime. {now_words}. Save again to use what you typed.")
     return True
 

@@ -26,6 +26,7 @@ from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.queries import HistoryRow, RRsetFilter
 from dnspanel.zones.rules import Severity, Violation
 from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import Change
 from replication.errors import ReplicationError
 
 ROWS_PER_PAGE = 100
@@ -181,7 +182,7 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
     try:
         means = Means(quick.means) if quick.means in set(Means) else None
         entry = read_line(quick.line.strip(), zone.name, means=means)
-        now = queries.rrset_row(zone=zone, author=request.user, name=entry.name, type=entry.type).now
+        now = queries.rrset_row(zone=zone, author=request.user, name=entry.name, type=entry.type).change.after
         ttl = default_ttl(request, zone) if entry.ttl is None and now is None else FALLBACK_TTL
         return replace(quick, addition=add_entry(entry, now, ttl, replace=quick.replace))
     except Unreadable as exc:
@@ -199,20 +200,16 @@ def _checks(request: PanelRequest, zone: Zone, addition: Addition) -> tuple[Viol
     filters = RRsetFilter(in_draft=True)
     drafted = queries.rrset_page(zone=zone, author=request.user, filters=filters, limit=ROWS_PER_PAGE).rows
     rrset = addition.rrset
-    edits = [
-        Edit(None, row.name, row.type, base=row.before, wanted=row.now)
-        for row in drafted
-        if (row.name, row.type) != (rrset.name, rrset.type)
-    ]
-    published = queries.rrset_row(zone=zone, author=request.user, name=rrset.name, type=rrset.type).before
-    edits.append(Edit(None, rrset.name, rrset.type, base=published, wanted=rrset))
+    edits = [Edit(row.change) for row in drafted if row.change.key != (rrset.name, rrset.type)]
+    published = queries.rrset_row(zone=zone, author=request.user, name=rrset.name, type=rrset.type).change.before
+    edits.append(Edit(Change(rrset.name, rrset.type, published, rrset)))
     [plan] = plan_zones({zone.pk: (zone, edits)})
     return tuple(v for v in plan.violations if v.name == rrset.name and v.severity != Severity.NOTE)
 
 
 def default_ttl(request: PanelRequest, zone: Zone) -> int:
     """The TTL of a new RRset: that of the zone's SOA, as the author sees it."""
-    soa = queries.rrset_row(zone=zone, author=request.user, name=zone.name, type=rdtypes.SOA).now
+    soa = queries.rrset_row(zone=zone, author=request.user, name=zone.name, type=rdtypes.SOA).change.after
     return soa.ttl if soa else FALLBACK_TTL
 
 

@@ -22,7 +22,7 @@ from dnspanel.zones.edit import TRASH_DAYS
 from dnspanel.zones.history import diff
 from dnspanel.zones.hold import standing_hold
 from dnspanel.zones.models import Epoch
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change, RRset
 
 ZONES_PER_PAGE = 100
 RRSETS_PER_PAGE = 100
@@ -160,7 +160,7 @@ def _shown_rrset(zone: AheadZone, rrset: AheadRRset) -> ShownDiff:
     """From the panel's to the node's: what a take over would change."""
     here = RRset.from_json(rrset.name, rrset.type, rrset.here) if rrset.here else None
     there = RRset.from_json(rrset.name, rrset.type, rrset.there) if rrset.there else None
-    return ShownDiff(zone.name, diff(here, there))
+    return ShownDiff(zone.name, diff(Change(rrset.name, rrset.type, here, there)))
 
 
 def _number(request: PanelRequest, name: str) -> int:

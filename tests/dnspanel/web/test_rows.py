@@ -11,7 +11,7 @@ from dnspanel.web.rows import (
     shown_rows,
 )
 from dnspanel.zones.queries import RRsetRow, diff
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change, RRset
 
 ZONE = "example.test."
 
@@ -23,7 +23,7 @@ def rrset(name: str = "www.example.test.", type: int = 1, ttl: int = 300, *value
 def row(before: RRset | None, now: RRset | None, mark: str | None = None) -> RRsetRow:
     shape = now or before
     assert shape is not None
-    return RRsetRow(shape.name, shape.type, before, now, mark, False, None)  # type: ignore[arg-type]
+    return RRsetRow(Change(shape.name, shape.type, before, now), mark, False, None)  # type: ignore[arg-type]
 
 
 def test_rows_sort_in_canonical_order() -> None:
@@ -73,12 +73,12 @@ def test_rows_of_one_name_form_a_group() -> None:
 def test_a_difference_reads_as_a_zone_file() -> None:
     before = rrset("www.example.test.", 1, 300, "192.0.2.1", "192.0.2.2")
     after = rrset("www.example.test.", 1, 300, "192.0.2.2", "192.0.2.3", off=("192.0.2.3",))
-    assert ShownDiff(ZONE, diff(before, after)).zone_file == [
+    assert ShownDiff(ZONE, diff(Change(before.name, before.type, before, after))).zone_file == [
         ("is-delete", "www.example.test. 300 IN A 192.0.2.1"),
         ("is-same", "www.example.test. 300 IN A 192.0.2.2"),
         ("is-add", "; www.example.test. 300 IN A 192.0.2.3"),
     ]
-    [deleted] = shown_diffs(ZONE, [diff(before, None)])
+    [deleted] = shown_diffs(ZONE, [diff(Change(before.name, before.type, before, None))])
     assert {css for css, _ in deleted.zone_file} == {"is-delete"}
 
 

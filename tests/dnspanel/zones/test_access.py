@@ -8,6 +8,7 @@ from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
 from dnspanel.zones import access, draft, edit
 from dnspanel.zones.models import Zone
+from replication.dns.rrset import Change
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW, make_person
 
@@ -83,11 +84,11 @@ def test_a_right_over_part_of_a_zone_changes_that_part_only(make_zone: MakeZone)
     grant = Grant(EVERY_RIGHT, zones=frozenset({zone.pk}), names=("www", "*.www"), types=frozenset({1}))
     GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=NOW)
     www, mail = rr("www 60 A 192.0.2.2"), rr("mail 60 A 192.0.2.2")
-    access.refuse_changes(mia, zone, [(www.name, 1, None, www)])
-    access.refuse_changes(None, zone, [(mail.name, 1, None, mail)])
-    access.refuse_changes(mia, zone, [(mail.name, 1, mail, mail)])  # nothing changes
+    access.refuse_changes(mia, zone, [Change(www.name, 1, None, www)])
+    access.refuse_changes(None, zone, [Change(mail.name, 1, None, mail)])
+    access.refuse_changes(mia, zone, [Change(mail.name, 1, mail, mail)])  # nothing changes
     with pytest.raises(access.RightMissing, match=r"add A mail\.example\.test\. in example\.test\."):
-        access.refuse_changes(mia, zone, [(www.name, 1, None, www), (mail.name, 1, None, mail)])
+        access.refuse_changes(mia, zone, [Change(www.name, 1, None, www), Change(mail.name, 1, None, mail)])
     with pytest.raises(access.RightMissing):
         draft.replace_rrset(author=mia, zone=zone, rrset=mail, now=NOW)
     assert draft.replace_rrset(author=mia, zone=zone, rrset=www, now=NOW) is not None

@@ -29,10 +29,10 @@ def publish(author: User) -> None:
 def test_an_edit_is_held_with_what_it_was_made_against(bob: User, zone: Zone) -> None:
     operation = replace(bob, zone, "www 60 A 192.0.2.8")
     assert operation is not None
-    held = draft.edit_of(Operation.objects.get())
-    assert held.base == rr("www 300 A 192.0.2.1 | 192.0.2.2")
-    assert held.wanted == rr("www 60 A 192.0.2.8")
-    assert operation.pk == held.operation_id
+    drafted = draft.edit_of(Operation.objects.get())
+    assert drafted.change.before == rr("www 300 A 192.0.2.1 | 192.0.2.2")
+    assert drafted.change.after == rr("www 60 A 192.0.2.8")
+    assert operation.pk == drafted.operation_id
 
 
 def test_editing_again_keeps_the_first_base(alice: User, bob: User, zone: Zone) -> None:
@@ -40,7 +40,7 @@ def test_editing_again_keeps_the_first_base(alice: User, bob: User, zone: Zone) 
     replace(alice, zone, "www 61 A 192.0.2.1")
     publish(alice)
     replace(bob, zone, "www 62 A 192.0.2.8")
-    assert draft.edit_of(Operation.objects.get()).base == rr("www 300 A 192.0.2.1 | 192.0.2.2")
+    assert draft.edit_of(Operation.objects.get()).change.before == rr("www 300 A 192.0.2.1 | 192.0.2.2")
 
 
 def test_wanting_what_is_published_holds_nothing(bob: User, zone: Zone) -> None:
@@ -95,7 +95,7 @@ def test_drafts_of_two_people_do_not_mix(alice: User, bob: User, zone: Zone) -> 
     replace(alice, zone, "www 60 A 192.0.2.8")
     replace(bob, zone, "www 61 A 192.0.2.8")
     assert draft.discard(author=alice) == 1
-    assert draft.edit_of(Operation.objects.get()).wanted == rr("www 61 A 192.0.2.8")
+    assert draft.edit_of(Operation.objects.get()).change.after == rr("www 61 A 192.0.2.8")
 
 
 def test_discarding_one_zone_leaves_the_others(bob: User, zone: Zone) -> None:
@@ -148,7 +148,7 @@ class TestResolve:
     def test_both_has_the_records_of_both_and_my_ttl(self, bob: User, clash: int) -> None:
         settled = draft.resolve(author=bob, operation_id=clash, choice="both", now=NOW)
         assert settled is not None
-        assert draft.edit_of(settled).wanted == rr("www 60 A 192.0.2.2 | 192.0.2.3 | 192.0.2.8")
+        assert draft.edit_of(settled).change.after == rr("www 60 A 192.0.2.2 | 192.0.2.3 | 192.0.2.8")
 
     def test_there_are_no_records_of_both_where_one_side_deletes(self, alice: User, bob: User, zone: Zone) -> None:
         replace(bob, zone, "www 60 A 192.0.2.2")

@@ -2,6 +2,7 @@
 
 from dnspanel.zones import errors
 from dnspanel.zones.merge import Conflict
+from replication.dns.rrset import Change
 
 
 def test_every_error_is_in_the_tree_drawn_at_the_top() -> None:
@@ -11,12 +12,12 @@ def test_every_error_is_in_the_tree_drawn_at_the_top() -> None:
 
 
 def test_many_conflicts_are_counted_rather_than_listed() -> None:
-    conflicts = [Conflict(1, "z.test.", f"h{i}.z.test.", 1, None, None, None) for i in range(8)]
+    conflicts = [Conflict("z.test.", Change(f"h{i}.z.test.", 1, None, None), None) for i in range(8)]
     message = str(errors.Conflicts(conflicts))
     assert "h0.z.test. A" in message
     assert "and 3 more" in message
 
 
 def test_the_guard_says_which_zone_to_type() -> None:
-    held = errors.GuardHolds("z.test.", ["This deletes 4 of 12 RRsets."])
-    assert str(held) == "z.test.: This deletes 4 of 12 RRsets. Confirm it by typing the zone's name."
+    refusal = errors.GuardHolds("z.test.", ["This deletes 4 of 12 RRsets."])
+    assert str(refusal) == "z.test.: This deletes 4 of 12 RRsets. Confirm it by typing the zone's name."

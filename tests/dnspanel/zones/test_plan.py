@@ -9,6 +9,7 @@ from dnspanel.zones import draft, revision
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.plan import ZonePlan
 from replication.dns import rdata, rdtypes
+from replication.dns.rrset import Change
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW
 
@@ -101,8 +102,8 @@ def test_the_guard_counts_deletions_against_the_zone(
     bob: User, make_zone: MakeZone, count: int, gone: int, holds: bool
 ) -> None:
     zone = make_zone(*(f"h{i} 300 A 192.0.2.1" for i in range(count)))  # and SOA and NS
-    edits = [revision.Edit(None, f"h{i}.{ZONE}", 1, rr(f"h{i} 300 A 192.0.2.1"), None) for i in range(gone)]
-    draft.hold_edits(author=bob, zone=zone, edits=edits, base_revision=1, now=NOW)
+    changes = [Change(f"h{i}.{ZONE}", 1, rr(f"h{i} 300 A 192.0.2.1"), None) for i in range(gone)]
+    draft.draft_changes(author=bob, zone=zone, changes=changes, base_revision=1, now=NOW)
     assert bool(revision.preview(author=bob)[0].guard) == holds
 
 

@@ -27,7 +27,7 @@ def want(author: User, zone: Zone, *lines: str) -> None:
         draft.replace_rrset(author=author, zone=zone, rrset=rr(line), now=NOW)
 
 
-def whole_page(zone: Zone, author: User, filters: RRsetFilter = queries.EVERYTHING, limit: int = 100) -> list[RRsetRow]:
+def full_page(zone: Zone, author: User, filters: RRsetFilter = queries.EVERYTHING, limit: int = 100) -> list[RRsetRow]:
     """All rows, page by page."""
     rows: list[RRsetRow] = []
     after = ""
@@ -108,7 +108,9 @@ class TestRRsetPage:
     def test_rrsets_come_in_canonical_order_with_the_drafts_in_their_places(self, bob: User, zone: Zone) -> None:
         want(bob, zone, "a.www 300 A 192.0.2.3", "www 60 A 192.0.2.1", "@ 300 TXT text", "zz 300 A 192.0.2.4")
         draft.delete_rrset(author=bob, zone=zone, name="shop." + ZONE, type=rdtypes.CNAME, now=NOW)
-        shown = [(names.relative_text(row.name, ZONE), row.type, row.mark) for row in whole_page(zone, bob)]
+        shown = [
+            (names.relative_text(row.change.name, ZONE), row.change.type, row.mark) for row in full_page(zone, bob)
+        ]
         assert shown == [
             ("@", 2, None),
             ("@", 6, None),
@@ -123,26 +125,29 @@ class TestRRsetPage:
 
     def test_rows_carry_both_sides(self, bob: User, zone: Zone) -> None:
         want(bob, zone, "www 60 A 192.0.2.1")
-        row = next(row for row in whole_page(zone, bob) if row.mark)
-        assert (row.before, row.now) == (rr("www 300 A 192.0.2.1 | 192.0.2.2"), rr("www 60 A 192.0.2.1"))
+        row = next(row for row in full_page(zone, bob) if row.mark)
+        assert (row.change.before, row.change.after) == (
+            rr("www 300 A 192.0.2.1 | 192.0.2.2"),
+            rr("www 60 A 192.0.2.1"),
+        )
         assert row.operation_id is not None
         assert row == queries.rrset_row(zone=zone, author=bob, name="www." + ZONE, type=A)
-        assert queries.rrset_row(zone=zone, author=bob, name="none." + ZONE, type=A).now is None
+        assert queries.rrset_row(zone=zone, author=bob, name="none." + ZONE, type=A).change.after is None
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 7])
     def test_pages_of_any_size_show_each_row_once(self, bob: User, zone: Zone, limit: int) -> None:
         want(bob, zone, "a 300 A 192.0.2.3", "www 60 A 192.0.2.1", "@ 300 TXT text", "zz 300 A 192.0.2.4")
-        assert whole_page(zone, bob, limit=limit) == whole_page(zone, bob)
+        assert full_page(zone, bob, limit=limit) == full_page(zone, bob)
 
     def test_the_draft_of_another_person_is_not_seen(self, alice: User, bob: User, zone: Zone) -> None:
         want(alice, zone, "www 60 A 192.0.2.1")
-        assert [row.mark for row in whole_page(zone, bob)] == [None] * 6
+        assert [row.mark for row in full_page(zone, bob)] == [None] * 6
 
     def test_a_row_published_by_others_since_the_edit_has_a_conflict(self, alice: User, bob: User, zone: Zone) -> None:
         want(bob, zone, "www 60 A 192.0.2.1", "mail 60 A 192.0.2.9")
         want(alice, zone, "www 61 A 192.0.2.1", "mail 60 A 192.0.2.9")
         revision.publish(author=alice, channel="web", now=NOW)
-        rows = {row.name: row for row in whole_page(zone, bob)}
+        rows = {row.change.name: row for row in full_page(zone, bob)}
         assert (rows["www." + ZONE].mark, rows["www." + ZONE].conflict) == ("changed", True)
         assert (rows["mail." + ZONE].mark, rows["mail." + ZONE].conflict) == (None, False)
 
@@ -172,7 +177,7 @@ class TestRRsetPage:
         ]
         for rrset in wanted:
             draft.replace_rrset(author=bob, zone=zone, rrset=rrset, now=NOW)
-        shown = [names.relative_text(row.name, ZONE) for row in whole_page(zone, bob, filters)]
+        shown = [names.relative_text(row.change.name, ZONE) for row in full_page(zone, bob, filters)]
         assert sorted(shown) == sorted(owners)
 
     def test_a_page_takes_four_queries_at_most(self, bob: User, make_zone: MakeZone) -> None:

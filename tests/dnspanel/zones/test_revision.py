@@ -10,9 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.models import User
 from dnspanel.zones import direct, draft, edit, history, revision
 from dnspanel.zones.errors import CannotUndo, Conflicts, GuardHolds, NothingToPublish, RuleViolations, Unknown
-from dnspanel.zones.models import Change, Channel, LogHead, Operation, Publication, Revision, RRset, Zone
+from dnspanel.zones.models import Change as StoredChange
+from dnspanel.zones.models import Channel, LogHead, Operation, Publication, Revision, RRset, Zone
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.dns import rdtypes
+from replication.dns.rrset import Change
 from replication.dns.rrset import RRset as Values
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW
@@ -47,14 +49,14 @@ def test_publishing_a_draft_writes_the_rrset_the_serial_the_revision_and_the_log
     made = Revision.objects.get(zone=zone, number=2)
     assert (made.kind, made.serial, made.added, made.changed, made.removed) == ("change", 2, 1, 0, 0)
     assert made.publication.reason == "a second web server"
-    assert [d.mark for d in history.revision_changes(revision=made)] == ["added"]
+    assert [history.diff(change).mark for change in history.revision_changes(revision=made)] == ["added"]
     assert not Operation.objects.exists()
 
 
 def test_every_revision_records_the_soa_with_its_new_serial(bob: User, zone: Zone) -> None:
     want(bob, zone, "www2 300 A 192.0.2.7")
     publish(bob)
-    soa = Change.objects.get(revision__zone=zone, revision__number=2, type=SOA)
+    soa = StoredChange.objects.get(revision__zone=zone, revision__number=2, type=SOA)
     assert soa.before["rdata"] != soa.after["rdata"]
 
 
@@ -107,9 +109,9 @@ def test_the_second_publisher_of_an_rrset_sees_base_theirs_and_mine_and_loses_no
     with pytest.raises(Conflicts) as caught:
         publish(bob)
     (conflict,) = caught.value.conflicts
-    assert conflict.base == rr("www 300 A 192.0.2.1 | 192.0.2.2")
+    assert conflict.change.before == rr("www 300 A 192.0.2.1 | 192.0.2.2")
     assert conflict.theirs == rr("www 300 A 192.0.2.1 | 192.0.2.3")
-    assert conflict.mine == rr("www 300 A 192.0.2.4")
+    assert conflict.change.after == rr("www 300 A 192.0.2.4")
     assert Operation.objects.get().wanted["rdata"] == ["192.0.2.4"]
     draft.resolve(author=bob, operation_id=conflict.operation_id or 0, choice="both", now=NOW)
     publish(bob)
@@ -209,8 +211,8 @@ def test_a_publication_of_one_edit_needs_nine_queries(bob: User, zone: Zone) -> 
 def test_ten_thousand_operations_need_no_more_queries(bob: User, zone: Zone) -> None:
     rrsets = [rr(f"h{i} 300 A 192.0.2.{i % 250 + 1}") for i in range(10_000)]
     with CaptureQueriesContext(connection) as queries:
-        edits = [revision.Edit(None, r.name, r.type, None, r) for r in rrsets]
-        draft.hold_edits(author=bob, zone=zone, edits=edits, base_revision=1, now=NOW)
+        changes = [Change(r.name, r.type, None, r) for r in rrsets]
+        draft.draft_changes(author=bob, zone=zone, changes=changes, base_revision=1, now=NOW)
         publish(bob)
     assert len(queries) <= 20
     zone.refresh_from_db()

@@ -6,13 +6,13 @@ from urllib.parse import quote
 
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.zones.access import Sight
-from dnspanel.zones.history import HistoryRow, RRsetDiff
+from dnspanel.zones.history import HistoryRow
 from dnspanel.zones.merge import Conflict
-from dnspanel.zones.plan import PlannedChange, ZonePlan
+from dnspanel.zones.plan import ZonePlan
 from dnspanel.zones.queries import RRsetRow
 from dnspanel.zones.rules import Violation
 from replication.dns import rdata
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Change, RRset
 
 ROOT_URL = "/api/v2"
 
@@ -64,15 +64,15 @@ def conflict_json(conflict: Conflict) -> dict[str, Any]:
     return {
         "zone": conflict.zone_name,
         "operation": conflict.operation_id,
-        "name": conflict.name,
-        "type": rdata.type_to_text(conflict.type),
-        "base": optional_rrset_json(conflict.base),
+        "name": conflict.change.name,
+        "type": rdata.type_to_text(conflict.change.type),
+        "base": optional_rrset_json(conflict.change.before),
         "theirs": optional_rrset_json(conflict.theirs),
-        "mine": optional_rrset_json(conflict.mine),
+        "mine": optional_rrset_json(conflict.change.after),
     }
 
 
-def change_json(change: PlannedChange | RRsetDiff) -> dict[str, Any]:
+def change_json(change: Change) -> dict[str, Any]:
     """An RRset before and after."""
     return {
         "name": change.name,
@@ -87,7 +87,7 @@ def plan_json(plan: ZonePlan, sight: Sight | None) -> dict[str, Any]:
     return {
         **moved_json(plan),
         "changes": [change_json(change) for change in seen(plan.changes, sight)],
-        "conflicts": [conflict_json(conflict) for conflict in seen(plan.conflicts, sight)],
+        "conflicts": [conflict_json(c) for c in plan.conflicts if sight is None or sight(*c.change.key)],
         "violations": [violation_json(violation) for violation in seen(plan.violations, sight)],
         "guard": list(plan.guard),
     }
@@ -111,10 +111,10 @@ def operation_json(zone_name: str, row: RRsetRow) -> dict[str, Any]:
     return {
         "operation": row.operation_id,
         "zone": zone_name,
-        "name": row.name,
-        "type": rdata.type_to_text(row.type),
-        "published": optional_rrset_json(row.before),
-        "wanted": optional_rrset_json(row.now),
+        "name": row.change.name,
+        "type": rdata.type_to_text(row.change.type),
+        "published": optional_rrset_json(row.change.before),
+        "wanted": optional_rrset_json(row.change.after),
         "mark": row.mark,
         "conflict": row.conflict,
     }

@@ -113,7 +113,7 @@ def _planned(request: Request, patches: Sequence[Patch]) -> HttpResponse:
     actor = actor_in(request)
     plans = direct.preview_patches(patches=patches)
     for plan in plans:
-        access.refuse_changes(actor, plan.zone, ((c.name, c.type, c.before, c.after) for c in plan.changes))
+        access.refuse_changes(actor, plan.zone, plan.changes)
     return answer({"plans": [plan_json(plan, access.sight_of(actor, plan.zone)) for plan in plans]})
 
 

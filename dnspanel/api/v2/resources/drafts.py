@@ -41,10 +41,9 @@ from dnspanel.api.v2.schema.zone_serializers import (
 )
 from dnspanel.zones import access, draft, queries, revision
 from dnspanel.zones.errors import Conflicts
-from dnspanel.zones.merge import Key
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from replication.codec.keys import relative_key
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Key, RRset
 
 MOST_OPERATIONS = 10_000
 ZONE = OpenApiParameter("zone", str, description="Only this zone.")
@@ -273,8 +272,9 @@ def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, 
     page = queries.rrset_page(
         zone=zone, author=actor.user, filters=queries.RRsetFilter(in_draft=True), after=after, limit=limit
     )
-    rows = seen(page.rows, access.sight_of(actor, zone))
-    return [(zone, row, f"{relative_key(row.name, zone.name).hex()}-{row.type}") for row in rows]
+    sight = access.sight_of(actor, zone)
+    rows = [row for row in page.rows if sight is None or sight(*row.change.key)]
+    return [(zone, row, f"{relative_key(row.change.name, zone.name).hex()}-{row.change.type}") for row in rows]
 
 
 def _wanted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any], RRset | None]:
@@ -309,4 +309,4 @@ def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | Non
 def _seen_conflicts(actor: Actor, exc: Conflicts) -> Conflicts:
     """The same refusal without RRsets that the actor may not see."""
     zones = {c.zone_name: access.zone_for_reading(actor, c.zone_name) for c in exc.conflicts}
-    return Conflicts([c for c in exc.conflicts if seen([c], access.sight_of(actor, zones[c.zone_name]))])
+    return Conflicts([c for c in exc.conflicts if seen([c.change], access.sight_of(actor, zones[c.zone_name]))])

@@ -1,6 +1,6 @@
 """The history of a zone: revisions, what each changed, what the zone was then, and the ways back."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -31,11 +31,12 @@ from dnspanel.api.v2.schema.zone_serializers import (
 from dnspanel.zones import access, history, revision, soa
 from dnspanel.zones.direct import Changes, CurrentRRsets, Patch
 from dnspanel.zones.errors import CannotUndo, Conflicts
-from dnspanel.zones.merge import Conflict, Key, is_already_so
-from dnspanel.zones.models import Change, Revision, RevisionKind, Zone
-from replication.dns.rrset import RRset
+from dnspanel.zones.merge import Conflict, is_already_so
+from dnspanel.zones.models import Change as StoredChange
+from dnspanel.zones.models import Revision, RevisionKind, Zone
+from replication.dns.rrset import Change, Key, RRset
 
-MOST_CHANGES_SHOWN = 1000
+MOST_CHANGES_LISTED = 1000
 MOST_UNDONE = 10_000  # RRsets
 _UNDONE = {202: WrittenSerializer, 200: WrittenSerializer}
 
@@ -69,10 +70,10 @@ class RevisionDetail(V2View):
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
         found = revision_of(zone, number)
-        diffs = seen(history.revision_changes(revision=found), access.sight_of(actor, zone))
-        shown = [change_json(diff) for diff in diffs[:MOST_CHANGES_SHOWN]]
-        body = {**revision_json(zone.name, history.history_row(found)), "changes": shown}
-        return answer({**body, "left_out": len(diffs) - len(shown)})
+        changes = seen(history.revision_changes(revision=found), access.sight_of(actor, zone))
+        listed = [change_json(change) for change in changes[:MOST_CHANGES_LISTED]]
+        body = {**revision_json(zone.name, history.history_row(found)), "changes": listed}
+        return answer({**body, "left_out": len(changes) - len(listed)})
 
 
 class RevisionRRsets(V2View):
@@ -169,26 +170,27 @@ def patch_of_undo(actor: Actor, found: Revision) -> Patch:
     """
     if found.kind != RevisionKind.CHANGE:
         raise CannotUndo(f"Revision {found.number} of {found.zone.name} was not a change of RRsets.")
-    pairs = _pairs(found.changes.order_by("owner_key", "type")[: MOST_UNDONE + 1])
+    undone = _changes(found.changes.order_by("owner_key", "type")[: MOST_UNDONE + 1])
     sight = access.sight_of(actor, found.zone)
-    for key in pairs:
-        if sight is not None and not sight(*key):
-            raise access.RightMissing(Right.CHANGE, found.zone.name, *key)
+    for change in undone:
+        if sight is not None and not sight(*change.key):
+            raise access.RightMissing(Right.CHANGE, found.zone.name, *change.key)
 
     def decide(current: CurrentRRsets) -> Changes:
         changes: dict[Key, RRset | None] = {}
         conflicts = []
-        for key, (before, after) in pairs.items():
-            found_now = current.get(key)
-            if soa.same(found_now, after):
-                changes[key] = before
-            elif not is_already_so(found_now, before):
-                conflicts.append(Conflict(None, found.zone.name, *key, base=after, theirs=found_now, mine=before))
+        for change in undone:
+            theirs = current.get(change.key)
+            if soa.same(theirs, change.after):
+                changes[change.key] = change.before
+            elif not is_already_so(theirs, change.before):
+                inverse = Change(*change.key, before=change.after, after=change.before)
+                conflicts.append(Conflict(found.zone.name, inverse, theirs))
         if conflicts:
             raise Conflicts(conflicts)
         return changes
 
-    return Patch(found.zone, decide, {name for name, _ in pairs})
+    return Patch(found.zone, decide, {change.name for change in undone})
 
 
 def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
@@ -203,23 +205,22 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
 
 def _patch_of_state(zone: Zone, number: int) -> Patch:
     """A patch for what the zone was at this revision, good only while the zone is at its present one."""
-    since = Change.objects.filter(revision__zone=zone, revision__number__gt=number)
+    since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
-    pairs = _pairs(first[: MOST_UNDONE + 1])
+    since_then = _changes(first[: MOST_UNDONE + 1])
 
     def decide(current: CurrentRRsets) -> Changes:
-        return {key: then for key, (then, _) in pairs.items() if not soa.same(current.get(key), then)}
+        return {c.key: c.before for c in since_then if not soa.same(current.get(c.key), c.before)}
 
-    return Patch(zone, decide, {name for name, _ in pairs}, at_revision=zone.revision)
+    return Patch(zone, decide, {change.name for change in since_then}, at_revision=zone.revision)
 
 
-def _pairs(changes: Any) -> dict[Key, tuple[RRset | None, RRset | None]]:
-    """Before and after of changes, without serials that only moved."""
-    found = list(changes)
+def _changes(rows: Iterable[StoredChange]) -> list[Change]:
+    """The changes in these rows, without serials that only moved."""
+    found = list(rows)
     if len(found) > MOST_UNDONE:
         raise Problem("too-large", f"At most {MOST_UNDONE} RRsets can be taken back at once; use a draft.")
-    both = (((c.name, c.type), history.rrset_before(c), history.rrset_after(c)) for c in found)
-    return {key: (before, after) for key, before, after in both if not soa.same(before, after)}
+    return [change for change in map(history.change_of, found) if not soa.same(change.before, change.after)]
 
 
 def _editable(actor: Actor, found: Revision) -> Revision:

@@ -29,12 +29,11 @@ from dnspanel.api.v2.schema.zone_serializers import (
 )
 from dnspanel.zones import access
 from dnspanel.zones.direct import Changes, CurrentRRsets, Outcome, Patch, Step, removed, replaced
-from dnspanel.zones.merge import Key
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from replication.codec.keys import relative_key
 from replication.dns import rdtypes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Key, RRset
 from replication.errors import BadName, BadRdata
 
 LONGEST_SEARCH = 300
@@ -160,7 +159,7 @@ def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:
     if key == (zone.name, rdtypes.SOA):
         after = plan.soa_after if plan.changes else plan.soa_before
     else:
-        after = next((c.after for c in (*plan.changes, *plan.already_so) if (c.name, c.type) == key), None)
+        after = next((c.after for c in (*plan.changes, *plan.already_so) if c.key == key), None)
     return None if after is None else (after, rrset_tag(after, plan.zone.revision + bool(plan.changes)))
 
 

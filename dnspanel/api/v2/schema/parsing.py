@@ -13,10 +13,9 @@ from dnspanel.api.v2.schema.zone_serializers import MOST_RDATA, MOST_REASON
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from dnspanel.zones import direct
 from dnspanel.zones.direct import Step
-from dnspanel.zones.merge import Key
 from dnspanel.zones.soa import DEFAULT_TTL
 from replication.dns import names, rdata, rdtypes
-from replication.dns.rrset import MAX_TTL, RRset, make
+from replication.dns.rrset import MAX_TTL, Key, RRset, make
 from replication.errors import BadName, BadRdata, BadRRset, ReplicationError
 
 _OPS = ("replace", "delete", "extend", "prune")

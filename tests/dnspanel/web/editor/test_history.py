@@ -119,7 +119,7 @@ def test_reverting_a_revision_drafts_its_inverse(zone: Zone, browser: Browser, b
     assert page.redirect_chain == [(ZONE + "review/", 302)]
     assert "the way back, as a draft" in page.content.decode()
     row = queries.rrset_row(zone=zone, author=bob, name="mail.example.test.", type=1)
-    assert row.now == rr("mail 300 A 192.0.2.9")
+    assert row.change.after == rr("mail 300 A 192.0.2.9")
     assert Operation.objects.count() == 1
 
 
@@ -140,7 +140,7 @@ def test_a_draft_in_the_way_is_named_and_kept(zone: Zone, browser: Browser, bob:
     page = browser(bob).post(f"{HISTORY}2/undo/", follow=True).content.decode()
     assert "Your draft changes A www.example.test. already" in page
     row = queries.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1)
-    assert row.now == rr("www 60 A 192.0.2.50")
+    assert row.change.after == rr("www 60 A 192.0.2.50")
 
 
 def test_the_creation_of_a_zone_is_not_reverted_but_told_how(zone: Zone, browser: Browser, bob: User) -> None:

@@ -28,7 +28,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def wanted(bob: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
-    return queries.rrset_row(zone=zone, author=bob, name=name, type=type).now
+    return queries.rrset_row(zone=zone, author=bob, name=name, type=type).change.after
 
 
 def test_each_line_says_what_it_is_or_what_is_wrong(zone: Zone, browser: Browser, bob: User) -> None:

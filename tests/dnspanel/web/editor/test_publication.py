@@ -107,7 +107,9 @@ def test_undo_makes_the_inverse_draft_and_leads_to_its_review(
 ) -> None:
     response = browser(bob).post(url(published) + "undo/", follow=True)
     assert response.redirect_chain == [("/zones/example.test./review/", 302)]
-    assert queries.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1).now == rr("www 300 A 192.0.2.1")
+    assert queries.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1).change.after == rr(
+        "www 300 A 192.0.2.1"
+    )
 
 
 def test_what_cannot_be_undone_by_a_draft_says_what_to_do_instead(zone: Zone, browser: Browser, bob: User) -> None:

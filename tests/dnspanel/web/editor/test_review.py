@@ -34,7 +34,7 @@ def put(author: User, zone: Zone, line: str) -> None:
 
 def published(zone: Zone, name: str, type: int = 1) -> RRset | None:
     author = User.objects.get(username="charlie") if User.objects.filter(username="charlie").exists() else User(pk=0)
-    return queries.rrset_row(zone=zone, author=author, name=name, type=type).before
+    return queries.rrset_row(zone=zone, author=author, name=name, type=type).change.before
 
 
 def hidden(page: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def now_of(author: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
-    return queries.rrset_row(zone=zone, author=author, name=name, type=type).now
+    return queries.rrset_row(zone=zone, author=author, name=name, type=type).change.after
 
 
 def fields_of(client: Client, query: str) -> dict[str, str]:

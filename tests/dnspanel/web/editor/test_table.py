@@ -26,7 +26,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def wanted(author: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
-    return queries.rrset_row(zone=zone, author=author, name=name, type=type).now
+    return queries.rrset_row(zone=zone, author=author, name=name, type=type).change.after
 
 
 def add(client: Client, line: str, **fields: str) -> tuple[int, str]:
