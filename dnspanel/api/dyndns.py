@@ -35,6 +35,7 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import BadToken
 from dnspanel.accounts.tokens import actor_by_secret, requests_per_minute
 from dnspanel.api.authentication import password_in, secret_in
+from dnspanel.api.errors import ApiError
 from dnspanel.api.throttle import spend
 from dnspanel.zones import access, direct
 from dnspanel.zones.direct import Changes, CurrentRRsets, Outcome, Patch
@@ -54,7 +55,7 @@ _IPV6_PARAMETERS = ("myipv6", "ipv6", "ip6", "ip6lanprefix")
 _PARAMETERS_OF = {rdtypes.A: _IPV4_PARAMETERS, rdtypes.AAAA: _IPV6_PARAMETERS}
 
 
-class NotAnAddress(ValueError):
+class NotAnAddress(ApiError):
     """An address parameter holds something else."""
 
 

@@ -1,8 +1,7 @@
-"""Why a DNS message is refused, as the rcode to answer with.
+"""Why a DNS message is refused, as one tree. Errors of zones become an rcode where the message is answered.
 
-ZoneError
-└── MessageRefused
-Exception
+GatewayError
+├── MessageRefused        answered with its rcode
 └── TsigRefused           the signature proves nothing
 """
 
@@ -10,22 +9,20 @@ import dns.rcode
 import dns.tsig
 from dns.rdtypes.ANY.TSIG import TSIG
 
-from dnspanel.zones.errors import ZoneError
+
+class GatewayError(Exception):
+    """A DNS message that the gateway does not carry out."""
 
 
-class MessageRefused(ZoneError):
-    """The message is answered with this rcode, and nothing was changed.
+class MessageRefused(GatewayError):
+    """The message is answered with this rcode, and nothing was changed."""
 
-    A ZoneError, so that a retransmission whose first copy was carried out is
-    found out by the verb that publishes: its prerequisites hold no longer.
-    """
-
-    def __init__(self, rcode: dns.rcode.Rcode, why: str) -> None:
+    def __init__(self, rcode: dns.rcode.Rcode, reason: str) -> None:
         self.rcode = rcode
-        super().__init__(why)
+        super().__init__(reason)
 
 
-class TsigRefused(Exception):
+class TsigRefused(GatewayError):
     """The signature proves nothing; `key` is given where the answer has to be signed nevertheless."""
 
     def __init__(self, error: dns.rcode.Rcode, tsig: TSIG, owner: str, key: dns.tsig.Key | None = None) -> None:

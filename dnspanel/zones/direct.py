@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from dnspanel.accounts.actors import Author
 from dnspanel.zones import revision, store_rrsets
-from dnspanel.zones.errors import NothingToPublish, RevisionMoved, Unknown, ZoneError
+from dnspanel.zones.edit import Alongside, nothing
+from dnspanel.zones.errors import NothingToPublish, RevisionMoved, Unknown
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import Seen, ZonePlan, plan_zones
@@ -34,7 +35,7 @@ class Patch:
 
     `decide` gets every RRset at `names` (None: of the whole zone), as the
     locked zone holds them, and returns those that change. It is pure, and
-    may raise any ZoneError or ReplicationError to refuse the publication.
+    may raise anything to refuse the publication.
     `at_revision`: the zone must be there still.
     """
 
@@ -109,14 +110,17 @@ def publish_patches(
     form_id: UUID | None = None,
     accept_warnings: Accepted = True,
     confirmed: bool = True,
+    alongside: Alongside = nothing,
 ) -> Outcome:
     """All these patches are published, one revision per zone, in one publication; or none is.
 
     At most one patch per zone. Raises Unknown for a zone that is gone,
     RevisionMoved for one that is not at its revision, RightMissing for an
     RRset that the author may not change, RuleViolations, GuardHolds unless
-    `confirmed`, and whatever a patch's `decide` raises. The same form sent
-    twice returns the first publication, without plans.
+    `confirmed`, and whatever a patch's `decide` raises. `alongside` runs in
+    the same transaction, also where nothing changes: what it writes is there
+    exactly if the patches are published. The same form sent twice returns the
+    first publication, without plans.
     """
     if len({patch.zone.pk for patch in patches}) != len(patches):
         raise ValueError("two patches for one zone")
@@ -124,9 +128,10 @@ def publish_patches(
         with transaction.atomic(durable=True):
             plans = plan_patches(patches)
             revision.refuse(plans, author, accept_warnings, confirmed)
+            alongside()  # before the log, whose head all publishers queue for
             publication = revision.carry_out(plans, author, channel, now, reason, form_id)
         return Outcome(publication, plans)
-    except (ZoneError, IntegrityError) as refusal:
+    except Exception as refusal:  # whatever `decide` raised too: a form's second sending is often refused by it
         return Outcome(publication_of_form(form_id, otherwise=refusal), ())
 
 

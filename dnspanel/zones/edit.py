@@ -1,6 +1,6 @@
 """Zones come, go to the trash and come back; each act is a publication of its own. Verbs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -23,6 +23,8 @@ from replication.errors import BadRRset
 
 TRASH_DAYS = 30
 
+Alongside = Callable[[], object]  # what a caller writes in the transaction of a publication
+
 
 @dataclass(frozen=True, slots=True)
 class NewZone:
@@ -30,6 +32,10 @@ class NewZone:
 
     name: str
     rrsets: Sequence[RRset] | None = None
+
+
+def nothing() -> None:
+    """What is written alongside a publication unless the caller has something."""
 
 
 def create_zone(
@@ -44,6 +50,7 @@ def create_zone(
     team: Team | None = None,
     reason: str = "",
     form_id: UUID | None = None,
+    alongside: Alongside = nothing,
 ) -> Publication:
     """The zone exists, is revision 1, and stands in the log.
 
@@ -53,13 +60,14 @@ def create_zone(
     RuleViolations (errors only; warnings do not stop a new zone). The same
     form sent twice returns the first publication. The zone belongs to `team`,
     or to the only team in which the author may create zones; raises
-    RightMissing for who may not.
+    RightMissing for who may not. `alongside` runs in the same transaction,
+    when the zone is in its table.
     """
     zone_name = names.parse(name)
     team = access.team_for_new_zone(author, team, zone_name)
     content = _completed(zone_name, rrsets or (), _servers(nameservers), hostmaster)
     _refuse_errors(zone_name, content)
-    return _create([(zone_name, content)], author, team, channel, now, reason, form_id)
+    return _create([(zone_name, content)], author, team, channel, now, reason, form_id, alongside)
 
 
 def create_zones(
@@ -88,7 +96,7 @@ def create_zones(
     for name, rrsets in content:
         if any(rrset.type == rdtypes.LUA or not rrset.name.endswith(name) for rrset in rrsets):
             _refuse_errors(name, rrsets)
-    return _create(content, author, team, channel, now, reason, form_id)
+    return _create(content, author, team, channel, now, reason, form_id, nothing)
 
 
 def delete_zone(
@@ -170,6 +178,7 @@ def _create(
     now: datetime,
     reason: str,
     form_id: UUID | None,
+    alongside: Alongside,
 ) -> Publication:
     ids = bulk.allocate_zone_ids(len(zones))
     new = [
@@ -180,6 +189,7 @@ def _create(
     try:
         with transaction.atomic(durable=True):
             bulk.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
+            alongside()
             return append_publication(
                 revisions=bulk.creations(new),
                 author=author,

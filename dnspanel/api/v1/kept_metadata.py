@@ -12,8 +12,9 @@ from django.db import transaction
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
+from dnspanel.api.errors import ApiError
 from dnspanel.api.models import PowerdnsZone
-from dnspanel.zones.errors import Unknown, ZoneError
+from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Zone
 
 # How PowerDNS's API sees kinds: those that it writes, and those that it shows only.
@@ -46,7 +47,7 @@ MOST_BYTES = 64 << 10
 _FREE = re.compile(r"X-[ -~]*", re.ASCII)
 
 
-class TooMuchMetadata(ZoneError):
+class TooMuchMetadata(ApiError):
     """A zone's metadata would be larger than anybody needs."""
 
     def __init__(self, zone_name: str) -> None:

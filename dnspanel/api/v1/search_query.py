@@ -21,8 +21,8 @@ from django.db.models.functions import Upper
 from django.db.models.lookups import PostgresOperatorLookup
 
 from dnspanel.accounts.actors import Actor
+from dnspanel.api.errors import ApiError
 from dnspanel.zones.access import Sight, sight_of, zones_visible_to
-from dnspanel.zones.errors import ZoneError
 from dnspanel.zones.models import RRset, Zone
 from replication.codec.keys import relative_key
 from replication.dns import names
@@ -41,7 +41,7 @@ _COMMENTS = 'string_to_array("zones_rrset"."comment", \'; \')'
 _SAID = f'ARRAY(SELECT t FROM unnest({_COMMENTS}) t WHERE "zones_rrset"."name" LIKE %s OR t ILIKE %s)'
 
 
-class TooGeneral(ZoneError):
+class TooGeneral(ApiError):
     """The pattern could fit more RRsets than a request may be compared with."""
 
     def __init__(self, text: str) -> None:

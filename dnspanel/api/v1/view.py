@@ -29,6 +29,7 @@ from rest_framework.views import APIView
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.api.authentication import TokenAuthentication
+from dnspanel.api.errors import ApiError
 from dnspanel.api.json_text import parse_json
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden, MassDeletion, NameTaken, PublishingHeld, Unknown, ZoneError
@@ -54,7 +55,7 @@ _HEX = re.compile(r"[0-9A-F]{2}", re.ASCII)
 _KEPT_IN_IDS = re.compile(r"[^A-Za-z0-9.-]", re.ASCII)
 
 
-class Refusal(Exception):
+class Refusal(ApiError):
     """The request is answered with this status; without a text, the status's own words are said."""
 
     def __init__(self, status: int, text: str = "", *, headers: Mapping[str, str] | None = None) -> None:
@@ -187,7 +188,7 @@ def _refusal_of(exc: Exception) -> Refusal | None:
             return Refusal(503, str(exc), headers={"Retry-After": "60"})
         case MassDeletion():
             return Refusal(422, f"{exc} Send it with ?confirm=true if that is meant.")
-        case ZoneError() | Permanent():
+        case ApiError() | ZoneError() | Permanent():
             return Refusal(422, str(exc))
         case DatabaseFault():
             return None

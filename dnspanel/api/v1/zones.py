@@ -1,5 +1,8 @@
 """The zones of API v1: list, create, read, change, delete. The calls about one zone besides are in `zone_calls`."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
@@ -54,17 +57,26 @@ class Zones(PowerdnsView):
 
 def _create(request: Request, new: NewZone) -> Publication:
     actor, now = actor_in(request), timezone.now()
+
+    def keep_the_rest() -> None:
+        if not (new.facts or new.comments):
+            return
+        made = Zone.objects.get(name=new.name, deleted_at=None)
+        if new.facts:
+            keep_facts(zone=made, said=new.facts, by=actor, now=now)
+        if new.comments:
+            keep_comments(zone=made, comments=new.comments)
+
     with named_violations("another"):
-        publication = edit.create_zone(
-            name=new.name, rrsets=new.rrsets, nameservers=new.nameservers or None,
-            author=actor, channel=Channel.API, now=now,
-        )  # fmt: skip
-    made = Zone.objects.get(name=new.name, deleted_at=None)
-    if new.facts:
-        keep_facts(zone=made, said=new.facts, by=actor, now=now)
-    if new.comments:
-        keep_comments(zone=made, comments=new.comments)
-    return publication
+        return edit.create_zone(
+            name=new.name,
+            rrsets=new.rrsets,
+            nameservers=new.nameservers or None,
+            author=actor,
+            channel=Channel.API,
+            now=now,
+            alongside=keep_the_rest,
+        )
 
 
 class OneZone(PowerdnsView):
@@ -80,7 +92,7 @@ class OneZone(PowerdnsView):
         """Change RRsets, all of them or none, in one revision; 204."""
         seconds, body = seconds_to_wait(request), json_object(request)
         zone = zone_by_id(request, zone_id, with_facts=False)
-        serials = _publish(request, zone, read_patch(body, zone, timezone.now()), seconds)
+        serials = _publish(request, zone, read_patch(body, zone, timezone.now()), seconds, {})
         return done(serials)
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
@@ -90,12 +102,12 @@ class OneZone(PowerdnsView):
         facts = read_facts(body)
         if facts or "rrsets" not in body:
             access.require_right(actor_in(request), zone, Right.SETTINGS)
-        serials = {}
         if "rrsets" in body:
-            serials = _publish(request, zone, read_content_of_zone(list_in(body, "rrsets"), zone, now), seconds)
+            asked = read_content_of_zone(list_in(body, "rrsets"), zone, now)
+            return done(_publish(request, zone, asked, seconds, facts))
         if facts:
             keep_facts(zone=zone, said=facts, by=actor_in(request), now=now)
-        return done(serials)
+        return done()
 
     def delete(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """The zone goes into the trash; 204. 422 for too many zones within minutes, unless `?confirm=true`."""
@@ -111,14 +123,22 @@ class OneZone(PowerdnsView):
         return done()
 
 
-def _publish(request: Request, zone: Zone, asked: Asked, seconds: float | None) -> dict[str, str]:
+def _publish(
+    request: Request, zone: Zone, asked: Asked, seconds: float | None, facts: Mapping[str, Any]
+) -> dict[str, str]:
     """Publish what is asked for; return the headers with the zone's serials. Waits for the nodes if that is asked."""
+    actor, now = actor_in(request), timezone.now()
+
+    def keep_the_rest() -> None:
+        if facts:
+            keep_facts(zone=zone, said=facts, by=actor, now=now)
+        if asked.comments:
+            keep_comments(zone=zone, comments=asked.comments)
+
     with named_violations():
         outcome = publish_patches(
-            patches=[asked.patch], author=actor_in(request), channel=Channel.API, now=timezone.now()
+            patches=[asked.patch], author=actor, channel=Channel.API, now=now, alongside=keep_the_rest
         )
-    if asked.comments:
-        keep_comments(zone=zone, comments=asked.comments)
     wait_for_all(request, outcome.publication, seconds)
     plan = outcome.plans[0]
     new = plan.serial if outcome.publication is not None else plan.zone.serial

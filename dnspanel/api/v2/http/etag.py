@@ -18,7 +18,7 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.problems import Fault, Problem, ProblemUnderLock
+from dnspanel.api.v2.http.problems import Fault, Problem
 from dnspanel.api.v2.http.representation import optional_rrset_json
 from dnspanel.zones import soa
 from dnspanel.zones.history import rrset_before
@@ -104,7 +104,7 @@ def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], now: R
         detail = f"The RRset at {key[0]} was changed since it was read." if now else f"The RRset at {key[0]} is gone."
     revision = Zone.objects.values_list("revision", flat=True).get(pk=zone.pk)
     headers = {"ETag": rrset_tag(now, revision)} if now else {}
-    raise ProblemUnderLock(Problem("precondition-failed", detail, headers=headers, facts=facts))
+    raise Problem("precondition-failed", detail, headers=headers, facts=facts)
 
 
 def fresh_enough(request: Request, tag: str) -> HttpResponse | None:

@@ -22,6 +22,7 @@ from rest_framework import exceptions as drf
 from rest_framework.request import Request
 
 from dnspanel.accounts import errors as accounts
+from dnspanel.api.errors import ApiError
 from dnspanel.api.v2.http.problem_types import KINDS
 from dnspanel.api.v2.http.representation import conflict_json, violation_json
 from dnspanel.fleet import errors as fleet
@@ -52,7 +53,7 @@ class Fault:
 
 
 @dataclass
-class Problem(Exception):
+class Problem(ApiError):
     """A request that is not answered as asked; raised by views, and made of every other error."""
 
     code: str
@@ -77,14 +78,6 @@ class Problem(Exception):
             "errors": [fault.to_json() for fault in self.errors],
             **self.facts,
         }
-
-
-class ProblemUnderLock(zones.ZoneError):
-    """A problem that only shows once a zone is locked: raised where a verb decides, so it must be an error of zones."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        super().__init__(problem.detail)
 
 
 def invalid(faults: Sequence[Fault]) -> Problem:
@@ -232,7 +225,6 @@ def _unavailable(exc: Exception) -> Problem:
 # In this order: an error is translated by the first of its classes here.
 _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] = (
     # zones
-    (ProblemUnderLock, lambda exc: exc.problem),
     (zones.Unknown, _simply("not-found")),
     (zones.NotInTrash, _simply("not-found")),
     (zones.RightMissing, _right_missing),

@@ -11,7 +11,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.etag import Condition, condition_in, fresh_enough, require_rrset, rrset_tag
 from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
-from dnspanel.api.v2.http.problems import Problem, ProblemUnderLock, bad_parameter
+from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import optional_rrset_json, rrset_json
 from dnspanel.api.v2.http.view import V2View, actor_in, answer
 from dnspanel.api.v2.resources.publishing import TERMS, publish, terms_of_query
@@ -125,7 +125,7 @@ class RRsetDetail(V2View):
 
         def gone(now: RRset | None) -> RRset | None:
             if now is None:
-                raise ProblemUnderLock(absent(key))
+                raise absent(key)
             return removed(now)
 
         return _publish_step(request, zone, key, gone, mine=None)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dnspanel.api.v2.http.problems import Fault, Problem, ProblemUnderLock, bad_value, invalid
+from dnspanel.api.v2.http.problems import Fault, Problem, bad_value, invalid
 from dnspanel.api.v2.schema.zone_serializers import MOST_RDATA, MOST_REASON
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from dnspanel.zones import direct
@@ -85,7 +85,7 @@ def read_patch(value: Any, key: Key) -> Step:
 
     def step(now: RRset | None) -> RRset | None:
         if now is None:
-            raise ProblemUnderLock(absent(key))
+            raise absent(key)
         removed = parsed.get("remove", ())
         texts = [text for text in (*parsed.get("rdata", now.rdata), *parsed.get("add", ())) if text not in removed]
         disabled = value.get("disabled", [text for text in now.disabled if text in texts])
@@ -273,7 +273,7 @@ def _pointing(step: Step, pointer: str) -> Step:
         try:
             return step(now)
         except ReplicationError as exc:
-            raise ProblemUnderLock(bad_value(pointer, f"{exc}.", "bad-rrset")) from exc
+            raise bad_value(pointer, f"{exc}.", "bad-rrset") from exc
 
     return pointing
 

@@ -8,6 +8,9 @@ from django.db import connection
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import User
+from dnspanel.api.models import PowerdnsZone
+from dnspanel.api.v1 import zones as zones_of_v1
+from dnspanel.zones import edit, revision
 from dnspanel.zones.models import Publication, Revision, RRset, Zone
 from replication.dns import rdtypes
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, MakeZone, replace, rrset_of, texts
@@ -472,3 +475,40 @@ def test_ten_patches_at_once_all_succeed(call: Caller, zone: Zone) -> None:
     assert codes == [204] * 20
     assert len((rrset_of(call, ZONE, "all.example.test.", "A") or {})["records"]) == 10
     assert Revision.objects.filter(zone=zone).count() == 21
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("fails", ["append_publication", "keep_comments", "keep_facts"])
+def test_content_comments_and_attributes_are_written_together_or_not_at_all(
+    call: Caller, zone: Zone, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """A crash between the publication and the rest once lost comments and attributes."""
+    comments = [{"account": "me", "content": "oh hi", "modified_at": 1111}]
+    changed = [replace(WWW, "A", "192.0.2.77", comments=comments) if r["name"] == WWW else r for r in _rrsets(call)]
+    body = {"rrsets": changed, "account": "me"}
+    before = call.get(f"/zones/{ZONE}")
+
+    def crash(**how: object) -> None:
+        raise OSError("the process ends here")
+
+    module = revision if fails == "append_publication" else zones_of_v1
+    with monkeypatch.context() as patched:
+        patched.setattr(module, fails, crash)
+        with pytest.raises(OSError, match="ends here"):
+            call("PUT", f"/zones/{ZONE}", body)
+        text = replace("new.test.", "TXT", '"x"', comments=comments)
+        created = {"name": "new.test.", "kind": "Native", "account": "me", "rrsets": [text]}
+        patched.setattr(edit, "append_publication", crash)
+        with pytest.raises(OSError, match="ends here"):
+            call("POST", "/zones", created)
+    assert call.get(f"/zones/{ZONE}") == before
+    assert not Zone.objects.filter(name="new.test.").exists()
+    assert not PowerdnsZone.objects.exists()
+    assert call("PUT", f"/zones/{ZONE}", body).status_code == 204
+    assert (rrset_of(call, ZONE, WWW, "A") or {})["comments"] == comments
+    assert call.get(f"/zones/{ZONE}")["account"] == "me"
+
+
+def _rrsets(call: Caller) -> list[dict[str, object]]:
+    rrsets: list[dict[str, object]] = call.get(f"/zones/{ZONE}")["rrsets"]
+    return rrsets

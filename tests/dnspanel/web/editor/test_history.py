@@ -89,7 +89,7 @@ def test_a_revision_that_never_was_is_not_found(zone: Zone, browser: Browser, bo
 
 
 def test_two_revisions_are_compared_whatever_the_order_of_the_ticks(zone: Zone, browser: Browser, bob: User) -> None:
-    found = {(diff.name, diff.mark) for diff in differences(zone, 1, 4)}
+    found = {(diff.change.name, diff.mark) for diff in differences(zone, 1, 4)}
     assert found == {
         ("www.example.test.", "changed"),
         ("mail.example.test.", "deleted"),
