@@ -1,6 +1,6 @@
 """May this person do that, and why: the same answer as `actors` gives, with what it comes from.
 
-`test_why.py` proves both equal; `actors` decides, this explains.
+`test_explain_rights.py` proves both equal; `actors` decides, this explains.
 """
 
 from collections.abc import Collection, Iterator
@@ -16,14 +16,14 @@ class Reason:
     """Something that gives rights: a role, being in a team, or a grant to the person or to one of their teams."""
 
     source: str  # "role", "team" or "grant"
-    words: str
+    description: str
     grant: Grant
     id: int | None = None  # of the team or the grant
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked about: a zone, and maybe one RRset of it."""
+class Subject:
+    """What a right is about: a zone, and maybe one RRset of it."""
 
     zone_id: int
     zone_name: str
@@ -38,17 +38,17 @@ def reasons_of(user: User) -> tuple[Reason, ...]:
     return tuple(_reasons(user)) if user.is_active else ()
 
 
-def reasons_for(reasons: Collection[Reason], right: Right, asked: Asked) -> tuple[Reason, ...]:
+def reasons_for(reasons: Collection[Reason], right: Right, subject: Subject) -> tuple[Reason, ...]:
     """Those that give this right; none means that the person may not."""
-    return tuple(reason for reason in reasons if _gives(reason.grant, right, asked))
+    return tuple(reason for reason in reasons if _gives(reason.grant, right, subject))
 
 
-def _gives(grant: Grant, right: Right, asked: Asked) -> bool:
-    if right not in grant.rights or not grant.covers_zone(asked.zone_id, asked.tags, asked.team_id):
+def _gives(grant: Grant, right: Right, subject: Subject) -> bool:
+    if right not in grant.rights or not grant.covers_zone(subject.zone_id, subject.tags, subject.team_id):
         return False
-    if not asked.name or right not in RECORD_RIGHTS:
+    if not subject.name or right not in RECORD_RIGHTS:
         return True
-    return grant.covers_rrset(asked.zone_name, asked.name, asked.type)
+    return grant.covers_rrset(subject.zone_name, subject.name, subject.type)
 
 
 def _reasons(user: User) -> Iterator[Reason]:
@@ -60,5 +60,5 @@ def _reasons(user: User) -> Iterator[Reason]:
         yield Reason("team", f"as {member.role} in the team {member.team.name}", grant, member.team_id)
     rows = GrantRow.objects.filter(user=user) | GrantRow.objects.filter(team__memberships__user=user)
     for row in rows.select_related("team").distinct().order_by("pk"):
-        words = f"by grant {row.pk} to the team {row.team.name}" if row.team else f"by grant {row.pk}"
-        yield Reason("grant", words, Grant.from_json(row.grant), row.pk)
+        description = f"by grant {row.pk} to the team {row.team.name}" if row.team else f"by grant {row.pk}"
+        yield Reason("grant", description, Grant.from_json(row.grant), row.pk)

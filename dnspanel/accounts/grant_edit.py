@@ -101,10 +101,11 @@ def refuse_higher_role(by: Author, role: str) -> None:
         refuse_more_than_own(by, Grant(rights, everywhere=True))
 
 
-def _missing_teams(asked: Iterable[int]) -> list[int]:
-    asked = set(asked)
-    known = set(Team.objects.filter(pk__in=[pk for pk in asked if 0 < pk <= _LARGEST_ID]).values_list("pk", flat=True))
-    return sorted(asked - known)
+def _missing_teams(team_ids: Iterable[int]) -> list[int]:
+    team_ids = set(team_ids)
+    possible = [pk for pk in team_ids if 0 < pk <= _LARGEST_ID]
+    known = set(Team.objects.filter(pk__in=possible).values_list("pk", flat=True))
+    return sorted(team_ids - known)
 
 
 def _fault_of_tag(tag: str) -> str:

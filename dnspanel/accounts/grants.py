@@ -100,14 +100,14 @@ def matches(pattern: str, name: str, zone_name: str) -> bool:
     return _compiled(pattern).fullmatch(text) is not None
 
 
-def is_part(grant: Grant, whole: Grant) -> bool:
+def is_part(grant: Grant, other: Grant) -> bool:
     """Whether `whole` gives all that `grant` gives, as far as their forms tell."""
     return (
-        grant.rights <= whole.rights
-        and (whole.everywhere or (not grant.everywhere and grant.zones <= whole.zones))
-        and (whole.everywhere or (grant.tags <= whole.tags and grant.teams <= whole.teams))
-        and (not whole.names or (bool(grant.names) and set(grant.names) <= set(whole.names)))
-        and (not whole.types or (bool(grant.types) and grant.types <= whole.types))
+        grant.rights <= other.rights
+        and (other.everywhere or (not grant.everywhere and grant.zones <= other.zones))
+        and (other.everywhere or (grant.tags <= other.tags and grant.teams <= other.teams))
+        and (not other.names or (bool(grant.names) and set(grant.names) <= set(other.names)))
+        and (not other.types or (bool(grant.types) and grant.types <= other.types))
     )
 
 

@@ -40,11 +40,11 @@ def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
     name = _checked(name)
     try:
         with transaction.atomic():
-            there = _locked(team)
-            if there.name == name:
+            locked = _locked(team)
+            if locked.name == name:
                 return
             Team.objects.filter(pk=team.pk).update(name=name)
-            audit.record(action="team.rename", by=by, now=now, target=name, team=team.pk, before=there.name)
+            audit.record(action="team.rename", by=by, now=now, target=name, team=team.pk, before=locked.name)
     except IntegrityError as exc:
         raise TeamNameTaken(name) from exc
     team.name = name
@@ -53,12 +53,12 @@ def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
 def delete_team(*, team: Team, by: Author, now: datetime) -> None:
     """The team and what was granted to it are gone; its zones stay, and belong to no team. Twice changes nothing."""
     with transaction.atomic():
-        there = Team.objects.select_for_update().filter(pk=team.pk).first()
-        if there is None:
+        locked = Team.objects.select_for_update().filter(pk=team.pk).first()
+        if locked is None:
             return
         members = list(Membership.objects.filter(team=team).values_list("user__username", flat=True))
         Team.objects.filter(pk=team.pk).delete()
-        audit.record(action="team.delete", by=by, now=now, target=there.name, team=team.pk, members=members)
+        audit.record(action="team.delete", by=by, now=now, target=locked.name, team=team.pk, members=members)
 
 
 def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) -> Membership:
@@ -101,10 +101,10 @@ def _grant_of_member(team: Team, role: str) -> Grant:
 
 def _locked(team: Team) -> Team:
     """The team as it is now; nobody deletes it before the transaction ends."""
-    there = Team.objects.select_for_update().filter(pk=team.pk).first()
-    if there is None:
+    locked = Team.objects.select_for_update().filter(pk=team.pk).first()
+    if locked is None:
         raise TeamUnknown
-    return there
+    return locked
 
 
 def _checked(name: str) -> str:

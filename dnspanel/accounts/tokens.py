@@ -131,20 +131,20 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
     lifetime = token.expires_at - token.created_at if token.expires_at else None
     secret = SECRET_START + secrets.token_urlsafe(32)
     with transaction.atomic():
-        there = Token.objects.select_for_update().get(pk=token.pk)
-        refuse_dead(there, now)
-        if there.rotated_to_id is not None:
+        locked = Token.objects.select_for_update().get(pk=token.pk)
+        refuse_dead(locked, now)
+        if locked.rotated_to_id is not None:
             raise TokenDead("This token has been rotated already; rotate the newer one.")
         new = Token.objects.create(
-            kind=TokenKind.API, owner_id=there.owner_id, purpose=there.purpose, prefix=secret[:PREFIX_LENGTH],
-            secret_sha256=_sha256(secret), scope=there.scope, permissions=there.permissions, networks=there.networks,
-            needs_if_match=there.needs_if_match, requests_per_minute=there.requests_per_minute, created_at=now,
-            expires_at=None if lifetime is None else now + lifetime, unused_days=there.unused_days,
+            kind=TokenKind.API, owner_id=locked.owner_id, purpose=locked.purpose, prefix=secret[:PREFIX_LENGTH],
+            secret_sha256=_sha256(secret), scope=locked.scope, permissions=locked.permissions, networks=locked.networks,
+            needs_if_match=locked.needs_if_match, requests_per_minute=locked.requests_per_minute, created_at=now,
+            expires_at=None if lifetime is None else now + lifetime, unused_days=locked.unused_days,
         )  # fmt: skip
-        there.rotated_to = new
-        there.expires_at = min(there.expires_at, end) if there.expires_at else end
-        there.save(update_fields=["rotated_to", "expires_at"])
-        audit.record(action="token.rotate", by=by, now=now, target=there.purpose, token=there.pk, new=new.pk)
+        locked.rotated_to = new
+        locked.expires_at = min(locked.expires_at, end) if locked.expires_at else end
+        locked.save(update_fields=["rotated_to", "expires_at"])
+        audit.record(action="token.rotate", by=by, now=now, target=locked.purpose, token=locked.pk, new=new.pk)
     return NewToken(new, secret)
 
 
@@ -157,7 +157,7 @@ def _refuse_wider(by: Author, token: Token) -> None:
     if mine is None or mine.token is None or mine.token.pk == token.pk:
         return
     grants = map(Grant.from_json, token.scope)
-    within = all(any(is_part(grant, whole) for whole in mine.scope or ()) for grant in grants)
+    within = all(any(is_part(grant, own) for own in mine.scope or ()) for grant in grants)
     if not within or not set(map(Permission, token.permissions)) <= mine.permissions:
         raise TokenRefused({"token": ["You cannot rotate a token that may do more than yours."]})
 
@@ -311,16 +311,16 @@ def _outliving(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
     if maker.expires_at is not None and (terms.expires_at is None or terms.expires_at > maker.expires_at):
         faults["expires_at"] = ["A token can only make tokens that end with it, or before."]
     within = [ip_network(network) for network in maker.networks]
-    outside = [one for one in map(ip_network, terms.networks) if not any(_is_subnet(one, whole) for whole in within)]
+    outside = [one for one in map(ip_network, terms.networks) if not any(_is_subnet(one, outer) for outer in within)]
     if within and (outside or not terms.networks):
         faults["networks"] = ["A token can only make tokens for its own networks."]
     return faults
 
 
-def _is_subnet(one: IPv4Network | IPv6Network, whole: IPv4Network | IPv6Network) -> bool:
-    if isinstance(one, IPv4Network) and isinstance(whole, IPv4Network):
-        return one.subnet_of(whole)
-    return isinstance(one, IPv6Network) and isinstance(whole, IPv6Network) and one.subnet_of(whole)
+def _is_subnet(one: IPv4Network | IPv6Network, outer: IPv4Network | IPv6Network) -> bool:
+    if isinstance(one, IPv4Network) and isinstance(outer, IPv4Network):
+        return one.subnet_of(outer)
+    return isinstance(one, IPv6Network) and isinstance(outer, IPv6Network) and one.subnet_of(outer)
 
 
 def _columns(terms: TokenTerms) -> dict[str, object]:
@@ -346,8 +346,8 @@ def _key_name(name: str) -> str:
 def _is_within(address: str | None, networks: Sequence[str]) -> bool:
     if address is None:
         return False
-    asked = ip_address(address)
-    return any(asked in ip_network(network) for network in networks)
+    parsed = ip_address(address)
+    return any(parsed in ip_network(network) for network in networks)
 
 
 def _note_use(token: Token, address: str | None, now: datetime) -> None:

@@ -76,19 +76,19 @@ def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret:
     refuse_bad_secret(secret)
     try:
         with transaction.atomic():
-            there = Token.objects.select_for_update().filter(pk=key.pk, revoked_at=None).first()
-            if there is None:
+            locked = Token.objects.select_for_update().filter(pk=key.pk, revoked_at=None).first()
+            if locked is None:
                 raise TokenUnknown
-            before, there.tsig_name = there.tsig_name, name
-            there.tsig_algorithm = algorithm
-            there.tsig_secret = encrypt_secret(secret.encode())
-            there.save(update_fields=["tsig_name", "tsig_algorithm", "tsig_secret"])
+            before, locked.tsig_name = locked.tsig_name, name
+            locked.tsig_algorithm = algorithm
+            locked.tsig_secret = encrypt_secret(secret.encode())
+            locked.save(update_fields=["tsig_name", "tsig_algorithm", "tsig_secret"])
             audit.record(
-                action="token.change", by=by, now=now, target=there.purpose, token=there.pk, tsig=name, was=before
+                action="token.change", by=by, now=now, target=locked.purpose, token=locked.pk, tsig=name, was=before
             )
     except IntegrityError as exc:
         raise TsigNameTaken(name) from exc
-    return there
+    return locked
 
 
 def algorithm_of(text: str) -> str:

@@ -39,7 +39,7 @@ from dnspanel.api.errors import ApiError
 from dnspanel.api.throttle import spend
 from dnspanel.zones import access, direct
 from dnspanel.zones.direct import Changes, CurrentRRsets, Outcome, Patch
-from dnspanel.zones.errors import PublishingHeld, RightMissing, RuleViolations, Unknown, ZoneError
+from dnspanel.zones.errors import PublishingOnHold, RightMissing, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rules import ancestors_within
 from replication.dns import names, rdtypes
@@ -208,7 +208,7 @@ def _refused(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
     """The owner names that this is about (all of them if it says none), and what is said of them."""
     about: set[str] = set()
     line = "dnserr"
-    if isinstance(exc, PublishingHeld):
+    if isinstance(exc, PublishingOnHold):
         line = "911"  # our trouble: come back later
     elif isinstance(exc, RightMissing):
         about, line = {exc.name}, "nohost"

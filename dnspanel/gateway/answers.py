@@ -28,7 +28,7 @@ from dnspanel.gateway.signatures import Signed, Signer, sign_refusal, verify
 from dnspanel.gateway.update import name_of, read_update
 from dnspanel.zones import access, direct
 from dnspanel.zones.direct import Patch
-from dnspanel.zones.errors import PublishingHeld, Unknown, ZoneError
+from dnspanel.zones.errors import PublishingOnHold, Unknown, ZoneError
 from dnspanel.zones.models import Channel
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset
@@ -103,7 +103,7 @@ def _answers_to(asked: Asked) -> Iterator[bytes]:
         reply = Reply(exc.rcode, why=str(exc))
     except Unknown as exc:
         reply = Reply(dns.rcode.NOTAUTH, why=str(exc))
-    except PublishingHeld as exc:  # not this client's mistake, and not for ever
+    except PublishingOnHold as exc:  # not this client's mistake, and not for ever
         reply = Reply(dns.rcode.SERVFAIL, why=str(exc))
     except (ZoneError, ReplicationError) as exc:
         reply = Reply(dns.rcode.REFUSED, why=str(exc))
@@ -180,7 +180,7 @@ def _transfer(asked: Asked) -> Iterator[bytes]:
     zone = access.zone_for_reading(actor, name_of(question.name))
     with axfr.a_turn():
         count = 0
-        sight = access.sight_of(actor, zone)
+        sight = access.visibility_of(actor, zone)
         for wire in axfr.messages(zone, sight, id=asked.message.id, qtype=int(question.rdtype)):
             count += 1
             yield wire

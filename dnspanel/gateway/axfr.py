@@ -16,7 +16,7 @@ import dns.rcode
 from django.db import connection, transaction
 
 from dnspanel.gateway.errors import MessageRefused
-from dnspanel.zones.access import Sight
+from dnspanel.zones.access import Visibility
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Zone
 from replication.dns import names, rdata, rdtypes
@@ -49,7 +49,7 @@ def a_turn() -> Iterator[None]:
         _at_once.release()
 
 
-def messages(zone: Zone, sees: Sight | None, *, id: int, qtype: int) -> Iterator[bytes]:
+def messages(zone: Zone, sees: Visibility | None, *, id: int, qtype: int) -> Iterator[bytes]:
     """The messages of the transfer, unsigned; raises Unknown for a zone that is gone."""
     question = names.to_wire(zone.name) + _QUESTION.pack(qtype, _IN)
     flags = dns.flags.QR | dns.flags.AA | dns.opcode.to_flags(dns.opcode.QUERY)
@@ -64,7 +64,7 @@ def messages(zone: Zone, sees: Sight | None, *, id: int, qtype: int) -> Iterator
     yield _HEADER.pack(id, flags, 1, len(waiting), 0, 0) + question + b"".join(waiting)
 
 
-def _records(zone: Zone, sees: Sight | None) -> Iterator[bytes]:
+def _records(zone: Zone, sees: Visibility | None) -> Iterator[bytes]:
     """Every record that is served and seen, the SOA first and last."""
     with transaction.atomic():
         with connection.cursor() as cursor:

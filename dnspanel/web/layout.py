@@ -18,7 +18,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.alerts.queries import Bell, bell
 from dnspanel.fleet.reads.queries import FleetSummary, fleet_summary
 from dnspanel.zones import access, queries
-from dnspanel.zones.hold import Hold, standing_hold
+from dnspanel.zones.hold import Hold, current_hold
 
 
 class PanelRequest(HttpRequest):
@@ -92,7 +92,7 @@ class Frame:
     @cached_property
     def hold(self) -> Hold | None:
         """Why nothing is published; None in normal work, and before somebody has signed in."""
-        return standing_hold() if self._request.user.is_authenticated else None
+        return current_hold() if self._request.user.is_authenticated else None
 
     @cached_property
     def may(self) -> dict[str, bool]:

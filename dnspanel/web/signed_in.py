@@ -16,7 +16,7 @@ from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.zones import access
-from dnspanel.zones.errors import PublishingHeld
+from dnspanel.zones.errors import PublishingOnHold
 
 # Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation.
 OPEN_VIEWS = frozenset({"account_login", "account_inactive", "welcome", "enroll-agent", "healthz"})
@@ -61,14 +61,14 @@ class SignedInMiddleware:
             if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
                 return HttpResponse(str(exception), status=403, content_type="text/plain; charset=utf-8")
             return render(request, "403.html", {"sentence": str(exception)}, status=403)
-        if isinstance(exception, PublishingHeld):
+        if isinstance(exception, PublishingOnHold):
             return _held(request, exception)
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)
         return None
 
 
-def _held(request: HttpRequest, held: PublishingHeld) -> HttpResponse:
+def _held(request: HttpRequest, held: PublishingOnHold) -> HttpResponse:
     """503: what was sent is not published; a draft that it came from is as it was."""
     if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
         return HttpResponse(str(held), status=503, content_type="text/plain; charset=utf-8")

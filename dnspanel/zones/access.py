@@ -24,7 +24,7 @@ from replication.dns import names, rdtypes
 from replication.dns.rrset import Change
 from replication.errors import BadName
 
-Sight = Callable[[str, int], bool]  # owner name, type
+Visibility = Callable[[str, int], bool]  # owner name, type
 
 
 def zones_visible_to(person: Person) -> QuerySet[Zone]:
@@ -124,11 +124,11 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
     actor = None if author is None else actor_of(author)
     if author is None or (actor is not None and actor.may_everywhere(Right.CREATE_ZONE)):
         return team
-    wanted = None if team is None else team.pk
+    team_id = None if team is None else team.pk
     teams = set() if actor is None else _teams_to_create_in(actor)
-    if wanted is None and len(teams) == 1:
+    if team_id is None and len(teams) == 1:
         return Team.objects.get(pk=teams.pop())
-    if wanted is None or wanted not in teams:
+    if team_id is None or team_id not in teams:
         raise RightMissing(Right.CREATE_ZONE, zone_name)
     return team
 
@@ -150,7 +150,7 @@ def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change]) -> Non
             raise RightMissing(right, zone.name, name, type_)
 
 
-def sight_of(person: Person, zone: Zone) -> Sight | None:
+def visibility_of(person: Person, zone: Zone) -> Visibility | None:
     """Which RRsets of a visible zone this person sees; None: all of them.
 
     People see all of a zone. A token sees what the limits of its scope let

@@ -50,10 +50,10 @@ BEGINNING = Place()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Filters:
     """Which acts: an exact action, or a beginning such as `token.`; by whom; from and to when.
 
-    And with which words in action, target or reason; from which address, or
+    And with which texts in action, target or reason; from which address, or
     addresses that begin so.
     """
 
@@ -61,23 +61,23 @@ class Wanted:
     user: str = ""
     since: datetime | None = None
     until: datetime | None = None
-    words: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     address: str = ""
 
 
 def acts_page(
-    actor: Actor, *, wanted: Wanted, after: Place = BEGINNING, limit: int = 50
+    actor: Actor, *, filters: Filters, after: Place = BEGINNING, limit: int = 50
 ) -> tuple[list[Act], Place | None]:
     """Acts behind `after`, and where the next page begins (None: nowhere). Who may not read the log sees their own."""
-    entries = _entries(actor, wanted, after)[: limit + 1]
-    publications = _publications(actor, wanted, after)[: limit + 1]
+    entries = _entries(actor, filters, after)[: limit + 1]
+    publications = _publications(actor, filters, after)[: limit + 1]
     both = heapq.merge(_acts(entries), _published(publications), key=lambda act: act.at, reverse=True)
     found = [act for act, _ in zip(both, range(limit + 1), strict=False)]
     page = found[:limit]
-    return page, _reached(page, after) if len(found) > limit else None
+    return page, _end_of(page, after) if len(found) > limit else None
 
 
-def _reached(page: Sequence[Act], after: Place) -> Place:
+def _end_of(page: Sequence[Act], after: Place) -> Place:
     entries = [act.id for act in page if act.kind == "entry"]
     publications = [act.id for act in page if act.kind == "publication"]
     return Place(
@@ -85,39 +85,39 @@ def _reached(page: Sequence[Act], after: Place) -> Place:
     )  # both keys fall along the page
 
 
-def _entries(actor: Actor, wanted: Wanted, after: Place) -> "QuerySet[AuditEntry]":
-    found = AuditEntry.objects.select_related("user", "token").filter(_shared(actor, wanted, "user")).order_by("-pk")
-    if wanted.action.endswith("."):
-        found = found.filter(action__startswith=wanted.action)
-    elif wanted.action:
-        found = found.filter(action=wanted.action)
-    for word in wanted.words:
+def _entries(actor: Actor, filters: Filters, after: Place) -> "QuerySet[AuditEntry]":
+    found = AuditEntry.objects.select_related("user", "token").filter(_shared(actor, filters, "user")).order_by("-pk")
+    if filters.action.endswith("."):
+        found = found.filter(action__startswith=filters.action)
+    elif filters.action:
+        found = found.filter(action=filters.action)
+    for word in filters.texts:
         found = found.filter(Q(target__icontains=word) | Q(action__icontains=word))
-    if wanted.address:
-        found = found.filter(address__startswith=wanted.address)
+    if filters.address:
+        found = found.filter(address__startswith=filters.address)
     return found if after.entry is None else found.filter(pk__lt=after.entry)
 
 
-def _publications(actor: Actor, wanted: Wanted, after: Place) -> "QuerySet[Publication]":
-    if wanted.action not in {"", PUBLISH} or wanted.address:
+def _publications(actor: Actor, filters: Filters, after: Place) -> "QuerySet[Publication]":
+    if filters.action not in {"", PUBLISH} or filters.address:
         return Publication.objects.none()
-    found = Publication.objects.select_related("author", "token").filter(_shared(actor, wanted, "author"))
-    for word in wanted.words:
+    found = Publication.objects.select_related("author", "token").filter(_shared(actor, filters, "author"))
+    for word in filters.texts:
         found = found.filter(reason__icontains=word)
     return (found if after.publication is None else found.filter(pk__lt=after.publication)).order_by("-pk")
 
 
-def _shared(actor: Actor, wanted: Wanted, by: str) -> Q:
+def _shared(actor: Actor, filters: Filters, by: str) -> Q:
     """What both are filtered by: own acts only without the permission, and for a token those by itself."""
     shared = Q()
     if Permission.AUDIT not in actor.permissions:
         shared &= Q(**{by: actor.user}) if actor.token is None else Q(token=actor.token)
-    if wanted.user:
-        shared &= Q(**{f"{by}__username__iexact": wanted.user})
-    if wanted.since is not None:
-        shared &= Q(at__gte=wanted.since)
-    if wanted.until is not None:
-        shared &= Q(at__lt=wanted.until)
+    if filters.user:
+        shared &= Q(**{f"{by}__username__iexact": filters.user})
+    if filters.since is not None:
+        shared &= Q(at__gte=filters.since)
+    if filters.until is not None:
+        shared &= Q(at__lt=filters.until)
     return shared
 
 
@@ -137,7 +137,7 @@ def _published(publications: "QuerySet[Publication]") -> Iterator[Act]:
         found = counts.get(row.pk, _Counts())
         yield Act(
             "publication", row.pk, row.at, row.author.username if row.author else "",
-            row.token.purpose if row.token else "", row.token_id, PUBLISH, found.words, "", "",
+            row.token.purpose if row.token else "", row.token_id, PUBLISH, found.target, "", "",
             {"channel": row.channel, "reason": row.reason, "zones": found.zones},
         )  # fmt: skip
 
@@ -147,7 +147,7 @@ class _Counts(NamedTuple):
     named: tuple[str, ...] = ()
 
     @property
-    def words(self) -> str:
+    def target(self) -> str:
         more = self.zones - len(self.named)
         return ", ".join([*map(names.display, self.named), *([f"{more:,} more"] if more else [])])
 

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.zones import bulk, hold, soa, store_rrsets
-from dnspanel.zones.errors import NotHeld
+from dnspanel.zones.errors import NotOnHold
 from dnspanel.zones.models import Channel, Epoch, LogHead, Operation, RevisionKind, Zone
 from dnspanel.zones.sequence_log import NewRevision, append_publication
 from replication.dns import rdtypes
@@ -80,12 +80,12 @@ def begin_epoch(
     3. Publish each batch as one publication of the new epoch.
     4. Write the audit log; `beside` runs in the same transaction.
 
-    Raises NotHeld, and IntegrityError for content that the database refuses; then everything is as it was.
+    Raises NotOnHold, and IntegrityError for content that the database refuses; then everything is as it was.
     """
     with transaction.atomic(durable=True):
         head = LogHead.objects.select_for_update().get()
         if not head.held_reason:
-            raise NotHeld
+            raise NotOnHold
         after = max(head.sequence, known.sequence)
         epoch = _open(after, known, by, reason, now)
         for batch in batches:

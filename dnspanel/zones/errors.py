@@ -15,12 +15,12 @@ ZoneError
 │   ├── RuleViolations
 │   ├── GuardHolds        a change so large that somebody must confirm it
 │   ├── MassDeletion      so many zones at once that somebody must confirm it
-│   └── PublishingHeld    nodes may hold what this database does not know
+│   └── PublishingOnHold  nodes may hold what this database does not know
 ├── SettingsRefused       a tag or a team that the zone cannot have
 ├── CannotResolve         a conflict cannot be settled in this way
 ├── CannotUndo
 ├── NotInTrash
-└── NotHeld               publishing is not held, so there is no history to decide about
+└── NotOnHold             publishing is not on hold, so there is no history to decide about
 """
 
 from collections.abc import Sequence
@@ -50,9 +50,9 @@ class Unknown(ZoneError):
 class Forbidden(ZoneError):
     """The person lacks a permission."""
 
-    def __init__(self, permission: Permission, why: str = "") -> None:
+    def __init__(self, permission: Permission, reason: str = "") -> None:
         self.permission = permission
-        super().__init__(why or f"You may not {permission.value}.")
+        super().__init__(reason or f"You may not {permission.value}.")
 
 
 _ACTS = {
@@ -86,9 +86,9 @@ class RevisionMoved(ZoneError):
 class NameRefused(ZoneError):
     """A zone cannot have this name."""
 
-    def __init__(self, name: str, why: str) -> None:
+    def __init__(self, name: str, reason: str) -> None:
         self.name = name
-        super().__init__(why)
+        super().__init__(reason)
 
 
 class NameTaken(NameRefused):
@@ -117,9 +117,9 @@ class NameReserved(NameRefused):
 class SettingsRefused(ZoneError):
     """The zone cannot have this tag or team; `field` says which of the two."""
 
-    def __init__(self, field: str, why: str) -> None:
+    def __init__(self, field: str, reason: str) -> None:
         self.field = field
-        super().__init__(why)
+        super().__init__(reason)
 
 
 class PublishRefused(ZoneError):
@@ -163,11 +163,11 @@ class GuardHolds(PublishRefused):
 class MassDeletion(PublishRefused):
     """So many zones would be deleted in a short time that it waits until a person confirms the number."""
 
-    def __init__(self, *, count: int, lately: int, there: int) -> None:
-        self.count, self.lately, self.there = count, lately, there
+    def __init__(self, *, count: int, lately: int, existing: int) -> None:
+        self.count, self.lately, self.existing = count, lately, existing
         before = f" after {lately:,} in the last minutes" if lately else ""
         super().__init__(
-            f"This deletes {count:,} of {there:,} zones{before}: more than 1 % of all zones. Nothing was deleted."
+            f"This deletes {count:,} of {existing:,} zones{before}: more than 1 % of all zones. Nothing was deleted."
         )
 
     @property
@@ -176,7 +176,7 @@ class MassDeletion(PublishRefused):
         return self.count + self.lately
 
 
-class PublishingHeld(PublishRefused):
+class PublishingOnHold(PublishRefused):
     """Nothing at all is published until a person has decided between the nodes' content and the panel's."""
 
     def __init__(self, reason: str) -> None:
@@ -191,9 +191,9 @@ class CannotResolve(ZoneError):
 class CannotUndo(ZoneError):
     """The revision has no inverse that fits into a draft; `instead` names the act that does it."""
 
-    def __init__(self, why: str, *, instead: str = "") -> None:
+    def __init__(self, reason: str, *, instead: str = "") -> None:
         self.instead = instead  # "delete", "restore" or nothing
-        super().__init__(why)
+        super().__init__(reason)
 
 
 class NotInTrash(ZoneError):
@@ -204,7 +204,7 @@ class NotInTrash(ZoneError):
         super().__init__(f"{name} is not in the trash.")
 
 
-class NotHeld(ZoneError):
+class NotOnHold(ZoneError):
     """Publishing is not held, so there is no history to decide about."""
 
     def __init__(self) -> None:

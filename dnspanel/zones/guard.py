@@ -18,7 +18,7 @@ MASS_WINDOW = timedelta(minutes=10)
 
 
 def refuse_mass_deletion(*, author: Author, count: int, now: datetime, name: str = "") -> None:
-    """Nothing, or MassDeletion if deleting `count` more zones would make it too many in a short time.
+    """Raise MassDeletion if deleting `count` more zones would make it too many in a short time.
 
     `name` is that of the zone, where it is one. What counts are names that are gone: a client that makes the
     same zone again and again to try something, and deletes it each time, is not held. The panel itself is not guarded.
@@ -31,6 +31,6 @@ def refuse_mass_deletion(*, author: Author, count: int, now: datetime, name: str
     lately = gone.values("name").distinct().count()
     if lately + count <= MASS_FEW:
         return
-    there = Zone.objects.filter(deleted_at=None).count()
-    if (lately + count) * 100 > MASS_PERCENT * (there + lately):
-        raise MassDeletion(count=count, lately=lately, there=there)
+    existing = Zone.objects.filter(deleted_at=None).count()
+    if (lately + count) * 100 > MASS_PERCENT * (existing + lately):
+        raise MassDeletion(count=count, lately=lately, existing=existing)

@@ -1,8 +1,8 @@
-"""The hold: while it stands nothing is published, because nodes may hold what this database does not know. Verbs.
+"""The hold: while there is one nothing is published, because nodes may hold what this database does not know. Verbs.
 
 After a restored backup, or a failover that lost the last second, a sequence
 would be handed out a second time with other content. A hold stops that at
-the one statement that hands out sequences (`log.append_publication`), at no
+the one statement that hands out sequences (`sequence_log.append_publication`), at no
 cost while there is none. Only a person's decision ends it (`zones.epoch`).
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from dnspanel.zones.errors import PublishingHeld
+from dnspanel.zones.errors import PublishingOnHold
 from dnspanel.zones.models import Epoch, LogHead, Publication
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class Hold:
 
 
 def hold(*, reason: str, now: datetime) -> bool:
-    """Nothing is published from here on. True if that is news: a hold that stands keeps its first reason.
+    """Nothing is published from here on. True if that is news: a hold keeps its first reason.
 
     Waits for the publication that is at its commit, and every later one is refused.
     """
@@ -41,16 +41,16 @@ def release() -> None:
     LogHead.objects.exclude(held_reason="").update(held_reason="", held_since=None)
 
 
-def standing_hold() -> Hold | None:
-    """The hold that stands, or None in normal work."""
+def current_hold() -> Hold | None:
+    """The hold, or None in normal work."""
     head = LogHead.objects.exclude(held_reason="").only("held_reason", "held_since").first()
     return Hold(head.held_reason, head.held_since) if head is not None and head.held_since is not None else None
 
 
-def refuse_while_held() -> None:
-    """Nothing, or PublishingHeld while a hold stands: for verbs that write long before they append."""
-    if found := standing_hold():
-        raise PublishingHeld(found.reason)
+def refuse_on_hold() -> None:
+    """Raise PublishingOnHold while publishing is on hold: for verbs that write long before they append."""
+    if found := current_hold():
+        raise PublishingOnHold(found.reason)
 
 
 def is_of_this_history(epoch: UUID) -> bool:

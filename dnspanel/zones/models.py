@@ -142,7 +142,8 @@ class RRset(models.Model):
             models.CheckConstraint(condition=Q(rdata__len__gt=0), name="rrset_not_empty"),
             models.CheckConstraint(condition=Q(rdata__contains=F("disabled")), name="rrset_disabled_subset"),
         ]
-        # New entries wait in a list until `tasks.tend_search` sorts many of them in: in an import, one by one is slow.
+        # New entries wait in a list until `tasks.maintain_search_index` sorts many of them in: one by one is slow
+        # in an import.
         # If nobody does and the list (in kB) is full, whoever writes next has to. Migration 0003 has more, for CNAMEs.
         indexes = [GinIndex(fields=["rdata"], name="rrset_rdata", gin_pending_list_limit=256 << 10)]
 
@@ -206,7 +207,7 @@ class Draft(models.Model):
 
 
 class Operation(models.Model):
-    """One RRset as its editor wants it (null: gone), and as it was when the edit began.
+    """One RRset as its editor drafts it (null: deleted), and as it was when the edit began.
 
     Publish compares `base` with what the zone holds by then: equal means apply,
     different means a conflict that shows base, theirs and mine.

@@ -119,12 +119,12 @@ def zone_page(*, user: Person, search: str = "", after: str = "", limit: int = 1
 
 def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
     """Those of `zones` that a search finds, as `zone_page` describes it."""
-    for word in words_of(_storable(search)):
+    for word in search_words(_storable(search)):
         zones = zones.filter(_zone_matches(word))
     return zones
 
 
-def words_of(search: str) -> list[str]:
+def search_words(search: str) -> list[str]:
     """The words of a search; quotes hold words together."""
     return _WORD.findall(search)
 
@@ -149,7 +149,7 @@ def rrset_page(
 ) -> Page[RRsetRow]:
     """The zone's RRsets in canonical order, merged with the author's draft; in at most four queries.
 
-    An RRset is shown when the filter finds it as published or as wanted.
+    An RRset is shown when the filter finds it as published or as drafted.
     """
     filters = replace(filters, text=_storable(filters.text))
     start = _cursor_key(after)
@@ -165,8 +165,8 @@ def rrset_page(
     if filters.text or filters.in_draft:
         stored |= _at(StoredRRset.objects.filter(zone=zone), [key for key in page if key not in stored])
     rows = [_rrset_row(stored.get(key), operations.get(key)) for key in page]
-    shown = tuple(row for row in rows if row.change.before is not None or row.change.after is not None)
-    return Page(shown, f"{page[-1][0].hex()}-{page[-1][1]}" if len(keys) > limit else "")
+    found = tuple(row for row in rows if row.change.before is not None or row.change.after is not None)
+    return Page(found, f"{page[-1][0].hex()}-{page[-1][1]}" if len(keys) > limit else "")
 
 
 def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
@@ -284,11 +284,11 @@ def _filtered_operations(zone: Zone, author: User, filters: RRsetFilter) -> Quer
     if filters.text:
         inside = json.dumps(filters.text, ensure_ascii=False)[1:-1]  # as the text stands inside of JSON
         by_text = Q(name__icontains=filters.text) | Q(shown__icontains=inside)
-        operations = operations.alias(shown=_shown_text()).filter(by_text)
+        operations = operations.alias(shown=_visible_text()).filter(by_text)
     return operations
 
 
-def _shown_text() -> Cast:
+def _visible_text() -> Cast:
     """What a person reads of an operation: its rdata and comment, without the JSON's own words."""
     values = Func(*(F("wanted__rdata"), F("wanted__comment")), function="jsonb_build_array", output_field=TextField())
     return Cast(values, TextField())
@@ -306,9 +306,9 @@ def _after(rows: QuerySet[Any], start: StoredKey, limit: int) -> Iterable[Any]:
 def _at(rows: QuerySet[Any], keys: list[StoredKey]) -> dict[StoredKey, Any]:
     if not keys:
         return {}
-    wanted = set(keys)
+    among = set(keys)
     found = rows.filter(owner_key__in={owner_key for owner_key, _ in keys})
-    return {_key(row): row for row in found if _key(row) in wanted}
+    return {_key(row): row for row in found if _key(row) in among}
 
 
 def _key(row: Any) -> StoredKey:

@@ -83,7 +83,7 @@ class Neighbourhood:
         """How a name ends at which a final dot was forgotten."""
         return f".{self.zone}{self.zone}" if self.zone != names.ROOT else "\0"
 
-    def shown(self, name: str) -> str:
+    def display(self, name: str) -> str:
         return names.owner_text(name, self.zone) if name != self.zone else self.zone
 
     def ancestors(self, name: str) -> Iterator[str]:
@@ -123,14 +123,14 @@ def ancestors_within(name: str, zone: str) -> Iterator[str]:
 
 def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
     """The owner names that `check_zone` has to see to judge these RRsets, apart from their own."""
-    wanted = {zone}
+    found = {zone}
     for rrset in rrsets:
-        wanted.update(ancestors_within(rrset.name, zone))
+        found.update(ancestors_within(rrset.name, zone))
         for target in targets_of(rrset):
             if names.is_within(target, zone):
                 above = list(ancestors_within(target, zone))
-                wanted.update((target, *above, *("*." + a for a in above)))
-    return wanted
+                found.update((target, *above, *("*." + a for a in above)))
+    return found
 
 
 def names_below(zone: str, rrsets: Iterable[RRset]) -> dict[str, tuple[str, ...]]:
@@ -207,7 +207,7 @@ def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         code = f"{rdata.type_to_text(rrset.type).lower()}-single"
         yield _error(rrset, code, f"{_what(near, rrset)} can have only one record")
     if rrset.type == rdtypes.SOA and rrset.name != near.zone:
-        yield _error(rrset, "soa-not-apex", f"a SOA stands only at {near.zone}, not at {near.shown(rrset.name)}")
+        yield _error(rrset, "soa-not-apex", f"a SOA stands only at {near.zone}, not at {near.display(rrset.name)}")
 
 
 def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -217,10 +217,10 @@ def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         yield _error(rrset, "cname-at-apex", message)
     elif rdtypes.CNAME in here and len(here) > 1:
         others = ", ".join(sorted(rdata.type_to_text(t) for t in here if t != rdtypes.CNAME))
-        message = f"a CNAME must be alone at its name, and {near.shown(rrset.name)} also has {others}"
+        message = f"a CNAME must be alone at its name, and {near.display(rrset.name)} also has {others}"
         yield Violation(Severity.ERROR, "cname-alone", rrset.name, rdtypes.CNAME, message)
     if rdtypes.ALIAS in here and rrset.type in _ADDRESSES and {rdtypes.A, rdtypes.AAAA} & here.keys():
-        message = f"an ALIAS answers for A and AAAA, so {near.shown(rrset.name)} cannot have those as well"
+        message = f"an ALIAS answers for A and AAAA, so {near.display(rrset.name)} cannot have those as well"
         yield Violation(Severity.ERROR, "alias-beside", rrset.name, rdtypes.ALIAS, message)
 
 
@@ -229,15 +229,15 @@ def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         return
     for ancestor in near.ancestors(rrset.name):
         if rdtypes.DNAME in near.at(ancestor):
-            dname = near.shown(ancestor)
-            yield _error(rrset, "dname-below", f"{near.shown(rrset.name)} lies below the DNAME {dname}")
+            dname = near.display(ancestor)
+            yield _error(rrset, "dname-below", f"{near.display(rrset.name)} lies below the DNAME {dname}")
             return
     if rrset.type == rdtypes.DNAME and (under := near.below.get(rrset.name)):
-        listed = ", ".join(near.shown(name) for name in under)
-        yield _error(rrset, "dname-below", f"nothing may lie below the DNAME {near.shown(rrset.name)}: {listed}")
+        listed = ", ".join(near.display(name) for name in under)
+        yield _error(rrset, "dname-below", f"nothing may lie below the DNAME {near.display(rrset.name)}: {listed}")
     here = near.at(rrset.name)
     if rdtypes.DNAME in here and rdtypes.NS in here and rrset.name != near.zone and rrset.type in (2, rdtypes.DNAME):
-        message = f"{near.shown(rrset.name)} cannot be both a DNAME and a delegation"
+        message = f"{near.display(rrset.name)} cannot be both a DNAME and a delegation"
         yield Violation(Severity.ERROR, "dname-beside-ns", rrset.name, rdtypes.DNAME, message)
 
 
@@ -249,15 +249,15 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if cut is not None:
         glue = rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name in targets_of(near.at(cut)[rdtypes.NS])
         if not glue:
-            message = f"{_what(near, rrset)} is never answered: {near.shown(cut)} is delegated to other servers"
+            message = f"{_what(near, rrset)} is never answered: {near.display(cut)} is delegated to other servers"
             yield _warning(rrset, "occluded", message)
         return
     if rrset.type == rdtypes.NS and rrset.name != near.zone:
         glued = targets_of(rrset)
         hidden = [name for name in near.below.get(rrset.name, ()) if name not in glued]
         if hidden:
-            listed = ", ".join(near.shown(name) for name in hidden)
-            message = f"delegating {near.shown(rrset.name)} hides what lies below it: {listed}"
+            listed = ", ".join(near.display(name) for name in hidden)
+            message = f"delegating {near.display(rrset.name)} hides what lies below it: {listed}"
             yield _warning(rrset, "occludes", message)
     if rrset.type == rdtypes.DS and rrset.name == near.zone:
         message = f"a DS of {near.zone} belongs into its parent zone"
@@ -267,12 +267,12 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    wanted = targets_of(rrset)
-    if not wanted or near.cut_above(rrset.name):
+    targets = targets_of(rrset)
+    if not targets or near.cut_above(rrset.name):
         return
-    for target in sorted(wanted):
+    for target in sorted(targets):
         if rrset.type == rdtypes.CNAME and target == rrset.name:
-            yield _error(rrset, "cname-loop", f"the CNAME {near.shown(rrset.name)} points at itself")
+            yield _error(rrset, "cname-loop", f"the CNAME {near.display(rrset.name)} points at itself")
         elif names.is_within(target, near.zone) and rrset.type != rdtypes.DNAME:
             yield from _target_within(near, rrset, target)
         if target.endswith(near.doubled):
@@ -282,7 +282,7 @@ def _targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[Violation]:
     if rrset.type == rdtypes.NS and rrset.name != near.zone and names.is_within(target, rrset.name):
         if not {rdtypes.A, rdtypes.AAAA} & near.at(target).keys():
-            message = f"the delegation {near.shown(rrset.name)} needs the address of {target} as glue"
+            message = f"the delegation {near.display(rrset.name)} needs the address of {target} as glue"
             yield _warning(rrset, "glue-missing", message)
         return
     answers = near.answers_at(target)
@@ -296,7 +296,7 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
     elif not answers:
         yield _warning(rrset, "target-missing", f"{_what(near, rrset)} points at {target}, which does not exist")
     elif rrset.type == rdtypes.CNAME and _loops(near, rrset.name, target):
-        yield _warning(rrset, "cname-loop", f"the CNAME {near.shown(rrset.name)} leads back to itself")
+        yield _warning(rrset, "cname-loop", f"the CNAME {near.display(rrset.name)} leads back to itself")
 
 
 def _has_address(answers: Mapping[int, RRset]) -> bool:
@@ -324,10 +324,10 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         if rrset.type == rdtypes.NS:
             yield _warning(rrset, "wildcard-ns", "resolvers disagree about NS records at a wildcard (RFC 4592)")
         else:
-            message = f"{near.shown(rrset.name)} answers for every name below it that does not exist otherwise"
+            message = f"{near.display(rrset.name)} answers for every name below it that does not exist otherwise"
             yield _note(rrset, "wildcard", message)
     elif rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name.startswith("_") and rrset.name != near.zone:
-        yield _note(rrset, "underscore-host", f"{near.shown(rrset.name)} is not a host name: it has an underscore")
+        yield _note(rrset, "underscore-host", f"{near.display(rrset.name)} is not a host name: it has an underscore")
 
 
 def _mail(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -355,7 +355,7 @@ _RULES: tuple[Rule, ...] = (_ttl, _single, _alone, _dname, _delegation, _targets
 
 
 def _what(near: Neighbourhood, rrset: RRset) -> str:
-    return f"{rdata.type_to_text(rrset.type)} {near.shown(rrset.name)}"
+    return f"{rdata.type_to_text(rrset.type)} {near.display(rrset.name)}"
 
 
 def _error(rrset: RRset, code: str, message: str) -> Violation:

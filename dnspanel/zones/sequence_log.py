@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from django.db import connection, transaction
 
 from dnspanel.accounts.actors import Author, token_of, user_of
-from dnspanel.zones.errors import PublishingHeld
+from dnspanel.zones.errors import PublishingOnHold
 from dnspanel.zones.models import Publication
 from dnspanel.zones.signals import published
 from replication.codec.keys import relative_key
@@ -80,7 +80,7 @@ def append_publication(
 
     Must be the last step of a transaction: from here to the commit every
     other publisher waits. Raises IntegrityError when `form_id` has published before, and
-    PublishingHeld while publishing is on hold: the same statement sees it, and then writes nothing.
+    PublishingOnHold while publishing is on hold: the same statement sees it, and then writes nothing.
     """
     user, token = user_of(author), token_of(author)
     parameters = {
@@ -97,7 +97,7 @@ def append_publication(
         cursor.execute(_APPEND, parameters)
         appended = cursor.fetchone()
     if appended is None:
-        raise PublishingHeld(_hold_reason())
+        raise PublishingOnHold(_hold_reason())
     sequence, epoch = appended
     transaction.on_commit(lambda: _wake_workers(sequence), robust=True)
     return Publication(

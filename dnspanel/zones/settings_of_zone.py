@@ -25,23 +25,23 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
     gain a right over the zone by this change; SettingsRefused for a tag that
     is none and for a team that the author may not choose.
     """
-    wanted = canonical_tags(tags)
+    new_tags = canonical_tags(tags)
     with transaction.atomic():
-        there = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
-        if there is None:
+        locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
+        if locked is None:
             raise Unknown(zone.name)
-        access.require_right(author, there, Right.SETTINGS)
-        if team is not None and team.pk != there.team_id and team not in teams_to_choose_from(author):
+        access.require_right(author, locked, Right.SETTINGS)
+        if team is not None and team.pk != locked.team_id and team not in teams_to_choose_from(author):
             raise SettingsRefused("team", f"You cannot give a zone to the team {team.name}.")
-        _refuse_gain(author, there, wanted, team)
-        if (wanted, team.pk if team else None) != (there.tags, there.team_id):
+        _refuse_gain(author, locked, new_tags, team)
+        if (new_tags, team.pk if team else None) != (locked.tags, locked.team_id):
             audit.record(
-                action="zone.settings", by=author, now=now, target=there.name,
-                tags=wanted, tags_before=there.tags,
-                team=team.name if team else "", team_before=there.team.name if there.team else "",
+                action="zone.settings", by=author, now=now, target=locked.name,
+                tags=new_tags, tags_before=locked.tags,
+                team=team.name if team else "", team_before=locked.team.name if locked.team else "",
             )  # fmt: skip
-            Zone.objects.filter(pk=there.pk).update(tags=wanted, team=team)
-    zone.tags, zone.team = wanted, team
+            Zone.objects.filter(pk=locked.pk).update(tags=new_tags, team=team)
+    zone.tags, zone.team = new_tags, team
 
 
 def canonical_tags(tags: Iterable[str]) -> list[str]:
@@ -70,16 +70,16 @@ def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[
 
 
 def _refuse_gain(author: Author, zone: Zone, tags: list[str], team: Team | None) -> None:
-    """Nothing, or RightMissing: a grant that holds on to a tag must not be reached for by setting that tag."""
+    """Raise RightMissing for a gain: a grant that holds on to a tag must not be reached for by setting that tag."""
     actor = None if author is None else actor_of(author)
     if actor is None:
         return
     for layer in actor.layers:
-        held = [grant for grant in layer if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
-        reached = [grant for grant in layer if grant.covers_zone(zone.pk, tags, team.pk if team else None)]
-        for grant in reached:
+        before = [grant for grant in layer if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
+        after = [grant for grant in layer if grant.covers_zone(zone.pk, tags, team.pk if team else None)]
+        for grant in after:
             for right in sorted(grant.rights):
-                if not any(_gives(mine, right, grant) for mine in held):
+                if not any(_gives(mine, right, grant) for mine in before):
                     raise RightMissing(right, zone.name)
 
 

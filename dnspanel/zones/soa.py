@@ -39,17 +39,17 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
     return replace(rrset, rdata=tuple(map(moved, rrset.rdata)), disabled=tuple(map(moved, rrset.disabled)))
 
 
-def next_soa(before: RRset | None, wanted: RRset | None) -> RRset | None:
-    """The wanted SOA; its serial counts only if it is greater than the zone's, else the zone's next one does."""
-    if before is None or wanted is None:
-        return wanted
-    now, asked = serial_of(before), serial_of(wanted)
-    return wanted if now < asked else with_serial(wanted, now.next)
+def next_soa(before: RRset | None, edited: RRset | None) -> RRset | None:
+    """The edited SOA; its serial counts only if it is greater than the zone's, else the zone's next one does."""
+    if before is None or edited is None:
+        return edited
+    current, requested = serial_of(before), serial_of(edited)
+    return edited if current < requested else with_serial(edited, current.next)
 
 
-def above(here: Serial, there: Serial | None) -> Serial:
-    """A serial greater than both. Two that do not compare (RFC 1982) give one greater than what is served, `there`."""
-    return here.next if there is None or here > there else there.next
+def above(ours: Serial, served: Serial | None) -> Serial:
+    """A serial greater than both. Two that do not compare (RFC 1982) give one greater than `served`."""
+    return ours.next if served is None or ours > served else served.next
 
 
 def same(one: RRset | None, other: RRset | None) -> bool:

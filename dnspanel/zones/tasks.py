@@ -12,7 +12,7 @@ def empty_trash() -> str:
     return f"emptied trash zones={edit.empty_trash(now=timezone.now())}"
 
 
-@shared_task
-def tend_search() -> str:
+@shared_task(name="dnspanel.zones.tasks.tend_search")
+def maintain_search_index() -> str:
     """Now and then: what was written since is sorted into the index that searches use, before anybody waits for it."""
     return f"tended search pages={store_rrsets.sort_in_new_rdata()}"

@@ -36,7 +36,7 @@ from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.publish.snapshots import make_snapshot
 from dnspanel.publish.tasks import encode_log
 from dnspanel.zones import direct, edit
-from dnspanel.zones.hold import standing_hold
+from dnspanel.zones.hold import current_hold
 from dnspanel.zones.models import Channel, LogHead, Zone
 from dnspanel.zones.settings_of_zone import change_settings
 from replication.dns import names, rrset
@@ -389,7 +389,7 @@ def public_keys() -> list[str]:
 
 def held() -> str:
     """Why nothing may be published; empty in normal work."""
-    found = standing_hold()
+    found = current_hold()
     return found.reason if found else ""
 
 

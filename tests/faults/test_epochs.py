@@ -116,7 +116,7 @@ def texts(stack: Stack, zone: str) -> set[tuple[str, ...]]:
 def wait_until_held(stack: Stack, panel: Panel) -> None:
     """Nothing can be published, nodes go on with what they have, and what only they know is listed."""
     until(lambda: bool(panel.do(acts.held)), seconds=HELD_SECONDS, what="publishing held")
-    with pytest.raises(ActFailed, match="PublishingHeld"):
+    with pytest.raises(ActFailed, match="PublishingOnHold"):
         panel.do(acts.change, zone=KEPT, values={f"www.{KEPT} TXT": '"no"'})
     assert texts(stack, CHANGED) == {('"two"',)}
     assert texts(stack, NEW) == {('"new"',)}

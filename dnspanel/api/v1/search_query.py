@@ -22,7 +22,7 @@ from django.db.models.lookups import PostgresOperatorLookup
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.errors import ApiError
-from dnspanel.zones.access import Sight, sight_of, zones_visible_to
+from dnspanel.zones.access import Visibility, visibility_of, zones_visible_to
 from dnspanel.zones.models import RRset, Zone
 from replication.codec.keys import relative_key
 from replication.dns import names
@@ -163,11 +163,11 @@ def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]
 
 def _seen(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Iterator[tuple[str, str, int, Any]]:
     """Zone name, owner name, type and these columns of the RRsets that the actor sees."""
-    sights: dict[int, Sight | None] = {}
+    sights: dict[int, Visibility | None] = {}
     facts = rrsets.values_list("zone_id", "zone__name", "zone__tags", "zone__team_id", "name", "type", *columns)
     for zone_id, zone_name, tags, team_id, name, type_, *rest in facts.iterator(chunk_size=_CHUNK):
         if zone_id not in sights:
-            sights[zone_id] = sight_of(actor, Zone(pk=zone_id, name=zone_name, tags=tags, team_id=team_id))
+            sights[zone_id] = visibility_of(actor, Zone(pk=zone_id, name=zone_name, tags=tags, team_id=team_id))
         sight = sights[zone_id]
         if sight is None or sight(name, type_):
             yield zone_name, name, type_, rest

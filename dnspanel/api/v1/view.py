@@ -32,7 +32,7 @@ from dnspanel.api.authentication import TokenAuthentication
 from dnspanel.api.errors import ApiError
 from dnspanel.api.json_text import parse_json
 from dnspanel.zones import access
-from dnspanel.zones.errors import Forbidden, MassDeletion, NameTaken, PublishingHeld, Unknown, ZoneError
+from dnspanel.zones.errors import Forbidden, MassDeletion, NameTaken, PublishingOnHold, Unknown, ZoneError
 from dnspanel.zones.models import Zone
 from replication.dns import names
 from replication.errors import BadName, Permanent
@@ -184,7 +184,7 @@ def _refusal_of(exc: Exception) -> Refusal | None:
             return Refusal(403, str(exc))
         case NameTaken():
             return Refusal(409)
-        case PublishingHeld():
+        case PublishingOnHold():
             return Refusal(503, str(exc), headers={"Retry-After": "60"})
         case MassDeletion():
             return Refusal(422, f"{exc} Send it with ?confirm=true if that is meant.")

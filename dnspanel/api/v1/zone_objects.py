@@ -64,7 +64,7 @@ def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int 
     if name is not None and not names.is_within(name, zone.name):
         return iter(())
     key = None if name is None else relative_key(name, zone.name)
-    sees = access.sight_of(actor, zone)
+    sees = access.visibility_of(actor, zone)
     with connection.cursor() as cursor:
         cursor.execute(_ALL_ROWS if key is None else _ROWS, {"zone": zone.pk, "key": key, "type": type})
         rows: list[StoredRow] = cursor.fetchall()

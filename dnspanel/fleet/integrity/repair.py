@@ -31,7 +31,7 @@ from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.connections import AgentConnection
 from dnspanel.publish import repairs
 from dnspanel.publish.errors import ZoneNotEncoded
-from dnspanel.zones.hold import standing_hold
+from dnspanel.zones.hold import current_hold
 from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient
 from replication.push import NodeClient
 from replication.wire.protocol import Status
@@ -52,7 +52,7 @@ def mend(node_id: int, connection: AgentConnection) -> bool:
 
     Twice, late or never does no harm. Raises NodeUnreachable or another Transient: beat tries again.
     """
-    if standing_hold() or not connection.repairing.acquire(blocking=False):
+    if current_hold() or not connection.repairing.acquire(blocking=False):
         return False  # a person has to see first what only nodes know; or somebody is at it
     try:
         return _mend(node_id, connection)

@@ -17,7 +17,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import WrongDecision
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.zones import access
-from dnspanel.zones.hold import hold, is_of_this_history, standing_hold
+from dnspanel.zones.hold import current_hold, hold, is_of_this_history
 from dnspanel.zones.models import LogHead
 from replication.wire.position import Position
 
@@ -67,7 +67,7 @@ def wanted_report(*, now: datetime) -> AheadReport | None:
 
     A hold that began after the last report was asked for gets a new one.
     """
-    held = standing_hold()
+    held = current_hold()
     if held is None:
         return None
     newest = newest_report()

@@ -21,8 +21,8 @@ from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.imports import apply, pace, plan, read, scan, undo
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, ImportPiece, PieceState, State
 from dnspanel.transfer.sources.registry import open_source
-from dnspanel.zones.errors import Forbidden, PublishingHeld
-from dnspanel.zones.hold import standing_hold
+from dnspanel.zones.errors import Forbidden, PublishingOnHold
+from dnspanel.zones.hold import current_hold
 
 # A worker lets other jobs have their turn after this long.
 TURN_SECONDS = 20.0
@@ -50,11 +50,11 @@ def work_on_import(job_id: int) -> Turn:
             job = ImportJob.objects.select_related("author", "token").filter(pk=job_id, state__in=ACTIVE_STATES).first()
             if job is None or job.paused:
                 return Turn(f"import={job_id} units={units}: nothing to do")
-            if standing_hold():
+            if current_hold():
                 return Turn(f"import={job_id} units={units}: waits while publishing is held")
             try:
                 done = _do_unit(job)
-            except PublishingHeld:
+            except PublishingOnHold:
                 continue  # it began this moment; the piece is as it was
             except (OperationalError, InterfaceError):
                 raise  # PostgreSQL is away: the same unit is tried again
@@ -71,7 +71,7 @@ def work_on_import(job_id: int) -> Turn:
 
 def active_imports() -> list[int]:
     """The jobs that have work; none while publishing is held: ids of zones must not be handed out either."""
-    if standing_hold():
+    if current_hold():
         return []
     return list(ImportJob.objects.filter(state__in=ACTIVE_STATES, paused=False).values_list("pk", flat=True))
 

@@ -10,8 +10,8 @@ from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.roles import Permission
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest, say
-from dnspanel.zones.audit_trail import Act, Place, Wanted, acts_page
-from dnspanel.zones.queries import words_of
+from dnspanel.zones.audit_trail import Act, Filters, Place, acts_page
+from dnspanel.zones.queries import search_words
 
 SHOWN = 100
 LONGEST_ID = 18  # digits
@@ -43,7 +43,7 @@ def audit_log(request: PanelRequest) -> HttpResponse:
     actor = actor_of(request.user)
     assert actor is not None  # the session gate let this person in
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
-    acts, next_place = acts_page(actor, wanted=wanted_of(search), after=_place(request), limit=SHOWN)
+    acts, next_place = acts_page(actor, filters=filters_of(search), after=_place(request), limit=SHOWN)
     context = {
         "acts": [ShownAct(act, _details(act)) for act in acts],
         "next_after": _cursor(next_place) if next_place else "",
@@ -60,18 +60,18 @@ def audit_log(request: PanelRequest) -> HttpResponse:
     return render(request, "access/audit.html", context)
 
 
-def wanted_of(search: str) -> Wanted:
+def filters_of(search: str) -> Filters:
     """`who:`, `action:` and `from:` by what they name; plain words by action, target and reason."""
     named: dict[str, str] = {}
-    words = []
-    for word in words_of(search.replace("\0", " ")):
+    texts = []
+    for word in search_words(search.replace("\0", " ")):
         key, colon, value = word.partition(":")
         if colon and key.lower() in {"who", "action", "from"}:
             named[key.lower()] = value.strip('"')
         else:
-            words.append(word.strip('"'))
+            texts.append(word.strip('"'))
     action = named.get("action", "").lower()
-    return Wanted(action=action, user=named.get("who", ""), words=tuple(words), address=named.get("from", ""))
+    return Filters(action=action, user=named.get("who", ""), texts=tuple(texts), address=named.get("from", ""))
 
 
 def _place(request: PanelRequest) -> Place:

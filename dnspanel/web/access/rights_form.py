@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from dnspanel.accounts.explain_rights import Asked, reasons_for, reasons_of
+from dnspanel.accounts.explain_rights import Subject, reasons_for, reasons_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.web.access.describe_grant import RIGHT_WORDS
@@ -69,10 +69,13 @@ class WhyForm(PanelForm):
     def verdicts(self, person: User) -> tuple[Verdict, ...]:
         """Every right over what was asked about; the form must be valid."""
         zone = self.cleaned_data["zone"]
-        asked = Asked(
+        asked = Subject(
             zone_id=zone.pk, zone_name=zone.name, tags=zone.tags, team_id=zone.team_id,
             name=self.cleaned_data["name"], type=self.cleaned_data["type"],
         )  # fmt: skip
         reasons = reasons_of(person)
         found = ((right, reasons_for(reasons, right, asked)) for right in Right if right != Right.CREATE_ZONE)
-        return tuple(Verdict(RIGHT_WORDS[right], bool(why), tuple(each.words for each in why)) for right, why in found)
+        return tuple(
+            Verdict(RIGHT_WORDS[right], bool(given_by), tuple(each.description for each in given_by))
+            for right, given_by in found
+        )

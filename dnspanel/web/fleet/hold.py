@@ -20,7 +20,7 @@ from dnspanel.web.rows import ShownDiff
 from dnspanel.zones import access
 from dnspanel.zones.edit import TRASH_DAYS
 from dnspanel.zones.history import diff
-from dnspanel.zones.hold import standing_hold
+from dnspanel.zones.hold import current_hold
 from dnspanel.zones.models import Epoch
 from replication.dns.rrset import Change, RRset
 
@@ -72,7 +72,7 @@ def hold_again(request: PanelRequest) -> HttpResponse:
     """The nodes are asked anew."""
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
-    if standing_hold() is None or (report is not None and report.choice):
+    if current_hold() is None or (report is not None and report.choice):
         messages.error(request, "There is nothing to ask for now. Nothing was changed.")
     else:
         unknown_history.ask_anew(now=timezone.now())
@@ -86,7 +86,7 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     form = DecisionForm(request.POST)
-    if standing_hold() is None or report is None:
+    if current_hold() is None or report is None:
         messages.error(request, "Publishing is not held any more. Nothing was changed.")
         return redirect("node-hold")
     if report.choice:
@@ -105,7 +105,7 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
 
 def _page(request: PanelRequest, form: DecisionForm | None = None, status: int = 200) -> HttpResponse:
     report = unknown_history.newest_report()
-    held = standing_hold()
+    held = current_hold()
     is_asked = report is not None and held is not None and report.asked_at >= held.since
     context: dict[str, Any] = {
         "hold": held,

@@ -12,11 +12,13 @@ from replication.dns import rdtypes
 from tests.people import NOW, make_person
 
 pytestmark = pytest.mark.django_db
-PLAIN = explain_rights.Asked(7, "example.test.", ("prod",), None)
+PLAIN = explain_rights.Subject(7, "example.test.", ("prod",), None)
 
 
-def sources(user: User, right: Right, asked: explain_rights.Asked = PLAIN) -> list[str]:
-    return [reason.words for reason in explain_rights.reasons_for(explain_rights.reasons_of(user), right, asked)]
+def sources(user: User, right: Right, subject: explain_rights.Subject = PLAIN) -> list[str]:
+    return [
+        reason.description for reason in explain_rights.reasons_for(explain_rights.reasons_of(user), right, subject)
+    ]
 
 
 def test_a_role_a_team_and_a_grant_are_told_apart() -> None:
@@ -29,7 +31,7 @@ def test_a_role_a_team_and_a_grant_are_told_apart() -> None:
     assert sources(mallory, Right.READ) == ["as reader"]
     both = [f"by grant {row.pk} to the team Web", f"by grant {mine.pk}"]
     assert sources(mallory, Right.CHANGE) == both
-    of_team = explain_rights.Asked(8, "other.test.", (), team.pk)
+    of_team = explain_rights.Subject(8, "other.test.", (), team.pk)
     assert sources(mallory, Right.DELETE_ZONE, of_team) == ["as editor in the team Web"]
     assert sources(mallory, Right.DELETE_ZONE) == []
 
@@ -39,8 +41,8 @@ def test_a_limit_by_name_counts_for_records_and_not_for_the_zone() -> None:
     rights = frozenset({Right.READ, Right.CHANGE})
     limited = Grant(rights, zones=frozenset({7}), names=("www",), types=frozenset({rdtypes.A}))
     GrantRow.objects.create(user=mallory, grant=limited.to_json(), created_at=NOW)
-    www = explain_rights.Asked(7, "example.test.", (), None, "www.example.test.", rdtypes.A)
-    mail = explain_rights.Asked(7, "example.test.", (), None, "mail.example.test.", rdtypes.A)
+    www = explain_rights.Subject(7, "example.test.", (), None, "www.example.test.", rdtypes.A)
+    mail = explain_rights.Subject(7, "example.test.", (), None, "mail.example.test.", rdtypes.A)
     assert sources(mallory, Right.CHANGE, www)
     assert not sources(mallory, Right.CHANGE, mail)
     assert sources(mallory, Right.READ, mail)
@@ -63,8 +65,8 @@ def test_the_explanation_agrees_with_the_decision(role: Role) -> None:
     assert actor is not None
     reasons = explain_rights.reasons_of(person)
     for zone, tags, team in itertools.product(range(4), ((), ("t1",)), (None, *(team.pk for team in teams))):
-        asked = explain_rights.Asked(zone, "example.test.", tags, team)
+        subject = explain_rights.Subject(zone, "example.test.", tags, team)
         for right in Right:
             may = actor.may(right, zone_id=zone, tags=tags, team_id=team)
-            assert bool(explain_rights.reasons_for(reasons, right, asked)) == may
+            assert bool(explain_rights.reasons_for(reasons, right, subject)) == may
     assert set(Right) >= RECORD_RIGHTS

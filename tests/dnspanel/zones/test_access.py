@@ -113,13 +113,13 @@ def test_new_zones_of_a_member_belong_to_the_team_that_allows_them(make_zone: Ma
 
 
 def test_a_token_sees_what_its_scope_lets_through(alice: User, zone: Zone) -> None:
-    def sight(*scope: Grant) -> access.Sight | None:
+    def sight(*scope: Grant) -> access.Visibility | None:
         actor = actor_of_token(Token(owner=alice, scope=[grant.to_json() for grant in scope]))
         assert actor is not None
-        return access.sight_of(actor, zone)
+        return access.visibility_of(actor, zone)
 
     txt = Grant(frozenset({Right.READ}), everywhere=True, names=("_acme*",), types=frozenset({16}))
-    assert access.sight_of(alice, zone) is None
+    assert access.visibility_of(alice, zone) is None
     assert sight(Grant(frozenset({Right.READ}), everywhere=True), txt) is None
     limited = sight(txt, Grant(frozenset({Right.READ}), zones=frozenset({zone.pk + 1})))
     assert limited is not None

@@ -9,7 +9,7 @@ from dnspanel.accounts.actors import Actor, actor_of, actor_of_token
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.zones.audit_trail import Act, Place, Wanted, acts_page
+from dnspanel.zones.audit_trail import Act, Filters, Place, acts_page
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW
 
@@ -44,7 +44,7 @@ def eventful(make_zone: MakeZone, bob: User, alice: User) -> None:
 
 @pytest.mark.usefixtures("eventful")
 def test_entries_and_publications_come_in_one_order_the_newest_first(alice: User) -> None:
-    acts, more = acts_page(acting(alice), wanted=Wanted())
+    acts, more = acts_page(acting(alice), filters=Filters())
     assert told(acts) == [
         "alice token.create CI",
         "bob team.create team at 3",
@@ -57,11 +57,11 @@ def test_entries_and_publications_come_in_one_order_the_newest_first(alice: User
 
 @pytest.mark.usefixtures("eventful")
 def test_pages_join_without_gap_or_repetition_though_more_happens_meanwhile(alice: User, bob: User) -> None:
-    whole, _ = acts_page(acting(alice), wanted=Wanted())
+    whole, _ = acts_page(acting(alice), filters=Filters())
     joined: list[Act] = []
     place: Place | None = Place()
     while place is not None:
-        page, place = acts_page(acting(alice), wanted=Wanted(), after=place, limit=2)
+        page, place = acts_page(acting(alice), filters=Filters(), after=place, limit=2)
         assert 1 <= len(page) <= 2
         joined += page
         audit.record(action="team.create", by=bob, now=NOW + timedelta(hours=1), target="later")
@@ -70,8 +70,8 @@ def test_pages_join_without_gap_or_repetition_though_more_happens_meanwhile(alic
 
 @pytest.mark.usefixtures("eventful")
 def test_filters_narrow_both_sources(alice: User) -> None:
-    def found(**wanted: object) -> list[str]:
-        return [act.action for act in acts_page(acting(alice), wanted=Wanted(**wanted))[0]]  # type: ignore[arg-type]
+    def found(**filters: object) -> list[str]:
+        return [act.action for act in acts_page(acting(alice), filters=Filters(**filters))[0]]  # type: ignore[arg-type]
 
     assert found(action="publish") == ["publish"]
     assert found(action="token.create") == ["token.create"]
@@ -84,10 +84,10 @@ def test_filters_narrow_both_sources(alice: User) -> None:
 
 @pytest.mark.usefixtures("eventful")
 def test_who_may_not_read_the_log_sees_their_own_acts_and_a_token_its_own(alice: User, bob: User) -> None:
-    assert {act.user for act in acts_page(acting(bob), wanted=Wanted())[0]} == {"bob"}
-    assert acts_page(acting(bob), wanted=Wanted(user="alice"))[0] == []
-    assert acts_page(token_of(alice, Permission.FLEET), wanted=Wanted())[0] == []
-    assert len(acts_page(token_of(alice, Permission.AUDIT), wanted=Wanted())[0]) >= 5
+    assert {act.user for act in acts_page(acting(bob), filters=Filters())[0]} == {"bob"}
+    assert acts_page(acting(bob), filters=Filters(user="alice"))[0] == []
+    assert acts_page(token_of(alice, Permission.FLEET), filters=Filters())[0] == []
+    assert len(acts_page(token_of(alice, Permission.AUDIT), filters=Filters())[0]) >= 5
 
 
 def test_a_publication_over_many_zones_names_none_and_counts_them(
@@ -101,7 +101,7 @@ def test_a_publication_over_many_zones_names_none_and_counts_them(
         Revision(zone=zone, number=2, publication=newest, kind=RevisionKind.CHANGE, serial=1) for zone in zones[:4]
     )
     with django_assert_max_num_queries(4):  # type: ignore[operator]
-        acts, _ = acts_page(acting(alice), wanted=Wanted(action="publish"))
+        acts, _ = acts_page(acting(alice), filters=Filters(action="publish"))
     assert acts[0].target == "5 more"
     assert acts[0].details["zones"] == 5
     assert acts[1].target == "z3.test."

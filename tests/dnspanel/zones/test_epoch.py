@@ -8,7 +8,7 @@ import pytest
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.zones import edit, hold
 from dnspanel.zones.epoch import ChangedZone, GoneZone, Known, NewZone, Outcome, begin_epoch
-from dnspanel.zones.errors import NotHeld
+from dnspanel.zones.errors import NotOnHold
 from dnspanel.zones.models import Channel, Epoch, LogHead, Publication, Revision, RevisionKind, RRset, Zone
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.dns.rrset import RRset as Values
@@ -46,7 +46,7 @@ def test_the_new_epoch_lies_above_everything_known(zone: Zone, alice: User) -> N
     assert (head.epoch, head.sequence, head.cluster) == (epoch.epoch, 1000, before.cluster)
     assert head.epoch != before.epoch
     assert (epoch.began_after, epoch.by, epoch.reason) == (1000, alice, "taken over")
-    assert hold.standing_hold() is None
+    assert hold.current_hold() is None
     assert hold.is_of_this_history(lost)
     edit.create_zone(name="next.test.", author=alice, channel=Channel.WEB, now=NOW)
     assert Zone.objects.get(name="next.test.").pk > 5000
@@ -144,7 +144,7 @@ def test_all_of_it_or_nothing(zone: Zone, alice: User) -> None:
 
 
 def test_without_a_hold_there_is_nothing_to_decide(zone: Zone, alice: User) -> None:
-    with pytest.raises(NotHeld):
+    with pytest.raises(NotOnHold):
         begin_epoch(batches=[], known=FAR, by=alice, reason="", now=NOW, beside=lambda epoch: None)
     assert not Epoch.objects.exists()
 

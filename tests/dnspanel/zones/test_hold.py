@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
 from dnspanel.zones import bulk, direct, draft, edit, hold, revision
-from dnspanel.zones.errors import PublishingHeld
+from dnspanel.zones.errors import PublishingOnHold
 from dnspanel.zones.models import Epoch, LogHead, Operation, Publication, Zone
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW
@@ -43,7 +43,7 @@ def test_nothing_is_published_while_held(act: str, zone: Zone, alice: User) -> N
     zone.refresh_from_db()
     before = LogHead.objects.get().sequence, Publication.objects.count(), Zone.objects.count()
     hold_it()
-    with pytest.raises(PublishingHeld, match="ns1 knows more"):
+    with pytest.raises(PublishingOnHold, match="ns1 knows more"):
         ACTS[act](zone, alice)
     assert (LogHead.objects.get().sequence, Publication.objects.count(), Zone.objects.count()) == before
     zone.refresh_from_db()
@@ -53,7 +53,7 @@ def test_nothing_is_published_while_held(act: str, zone: Zone, alice: User) -> N
 def test_restoring_a_zone_from_the_trash_waits_too(zone: Zone, alice: User) -> None:
     edit.delete_zone(zone=zone, author=alice, **HOW)
     hold_it()
-    with pytest.raises(PublishingHeld):
+    with pytest.raises(PublishingOnHold):
         edit.restore_zone(zone=zone, author=alice, **HOW)
     zone.refresh_from_db()
     assert zone.deleted_at is not None
@@ -62,7 +62,7 @@ def test_restoring_a_zone_from_the_trash_waits_too(zone: Zone, alice: User) -> N
 def test_a_draft_is_kept_and_published_once_the_hold_has_ended(zone: Zone, alice: User) -> None:
     hold_it()
     draft.replace_rrset(zone=zone, rrset=rr("new 300 A 192.0.2.77"), author=alice, now=NOW)
-    with pytest.raises(PublishingHeld):
+    with pytest.raises(PublishingOnHold):
         revision.publish(author=alice, **HOW)
     assert Operation.objects.count() == 1
     hold.release()
@@ -73,17 +73,17 @@ def test_a_draft_is_kept_and_published_once_the_hold_has_ended(zone: Zone, alice
 def test_the_first_reason_of_a_hold_stays(db: None) -> None:
     assert hold.hold(reason="first.", now=NOW)
     assert not hold.hold(reason="second.", now=NOW + timedelta(hours=1))
-    assert hold.standing_hold() == hold.Hold("first.", NOW)
+    assert hold.current_hold() == hold.Hold("first.", NOW)
 
 
 def test_nothing_is_held_in_normal_work(db: None) -> None:
-    assert hold.standing_hold() is None
-    hold.refuse_while_held()
+    assert hold.current_hold() is None
+    hold.refuse_on_hold()
     hold_it()
-    with pytest.raises(PublishingHeld):
-        hold.refuse_while_held()
+    with pytest.raises(PublishingOnHold):
+        hold.refuse_on_hold()
     hold.release()
-    assert hold.standing_hold() is None
+    assert hold.current_hold() is None
 
 
 def test_a_publication_costs_no_query_more_for_the_hold(zone: Zone, alice: User) -> None:

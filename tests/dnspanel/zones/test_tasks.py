@@ -7,7 +7,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
-from dnspanel.zones.tasks import empty_trash, tend_search
+from dnspanel.zones.tasks import empty_trash, maintain_search_index
 from tests.dnspanel.zones.conftest import MakeZone
 
 
@@ -18,7 +18,7 @@ def test_the_trash_is_emptied_and_the_task_says_so(bob: User, zone: Zone) -> Non
 
 
 def test_what_waits_to_be_searched_is_sorted_in_once(make_zone: MakeZone) -> None:
-    tend_search()
+    maintain_search_index()
     make_zone("www 300 A 192.0.2.1")
-    assert tend_search() == "tended search pages=1"
-    assert tend_search() == "tended search pages=0"
+    assert maintain_search_index() == "tended search pages=1"
+    assert maintain_search_index() == "tended search pages=0"

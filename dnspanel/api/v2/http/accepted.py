@@ -20,7 +20,7 @@ from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.reach import reach
-from dnspanel.zones.access import sight_of, zones_within_reach
+from dnspanel.zones.access import visibility_of, zones_within_reach
 from dnspanel.zones.direct import Outcome
 from dnspanel.zones.models import Publication, Revision, RevisionKind
 from dnspanel.zones.plan import ZonePlan
@@ -175,5 +175,5 @@ def _warnings(plans: Sequence[ZonePlan], actor: Actor) -> list[dict[str, Any]]:
         violation_json(violation)
         for plan in plans
         if plan.violations
-        for violation in seen(plan.violations, sight_of(actor, plan.zone))
+        for violation in seen(plan.violations, visibility_of(actor, plan.zone))
     ]

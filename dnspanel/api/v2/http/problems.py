@@ -169,7 +169,7 @@ def _guard(exc: zones.GuardHolds) -> Problem:
 
 
 def _mass_deletion(exc: zones.MassDeletion) -> Problem:
-    facts = {"reasons": [str(exc)], "deleted_lately": exc.lately, "zones": exc.there}
+    facts = {"reasons": [str(exc)], "deleted_lately": exc.lately, "zones": exc.existing}
     return Problem("needs-confirmation", f"{exc} Send it with `confirm=true` if that is meant.", facts=facts)
 
 
@@ -239,7 +239,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.RuleViolations, _violations),
     (zones.GuardHolds, _guard),
     (zones.MassDeletion, _mass_deletion),
-    (zones.PublishingHeld, _simply("publishing-held", Retry_After="60")),
+    (zones.PublishingOnHold, _simply("publishing-held", Retry_After="60")),
     (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo
     # accounts
     (accounts.TokenUnknown, _simply("not-found")),

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dnspanel.api.v2.http.visibility import seen
-from dnspanel.zones.access import Sight
+from dnspanel.zones.access import Visibility
 from dnspanel.zones.history import HistoryRow
 from dnspanel.zones.merge import Conflict
 from dnspanel.zones.plan import ZonePlan
@@ -82,7 +82,7 @@ def change_json(change: Change) -> dict[str, Any]:
     }
 
 
-def plan_json(plan: ZonePlan, sight: Sight | None) -> dict[str, Any]:
+def plan_json(plan: ZonePlan, sight: Visibility | None) -> dict[str, Any]:
     """What a publication does, or would do, to one zone; of its RRsets those that may be seen."""
     return {
         **moved_json(plan),

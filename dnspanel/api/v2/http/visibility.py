@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
-from dnspanel.zones.access import Sight
+from dnspanel.zones.access import Visibility
 
 
 class _Named(Protocol):
@@ -19,7 +19,7 @@ class _Named(Protocol):
 Item = TypeVar("Item", bound=_Named)
 
 
-def seen(items: Iterable[Item], sight: Sight | None) -> list[Item]:
+def seen(items: Iterable[Item], sight: Visibility | None) -> list[Item]:
     """Those of these RRsets, changes or violations that may be seen."""
     return list(items) if sight is None else [item for item in items if sight(item.name, item.type)]
 

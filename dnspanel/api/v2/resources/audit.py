@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from dnspanel.api.v2.http.pages import page_answer, page_asked
 from dnspanel.api.v2.http.view import V2View, actor_in
 from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, stamp, text_parameter
-from dnspanel.zones.audit_trail import Act, Place, Wanted, acts_page
+from dnspanel.zones.audit_trail import Act, Filters, Place, acts_page
 
 _DATE_TIME = {"type": "string", "format": "date-time"}
 
@@ -51,7 +51,7 @@ class Audit(V2View):
         Publications are among it. A token without the permission to read the audit log sees its own acts.
         """
         query, asked = request.query_params, page_asked(request, int, int)
-        wanted = Wanted(
+        filters = Filters(
             action=text_parameter(query, "action"),
             user=text_parameter(query, "user"),
             since=moment_parameter(query, "since"),
@@ -59,7 +59,7 @@ class Audit(V2View):
         )
         # A cursor has no null: beyond every id means none seen yet.
         after = Place(*(None if key >= _NONE_YET else key for key in asked.after)) if asked.after else Place()
-        acts, place = acts_page(actor_in(request), wanted=wanted, after=after, limit=asked.limit)
+        acts, place = acts_page(actor_in(request), filters=filters, after=after, limit=asked.limit)
         key = None if place is None else tuple(_NONE_YET if part is None else part for part in place)
         return page_answer(request, [_json(act) for act in acts], key)
 

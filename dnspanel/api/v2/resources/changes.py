@@ -114,7 +114,7 @@ def _planned(request: Request, patches: Sequence[Patch]) -> HttpResponse:
     plans = direct.preview_patches(patches=patches)
     for plan in plans:
         access.refuse_changes(actor, plan.zone, plan.changes)
-    return answer({"plans": [plan_json(plan, access.sight_of(actor, plan.zone)) for plan in plans]})
+    return answer({"plans": [plan_json(plan, access.visibility_of(actor, plan.zone)) for plan in plans]})
 
 
 def _patch(asked: Asked) -> Patch:

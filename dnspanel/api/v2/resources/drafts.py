@@ -158,7 +158,7 @@ class DraftPlan(V2View):
         """
         actor = actor_in(request)
         plans = revision.preview(author=actor, zones=_zones_to_publish(request, actor, None))
-        return answer({"plans": [plan_json(plan, access.sight_of(actor, plan.zone)) for plan in plans]})
+        return answer({"plans": [plan_json(plan, access.visibility_of(actor, plan.zone)) for plan in plans]})
 
 
 class DraftPublish(V2View):
@@ -246,7 +246,9 @@ def _operations(actor: Actor) -> list[Operation]:
             "too-large", f"The draft holds more than {MOST_OPERATIONS} operations; use the pages of the panel."
         )
     by_zone = {operation.zone_id: operation.zone for operation in found}
-    sights = {pk: access.sight_of(actor, zone) for pk, zone in by_zone.items() if access.may_edit_zone(actor, zone)}
+    sights = {
+        pk: access.visibility_of(actor, zone) for pk, zone in by_zone.items() if access.may_edit_zone(actor, zone)
+    }
     return [o for o in found if o.zone_id in sights and seen([o], sights[o.zone_id])]
 
 
@@ -272,7 +274,7 @@ def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, 
     page = queries.rrset_page(
         zone=zone, author=actor.user, filters=queries.RRsetFilter(in_draft=True), after=after, limit=limit
     )
-    sight = access.sight_of(actor, zone)
+    sight = access.visibility_of(actor, zone)
     rows = [row for row in page.rows if sight is None or sight(*row.change.key)]
     return [(zone, row, f"{relative_key(row.change.name, zone.name).hex()}-{row.change.type}") for row in rows]
 
@@ -309,4 +311,4 @@ def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | Non
 def _seen_conflicts(actor: Actor, exc: Conflicts) -> Conflicts:
     """The same refusal without RRsets that the actor may not see."""
     zones = {c.zone_name: access.zone_for_reading(actor, c.zone_name) for c in exc.conflicts}
-    return Conflicts([c for c in exc.conflicts if seen([c.change], access.sight_of(actor, zones[c.zone_name]))])
+    return Conflicts([c for c in exc.conflicts if seen([c.change], access.visibility_of(actor, zones[c.zone_name]))])

@@ -70,7 +70,7 @@ class RevisionDetail(V2View):
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
         found = revision_of(zone, number)
-        changes = seen(history.revision_changes(revision=found), access.sight_of(actor, zone))
+        changes = seen(history.revision_changes(revision=found), access.visibility_of(actor, zone))
         listed = [change_json(change) for change in changes[:MOST_CHANGES_LISTED]]
         body = {**revision_json(zone.name, history.history_row(found)), "changes": listed}
         return answer({**body, "left_out": len(changes) - len(listed)})
@@ -89,7 +89,7 @@ class RevisionRRsets(V2View):
         zone = access.zone_for_reading(actor, zone_name)
         found = revision_of(zone, number)
         asked = page_asked(request, int)
-        sight = access.sight_of(actor, zone)
+        sight = access.visibility_of(actor, zone)
         # A revision never changes, so its RRsets can be counted through.
         start = asked.after[0] if asked.after else 0
         then = (r for r in history.rrsets_at(zone=zone, number=found.number) if sight is None or sight(r.name, r.type))
@@ -171,7 +171,7 @@ def patch_of_undo(actor: Actor, found: Revision) -> Patch:
     if found.kind != RevisionKind.CHANGE:
         raise CannotUndo(f"Revision {found.number} of {found.zone.name} was not a change of RRsets.")
     undone = _changes(found.changes.order_by("owner_key", "type")[: MOST_UNDONE + 1])
-    sight = access.sight_of(actor, found.zone)
+    sight = access.visibility_of(actor, found.zone)
     for change in undone:
         if sight is not None and not sight(*change.key):
             raise access.RightMissing(Right.CHANGE, found.zone.name, *change.key)

@@ -68,7 +68,7 @@ class RRsetList(V2View):
         rows, more = cut(
             list(found.order_by("owner_key", "type").values_list(*_COLUMNS)[: asked.limit + 1]), asked.limit
         )
-        sight = access.sight_of(actor, zone)
+        sight = access.visibility_of(actor, zone)
         items = [_listed_json(row) for row in rows if sight is None or sight(row[2], row[3])]
         return page_answer(request, items, (bytes(rows[-1][0]).hex(), rows[-1][3]) if more else None)
 
@@ -173,7 +173,7 @@ def at_path(
         key = owner_of(owner, zone.name), type_of(type_name)
     except (BadName, BadRdata) as exc:
         raise Problem("not-found", str(exc)) from exc
-    sight = access.sight_of(actor, zone)
+    sight = access.visibility_of(actor, zone)
     if sight is not None and not sight(*key):
         # Answers to writes show what there was, so who may not see it may not write it here.
         raise access.RightMissing(Right.CHANGE, zone.name, *key) if to_change else absent(key)

@@ -97,11 +97,11 @@ def _zones_around(actor: Actor, text: str) -> list[Zone]:
 
 def _seen(actor: Actor, rrsets: QuerySet[StoredRRset], limit: int) -> Iterator[Found]:
     """The first of them that the actor sees."""
-    sights: dict[int, access.Sight | None] = {}
+    sights: dict[int, access.Visibility | None] = {}
     left = limit
     for row in rrsets.order_by("zone_id", "owner_key", "type").iterator(chunk_size=limit):
         if row.zone_id not in sights:
-            sights[row.zone_id] = access.sight_of(actor, row.zone)
+            sights[row.zone_id] = access.visibility_of(actor, row.zone)
         sight = sights[row.zone_id]
         if left and (sight is None or sight(row.name, row.type)):
             left -= 1

@@ -84,9 +84,9 @@ class Users(V2View):
     @extend_schema(operation_id="listUsers", parameters=PAGED, responses=page_of(UserSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List people."""
-        asked = page_asked(request, int)
-        found = _visible_to(actor_in(request)).order_by("pk").filter(pk__gt=asked.after[0] if asked.after else 0)
-        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        subject = page_asked(request, int)
+        found = _visible_to(actor_in(request)).order_by("pk").filter(pk__gt=subject.after[0] if subject.after else 0)
+        rows, more = cut(list(found[: subject.limit + 1]), subject.limit)
         return page_answer(request, [user_json(user) for user in rows], (rows[-1].pk,) if more else None)
 
 
@@ -129,18 +129,18 @@ class UserRights(V2View):
         """
         actor = actor_in(request)
         user = _user_for(actor, user_id)
-        asked = _asked(request, actor)
+        subject = _subject(request, actor)
         reasons = explain_rights.reasons_of(user)
-        verdicts = [(right, explain_rights.reasons_for(reasons, right, asked)) for right in Right]
+        verdicts = [(right, explain_rights.reasons_for(reasons, right, subject)) for right in Right]
         return answer({
             "user": user.username,
-            "zone": asked.zone_name,
-            "name": asked.name or None,
-            "type": rdtypes.type_to_text(asked.type) if asked.type else None,
+            "zone": subject.zone_name,
+            "name": subject.name or None,
+            "type": rdtypes.type_to_text(subject.type) if subject.type else None,
             "rights": [
                 {
                     "right": str(right), "allowed": bool(found),
-                    "because": [{"source": one.source, "id": one.id, "words": one.words} for one in found],
+                    "because": [{"source": one.source, "id": one.id, "words": one.description} for one in found],
                 }
                 for right, found in verdicts
             ],
@@ -204,7 +204,7 @@ def _user_for(actor: Actor, user_id: int) -> User:
     return user
 
 
-def _asked(request: Request, actor: Actor) -> explain_rights.Asked:
+def _subject(request: Request, actor: Actor) -> explain_rights.Subject:
     """What the query asks about, in a zone that the asker may know about. Raises Problem, Unknown."""
     query = request.query_params
     if not query.get("zone"):
@@ -213,7 +213,7 @@ def _asked(request: Request, actor: Actor) -> explain_rights.Asked:
     name, type_ = text_parameter(query, "name", longest=1100), text_parameter(query, "type")
     if bool(name) != bool(type_):
         raise bad_parameter("type" if name else "name", "Give name and type, or neither.")
-    plain = explain_rights.Asked(zone.pk, zone.name, zone.tags, zone.team_id)
+    plain = explain_rights.Subject(zone.pk, zone.name, zone.tags, zone.team_id)
     if not name:
         return plain
     try:
@@ -222,4 +222,4 @@ def _asked(request: Request, actor: Actor) -> explain_rights.Asked:
         raise bad_parameter("name", str(exc)) from exc
     except serializers.ValidationError as exc:
         raise bad_parameter("type", str(exc.args[0] if exc.args else exc)) from exc
-    return explain_rights.Asked(zone.pk, zone.name, zone.tags, zone.team_id, owner, number)
+    return explain_rights.Subject(zone.pk, zone.name, zone.tags, zone.team_id, owner, number)

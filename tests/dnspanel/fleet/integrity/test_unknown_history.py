@@ -69,7 +69,7 @@ def test_the_collector_sees_a_node_that_is_ahead_and_publishing_is_held(served: 
         collector.settle()
     finally:
         collector.close()
-    held = hold.standing_hold()
+    held = hold.current_hold()
     assert held is not None
     assert held.reason.startswith("The node ns1 answers with change 2, and this panel has published only 1.")
 
@@ -85,7 +85,7 @@ def test_a_fleet_in_order_is_never_held(served: Serve, live_redis: None) -> None
             collector.settle()
     finally:
         collector.close()
-    assert hold.standing_hold() is None
+    assert hold.current_hold() is None
 
 
 def test_a_push_to_a_node_that_is_ahead_holds_publishing_too(served: Serve) -> None:
@@ -93,7 +93,7 @@ def test_a_push_to_a_node_that_is_ahead_holds_publishing_too(served: Serve) -> N
     set_back(made)
     Node.objects.update(acked=2)
     push_node(made.node.pk)
-    assert hold.standing_hold() is not None
+    assert hold.current_hold() is not None
     assert "the panel only at 1" in Node.objects.get().refusal
 
 
@@ -102,7 +102,7 @@ def test_the_publisher_that_has_written_more_than_the_database_knows_holds_publi
     set_back(made)
     edit.create_zone(name="other.test.", author=None, channel="system", now=timezone.now())
     assert encode_step(now=timezone.now()) is None
-    held = hold.standing_hold()
+    held = hold.current_hold()
     assert held is not None
     assert "LMDB is at sequence 2, and this database knows only 1" in held.reason
     assert encode_step(now=timezone.now()) is None  # and nothing is encoded while it stands
@@ -113,7 +113,7 @@ def test_an_unknown_history_holds_publishing(db: None) -> None:
     assert not unknown_history.hold_if_ahead(positions=[("ns1", known)], now=NOW)
     assert not unknown_history.hold_if_ahead(positions=[], now=NOW)
     assert unknown_history.hold_if_ahead(positions=[("ns1", known), ("ns2", Position(uuid4(), 3))], now=NOW)
-    held = hold.standing_hold()
+    held = hold.current_hold()
     assert held is not None
     assert held.reason.startswith("The node ns2 answers with a history")
 

@@ -91,7 +91,7 @@ def restored(served: Serve) -> Served:
 
 
 def made_report() -> AheadReport:
-    assert hold.standing_hold() or hold.hold(reason="ns1 knows more.", now=timezone.now())
+    assert hold.current_hold() or hold.hold(reason="ns1 knows more.", now=timezone.now())
     assert decision.step(now=timezone.now()) == "the nodes were asked"
     report = unknown_history.newest_report()
     assert report is not None
@@ -136,7 +136,7 @@ def test_taking_over_loses_nothing_that_nodes_have(restored: Served, alice: User
     head = LogHead.objects.get()
     assert head.epoch != there.epoch
     assert head.sequence > there.sequence
-    assert hold.standing_hold() is None
+    assert hold.current_hold() is None
     assert at("www", "changed.test.") == rr("www 300 A 192.0.2.99", origin="changed.test.")
     assert at("old", "changed.test.") is None
     assert at("new", "changed.test.") == rr("new 60 A 192.0.2.6", origin="changed.test.")

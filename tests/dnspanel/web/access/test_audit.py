@@ -4,23 +4,23 @@ import pytest
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.models import User
-from dnspanel.web.access.audit import SHOWN, wanted_of
-from dnspanel.zones.audit_trail import Wanted
+from dnspanel.web.access.audit import SHOWN, filters_of
+from dnspanel.zones.audit_trail import Filters
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW
 
 
 @pytest.mark.parametrize(
-    ("search", "wanted"),
+    ("search", "filters"),
     [
-        ("", Wanted()),
-        ("action:Token. who:alice", Wanted(action="token.", user="alice")),
-        ('from:192.0.2. "web ops" shop', Wanted(address="192.0.2.", words=("web ops", "shop"))),
-        ("a:b\0c", Wanted(words=("a:b", "c"))),
+        ("", Filters()),
+        ("action:Token. who:alice", Filters(action="token.", user="alice")),
+        ('from:192.0.2. "web ops" shop', Filters(address="192.0.2.", texts=("web ops", "shop"))),
+        ("a:b\0c", Filters(texts=("a:b", "c"))),
     ],
 )
-def test_a_search_is_read_word_by_word(search: str, wanted: Wanted) -> None:
-    assert wanted_of(search) == wanted
+def test_a_search_is_read_word_by_word(search: str, filters: Filters) -> None:
+    assert filters_of(search) == filters
 
 
 @pytest.fixture
