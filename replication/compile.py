@@ -1,4 +1,4 @@
-"""RRsets of a zone → rows of the records table, with everything that `pdnsutil rectify-zone` would do.
+"""RRsets of a zone → rows of the records table, with everything that `pdnsutil rectify-zone` would do. Pure.
 
 The rules, for a zone that is unsigned or signed with NSEC:
 

@@ -1,4 +1,4 @@
-"""Rows of the records table → RRsets of a zone: the way back from `compile`, as far as rows tell.
+"""Rows of the records table → RRsets of a zone: the way back from `compile`, as far as rows tell. Pure.
 
 Comments and disabled records never travel, so they are not among what comes
 back. Rows of empty non-terminals are what compiling adds, and are left out.

@@ -1,4 +1,4 @@
-"""Every error that `replication` raises.
+"""Every error that `replication` raises. Pure.
 
     ReplicationError
     ├── Transient                 try again, the same thing may work

@@ -1,4 +1,4 @@
-"""The `pdns.conf` of a node: one line per decision, each with its reason.
+"""The `pdns.conf` of a node: one line per decision, each with its reason. Pure.
 
 What the agent relies on is marked `must`: without it new zones would stay unseen, stale answers could outlive
 an acknowledgement, or PowerDNS would write to files that are not its own to write.

@@ -1,1 +1,1 @@
-"""PowerDNS LMDB bytes as pure functions: no I/O."""
+"""PowerDNS's LMDB bytes, encoded and decoded. Pure."""

@@ -1,4 +1,4 @@
-"""Boost binary archives without archive header, as far as PowerDNS's objects use them.
+"""Boost binary archives without archive header, as far as PowerDNS's objects use them. Pure.
 
     class header   00, u32 LE class version; only the first time a class appears in one value
     string         u64 LE byte count, bytes

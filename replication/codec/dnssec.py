@@ -1,4 +1,4 @@
-"""Metadata, keys and TSIG objects of PowerDNS, and the NSEC3 hash.
+"""Metadata, keys and TSIG objects of PowerDNS, and the NSEC3 hash. Pure.
 
     object       schema 4, 5                          schema 6
     metadata     class header v0                      same

@@ -1,4 +1,4 @@
-"""The zone object of the domains table (PowerDNS calls it DomainInfo).
+"""The zone object of the domains table (PowerDNS calls it DomainInfo). Pure.
 
     schema 4, 5 (class version 1)        schema 6 (class version 2)
     class header DomainInfo v1           class header DomainInfo v2

@@ -1,4 +1,4 @@
-"""The Lightning Stream header before every value of schemas 5 and 6.
+"""The Lightning Stream header before every value of schemas 5 and 6. Pure.
 
     offset  size  field
     0       8     u64 BE  time of writing, ns since 1970

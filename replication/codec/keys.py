@@ -1,4 +1,4 @@
-"""Keys of PowerDNS's tables.
+"""Keys of PowerDNS's tables. Pure.
 
     name key       lower-case labels in reverse order, each followed by 00; root = 00
     relative key   name key of the owner relative to its zone; apex = 00

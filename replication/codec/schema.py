@@ -1,4 +1,4 @@
-"""Which tables a PowerDNS schema has, with which flags, and how a row of each looks.
+"""Which tables a PowerDNS schema has, with which flags, and how a row of each looks. Pure.
 
     schema  PowerDNS   names       integers    value            index
     4       4.7        domains …   u32 LE      body             name key → id, several ids per name

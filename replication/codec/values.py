@@ -1,4 +1,4 @@
-"""Values of the records table: all records of one RRset, one after the other.
+"""Values of the records table: all records of one RRset, one after the other. Pure.
 
     size  field
     2     u16 LE  length of content

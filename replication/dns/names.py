@@ -1,4 +1,4 @@
-"""Domain names: text that people type, the canonical `name`, and wire form.
+"""Domain names: text that people type, the canonical `name`, and wire form. Pure.
 
 A `name` is a str: absolute, lower case, ends in a dot, escaped as dnspython
 prints it. Only `parse` and `from_wire` make one; everything else trusts it.

@@ -1,4 +1,4 @@
-"""Whether an answer in wire form is exactly an RRset, for the plain cases and without reading all of it.
+"""Whether an answer in wire form is exactly an RRset, for the plain cases and without parsing all of it. Pure.
 
 A node asks for everything that a push touched. To read each answer whole with dnspython costs more than all else about
 the push. Here "yes" is certain, and "no" only means that somebody has to look closely.

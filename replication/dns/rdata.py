@@ -1,4 +1,4 @@
-"""Rdata: canonical presentation text, and wire form.
+"""Rdata: canonical presentation text, and wire form. Pure.
 
 Canonical text is what dnspython prints: names absolute, and in lower case for
 the types of RFC 4034 6.2. `parse` makes it from what people type; everything

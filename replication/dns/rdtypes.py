@@ -1,4 +1,4 @@
-"""Record types: numbers and mnemonics, which of them PowerDNS serves, and why others are refused."""
+"""Record types: numbers and mnemonics, which of them PowerDNS serves, and why others are refused. Pure."""
 
 from replication.errors import BadRdata
 

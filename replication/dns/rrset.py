@@ -1,4 +1,4 @@
-"""RRset, the unit of everything; its change; and the zone's serial."""
+"""RRset, the unit of everything; its change; and the zone's serial. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The list of keys that sign segments, as the panel hands it to a node that knows at least one of our keys.
+"""The signed list of keys that sign segments, as the panel hands it to a node that knows one of our keys. Pure.
 
     offset  size   field
     0       4      magic `DPKR`

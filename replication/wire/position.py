@@ -1,4 +1,4 @@
-"""A place in the log of all publications, and how it is written as text.
+"""A place in the log of all publications, and how it is written as text. Pure.
 
 Sequences of different epochs count different histories, so comparing them would give an answer that means
 nothing; it raises instead. Equality is always allowed.

@@ -1,4 +1,4 @@
-"""What the panel and an agent say to each other over HTTPS with certificates on both sides.
+"""What the panel and an agent say to each other over HTTPS with certificates on both sides. Pure.
 
     GET  /v1/status                         200 Status
     PUT  /v1/segments                       200 Ack            body: sealed segments, end to end, in order
