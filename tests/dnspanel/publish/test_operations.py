@@ -10,9 +10,9 @@ from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from replication.wire.segment import OpKind
 
-COMING = ZoneStep(9, "example.test.", 1, served_before=False, whole=True)
-STAYING = ZoneStep(8, "stays.test.", 5, served_before=True, whole=False)
-GOING = ZoneStep(5, "example.test.", None, served_before=True, whole=False)
+COMING = ZoneStep(9, "example.test.", 1, served_before=False, is_full=True)
+STAYING = ZoneStep(8, "stays.test.", 5, served_before=True, is_full=False)
+GOING = ZoneStep(5, "example.test.", None, served_before=True, is_full=False)
 
 
 @pytest.mark.parametrize("schema", [4, 5, 6])

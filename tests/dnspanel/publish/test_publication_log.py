@@ -60,7 +60,7 @@ def test_a_step_says_what_a_range_does_to_a_zone(conn: Connection) -> None:
 
     def step(first: int, last: int) -> tuple[bool, bool, bool, bool]:
         [found] = publication_log.zone_steps(conn, range_of(first, last))
-        return found.served_before, found.serial is not None, found.whole, found.leaves_no_trace
+        return found.served_before, found.serial is not None, found.is_full, found.leaves_no_trace
 
     assert step(1, 1) == (False, True, True, False)
     assert step(2, 2) == (True, True, False, False)
