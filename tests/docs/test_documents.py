@@ -86,6 +86,18 @@ def _is_path(span: str) -> bool:
     return "/" in span and (ROOT / first).exists()
 
 
+def test_every_room_of_the_house_exists() -> None:
+    """The table of rooms names the folders of each package, and all of them."""
+    rows = re.findall(
+        r"^\| `((?:dnspanel|replication)[\w/]*/)` \| (.+) \|$", (DEVELOP / "house.md").read_text(), re.MULTILINE
+    )
+    assert len(rows) > 4
+    for package, cell in rows:
+        named = {name.rstrip("/") for name in re.findall(r"`(\w+/)`", cell)}
+        folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+        assert named == folders - {"migrations", "management", "templatetags"}, package
+
+
 def test_the_specification_names_modules_that_exist() -> None:
     spans = documents.code_spans(ROOT / "replication/README.md")
     named = {span for span in spans if span.endswith((".py", "/")) and not span.startswith("/")}
@@ -112,6 +124,12 @@ def test_every_setting_has_its_line() -> None:
     files = " ".join((ROOT / name).read_text() for name in ("docker-compose.yml", "Procfile", "dnspanel/settings.py"))
     demo = " ".join(path.read_text() for path in (ROOT / "dnspanel/demo").rglob("*.py"))
     assert sorted(name for name in in_tables if name not in files + demo) == []
+
+
+def test_every_secret_can_be_a_file_and_is_said_to() -> None:
+    text = (OPERATE / "settings.md").read_text().partition("\n## ")[0]
+    in_code = set(re.findall(r'envsecret\("(PANEL_[A-Z0-9_]+)"', (ROOT / "dnspanel/settings.py").read_text()))
+    assert set(re.findall(r"`(PANEL_[A-Z0-9_]+)`", text)) == in_code
 
 
 def test_every_setting_of_the_agent_has_its_line() -> None:
