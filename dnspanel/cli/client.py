@@ -11,7 +11,7 @@ import urllib3
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError
 
 from dnspanel.cli.config import Config
-from dnspanel.cli.errors import NotReached, Refused
+from dnspanel.cli.errors import Refused, Unreachable
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 120.0  # longer than the longest wait that can be asked for
@@ -54,7 +54,7 @@ class Client:
         self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:  # fmt: skip
-        """The JSON that is answered; None when there is none. Raises Refused or NotReached."""
+        """The JSON that is answered; None when there is none. Raises Refused or Unreachable."""
         data = None if body is None else json.dumps(body).encode()
         told = {"Content-Type": "application/json"} if body is not None else {}
         return self._json(self._answer(method, path, data, query or {}, {**told, **(headers or {})}))
@@ -73,7 +73,7 @@ class Client:
                 out.write(block)
                 size += len(block)
         except HTTPError as exc:
-            raise NotReached(f"The download broke off after {size:,} bytes: {_words(exc)}") from exc
+            raise Unreachable(f"The download broke off after {size:,} bytes: {_describe(exc)}") from exc
         return size
 
     def _answer(
@@ -84,36 +84,36 @@ class Client:
         if method in _WRITES:
             told["Idempotency-Key"] = str(uuid4())
         url = f"{self._config.url}/api/v2{path}"
-        if asked := {name: _text(value) for name, value in query.items() if value is not None}:
-            url += "?" + urlencode(asked)
+        if parameters := {name: _text(value) for name, value in query.items() if value is not None}:
+            url += "?" + urlencode(parameters)
         for pause in (*PAUSES, None):
             try:
                 response = self._pool.request(
                     method, url, body=data, headers={**told, **headers}, preload_content=not stream, redirect=False
                 )
             except (NewConnectionError, NameResolutionError) as exc:
-                raise NotReached(f"Nobody answers at {self._config.url}: {_words(exc)}") from exc
+                raise Unreachable(f"Nobody answers at {self._config.url}: {_describe(exc)}") from exc
             except HTTPError as exc:
                 if pause is None:
-                    raise NotReached(f"{self._config.url} did not answer: {_words(exc)}") from exc
+                    raise Unreachable(f"{self._config.url} did not answer: {_describe(exc)}") from exc
             else:
-                wanted = _wanted_pause(response, pause)
-                if wanted is None:
+                requested = _requested_pause(response, pause)
+                if requested is None:
                     return self._checked(response)
-                pause = wanted
+                pause = requested
             self._pause(pause)
         raise AssertionError("the last attempt either answers or raises")
 
     def _checked(self, response: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
-        """The response, if it is a success. Raises Refused or NotReached."""
+        """The response, if it is a success. Raises Refused or Unreachable."""
         if 200 <= response.status < 300:
             return response
         if 300 <= response.status < 400:
             where = response.headers.get("Location", "elsewhere")
-            raise NotReached(f"{self._config.url} redirects to {where}: give that address, if it is the panel's.")
+            raise Unreachable(f"{self._config.url} redirects to {where}: give that address, if it is the panel's.")
         problem = _decoded(response)
         if not isinstance(problem, dict) or "detail" not in problem:
-            raise NotReached(f"{self._config.url} answered {response.status}, and not as a panel does.")
+            raise Unreachable(f"{self._config.url} answered {response.status}, and not as a panel does.")
         raise Refused(problem)
 
     def _json(self, response: urllib3.BaseHTTPResponse) -> Any:
@@ -121,11 +121,11 @@ class Client:
             return None
         value = _decoded(response)
         if value is None:
-            raise NotReached(f"What answers at {self._config.url} is not the API of a panel.")
+            raise Unreachable(f"What answers at {self._config.url} is not the API of a panel.")
         return value
 
 
-def _wanted_pause(response: urllib3.BaseHTTPResponse, pause: float | None) -> float | None:
+def _requested_pause(response: urllib3.BaseHTTPResponse, pause: float | None) -> float | None:
     """How long to wait before the request is sent again; None if it is not."""
     is_under_way = response.status == 409 and "Retry-After" in response.headers
     if pause is None or not (response.status in _LATER or is_under_way):
@@ -147,7 +147,7 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _words(exc: Exception) -> str:
+def _describe(exc: Exception) -> str:
     """What happened, without the objects that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__

@@ -69,15 +69,15 @@ def _in_file(path: Path, profile: str | None) -> Mapping[str, Any]:
             raise click.UsageError(f"There is no profile {profile}: {path} does not exist.")
         return {}
     try:
-        whole = tomllib.loads(path.read_text())
+        document = tomllib.loads(path.read_text())
     except (OSError, ValueError) as exc:
         raise click.UsageError(f"{path} cannot be read: {exc}.") from exc
-    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO) and "token" in str(whole):
+    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO) and "token" in str(document):
         raise click.UsageError(f"Others can read the token in {path}: chmod 600 {path}")
-    profiles = whole.pop("profiles", {})
+    profiles = document.pop("profiles", {})
     if profile and profile not in profiles:
         raise click.UsageError(f"There is no profile {profile} in {path}; there are {', '.join(profiles) or 'none'}.")
-    chosen: Mapping[str, Any] = profiles[profile] if profile else whole
+    chosen: Mapping[str, Any] = profiles[profile] if profile else document
     if unknown := chosen.keys() - _MEMBERS:
         raise click.UsageError(f"{path}: there is no setting {', '.join(sorted(unknown))}.")
     return chosen

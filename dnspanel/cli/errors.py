@@ -3,7 +3,7 @@
 ClickException
 ├── UsageError    2  the command line or the configuration is wrong (click's own)
 ├── Refused       1  the panel understood and refused, in words and with the fields at fault
-└── NotReached    3  the panel did not answer, or nodes did not in the time that was given
+└── Unreachable   3  the panel did not answer, or nodes did not in the time that was given
 """
 
 import json
@@ -50,7 +50,7 @@ class Refused(click.ClickException):
         return [fault for fault in faults if _place(fault) or fault.get("detail") != self.message]
 
 
-class NotReached(click.ClickException):
+class Unreachable(click.ClickException):
     """Nobody answered, or not in time."""
 
     exit_code = 3

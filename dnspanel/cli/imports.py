@@ -16,7 +16,7 @@ from dnspanel.cli.upload import upload
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
 
 POLL_SECONDS = 0.5
-MOST_FAULTS_SHOWN = 20
+MOST_FAULTS = 20
 _LISTED = (
     Column("ID", "id", right=True),
     Column("TITLE", "title"),
@@ -207,7 +207,7 @@ def _act(session: Session, number: int, act: str, **told: Any) -> None:
 
 def _tell_faults(session: Session, number: int) -> None:
     """The first errors, with file and line."""
-    page = session.client.get(f"/imports/{number}/faults", severity="error", limit=MOST_FAULTS_SHOWN)
+    page = session.client.get(f"/imports/{number}/faults", severity="error", limit=MOST_FAULTS)
     for fault in page["items"]:
         place = f"{fault['path']}:{fault['line']}" if fault["line"] else fault["path"]
         output.tell(output.plain(f"{place}: {fault['reason']}"))
@@ -217,7 +217,7 @@ def _tell_faults(session: Session, number: int) -> None:
 
 def _show(session: Session, job: Mapping[str, Any]) -> None:
     plan = job["plan"] or {}
-    facts = {"import": job["id"], "title": job["title"], "state": job["state"]}
-    facts |= {"zones": job["progress"]["zones"], "records": job["progress"]["records"]}
-    facts |= {name: plan[name] for name in _PLANNED if plan.get(name)}
-    session.show(job, {**facts, "published": job["progress"]["applied"]})
+    details = {"import": job["id"], "title": job["title"], "state": job["state"]}
+    details |= {"zones": job["progress"]["zones"], "records": job["progress"]["records"]}
+    details |= {name: plan[name] for name in _PLANNED if plan.get(name)}
+    session.show(job, {**details, "published": job["progress"]["applied"]})

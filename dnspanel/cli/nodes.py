@@ -49,7 +49,7 @@ def show(session: Session, name: str) -> None:
     """Show a node."""
     node = session.client.get(f"/nodes/{segment(name)}")
     live = node["live"] or {}
-    facts = {
+    details = {
         **{word: node[word] for word in ("name", "state", "health", "sentence", "sequence", "head", "lag")},
         "queries per second": live.get("qps"),
         "latency": None if live.get("latency_ms") is None else f"{live['latency_ms']:.2f} ms",
@@ -57,7 +57,7 @@ def show(session: Session, name: str) -> None:
         "DNS": f"{node['dns_address']} port {node['dns_port']}",
         "agent": f"{node['agent_host']} port {node['agent_port']}",
     }
-    session.show(node, facts)
+    session.show(node, details)
 
 
 @nodes.command()

@@ -62,16 +62,16 @@ def show_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, 
         click.echo(_line(line, widths, columns))
 
 
-def show_facts(facts: Mapping[str, Any]) -> None:
+def show_details(details: Mapping[str, Any]) -> None:
     """Names and values, one below the other."""
-    width = max(map(len, facts))
-    for name, value in facts.items():
+    width = max(map(len, details))
+    for name, value in details.items():
         click.echo(f"{name:<{width}}  {plain(value)}")
 
 
-def tell(sentence: str) -> None:
+def tell(message: str) -> None:
     """Something for the person who waits; never mixed into what is printed for programs."""
-    click.echo(sentence, err=True)
+    click.echo(message, err=True)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:

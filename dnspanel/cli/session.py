@@ -42,12 +42,12 @@ class Session:
         else:
             output.show_table(rows, columns, none=none)
 
-    def show(self, value: Mapping[str, Any], facts: Mapping[str, Any] | None = None) -> None:
+    def show(self, value: Mapping[str, Any], details: Mapping[str, Any] | None = None) -> None:
         """One thing; `facts` are what of it a person wants to know."""
         if self.is_json:
             output.show_json(value)
         else:
-            output.show_facts(value if facts is None else facts)
+            output.show_details(value if details is None else details)
 
 
 def pass_session(command: C) -> C:

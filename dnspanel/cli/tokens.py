@@ -102,7 +102,7 @@ def whoami(session: Session) -> None:
     """Show whose token this is, and what it may do."""
     me = session.client.get("/me")
     token = me["token"]
-    facts = {
+    details = {
         "user": me["user"],
         "role": me["role"],
         "permissions": me["permissions"],
@@ -110,7 +110,7 @@ def whoami(session: Session) -> None:
         "expires": output.moment(token["expires_at"]),
         **{f"scope {number}": _scope(scope) for number, scope in enumerate(me["scope"], 1)},
     }
-    session.show(me, facts)
+    session.show(me, details)
 
 
 def _scope(scope: dict[str, Any]) -> str:

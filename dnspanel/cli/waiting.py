@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.errors import NotReached
+from dnspanel.cli.errors import Unreachable
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.zone_paths import zone_path
 
@@ -38,11 +38,11 @@ def wait(session: Session, sequence: int | None, zone: str | None, timeout: int)
     if zone is not None:
         sequence = session.client.get(zone_path(zone))["sequence"]
     assert sequence is not None
-    session.show(publication := wait_for(session, sequence, timeout), facts_of(publication))
+    session.show(publication := wait_for(session, sequence, timeout), details_of(publication))
 
 
 def wait_for(session: Session, sequence: int, timeout: int) -> Mapping[str, Any]:
-    """The publication, once every node answers with it. Raises NotReached with those that do not."""
+    """The publication, once every node answers with it. Raises Unreachable with those that do not."""
     until = time.monotonic() + timeout
     while True:
         left = max(0, min(LONGEST_REQUEST, math.ceil(until - time.monotonic())))
@@ -50,21 +50,21 @@ def wait_for(session: Session, sequence: int, timeout: int) -> Mapping[str, Any]
         if publication["everywhere"]:
             return publication
         if time.monotonic() >= until:
-            raise NotReached(f"Publication {sequence} is on {_reached(publication)}{_late(publication)}")
+            raise Unreachable(f"Publication {sequence} is on {_reach_text(publication)}{_late(publication)}")
 
 
-def facts_of(publication: Mapping[str, Any]) -> Mapping[str, Any]:
+def details_of(publication: Mapping[str, Any]) -> Mapping[str, Any]:
     """What of a publication a person wants to know."""
     nodes = publication["nodes"] or []
     return {
         "publication": publication["sequence"],
         "saved": output.moment(publication["at"]),
-        "answered by": _reached(publication),
+        "answered by": _reach_text(publication),
         **{node["node"]: f"after {node['ms']:,.0f} ms" if node["ms"] is not None else "pending" for node in nodes},
     }
 
 
-def _reached(publication: Mapping[str, Any]) -> str:
+def _reach_text(publication: Mapping[str, Any]) -> str:
     return f"{publication['reached']} of {publication['of']} nodes"
 
 

@@ -29,12 +29,12 @@ def publish(
     session: Session, method: str, path: str, body: Any = None, *, wait: bool, timeout: int,
     query: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:  # fmt: skip
-    """What was written, published and, if asked for, answered by every node. Raises Refused or NotReached."""
-    held = {"wait": min(timeout, LONGEST_REQUEST)} if wait else {}
-    written: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), **held})
+    """What was written, published and, if asked for, answered by every node. Raises Refused or Unreachable."""
+    waiting = {"wait": min(timeout, LONGEST_REQUEST)} if wait else {}
+    written: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), **waiting})
     publication = written["publication"]
     if wait and publication and not publication["everywhere"]:
-        left = timeout - held["wait"]
+        left = timeout - waiting["wait"]
         written["publication"] = wait_for(session, publication["sequence"], max(1, left))
     return written
 

@@ -111,8 +111,8 @@ def delete(session: Session, zone: str, yes: bool, wait: bool, timeout: int, rea
 @pass_session
 def restore(session: Session, zone: str, wait: bool, timeout: int, reason: str) -> None:
     """Bring a deleted zone back; ZONE is its name, or its id in the trash if several had that name."""
-    wanted = zone.lower().rstrip(".") + "."
-    found = [row for row in session.client.items("/trash") if wanted in {row["name"], f"{row['id']}."}]
+    canonical = zone.lower().rstrip(".") + "."
+    found = [row for row in session.client.items("/trash") if canonical in {row["name"], f"{row['id']}."}]
     if not found:
         raise Refused({"code": "not-found", "detail": f"There is no zone {zone} in the trash."})
     if len(found) > 1:

@@ -44,7 +44,7 @@ _rates = Rates()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Query:
     """A message as it came."""
 
     wire: bytes
@@ -67,7 +67,7 @@ class Reply:
     rcode: dns.rcode.Rcode
     answer: tuple[RRset, ...] = ()
     authority: tuple[RRset, ...] = ()
-    why: str = ""
+    reason: str = ""
 
 
 def answers(wire: bytes, *, address: str, over_tcp: bool, now: datetime) -> Generator[bytes, None, None]:
@@ -89,62 +89,62 @@ def answers(wire: bytes, *, address: str, over_tcp: bool, now: datetime) -> Gene
         logger.error("the database does not answer: %s", exc)
         yield _without_content(wire, dns.rcode.SERVFAIL)
         return
-    yield from _answers_to(Asked(wire, message, signed, address, over_tcp, now))
+    yield from _answers_to(Query(wire, message, signed, address, over_tcp, now))
 
 
-def _answers_to(asked: Asked) -> Iterator[bytes]:
-    signer = None if asked.signed is None else Signer(asked.signed)
+def _answers_to(query: Query) -> Iterator[bytes]:
+    signer = None if query.signed is None else Signer(query.signed)
     try:
-        if _is_transfer(asked):
-            yield from (_signed(wire, signer, asked.now) for wire in _transfer(asked))
+        if _is_transfer(query):
+            yield from (_signed(wire, signer, query.now) for wire in _transfer(query))
             return
-        reply = _reply(asked)
+        reply = _reply(query)
     except MessageRefused as exc:
-        reply = Reply(exc.rcode, why=str(exc))
+        reply = Reply(exc.rcode, reason=str(exc))
     except Unknown as exc:
-        reply = Reply(dns.rcode.NOTAUTH, why=str(exc))
+        reply = Reply(dns.rcode.NOTAUTH, reason=str(exc))
     except PublishingOnHold as exc:  # not this client's mistake, and not for ever
-        reply = Reply(dns.rcode.SERVFAIL, why=str(exc))
+        reply = Reply(dns.rcode.SERVFAIL, reason=str(exc))
     except (ZoneError, ReplicationError) as exc:
-        reply = Reply(dns.rcode.REFUSED, why=str(exc))
+        reply = Reply(dns.rcode.REFUSED, reason=str(exc))
     except DatabaseError as exc:
         logger.error("the database does not answer: %s", exc)
         reply = Reply(dns.rcode.SERVFAIL)
-    if reply.why:
+    if reply.reason:
         logger.info(
-            "refused key=%s from=%s %s: %s", asked.key, asked.address, dns.rcode.to_text(reply.rcode), reply.why
+            "refused key=%s from=%s %s: %s", query.key, query.address, dns.rcode.to_text(reply.rcode), reply.reason
         )
-    size = _size_for(asked) - (signer.room if signer else 0)
-    yield _signed(_rendered(asked.message, reply, size), signer, asked.now)
+    size = _size_for(query) - (signer.room if signer else 0)
+    yield _signed(_rendered(query.message, reply, size), signer, query.now)
 
 
-def _reply(asked: Asked) -> Reply:
-    message = asked.message
+def _reply(query: Query) -> Reply:
+    message = query.message
     if message.edns > 0:
         return Reply(dns.rcode.BADVERS)
     if isinstance(message, dns.update.UpdateMessage):
-        return _update(asked, message)
+        return _update(query, message)
     if message.opcode() == dns.opcode.QUERY:
         return _lookup(message)
     return Reply(dns.rcode.NOTIMP)
 
 
-def _update(asked: Asked, message: dns.update.UpdateMessage) -> Reply:
+def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
     """The zone is as the message asks for, by one publication; a retransmission publishes nothing more."""
-    signed = _signature_of(asked)
+    signed = _signature_of(query)
     update = read_update(message)
     zone = access.zone_for_editing(signed.actor, update.zone_name)
     outcome = direct.publish_patches(
         patches=[Patch(zone, update.decide, update.names)],
         author=signed.actor,
         channel=Channel.DYNAMIC_UPDATE,
-        now=asked.now,
+        now=query.now,
         form_id=uuid5(_RETRANSMISSIONS, f"{signed.token.pk}:{message.id}:{signed.tsig.mac.hex()}"),
     )
     sequence = outcome.publication.sequence if outcome.publication else None
     logger.info(
         "updated zone=%s key=%s from=%s acts=%d sequence=%s",
-        zone.name, asked.key, asked.address, len(update.acts), sequence or "unchanged",
+        zone.name, query.key, query.address, len(update.acts), sequence or "unchanged",
     )  # fmt: skip
     return Reply(dns.rcode.NOERROR)
 
@@ -165,37 +165,37 @@ def _lookup(message: dns.message.Message) -> Reply:
     return Reply(dns.rcode.NOERROR, (found,)) if found else Reply(dns.rcode.NOERROR, (), (apex[rdtypes.SOA],))
 
 
-def _is_transfer(asked: Asked) -> bool:
-    message = asked.message
+def _is_transfer(query: Query) -> bool:
+    message = query.message
     is_query = message.opcode() == dns.opcode.QUERY and len(message.question) == 1
     return is_query and message.edns <= 0 and message.question[0].rdtype in _TRANSFERS
 
 
-def _transfer(asked: Asked) -> Iterator[bytes]:
+def _transfer(query: Query) -> Iterator[bytes]:
     """The zone, to a key that may read it; a question for the changes is answered with all of it (RFC 1995)."""
-    question = asked.message.question[0]
-    if not asked.over_tcp or question.rdclass != dns.rdataclass.IN:
+    question = query.message.question[0]
+    if not query.over_tcp or question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, "zones are transferred over TCP")
-    actor = _signature_of(asked).actor
+    actor = _signature_of(query).actor
     zone = access.zone_for_reading(actor, name_of(question.name))
     with axfr.a_turn():
         count = 0
-        sight = access.visibility_of(actor, zone)
-        for wire in axfr.messages(zone, sight, id=asked.message.id, qtype=int(question.rdtype)):
+        visibility = access.visibility_of(actor, zone)
+        for wire in axfr.messages(zone, visibility, id=query.message.id, qtype=int(question.rdtype)):
             count += 1
             yield wire
-    logger.info("transferred zone=%s key=%s to=%s messages=%d", zone.name, asked.key, asked.address, count)
+    logger.info("transferred zone=%s key=%s to=%s messages=%d", zone.name, query.key, query.address, count)
 
 
-def _signature_of(asked: Asked) -> Signed:
+def _signature_of(query: Query) -> Signed:
     """Who signed the message; raises MessageRefused when nobody did, or this key too many."""
-    if asked.signed is None:
+    if query.signed is None:
         raise MessageRefused(dns.rcode.REFUSED, "this needs a TSIG key")
-    limit = requests_per_minute(asked.signed.token)
-    key, now = asked.signed.token.pk, asked.now.timestamp()
+    limit = requests_per_minute(query.signed.token)
+    key, now = query.signed.token.pk, query.now.timestamp()
     if not _rates.allows(key, now=now, per_second=limit / 60, burst=limit):
         raise MessageRefused(dns.rcode.REFUSED, f"more than {limit} messages in a minute")
-    return asked.signed
+    return query.signed
 
 
 # From and to bytes
@@ -206,16 +206,18 @@ def _rendered(query: dns.message.Message, reply: Reply, size: int) -> bytes:
     response.set_rcode(reply.rcode)
     if reply.answer or reply.authority:
         response.flags |= dns.flags.AA
-    if query.edns >= 0 and reply.why:
+    if query.edns >= 0 and reply.reason:
         # RFC 8914: dig and kdig show it, and it saves somebody an hour.
-        response.use_edns(payload=PAYLOAD, options=[dns.edns.EDEOption(dns.edns.EDECode.PROHIBITED, reply.why[:200])])
+        response.use_edns(
+            payload=PAYLOAD, options=[dns.edns.EDEOption(dns.edns.EDECode.PROHIBITED, reply.reason[:200])]
+        )
         response.set_rcode(reply.rcode)
-    response.answer = [_shown(rrset) for rrset in reply.answer]
-    response.authority = [_shown(rrset) for rrset in reply.authority]
+    response.answer = [_rendered_rrset(rrset) for rrset in reply.answer]
+    response.authority = [_rendered_rrset(rrset) for rrset in reply.authority]
     return response.to_wire(max_size=size, prefer_truncation=True)
 
 
-def _shown(rrset: RRset) -> dns.rrset.RRset:
+def _rendered_rrset(rrset: RRset) -> dns.rrset.RRset:
     found = dns.rrset.RRset(dns.name.from_text(rrset.name), dns.rdataclass.IN, dns.rdatatype.RdataType.make(rrset.type))
     for text in rrset.served:
         wire = rdata.to_wire(rrset.type, text)
@@ -227,10 +229,10 @@ def _signed(wire: bytes, signer: Signer | None, now: datetime) -> bytes:
     return wire if signer is None else signer.sign(wire, now)
 
 
-def _size_for(asked: Asked) -> int:
-    if asked.over_tcp:
+def _size_for(query: Query) -> int:
+    if query.over_tcp:
         return 65535
-    return min(max(asked.message.payload, 512), PAYLOAD) if asked.message.edns >= 0 else 512
+    return min(max(query.message.payload, 512), PAYLOAD) if query.message.edns >= 0 else 512
 
 
 def _without_content(wire: bytes, rcode: dns.rcode.Rcode) -> bytes:

@@ -22,5 +22,5 @@ def zone_around(name: str) -> Zone | None:
 
 def apex_of(zone: Zone) -> dict[int, RRset]:
     """The SOA and NS of a zone, by type."""
-    there = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
-    return {type_: rrset for (_, type_), rrset in there.items() if type_ in (rdtypes.SOA, rdtypes.NS)}
+    at_apex = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
+    return {type_: rrset for (_, type_), rrset in at_apex.items() if type_ in (rdtypes.SOA, rdtypes.NS)}

@@ -35,9 +35,9 @@ class Prerequisite:
     type: int
     in_use: bool
 
-    def refuse(self, there: Mapping[str, "_Name"]) -> None:
-        """Nothing, or MessageRefused by the rcode of RFC 2136 3.2.5."""
-        found = there[self.name].is_in_use(self.type)
+    def refuse(self, current: Mapping[str, "_Name"]) -> None:
+        """Raise MessageRefused if it does not hold, by the rcode of RFC 2136 3.2.5."""
+        found = current[self.name].is_in_use(self.type)
         if found == self.in_use:
             return
         if self.type == ANY:
@@ -89,29 +89,29 @@ class Update:
 
     @property
     def names(self) -> set[str]:
-        """The owner names that `decide` has to see."""
-        asked = {prerequisite.name for prerequisite in self.prerequisites} | {name for name, _ in self.values}
-        return asked | {act.name for act in self.acts}
+        """The owner names that `decide` reads."""
+        used = {prerequisite.name for prerequisite in self.prerequisites} | {name for name, _ in self.values}
+        return used | {act.name for act in self.acts}
 
-    def decide(self, there: CurrentRRsets) -> Changes:
+    def decide(self, current: CurrentRRsets) -> Changes:
         """The RRsets that become different; raises MessageRefused for a prerequisite that does not hold."""
         by_name = {name: _Name() for name in self.names}
-        for (name, type_), rrset in there.items():
+        for (name, type_), rrset in current.items():
             by_name[name].rrsets[type_] = _Values(rrset.ttl, dict.fromkeys(rrset.rdata), rrset.disabled, rrset.comment)
         self._refuse_unmet(by_name)
         for act in self.acts:
             _carry_out(act, by_name[act.name], is_apex=act.name == self.zone_name)
         keys = {(name, type_) for name, at in by_name.items() for type_ in at.touched}
         after = {key: by_name[key[0]].rrset(*key) for key in keys}
-        return {key: rrset for key, rrset in after.items() if rrset != there.get(key)}
+        return {key: rrset for key, rrset in after.items() if rrset != current.get(key)}
 
     def _refuse_unmet(self, by_name: Mapping[str, "_Name"]) -> None:
         for prerequisite in self.prerequisites:
             prerequisite.refuse(by_name)
         for (name, type_), texts in self.values.items():
             if by_name[name].served(type_) != texts:
-                why = f"{rdata.type_to_text(type_)} {name} has other values"
-                raise MessageRefused(dns.rcode.NXRRSET, why)
+                reason = f"{rdata.type_to_text(type_)} {name} has other values"
+                raise MessageRefused(dns.rcode.NXRRSET, reason)
 
 
 @dataclass(slots=True)
@@ -164,8 +164,8 @@ def read_update(message: dns.update.UpdateMessage) -> Update:
             _refuse_form(rrset, has_ttl=False)
             values.setdefault((name, type_), set()).add(_text(rrset))
     acts = tuple(_act(rrset, zone_name) for rrset in message.update)
-    wanted = {key: frozenset(texts) for key, texts in values.items()}
-    return Update(zone_name, tuple(prerequisites), wanted, acts)
+    expected = {key: frozenset(texts) for key, texts in values.items()}
+    return Update(zone_name, tuple(prerequisites), expected, acts)
 
 
 def name_of(name: dns.name.Name) -> str:

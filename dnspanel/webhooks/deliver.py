@@ -77,7 +77,7 @@ def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post =
     try:
         actor = listener(webhook, now=now)
     except TokenDead as exc:
-        switch_off(webhook=webhook, why=str(exc), now=now)
+        switch_off(webhook=webhook, reason=str(exc), now=now)
         return False
     body = payload(delivery.event, actor)
     if body is None:
@@ -111,16 +111,16 @@ def record_attempt(*, webhook: Webhook, delivery: Delivery, attempt: Attempt, no
     )  # fmt: skip
 
 
-def switch_off(*, webhook: Webhook, why: str, now: datetime) -> None:
+def switch_off(*, webhook: Webhook, reason: str, now: datetime) -> None:
     """The webhook is sent nothing any more, and says why; what waited for it has failed."""
     with transaction.atomic():
         moved = Webhook.objects.filter(pk=webhook.pk, active=True).update(
-            active=False, disabled_at=now, disabled_reason=why
+            active=False, disabled_at=now, disabled_reason=reason
         )
         if moved:
-            hooks.give_up_waiting(webhook_id=webhook.pk, why=f"The webhook was switched off: {why}")
-            audit.record(action="webhook.off", by=None, now=now, target=str(webhook.pk), webhook=webhook.pk, why=why)
-            logger.warning("switched off webhook=%s: %s", webhook.pk, why)
+            hooks.give_up_waiting(webhook_id=webhook.pk, reason=f"The webhook was switched off: {reason}")
+            audit.record(action="webhook.off", by=None, now=now, target=str(webhook.pk), webhook=webhook.pk, why=reason)
+            logger.warning("switched off webhook=%s: %s", webhook.pk, reason)
 
 
 def forget_old_deliveries(*, now: datetime) -> int:
@@ -166,16 +166,16 @@ def _fault_of(status: int) -> str:
 
 def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:
     """A success ends all failing; a failure makes the next rest longer, and too many switch the webhook off."""
-    there = Webhook.objects.filter(pk=webhook.pk)
+    stored = Webhook.objects.filter(pk=webhook.pk)
     if not attempt.error:
-        there.exclude(failing_since=None).update(failing_since=None, failures=0, resting_until=None)
+        stored.exclude(failing_since=None).update(failing_since=None, failures=0, resting_until=None)
         return
     rest = RESTS[min(webhook.failures, len(RESTS) - 1)]
-    there.update(failures=F("failures") + 1, failing_since=Coalesce("failing_since", now), resting_until=now + rest)
+    stored.update(failures=F("failures") + 1, failing_since=Coalesce("failing_since", now), resting_until=now + rest)
     since = webhook.failing_since or now
     if attempt.status == _GONE:
-        switch_off(webhook=webhook, why="The receiver answered 410: it is gone for good.", now=now)
+        switch_off(webhook=webhook, reason="The receiver answered 410: it is gone for good.", now=now)
     elif now - since >= PATIENCE and webhook.failures + 1 >= LEAST_FAILURES:
         switch_off(
-            webhook=webhook, why=f"It failed for {PATIENCE.days} days, the last time with: {attempt.error}", now=now
+            webhook=webhook, reason=f"It failed for {PATIENCE.days} days, the last time with: {attempt.error}", now=now
         )

@@ -91,20 +91,22 @@ def change_webhook(
     _refuse_bad_terms(terms, actor, resolve, url_checked=terms.url == webhook.url)
     given = {"url": url, "events": events, "description": description, "active": active}
     with transaction.atomic():
-        there = _locked(webhook)
-        wanted = _columns(terms) | {"active": active}
-        changed = [name for name, value in given.items() if value is not None and getattr(there, name) != wanted[name]]
-        fields = {name: wanted[name] for name in changed}
+        locked = _locked(webhook)
+        columns = _columns(terms) | {"active": active}
+        changed = [
+            name for name, value in given.items() if value is not None and getattr(locked, name) != columns[name]
+        ]
+        fields = {name: columns[name] for name in changed}
         if "active" in changed:
             fields |= _health_of(active=bool(active), now=now)
         for name, value in fields.items():
             setattr(webhook, name, value)
-            setattr(there, name, value)
+            setattr(locked, name, value)
         if not changed:
             return
-        there.save(update_fields=list(fields))
+        locked.save(update_fields=list(fields))
         if fields.get("active") is False:
-            give_up_waiting(webhook_id=webhook.pk, why="The webhook was switched off.")
+            give_up_waiting(webhook_id=webhook.pk, reason="The webhook was switched off.")
         _record("webhook.change", webhook, by=actor, now=now, fields=sorted(changed))
 
 
@@ -119,10 +121,10 @@ def rotate_secret(*, webhook: Webhook, by: Author, now: datetime) -> str:
     """A new secret signs from now on; the old one signs beside it for a day."""
     secret = new_secret()
     with transaction.atomic():
-        there = _locked(webhook)
-        there.old_secret, there.old_secret_until = there.secret, now + OVERLAP
-        there.secret = encrypt_secret(secret.encode())
-        there.save(update_fields=["secret", "old_secret", "old_secret_until"])
+        locked = _locked(webhook)
+        locked.old_secret, locked.old_secret_until = locked.secret, now + OVERLAP
+        locked.secret = encrypt_secret(secret.encode())
+        locked.save(update_fields=["secret", "old_secret", "old_secret_until"])
         _record("webhook.rotate", webhook, by=by, now=now)
     return secret
 
@@ -135,7 +137,7 @@ def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
         event = Event.objects.create(uid=uid, kind=EventKind.PING, subject=f"ping:{uid}", at=now, facts={})
         delivery = Delivery.objects.create(webhook=webhook, event=event, created_at=now, next_at=now)
         _record("webhook.ping", webhook, by=by, now=now)
-        _ring_on_commit(webhook)
+        _wake_on_commit(webhook)
     return delivery
 
 
@@ -150,14 +152,14 @@ def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Deliver
             webhook=delivery.webhook, event=delivery.event, created_at=now, next_at=now, replay_of=delivery
         )
         _record("webhook.replay", delivery.webhook, by=by, now=now, delivery=delivery.pk)
-        _ring_on_commit(delivery.webhook)
+        _wake_on_commit(delivery.webhook)
     return replay
 
 
-def give_up_waiting(*, webhook_id: int, why: str) -> None:
+def give_up_waiting(*, webhook_id: int, reason: str) -> None:
     """What waits for this webhook has failed."""
     waiting = Delivery.objects.filter(webhook=webhook_id, state=DeliveryState.WAITING)
-    waiting.update(state=DeliveryState.FAILED, next_at=None, error=why)
+    waiting.update(state=DeliveryState.FAILED, next_at=None, error=reason)
 
 
 def _refuse_bad_terms(terms: WebhookTerms, actor: Actor, resolve: Resolve | None, *, url_checked: bool = False) -> None:
@@ -182,10 +184,10 @@ def _refuse_bad_terms(terms: WebhookTerms, actor: Actor, resolve: Resolve | None
 
 def _locked(webhook: Webhook) -> Webhook:
     """The webhook as it is by now, until the transaction ends; raises WebhookUnknown when it was deleted."""
-    there = Webhook.objects.select_for_update().filter(pk=webhook.pk).first()
-    if there is None:
+    locked = Webhook.objects.select_for_update().filter(pk=webhook.pk).first()
+    if locked is None:
         raise WebhookUnknown
-    return there
+    return locked
 
 
 def _columns(terms: WebhookTerms) -> dict[str, Any]:
@@ -216,5 +218,5 @@ def _record(action: str, webhook: Webhook, *, by: Author, now: datetime, **detai
     audit.record(action=action, by=by, now=now, target=host, webhook=webhook.pk, **details)
 
 
-def _ring_on_commit(webhook: Webhook) -> None:
+def _wake_on_commit(webhook: Webhook) -> None:
     transaction.on_commit(lambda: due.send(sender=Webhook, webhook_id=webhook.pk), robust=True)

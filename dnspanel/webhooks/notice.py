@@ -39,9 +39,9 @@ def open_watch(*, now: datetime) -> None:
     if made:
         NodeWatch.objects.bulk_create(
             [
-                NodeWatch(node=standing.node, told=word, seen=word, seen_since=now)
-                for standing in node_standings(now=now)
-                for word in [_told_word(standing.health.word)]
+                NodeWatch(node=status.node, told=word, seen=word, seen_since=now)
+                for status in node_standings(now=now)
+                for word in [_told_word(status.health.word)]
             ],
             ignore_conflicts=True,
         )
@@ -59,12 +59,12 @@ def notice(*, now: datetime) -> int:
         if watch is None:
             return 0
         webhooks = list(Webhook.objects.filter(active=True).select_related("owner", "token"))
-        wanted = {kind for webhook in webhooks for kind in webhook.events}
+        subscribed = {kind for webhook in webhooks for kind in webhook.events}
         events = [
-            *_saved(watch, EventKind.SAVED in wanted),
-            *_everywhere(watch, EventKind.EVERYWHERE in wanted),
-            *_node_states(now, EventKind.NODE in wanted),
-            *(_imports(watch) if EventKind.IMPORT in wanted else ()),
+            *_saved(watch, EventKind.SAVED in subscribed),
+            *_everywhere(watch, EventKind.EVERYWHERE in subscribed),
+            *_node_states(now, EventKind.NODE in subscribed),
+            *(_imports(watch) if EventKind.IMPORT in subscribed else ()),
         ]
         watch.looked_at = now
         watch.save(update_fields=["saved", "everywhere", "looked_at"])
@@ -92,8 +92,8 @@ def _of_interest(webhook: Webhook, events: Collection[Event], now: datetime) -> 
         return subscribed[:1]
 
 
-def _saved(watch: Watch, wanted: bool) -> list[Event]:
-    if not wanted:
+def _saved(watch: Watch, subscribed: bool) -> list[Event]:
+    if not subscribed:
         watch.saved = max(watch.saved, head().sequence)
         return []
     found = list(Publication.objects.filter(sequence__gt=watch.saved).order_by("sequence")[:BATCH])
@@ -106,38 +106,38 @@ def _saved(watch: Watch, wanted: bool) -> list[Event]:
     ]  # fmt: skip
 
 
-def _everywhere(watch: Watch, wanted: bool) -> list[Event]:
+def _everywhere(watch: Watch, subscribed: bool) -> list[Event]:
     nodes = list(Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name"))
     if not nodes:
         return []
     epoch = head().epoch
-    reached = min(node.acked if node.epoch == epoch else 0 for node in nodes)
-    if not wanted or reached <= watch.everywhere:
-        watch.everywhere = max(watch.everywhere, reached)
+    acked_by_all = min(node.acked if node.epoch == epoch else 0 for node in nodes)
+    if not subscribed or acked_by_all <= watch.everywhere:
+        watch.everywhere = max(watch.everywhere, acked_by_all)
         return []
     found = list(
-        Publication.objects.filter(sequence__gt=watch.everywhere, sequence__lte=reached, failed_reason="").order_by(
-            "sequence"
-        )[:BATCH]
+        Publication.objects.filter(
+            sequence__gt=watch.everywhere, sequence__lte=acked_by_all, failed_reason=""
+        ).order_by("sequence")[:BATCH]
     )
-    watch.everywhere = found[-1].sequence if found else reached
+    watch.everywhere = found[-1].sequence if found else acked_by_all
     proofs = {node.name: _proofs(node, found) for node in nodes}
     return [_everywhere_event(publication, proofs) for publication in found]
 
 
 def _everywhere_event(publication: Publication, proofs: dict[str, Callable[[int], datetime | None]]) -> Event:
-    proved = {name: proof(publication.sequence) for name, proof in proofs.items()}
-    last = max((at for at in proved.values() if at is not None), default=publication.at)
-    facts = {
+    acked = {name: proof(publication.sequence) for name, proof in proofs.items()}
+    last = max((at for at in acked.values() if at is not None), default=publication.at)
+    details = {
         "sequence": publication.sequence,
         "everywhere_at": moment(last),
         "nodes": [
             {"name": name, "at": moment(at) if at else None,
              "ms": round((at - publication.at).total_seconds() * 1000, 1) if at else None}
-            for name, at in proved.items()
+            for name, at in acked.items()
         ],
     }  # fmt: skip
-    return _event(EventKind.EVERYWHERE, f"{publication.epoch}:{publication.sequence}", last, facts)
+    return _event(EventKind.EVERYWHERE, f"{publication.epoch}:{publication.sequence}", last, details)
 
 
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
@@ -154,40 +154,40 @@ def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int]
         .order_by("sequence")
         .values_list("sequence", "at")[: len(publications) + 1]
     )
-    return lambda sequence: next((at for proved, at in acks if proved >= sequence), None)
+    return lambda sequence: next((at for acked, at in acks if acked >= sequence), None)
 
 
-def _node_states(now: datetime, wanted: bool) -> list[Event]:
+def _node_states(now: datetime, subscribed: bool) -> list[Event]:
     """A node whose state has been another one for a while than the one that was told last."""
     watches = {watch.node_id: watch for watch in NodeWatch.objects.select_related("node")}
-    standings = {standing.node.pk: standing for standing in node_standings(now=now)}
+    statuses = {status.node.pk: status for status in node_standings(now=now)}
     events = []
-    for node in [*(s.node for s in standings.values()), *(w.node for w in watches.values() if _has_left(w))]:
-        standing = standings.get(node.pk)
-        word = _told_word(standing.health.word) if standing else Word.RETIRED
+    for node in [*(s.node for s in statuses.values()), *(w.node for w in watches.values() if _has_left(w))]:
+        status = statuses.get(node.pk)
+        word = _told_word(status.health.word) if status else Word.RETIRED
         watch = watches.get(node.pk) or NodeWatch(node=node, told="", seen="", seen_since=now)
         if word != watch.seen:
             watch.seen, watch.seen_since = word, now
             watch.save()
         if word != watch.told and now - watch.seen_since >= STEADY:
-            if wanted:
-                events.append(_node_event(node, word, watch, standing, now))
+            if subscribed:
+                events.append(_node_event(node, word, watch, status, now))
             watch.told = word
             watch.save(update_fields=["told"])
     return events
 
 
-def _node_event(node: Node, word: str, watch: NodeWatch, standing: Standing | None, now: datetime) -> Event:
-    facts = {
+def _node_event(node: Node, word: str, watch: NodeWatch, status: Standing | None, now: datetime) -> Event:
+    details = {
         "name": node.name,
         "state": word,
         "was": watch.told or None,
         "since": moment(watch.seen_since),
-        "sentence": standing.health.sentence if standing else "It has left the fleet.",
+        "sentence": status.health.sentence if status else "It has left the fleet.",
         "acked": node.acked,
-        "lag": standing.health.lag if standing else 0,
+        "lag": status.health.lag if status else 0,
     }
-    return _event(EventKind.NODE, f"{node.pk}:{uuid4()}", now, facts)
+    return _event(EventKind.NODE, f"{node.pk}:{uuid4()}", now, details)
 
 
 def _has_left(watch: NodeWatch) -> bool:
@@ -211,7 +211,7 @@ def _imports(watch: Watch) -> list[Event]:
 def _import_event(job: ImportJob) -> Event:
     assert job.ended_at is not None
     progress = queries.progress(job, now=job.ended_at)
-    facts = {
+    details = {
         "id": job.pk,
         "title": job.title,
         "source": job.source,
@@ -226,8 +226,8 @@ def _import_event(job: ImportJob) -> Event:
         "published": progress.applied,
         "failure": job.failure,
     }
-    return _event(EventKind.IMPORT, f"{job.pk}:{moment(job.ended_at)}", job.ended_at, facts)
+    return _event(EventKind.IMPORT, f"{job.pk}:{moment(job.ended_at)}", job.ended_at, details)
 
 
-def _event(kind: EventKind, subject: str, at: datetime, facts: Mapping[str, object]) -> Event:
-    return Event(uid=uuid4(), kind=kind, subject=f"{kind}:{subject}", at=at, facts=dict(facts))
+def _event(kind: EventKind, subject: str, at: datetime, details: Mapping[str, object]) -> Event:
+    return Event(uid=uuid4(), kind=kind, subject=f"{kind}:{subject}", at=at, facts=dict(details))

@@ -31,8 +31,8 @@ def payload(event: Event, actor: Actor) -> bytes | None:
     data = _data(event, actor)
     if data is None:
         return None
-    whole = {"type": event.kind, "number": event.pk, "timestamp": moment(event.at), "data": data}
-    return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    body = {"type": event.kind, "number": event.pk, "timestamp": moment(event.at), "data": data}
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def told_of(actor: Actor, events: Collection[Event]) -> list[Event]:

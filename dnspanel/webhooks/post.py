@@ -49,7 +49,7 @@ def post(url: str, headers: Mapping[str, str], body: bytes, *, resolve: Resolve 
     connection = _connected(target, addresses[:_MOST_ADDRESSES])
     try:
         with _cut_after(connection, ANSWER_SECONDS):
-            response = _asked(connection, target, headers, body)
+            response = _request(connection, target, headers, body)
             text = _beginning(response)
     finally:
         connection.close()
@@ -68,7 +68,7 @@ def _connected(target: Target, addresses: list[str]) -> HTTPConnection:
         except (HTTPError, OSError, ValueError) as exc:
             connection.close()
             failure = exc
-    raise NoAnswer(f"No connection to {target.host}, port {target.port}: {_words(failure)}") from failure
+    raise NoAnswer(f"No connection to {target.host}, port {target.port}: {_describe(failure)}") from failure
 
 
 def _connection(target: Target, address: str) -> HTTPConnection:
@@ -86,14 +86,14 @@ def _tls() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _asked(connection: HTTPConnection, target: Target, headers: Mapping[str, str], body: bytes) -> BaseHTTPResponse:
+def _request(connection: HTTPConnection, target: Target, headers: Mapping[str, str], body: bytes) -> BaseHTTPResponse:
     own = {"Host": target.host_header, "User-Agent": "dnspanel", "Accept-Encoding": "identity", "Connection": "close"}
     connection.timeout = ANSWER_SECONDS
     try:
         connection.request("POST", target.path, body, {**own, **headers}, preload_content=False, decode_content=False)
         return connection.getresponse()
     except (HTTPError, OSError, http.client.HTTPException, ValueError) as exc:
-        raise NoAnswer(f"{target.host} did not answer in HTTP within {ANSWER_SECONDS:g} s: {_words(exc)}") from exc
+        raise NoAnswer(f"{target.host} did not answer in HTTP within {ANSWER_SECONDS:g} s: {_describe(exc)}") from exc
 
 
 def _beginning(response: BaseHTTPResponse) -> str:
@@ -128,7 +128,7 @@ def _seconds(retry_after: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def _words(exc: Exception | None) -> str:
+def _describe(exc: Exception | None) -> str:
     """What happened, without the objects that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc if exc else exc
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__

@@ -11,7 +11,7 @@ import pytest
 
 from dnspanel.cli.client import PAUSES, Client
 from dnspanel.cli.config import Config
-from dnspanel.cli.errors import NotReached, Refused
+from dnspanel.cli.errors import Refused, Unreachable
 
 Answer = tuple[int, dict[str, str], bytes] | None  # None: the connection breaks off
 
@@ -122,7 +122,7 @@ def test_patience_ends(server: Server, client: Client, pauses: list[float]) -> N
     with pytest.raises(Refused, match="tomorrow"):
         client.get("/zones")
     server.answers += [None] * (len(PAUSES) + 1)
-    with pytest.raises(NotReached, match="did not answer"):
+    with pytest.raises(Unreachable, match="did not answer"):
         client.get("/zones")
 
 
@@ -155,13 +155,13 @@ def test_what_is_no_panel_is_said_to_be_none(
     server: Server, client: Client, status: int, content: bytes, why: str
 ) -> None:
     server.say(status, content)
-    with pytest.raises(NotReached, match=why):
+    with pytest.raises(Unreachable, match=why):
         client.get("/zones")
 
 
 def test_the_token_does_not_follow_a_redirect(server: Server, client: Client) -> None:
     server.say(301, b"", Location="https://elsewhere.test/")
-    with pytest.raises(NotReached, match=r"redirects to https://elsewhere\.test/"):
+    with pytest.raises(Unreachable, match=r"redirects to https://elsewhere\.test/"):
         client.get("/zones")
     assert len(server.asked) == 1
 
@@ -176,7 +176,7 @@ def test_pages_are_followed_at_the_panel_that_was_asked(server: Server, client: 
 def test_nobody_there_is_said_at_once(pauses: list[float]) -> None:
     for url in ("http://127.0.0.1:1", "http://nobody.invalid"):
         client = Client(Config(url, "dnsp_x"), pause=pauses.append)
-        with pytest.raises(NotReached, match=f"Nobody answers at {url}"):
+        with pytest.raises(Unreachable, match=f"Nobody answers at {url}"):
             client.get("/zones")
         client.close()
     assert pauses == []
@@ -187,7 +187,7 @@ def test_a_download_goes_to_a_file_and_one_that_breaks_off_is_known(server: Serv
     server.say(200, b"x" * 200_000, Content_Type="application/gzip")
     assert client.download("/exports/1/file", out) == 200_000
     server.answers.append((200, {"Content-Length": "500"}, b"short"))
-    with pytest.raises(NotReached, match="broke off"):
+    with pytest.raises(Unreachable, match="broke off"):
         client.download("/exports/1/file", out)
 
 
