@@ -124,15 +124,19 @@ document.addEventListener("click", (event) => {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 });
 
-document.addEventListener("submit", (event) => {
-  const field = byId("quick-line");
-  if (event.target.id !== "quick" || event.submitter?.matches(".choice")) return;
-  if (travelling === null || !event.isTrusted) return;
-  event.preventDefault();
-  event.stopPropagation();
-  if (field.value.trim()) waiting.push(field.value);
-  field.value = "";
-}, true);
+document.addEventListener(
+  "submit",
+  (event) => {
+    const field = byId("quick-line");
+    if (event.target.id !== "quick" || event.submitter?.matches(".choice")) return;
+    if (travelling === null || !event.isTrusted) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (field.value.trim()) waiting.push(field.value);
+    field.value = "";
+  },
+  true,
+);
 
 document.addEventListener("htmx:configRequest", (event) => {
   const { elt, parameters } = event.detail;
@@ -185,7 +189,8 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
   if (event.detail.target?.id !== "rrsets") return;
   for (const row of event.detail.fragment.querySelectorAll("tbody[id]")) {
     const there = byId(row.id);
-    if (there?.classList.contains("is-editing")) row.remove(); // what is being typed there stays
+    if (there?.classList.contains("is-editing"))
+      row.remove(); // what is being typed there stays
     else there?.remove();
     row.classList.add("is-new");
   }
@@ -232,7 +237,10 @@ document.addEventListener("htmx:afterSwap", (event) => {
   for (const row of openRows) {
     const there = byId(row.id);
     if (there && there !== row) there.replaceWith(row);
-    else if (!there) { byId("rrsets").append(row); place(row); }
+    else if (!there) {
+      byId("rrsets").append(row);
+      place(row);
+    }
   }
   openRows = [];
   groupNames();

@@ -24,28 +24,75 @@ const faded = (rgb, alpha) => rgb.replace(/^rgb\(([^)]*)\)$/, `rgba($1, ${alpha}
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 const day = (time) => new Date(time * 1000).toLocaleDateString([], { day: "numeric", month: "short" });
-const clock = (time) => `${shownSeconds > HOUR ? `${day(time)} ` : ""}${new Date(time * 1000).toLocaleTimeString([], { hourCycle: "h23" })}`;
-const shortClock = (time) => (shownSeconds > DAY ? day(time) : new Date(time * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: time % 60 ? "2-digit" : undefined, hourCycle: "h23" }));
+const clock = (time) =>
+  `${shownSeconds > HOUR ? `${day(time)} ` : ""}${new Date(time * 1000).toLocaleTimeString([], { hourCycle: "h23" })}`;
+const shortClock = (time) =>
+  shownSeconds > DAY
+    ? day(time)
+    : new Date(time * 1000).toLocaleTimeString([], {
+        hour: "2-digit",
+        minute: "2-digit",
+        second: time % 60 ? "2-digit" : undefined,
+        hourCycle: "h23",
+      });
 
 const CHARTS = [
-  { id: "chart-qps", height: 256, series: [["Queries", 1, "--chart-1"]], fill: true, unit: "q/s", format: fine, least: 10 },
   {
-    id: "chart-rcodes", height: 144, unit: "/s", format: fine, stacked: true, least: 10,
-    series: [["NOERROR", 2, "--chart-2"], ["NXDOMAIN", 3, "--chart-3"], ["SERVFAIL", 4, "--chart-4"], ["other", 5, "--chart-5"]],
+    id: "chart-qps",
+    height: 256,
+    series: [["Queries", 1, "--chart-1"]],
+    fill: true,
+    unit: "q/s",
+    format: fine,
+    least: 10,
   },
   {
-    id: "chart-transport", height: 144, unit: "/s", format: fine, stacked: true, least: 10,
-    series: [["UDP, IPv4", 8, "--chart-1"], ["TCP, IPv4", 9, "--chart-2"], ["UDP, IPv6", 10, "--chart-3"], ["TCP, IPv6", 11, "--chart-5"]],
+    id: "chart-rcodes",
+    height: 144,
+    unit: "/s",
+    format: fine,
+    stacked: true,
+    least: 10,
+    series: [
+      ["NOERROR", 2, "--chart-2"],
+      ["NXDOMAIN", 3, "--chart-3"],
+      ["SERVFAIL", 4, "--chart-4"],
+      ["other", 5, "--chart-5"],
+    ],
+  },
+  {
+    id: "chart-transport",
+    height: 144,
+    unit: "/s",
+    format: fine,
+    stacked: true,
+    least: 10,
+    series: [
+      ["UDP, IPv4", 8, "--chart-1"],
+      ["TCP, IPv4", 9, "--chart-2"],
+      ["UDP, IPv6", 10, "--chart-3"],
+      ["TCP, IPv6", 11, "--chart-5"],
+    ],
   },
   { id: "chart-latency", height: 144, series: [["Latency", 6, "--chart-5"]], unit: "ms", format: fine, least: 0.2 },
-  { id: "chart-cache", height: 144, series: [["Cache hits", 7, "--chart-2"]], unit: "%", format: whole, scale: 100, top: 100 },
+  {
+    id: "chart-cache",
+    height: 144,
+    series: [["Cache hits", 7, "--chart-2"]],
+    unit: "%",
+    format: whole,
+    scale: 100,
+    top: 100,
+  },
 ];
 
 // Column by column for uPlot; the nulls of a gap break the line there.
 function columns(chart) {
   const from = (points.at(-1)?.[0] ?? Date.now() / 1000) - shownSeconds;
   const rows = points.filter((point) => point[0] >= from);
-  const values = chart.series.map(([, column]) => rows.map((row) => (row[column] == null ? null : row[column] * (chart.scale ?? 1))));
+  const values = chart.series.map(([, column]) =>
+    rows.map((row) => (row[column] == null ? null : row[column] * (chart.scale ?? 1))),
+  );
   return { times: rows.map((row) => row[0]), values };
 }
 
@@ -53,7 +100,9 @@ function columns(chart) {
 function stacked(values) {
   const sums = values.map((column) => column.slice());
   for (let band = 1; band < sums.length; band += 1) {
-    sums[band] = sums[band].map((value, at) => (value == null || sums[band - 1][at] == null ? null : value + sums[band - 1][at]));
+    sums[band] = sums[band].map((value, at) =>
+      value == null || sums[band - 1][at] == null ? null : value + sums[band - 1][at],
+    );
   }
   return sums.reverse();
 }
@@ -64,7 +113,13 @@ function dataOf(chart) {
 }
 
 function axis(extra) {
-  return { stroke: paint("--text-3"), grid: { stroke: paint("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif", ...extra };
+  return {
+    stroke: paint("--text-3"),
+    grid: { stroke: paint("--line"), width: 1 },
+    ticks: { show: false },
+    font: "11px system-ui, sans-serif",
+    ...extra,
+  };
 }
 
 function draw(chart) {
@@ -81,15 +136,21 @@ function draw(chart) {
       legend: { show: false },
       cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
       scales: { y: { range: (_, __, top) => [0, chart.top ?? Math.max(top * 1.1, chart.least)] } },
-      axes: [axis({ space: 80, size: 26, values: (_, splits) => splits.map(shortClock) }), axis({ size: 44, space: 32, values: (_, splits) => splits.map((value) => fine.format(value)) })],
-      series: [{}, ...series.map(([label, , token]) => ({
-        label,
-        stroke: paint(token),
-        fill: chart.fill ? faded(paint(token), 0.1) : chart.stacked ? faded(paint(token), 0.8) : undefined,
-        width: chart.stacked ? 0 : 1.5,
-        spanGaps: false,
-        points: { show: false },
-      }))],
+      axes: [
+        axis({ space: 80, size: 26, values: (_, splits) => splits.map(shortClock) }),
+        axis({ size: 44, space: 32, values: (_, splits) => splits.map((value) => fine.format(value)) }),
+      ],
+      series: [
+        {},
+        ...series.map(([label, , token]) => ({
+          label,
+          stroke: paint(token),
+          fill: chart.fill ? faded(paint(token), 0.1) : chart.stacked ? faded(paint(token), 0.8) : undefined,
+          width: chart.stacked ? 0 : 1.5,
+          spanGaps: false,
+          points: { show: false },
+        })),
+      ],
       hooks: { setCursor: [(self) => showTip(self, chart, tip)] },
     },
     dataOf(chart),
@@ -110,10 +171,13 @@ function showTip(plot, chart, tip) {
   tip.hidden = at == null || plot.cursor.left < 0;
   if (tip.hidden) return;
   const { values } = columns(chart);
-  const lines = [clock(plot.data[0][at]), ...chart.series.map(([label], series) => {
-    const value = values[series][at];
-    return `${label}: ${value == null ? "no number" : `${chart.format.format(value)} ${chart.unit}`}`;
-  })];
+  const lines = [
+    clock(plot.data[0][at]),
+    ...chart.series.map(([label], series) => {
+      const value = values[series][at];
+      return `${label}: ${value == null ? "no number" : `${chart.format.format(value)} ${chart.unit}`}`;
+    }),
+  ];
   tip.replaceChildren(...lines.map((text) => Object.assign(document.createElement("span"), { textContent: text })));
   const left = plot.cursor.left + plot.bbox.left / devicePixelRatio;
   const room = plot.width - tip.offsetWidth - 8;
@@ -139,7 +203,10 @@ async function ask() {
   askedAt = Date.now();
   try {
     const query = asked ? `step=${asked}` : `after=${points.at(-1)?.[0] ?? 0}`;
-    const answer = await fetch(`${box.dataset.points}?${query}`, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(5000) });
+    const answer = await fetch(`${box.dataset.points}?${query}`, {
+      headers: { Accept: "application/json" },
+      signal: AbortSignal.timeout(5000),
+    });
     document.dispatchEvent(new CustomEvent("panel:answered", { detail: true }));
     if (!answer.ok) return;
     const { now, points: fresh } = await answer.json();
@@ -162,11 +229,14 @@ box.addEventListener("click", (event) => {
     points = [];
     askedAt = 0;
   }
-  for (const other of box.querySelectorAll("[data-seconds]")) other.setAttribute("aria-pressed", String(other === button));
+  for (const other of box.querySelectorAll("[data-seconds]"))
+    other.setAttribute("aria-pressed", String(other === button));
   drawAll();
   ask();
 });
-new ResizeObserver(() => charts.forEach(({ chart, plot, place }) => plot.setSize({ width: place.clientWidth, height: chart.height }))).observe(box);
+new ResizeObserver(() =>
+  charts.forEach(({ chart, plot, place }) => plot.setSize({ width: place.clientWidth, height: chart.height })),
+).observe(box);
 document.addEventListener("panel:theme", drawAll);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 document.addEventListener("visibilitychange", ask);

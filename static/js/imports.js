@@ -15,13 +15,17 @@ let stop = null; // an AbortController while files are being sent
 function show(files) {
   files.sort((a, b) => (a.name < b.name ? -1 : 1));
   const packed = files.length >= AS_TAR_FROM;
-  chosen = packed ? [{ name: "upload.tar", title: `${files.length.toLocaleString("en")} files`, blob: tarOf(files) }] : files;
+  chosen = packed
+    ? [{ name: "upload.tar", title: `${files.length.toLocaleString("en")} files`, blob: tarOf(files) }]
+    : files;
   total = chosen.reduce((sum, { blob }) => sum + blob.size, 0);
-  part("upload-list").replaceChildren(...chosen.map(({ name, title, blob }) => {
-    const row = document.createElement("li");
-    row.append(...[title ?? name, size(blob.size), ""].map((text) => span(text)));
-    return row;
-  }));
+  part("upload-list").replaceChildren(
+    ...chosen.map(({ name, title, blob }) => {
+      const row = document.createElement("li");
+      row.append(...[title ?? name, size(blob.size), ""].map((text) => span(text)));
+      return row;
+    }),
+  );
   part("uploads").hidden = !chosen.length;
   part("upload-bar").value = 0;
   say(`${size(total)} to send`);
@@ -48,7 +52,9 @@ function size(bytes) {
   return `${unit ? bytes.toFixed(1) : Math.round(bytes)} ${["bytes", "KiB", "MiB", "GiB"][unit]}`;
 }
 
-const say = (words) => { part("upload-words").textContent = words; };
+const say = (words) => {
+  part("upload-words").textContent = words;
+};
 
 const complain = (words) => Object.assign(part("upload-error"), { textContent: words, hidden: !words });
 
@@ -56,16 +62,27 @@ const complain = (words) => Object.assign(part("upload-error"), { textContent: w
 async function ask(address, options = {}) {
   const token = document.cookie.match(/(?:^|; )csrftoken=([^;]*)/)?.[1] ?? "";
   for (let wait = 500; ; wait = Math.min(wait * 2, LONGEST_WAIT)) {
-    const answer = await fetch(address, { ...options, signal: stop.signal, headers: { "X-CSRFToken": token, Accept: "application/json" } })
-      .catch((error) => { if (stop.signal.aborted) throw error; });
+    const answer = await fetch(address, {
+      ...options,
+      signal: stop.signal,
+      headers: { "X-CSRFToken": token, Accept: "application/json" },
+    }).catch((error) => {
+      if (stop.signal.aborted) throw error;
+    });
     document.dispatchEvent(new CustomEvent("panel:answered", { detail: Boolean(answer) && answer.status < 500 }));
     if (answer && answer.status < 500) {
       const said = await answer.json().catch(() => ({}));
       if (answer.ok || answer.status === 409) return said;
-      throw new Error(answer.status === 401 ? "Your session has ended. Sign in in another tab, then go on." : said.errors?.join(" ") ?? `The server answered ${answer.status}.`);
+      throw new Error(
+        answer.status === 401
+          ? "Your session has ended. Sign in in another tab, then go on."
+          : (said.errors?.join(" ") ?? `The server answered ${answer.status}.`),
+      );
     }
     say("Not connected; trying again.");
-    await new Promise((done) => { setTimeout(done, wait); });
+    await new Promise((done) => {
+      setTimeout(done, wait);
+    });
     if (options.once) return null;
   }
 }
@@ -81,7 +98,8 @@ async function send({ upload, finish }) {
     if (offset > blob.size) throw new Error(`${name} is not the file that was sent before: that one was longer.`);
     while (offset < blob.size || !row.matches(".is-done")) {
       const body = blob.slice(offset, offset + Number(form.dataset.chunk));
-      const { offset: at } = await ask(`${address}&offset=${offset}`, { method: "POST", body, once: true }) ?? await ask(address);
+      const { offset: at } =
+        (await ask(`${address}&offset=${offset}`, { method: "POST", body, once: true })) ?? (await ask(address));
       sent += Math.max(0, at - offset);
       offset = at;
       row.classList.toggle("is-done", offset >= blob.size);
@@ -134,4 +152,6 @@ form.addEventListener("submit", async (event) => {
 });
 
 part("upload-stop").addEventListener("click", () => stop?.abort());
-addEventListener("beforeunload", (event) => { if (stop) event.preventDefault(); });
+addEventListener("beforeunload", (event) => {
+  if (stop) event.preventDefault();
+});

@@ -34,7 +34,8 @@ function setConnected(connected) {
   const strip = document.getElementById("offline");
   if (!strip) return;
   const since = document.getElementById("offline-since");
-  since.textContent = `Last update ${lastAnswerAt.toLocaleTimeString([], { hourCycle: "h23" })}. Trying again; nothing you typed is lost.`;
+  const time = lastAnswerAt.toLocaleTimeString([], { hourCycle: "h23" });
+  since.textContent = `Last update ${time}. Trying again; nothing you typed is lost.`;
   strip.hidden = connected;
 }
 

@@ -1,7 +1,11 @@
 // What every page needs: htmx's settings, sign-in again, toasts, focus after a swap, theme, menus, keys.
 // Scripts of single pages listen to `panel:key` (detail: key, row) and may preventDefault() it.
 const byId = (id) => document.getElementById(id);
-const cookie = (name) => document.cookie.split("; ").find((part) => part.startsWith(`${name}=`))?.slice(name.length + 1);
+const cookie = (name) =>
+  document.cookie
+    .split("; ")
+    .find((part) => part.startsWith(`${name}=`))
+    ?.slice(name.length + 1);
 
 // ── htmx ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -46,7 +50,8 @@ document.addEventListener("htmx:responseError", (event) => {
   const { status } = event.detail.xhr;
   if (status === 401) return askToSignIn(event.detail.requestConfig);
   if (isQuiet(event.detail.elt)) return;
-  if (status === 403) return toast("bad", `${plainText(event.detail.xhr) || "You may not do that."} Nothing was changed.`);
+  if (status === 403)
+    return toast("bad", `${plainText(event.detail.xhr) || "You may not do that."} Nothing was changed.`);
   if (status === 503 && plainText(event.detail.xhr)) return toast("bad", plainText(event.detail.xhr));
   toast("bad", `The server answered ${status}. Nothing was changed; try again.`);
 });
@@ -65,7 +70,9 @@ document.querySelector('main [aria-invalid="true"]')?.focus();
 function speak(text) {
   const region = byId("live-region");
   region.textContent = "";
-  requestAnimationFrame(() => { region.textContent = text; });
+  requestAnimationFrame(() => {
+    region.textContent = text;
+  });
 }
 
 function toast(kind, text) {
@@ -96,7 +103,8 @@ let refused = [];
 
 function askToSignIn(request) {
   if (!signInDialog) return location.reload();
-  if (request && !refused.some((other) => other.elt === request.elt && other.path === request.path)) refused.push(request);
+  if (request && !refused.some((other) => other.elt === request.elt && other.path === request.path))
+    refused.push(request);
   if (!signInDialog.open) signInDialog.showModal();
 }
 
@@ -104,7 +112,11 @@ async function signInAgain(form) {
   const body = new FormData(form);
   const token = cookie("csrftoken");
   if (token) body.set("csrfmiddlewaretoken", token);
-  const answer = await fetch(form.action, { method: "POST", body, headers: { "X-Requested-With": "XMLHttpRequest", Accept: "application/json" } });
+  const answer = await fetch(form.action, {
+    method: "POST",
+    body,
+    headers: { "X-Requested-With": "XMLHttpRequest", Accept: "application/json" },
+  });
   if (answer.ok) return null;
   const problem = await answer.json().catch(() => null);
   const fields = problem?.form;
@@ -123,12 +135,15 @@ document.addEventListener("submit", async (event) => {
   form.querySelector('[type="password"]').value = "";
   if (error) return form.querySelector('[type="password"]').focus();
   const token = cookie("csrftoken");
-  document.querySelectorAll('input[name="csrfmiddlewaretoken"]').forEach((input) => { input.value = token; });
+  document.querySelectorAll('input[name="csrfmiddlewaretoken"]').forEach((input) => {
+    input.value = token;
+  });
   signInDialog.close();
   const again = refused;
   refused = [];
   for (const request of again) {
-    if (document.contains(request.elt)) htmx.ajax(request.verb, request.path, { source: request.elt, values: request.parameters });
+    if (document.contains(request.elt))
+      htmx.ajax(request.verb, request.path, { source: request.elt, values: request.parameters });
   }
 });
 
@@ -190,12 +205,15 @@ document.addEventListener("submit", (event) => {
   if (event.target.method === "post") event.target.dataset.sent = "yes";
 });
 addEventListener("pageshow", () => {
-  document.querySelectorAll("form[data-sent]").forEach((form) => { delete form.dataset.sent; });
+  document.querySelectorAll("form[data-sent]").forEach((form) => {
+    delete form.dataset.sent;
+  });
 });
 
 // ── Keys ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const isTyping = (element) => element.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+const isTyping = (element) =>
+  element.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
 const isShown = (element) => element.getClientRects().length > 0;
 let goPressedAt = 0;
 

@@ -9,7 +9,13 @@ function head(name, length, kind) {
   write(0, name);
   write(100, `0000644\0${"0000000\0".repeat(2)}${octal(length, 11)} ${octal(0, 11)} ${" ".repeat(8)}${kind}`);
   write(257, "ustar  \0");
-  write(148, `${octal(bytes.reduce((sum, byte) => sum + byte, 0), 6)}\0 `);
+  write(
+    148,
+    `${octal(
+      bytes.reduce((sum, byte) => sum + byte, 0),
+      6,
+    )}\0 `,
+  );
   return bytes;
 }
 
@@ -38,6 +44,6 @@ async function inside(entry, path) {
   for (;;) {
     const some = await new Promise((done, no) => reader.readEntries(done, no)); // a hundred at a time
     if (!some.length) return found;
-    for (const each of some) found.push(...await inside(each, `${path}${entry.name}/`));
+    for (const each of some) found.push(...(await inside(each, `${path}${entry.name}/`)));
   }
 }
