@@ -17,6 +17,11 @@ COMPACT_FROM = 5
 COMPACT_WIDTH = 39
 
 SIGNS = {"added": "+", "changed": "~", "deleted": "−"}
+# The CSS class of a mark, and with `is-` before it of a row that has one.
+MARK_CLASSES = {"added": "add", "changed": "change", "deleted": "delete"}
+# Of a record in a diff: its line's CSS class, and what a screen reader says before it.
+_RECORD_CLASSES = {"+": "is-add", "-": "is-delete"}
+_RECORD_LABELS = {"+": "new: ", "-": "old: "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +91,31 @@ class ShownRow:
         return SIGNS.get(self.mark, "")
 
     @property
+    def sign_class(self) -> str:
+        """The CSS class of the sign."""
+        return MARK_CLASSES.get(self.mark, "")
+
+    @property
+    def row_class(self) -> str:
+        """The CSS class of the table row; empty for an RRset that the draft leaves alone."""
+        return f"is-{self.sign_class}" if self.mark else ""
+
+    @property
+    def is_changed(self) -> bool:
+        return self.mark == "changed"
+
+    @property
     def conflict(self) -> bool:
         return self.row.conflict
 
     @property
     def is_deleted(self) -> bool:
         return self.row.mark == "deleted"
+
+    @property
+    def is_editable(self) -> bool:
+        """A deleted RRset comes back by undo only."""
+        return self.may_change and not self.is_deleted
 
     @property
     def ttl(self) -> int | None:
@@ -125,6 +149,30 @@ class ShownRow:
     @property
     def old_values(self) -> list[ShownValue]:
         return shown_values(self.row.change.before)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRecord:
+    """A record in a diff: added, deleted, or as it was."""
+
+    record: RecordDiff
+
+    @property
+    def css(self) -> str:
+        return _RECORD_CLASSES.get(self.record.sign, "is-same")
+
+    @property
+    def label(self) -> str:
+        """What a screen reader says before the record."""
+        return _RECORD_LABELS.get(self.record.sign, "")
+
+    @property
+    def rdata(self) -> str:
+        return self.record.rdata
+
+    @property
+    def disabled(self) -> bool:
+        return self.record.disabled
 
 
 @dataclass(frozen=True)
@@ -163,8 +211,13 @@ class ShownDiff:
         return SIGNS[self.diff.mark]
 
     @property
-    def records(self) -> tuple[RecordDiff, ...]:
-        return self.diff.records
+    def sign_class(self) -> str:
+        """The CSS class of the sign and of the word beside it."""
+        return MARK_CLASSES[self.diff.mark]
+
+    @property
+    def records(self) -> list[ShownRecord]:
+        return [ShownRecord(record) for record in self.diff.records]
 
     @property
     def before(self) -> RRset | None:

@@ -100,11 +100,11 @@ class DraftCounts:
     zone_name: str
     added: int
     changed: int
-    deleted: int
+    removed: int
 
     @property
     def total(self) -> int:
-        return self.added + self.changed + self.deleted
+        return self.added + self.changed + self.removed
 
 
 def zone_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:

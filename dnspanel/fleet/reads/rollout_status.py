@@ -47,6 +47,11 @@ class ShownStage:
     before: Answers
     after: Answers
 
+    @property
+    def may_be_skipped(self) -> bool:
+        """It has nodes, none of them is live, and nobody let the others pass it yet."""
+        return self.group is not None and bool(self.nodes) and self.proved is None and not self.group.skipped_reason
+
 
 @dataclass(frozen=True, slots=True)
 class DeliveryView:

@@ -23,7 +23,7 @@ from dnspanel.publish.stall import stalls
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access, failed, revision
 from dnspanel.zones.errors import CannotUndo, RightMissing
-from dnspanel.zones.models import Publication, Revision, RevisionKind
+from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
 
 # A page asks this often while the change is on its way, and rarely once somebody has to look at a node.
 SWIFT_MS = 300
@@ -67,6 +67,12 @@ class Progress:
     isolation: Isolation | None  # by what it was taken back, if it failed
 
     @property
+    def channel(self) -> str:
+        """How it arrived, where that says more than who published it."""
+        quiet = {Channel.WEB, Channel.SYSTEM}
+        return "" if self.publication.channel in quiet else str(Channel(self.publication.channel).label)
+
+    @property
     def nodes(self) -> list[ShownReach]:
         """The public ones."""
         return [node for stage in self.stages if not stage.is_ring0 for node in stage.nodes]
@@ -74,6 +80,18 @@ class Progress:
     @property
     def is_everywhere(self) -> bool:
         return bool(self.nodes) and self.reached == len(self.nodes)
+
+    @property
+    def encoded_class(self) -> str:
+        """The CSS class of the step "Encoded"."""
+        return "is-now" if self.encoded_ms is None else "is-done"
+
+    @property
+    def answered_class(self) -> str:
+        """The CSS class of the step "Answered by the nodes"."""
+        if self.is_everywhere:
+            return "is-done"
+        return "" if self.encoded_ms is None else "is-now"
 
     @property
     def late(self) -> list[ShownReach]:

@@ -1,6 +1,7 @@
 """The zone editor: the table of RRsets, quick add, and what others do meanwhile."""
 
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -56,17 +57,22 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     after = request.GET.get("after", "")
     filters = _filters(request)
     page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
-    asked = request.GET.copy()
-    asked.pop("after", None)
     return {
         "rows": with_rights(request.user, zone, shown_rows(zone.name, page.rows)),
         "next_after": page.next_after,
         "filters": filters,
         "type_asked": request.GET.get("type", ""),
         "is_filtered": bool(filters.text or filters.types or filters.in_draft),
-        "asked": asked.urlencode(),
+        "next_query": _next_query(request, page.next_after),
         "may_edit": access.may_edit_zone(request.user, zone),
     }
+
+
+def _next_query(request: PanelRequest, next_after: str) -> str:
+    """The query part of the address of the next rows, under the filters of this request."""
+    filters = request.GET.copy()
+    filters.pop("after", None)
+    return "&".join(part for part in (filters.urlencode(), f"after={quote(next_after, safe='')}") if part)
 
 
 def _filters(request: PanelRequest) -> RRsetFilter:

@@ -19,7 +19,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
 from dnspanel.transfer.cutover import check as cutover_check
 from dnspanel.transfer.cutover import delegation
-from dnspanel.transfer.cutover.delegation import Point
+from dnspanel.transfer.cutover.delegation import Point, Verdict
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.exports.csv_table import safe_comment
 from dnspanel.transfer.exports.selection import Selection
@@ -79,6 +79,14 @@ def _address(text: str) -> str:
         raise forms.ValidationError("This is not an IP address.") from None
 
 
+# Tone and icon of a point.
+_VERDICT_MARKS = {
+    Verdict.FINE: ("ok", "check"),
+    Verdict.TO_DO: ("warn", "alert"),
+    Verdict.NOT_ASKED: ("quiet", "minus"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ShownCheck:
     """A comparison in a list or on its page."""
@@ -97,6 +105,23 @@ class ShownCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownPoint:
+    """A point of the checklist."""
+
+    verdict: Verdict
+    sentence: str
+    lines: tuple[str, ...]
+
+    @property
+    def tone(self) -> str:
+        return _VERDICT_MARKS[self.verdict][0]
+
+    @property
+    def icon(self) -> str:
+        return _VERDICT_MARKS[self.verdict][1]
+
+
+@dataclass(frozen=True, slots=True)
 class ShownDifference:
     """One row of the table."""
 
@@ -108,6 +133,14 @@ class ShownDifference:
     node: str
     old: str
     new: str
+
+    @property
+    def tone(self) -> str:
+        return "quiet" if self.is_expected else "warn"
+
+    @property
+    def icon(self) -> str:
+        return "info" if self.is_expected else "alert"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -256,7 +289,7 @@ def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpRe
     context = {
         "shown": _shown(check),
         "zone": zone,
-        "points": points,
+        "points": [ShownPoint(point.verdict, point.sentence, point.lines) for point in points],
         "text": delegation.text_of(zone.name, points),
         "differences": [_shown_difference(row) for row in found],
     }

@@ -19,6 +19,9 @@ from dnspanel.web.fleet.forms import SCHEMA_WORDS, NewNodeForm
 from dnspanel.web.layout import PanelRequest, is_fragment, no_store
 from dnspanel.zones import access
 
+# What the agent takes unless it is told otherwise.
+_DNS_PORT, _AGENT_PORT = 53, 8533
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:
@@ -85,12 +88,28 @@ def steps_of(node: Node, *, asked: bool) -> Steps:
     )
 
 
+def _join_command(node: Node, code: str) -> str:
+    """What is run on the server, as root."""
+    command = f"dnspanel-agent join --panel {settings.PANEL_URL} --code {code} --dns-address {node.dns_address}"
+    if node.dns_port != _DNS_PORT:
+        command += f" --dns-port {node.dns_port}"
+    if node.agent_port != _AGENT_PORT:
+        command += f" --listen-port {node.agent_port}"
+    return command
+
+
+def _enroll_command(code: str) -> str:
+    """What gives the server its identity and nothing else."""
+    return f"python -m replication.agent enroll --panel {settings.PANEL_URL} --code {code} --dir /etc/dnspanel-agent"
+
+
 def _enrolment(request: PanelRequest, node: Node, code: str = "") -> HttpResponse:
     waiting = enroll.request_of(node)
     context: dict[str, Any] = {
         "node": node,
         "code": code,
-        "panel_url": settings.PANEL_URL,
+        "join_command": _join_command(node, code),
+        "enroll_command": _enroll_command(code),
         "fingerprint": waiting.csr_sha256 if waiting else "",
         "awaiting": node.state == NodeState.AWAITING_APPROVAL,
         "steps": steps_of(node, asked=waiting is not None),

@@ -17,6 +17,7 @@ from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ENDED_STATES, Action, ImportJob, ImportZone, State
 from dnspanel.web.forms import LONGEST_SEARCH
+from dnspanel.web.imports.fault_kinds import fault_kinds_for_display
 from dnspanel.web.imports.option_forms import OptionsForm
 from dnspanel.web.imports.steps import badge_of, steps_of
 from dnspanel.web.layout import PanelRequest, say
@@ -100,8 +101,10 @@ class ListedZone:
 
 def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | None = None) -> dict[str, Any]:
     """What the scan found, the options, and the first zones."""
+    scan = queries.scan_summary(job)
     return {
-        "scan": queries.scan_summary(job),
+        "scan": scan,
+        "faults": fault_kinds_for_display(scan.faults),
         "form": form or OptionsForm(initial=job.options),
         "replan_needed": job.state == State.PLANNED,
     } | zones_context(request, job, chooses=True)

@@ -16,6 +16,7 @@ from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ACTIVE_STATES, ENDED_STATES, ImportJob, SourceKind, State
 from dnspanel.web.imports.choose import choose_context
 from dnspanel.web.imports.dry_run import plan_context
+from dnspanel.web.imports.fault_kinds import fault_kinds_for_display
 from dnspanel.web.imports.report import report_context
 from dnspanel.web.imports.steps import Badge, badge_of, step_of, steps_of
 from dnspanel.web.imports.upload import upload_context
@@ -125,7 +126,7 @@ def _progress_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
         "elapsed": duration(progress.seconds),
         "zones_left": max(0, progress.total - progress.done),
         "seen": f"{job.state}-{job.paused}-{counted}-{int(progress.seconds)}",
-        "faults": list(queries.fault_kinds(job)) if job.state == State.SCANNING else [],
+        "faults": fault_kinds_for_display(queries.fault_kinds(job)) if job.state == State.SCANNING else [],
     }
 
 

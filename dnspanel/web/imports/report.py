@@ -19,13 +19,12 @@ from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportFault, ImportJob, SourceKind, State
 from dnspanel.web.imports.choose import zones_context
+from dnspanel.web.imports.fault_kinds import SEVERITY_ICONS, SEVERITY_TONES, fault_kinds_for_display
 from dnspanel.web.imports.option_forms import TypedForm
 from dnspanel.web.layout import PanelRequest
 
 FAULTS_PER_PAGE = 100
 SEVERITIES = {"": "All", "error": "Errors", "warning": "Warnings", "note": "Notes"}
-_TONES = {"error": "bad", "warning": "warn", "note": "info"}
-_ICONS = {"error": "error", "warning": "alert", "note": "info"}
 # After an import from a server, its answers can be compared with ours.
 _SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
 
@@ -38,11 +37,11 @@ class ShownFault:
 
     @property
     def tone(self) -> str:
-        return _TONES.get(self.fault.severity, "quiet")
+        return SEVERITY_TONES.get(self.fault.severity, "quiet")
 
     @property
     def icon(self) -> str:
-        return _ICONS.get(self.fault.severity, "info")
+        return SEVERITY_ICONS.get(self.fault.severity, "info")
 
     @property
     def place(self) -> str:
@@ -58,7 +57,7 @@ def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
     return {
         "report": report,
         "changes": _changes(report),
-        "faults": list(queries.fault_kinds(job)),
+        "faults": fault_kinds_for_display(queries.fault_kinds(job)),
         "seconds": [
             (text, seconds)
             for text, seconds in (

@@ -1,6 +1,7 @@
 """Fixtures of the tests of pages: the cast, each with a browser of their own."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -12,6 +13,7 @@ from tests.dnspanel.fleet.conftest import live_redis as live_redis
 from tests.dnspanel.fleet.conftest import waiting_node as waiting_node
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.markup import folded
 from tests.people import alice as alice
 from tests.people import bob as bob
 from tests.people import charlie as charlie
@@ -23,12 +25,22 @@ HTMX = {"HX-Request": "true"}
 __all__ = ["HTMX", "Browser", "MakeZone"]
 
 
+class FoldingClient(Client):
+    """Reads HTML as a browser shows it, white space folded: tests need not know how a template is set."""
+
+    def request(self, **request: Any) -> Any:
+        response = super().request(**request)
+        if not response.streaming and response.headers.get("Content-Type", "").startswith("text/html"):
+            response.content = folded(response.content.decode()).encode()
+        return response
+
+
 @pytest.fixture
 def browser() -> Browser:
     """Makes a client in which this person is signed in (nobody: Dora); it minds CSRF only when asked to."""
 
     def make(user: User | AnonymousUser | None = None, *, csrf: bool = False) -> Client:
-        client = Client(enforce_csrf_checks=csrf)
+        client = FoldingClient(enforce_csrf_checks=csrf)
         if isinstance(user, User):
             client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
         return client

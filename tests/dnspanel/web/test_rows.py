@@ -1,5 +1,7 @@
 """How RRsets are shown."""
 
+import pytest
+
 from dnspanel.web.rows import (
     ShownDiff,
     ShownRow,
@@ -63,6 +65,37 @@ def test_a_deleted_row_shows_what_goes() -> None:
     assert shown.is_deleted
     assert shown.sign == "−"
     assert shown.values[0].text == "192.0.2.1"
+
+
+@pytest.mark.parametrize(
+    ("mark", "sign", "css"), [("added", "+", "add"), ("changed", "~", "change"), ("deleted", "−", "delete")]
+)
+def test_a_mark_has_one_sign_and_one_class(mark: str, sign: str, css: str) -> None:
+    before, now = (None if mark == "added" else rrset()), (None if mark == "deleted" else rrset())
+    shown = ShownRow(ZONE, row(before, now, mark))
+    assert (shown.sign, shown.sign_class, shown.row_class) == (sign, css, f"is-{css}")
+    assert (shown.is_changed, shown.is_editable) == (mark == "changed", mark != "deleted")
+
+
+def test_a_row_that_the_draft_leaves_alone_has_no_class() -> None:
+    shown = ShownRow(ZONE, row(rrset(), rrset()))
+    assert (shown.sign, shown.sign_class, shown.row_class, shown.is_editable) == ("", "", "", True)
+
+
+def test_who_may_not_change_a_row_cannot_edit_it() -> None:
+    assert not ShownRow(ZONE, row(rrset(), rrset()), may_change=False).is_editable
+
+
+def test_the_records_of_a_difference_say_what_they_are() -> None:
+    before = rrset("www.example.test.", 1, 300, "192.0.2.1", "192.0.2.2")
+    after = rrset("www.example.test.", 1, 300, "192.0.2.2", "192.0.2.3")
+    shown = ShownDiff(ZONE, diff(Change(before.name, before.type, before, after)))
+    assert shown.sign_class == "change"
+    assert {(record.rdata, record.css, record.label) for record in shown.records} == {
+        ("192.0.2.1", "is-delete", "old: "),
+        ("192.0.2.2", "is-same", ""),
+        ("192.0.2.3", "is-add", "new: "),
+    }
 
 
 def test_rows_of_one_name_form_a_group() -> None:

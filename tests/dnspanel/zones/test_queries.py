@@ -202,7 +202,7 @@ def test_a_draft_is_summed_up_per_zone(alice: User, bob: User, zone: Zone) -> No
     want(bob, zone, "new 300 A 192.0.2.3", "www 60 A 192.0.2.1")
     draft.delete_rrset(author=bob, zone=zone, name="shop." + ZONE, type=rdtypes.CNAME, now=NOW)
     (counts,) = queries.draft_summary(author=bob)
-    assert (counts.zone_name, counts.added, counts.changed, counts.deleted, counts.total) == (ZONE, 1, 1, 1, 3)
+    assert (counts.zone_name, counts.added, counts.changed, counts.removed, counts.total) == (ZONE, 1, 1, 1, 3)
     assert queries.draft_summary(author=alice) == ()
     assert queries.others_drafting(zone=zone, author=alice) == (("bob", 3),)
     assert queries.others_drafting(zone=zone, author=bob) == ()

@@ -34,7 +34,7 @@ def test_a_team_is_made_and_listed_with_its_members_and_zones(admin: Client, zon
     assert b"There is a team mail already." in taken.content
     Membership.objects.create(team=zone.team or Team.objects.get(name="Web ops"), user=charlie, role=Role.READER)
     page = " ".join(admin.get("/teams/").content.decode().split())
-    assert '<td class="num" data-label="Zones">1</td> <td data-label="Members"><span>charlie' in page
+    assert '<td class="num" data-label="Zones">1</td><td data-label="Members"><span>charlie' in page
     assert "nobody yet" in page
 
 

@@ -12,6 +12,7 @@ from dnspanel.web.layout import is_fragment
 from dnspanel.zones import draft
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.zones.conftest import rr
+from tests.markup import folded
 from tests.people import NOW
 
 
@@ -29,7 +30,7 @@ def test_the_head_counts_my_changes_here_and_elsewhere(make_zone: MakeZone, alic
     draft.replace_rrset(author=alice, zone=here, rrset=rr("y 300 A 192.0.2.1"), now=NOW)
     head = zone_head(request_of(bob), here, "records")
     assert head.draft is not None
-    assert (head.draft.deleted, head.changes_elsewhere, head.may_edit) == (1, 1, True)
+    assert (head.draft.removed, head.changes_elsewhere, head.may_edit) == (1, 1, True)
     assert head.others == (("alice", 1),)
 
 
@@ -49,7 +50,7 @@ def test_a_fragment_brings_the_draft_bar_along(make_zone: MakeZone, bob: User) -
     zone = make_zone("www 300 A 192.0.2.1")
     draft.delete_rrset(author=bob, zone=zone, name="www.example.test.", type=1, now=NOW)
     response = with_draft_state(request_of(bob), zone, HttpResponse("<p>row</p>"), speak="www A deleted")
-    text = response.content.decode()
+    text = folded(response.content.decode())
     assert text.startswith("<p>row</p>")
     assert 'id="draft-bar"' in text
     assert 'id="review-count" hx-swap-oob="true"' in text

@@ -1,0 +1,32 @@
+"""Faults by kind, as a list of badges: how many of each, how bad, and a sample."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dnspanel.transfer.imports.queries import FaultKind
+
+SEVERITY_TONES = {"error": "bad", "warning": "warn", "note": "info"}
+SEVERITY_ICONS = {"error": "error", "warning": "alert", "note": "info"}
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayFaultKind:
+    """Faults of one kind: how many, and one of them as a sample."""
+
+    code: str
+    severity: str
+    count: int
+    sample: str
+
+    @property
+    def tone(self) -> str:
+        return SEVERITY_TONES.get(self.severity, "info")
+
+    @property
+    def icon(self) -> str:
+        return SEVERITY_ICONS.get(self.severity, "info")
+
+
+def fault_kinds_for_display(kinds: Iterable[FaultKind]) -> list[DisplayFaultKind]:
+    """The kinds in their order."""
+    return [DisplayFaultKind(kind.code, kind.severity, kind.count, kind.sample) for kind in kinds]
