@@ -225,3 +225,28 @@ def test_no_file_holds_unfinished_work_or_a_path_of_one_machine() -> None:
             if pattern.search(line):
                 found.append(f"{name}:{number}")
     assert found == []
+
+
+def long_sleeps(path: Path) -> list[str]:
+    """Where the file sleeps longer than a second, and no comment on the line or above it says why."""
+    text = path.read_text()
+    lines = text.splitlines()
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(
+            ("sleep", "Event().wait", "stop.wait")
+        ):
+            continue
+        seconds = next((arg.value for arg in node.args if isinstance(arg, ast.Constant)), 0)
+        if (
+            isinstance(seconds, int | float)
+            and seconds > 1
+            and "#" not in "".join(lines[node.lineno - 2 : node.lineno])
+        ):
+            found.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    return found
+
+
+def test_no_test_sleeps_longer_than_a_second_without_a_reason() -> None:
+    found = [place for path in sorted((ROOT / "tests").rglob("*.py")) for place in long_sleeps(path)]
+    assert not found, "wait for what happens, or say in a comment why only time will do"

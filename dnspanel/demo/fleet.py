@@ -63,9 +63,12 @@ def _ask_to_enrol(node: DemoNode, *, panel: str, now: datetime) -> subprocess.Po
     if known.state == NodeState.AWAITING_APPROVAL:
         unprivileged.write(code, enroll.make_code(node=known, now=now, by=None))
     arguments = ["--panel", panel, "--code", code.read_text(), "--dir", str(node.identity)]
-    command = [sys.executable, "-m", "replication.agent", "enroll", *arguments]
+    # As the user who will run the node: the identity is for its eyes only, and root's files are not.
+    command = [*unprivileged.prefix(), sys.executable, "-m", "replication.agent", "enroll", *arguments]
     with _log(node).open("w") as log:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        return subprocess.Popen(
+            command, cwd=unprivileged.CHECKOUT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+        )
 
 
 def _wait(node: DemoNode, agent: subprocess.Popen[bytes], condition: Callable[[], bool], *, deadline: float) -> None:

@@ -219,7 +219,7 @@ def test_a_pinned_fleet_stays_where_it_is_and_goes_on_when_it_is_unpinned(staged
     panel(staged, 'deliver.pin(sequence=LogHead.objects.get().sequence, reason="freeze for a test", by=None, now=now)')
     before = proved(staged)
     change(staged, "stages1.test.", "pinned", "A", "192.0.2.13")
-    time.sleep(3)
+    time.sleep(3)  # that nothing happens is seen only by waiting: two turns of beat
     assert proved(staged) == before
     assert ask(staged.ring0, "pinned.stages1.test.").rcode == "NXDOMAIN" if staged.ring0 else False
     panel(staged, "deliver.unpin(by=None, now=now)")
@@ -230,7 +230,7 @@ def test_a_stopped_fleet_gets_nothing_not_even_ring_0(staged: Stack) -> None:
     panel(staged, 'deliver.stop(reason="a test", by=None, now=now)')
     before = proved(staged)
     change(staged, "stages1.test.", "stopped", "A", "192.0.2.14")
-    time.sleep(3)
+    time.sleep(3)  # as above
     assert proved(staged) == before
     panel(staged, "deliver.resume(by=None, now=now)")
     until(lambda: answers_with(staged.nodes[2], "stopped.stages1.test.", "192.0.2.14"), seconds=SECONDS, what="ns3")
@@ -324,7 +324,7 @@ def test_without_its_agent_ring_0_is_waited_for_as_long_as_the_setting_says(stag
     staged.supervisor.stop(["ring0-agent"])
     try:
         sequence = change(staged, "stages1.test.", "away", "A", "192.0.2.19")
-        time.sleep(5)
+        time.sleep(5)  # some turns of beat, in which nobody else may get it
         assert proved(staged)["ns1"] < sequence
         until(lambda: answers_with(staged.nodes[0], "away.stages1.test.", "192.0.2.19"), seconds=90, what="ns1")
     finally:

@@ -67,7 +67,7 @@ def test_a_killed_process_is_back_within_two_seconds(supervisor: Supervisor) -> 
 
 def test_a_process_that_fails_again_and_again_is_not_given_up(supervisor: Supervisor) -> None:
     supervisor.start(["broken"])
-    time.sleep(3)
+    time.sleep(3)  # supervisord gives up after three starts with pauses of a second and more
     assert supervisor.states()["broken"] != "FATAL"
 
 
@@ -75,7 +75,7 @@ def test_a_stopped_process_stays_away_until_it_is_started(supervisor: Supervisor
     supervisor.start(["one"])
     wait_until_it_sleeps(supervisor.pid("one"))
     supervisor.stop(["one"])
-    time.sleep(1.5)
+    time.sleep(1.5)  # a killed process would be back by then
     assert supervisor.pid("one") is None
     supervisor.start(["one"])
     assert supervisor.pid("one")

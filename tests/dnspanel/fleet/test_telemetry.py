@@ -86,7 +86,7 @@ def test_without_redis_pages_have_no_numbers_but_an_answer(settings: Any) -> Non
     began = time.monotonic()
     assert telemetry.live_now([NODE]) == {}
     assert telemetry.points(NODE) == []
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 3
 
 
 def test_totals_count_every_sample_once_however_often_it_is_sent() -> None:

@@ -222,7 +222,7 @@ def test_powerdns_itself_commits_nothing(filled: RunningNode, panel: Panel) -> N
         )
     pdnsutil(filled, "list-all-zones")
     pdnsutil(filled, "check-zone", "example.test")
-    time.sleep(1.5)
+    time.sleep(1.5)  # a foreign commit would be looked at within a second
     log = filled.agent.log()
     assert "diverged" not in log
     assert filled.client.status().checked_at == before[1], "a check that nobody asked for, within its pause"

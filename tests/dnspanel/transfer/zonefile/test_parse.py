@@ -447,7 +447,7 @@ def test_the_fast_path_and_the_slow_path_say_the_same(raw: bytes, zone: str) -> 
 
 
 def test_unclosed_parentheses_do_not_take_quadratic_time() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     zone = body("a A ( 192.0.2.1\n" * 20_000)
     assert set(codes(zone)) == {"parenthesis", "too-many"}
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

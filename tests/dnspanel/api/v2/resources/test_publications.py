@@ -4,16 +4,15 @@ Tests `http.accepted` too.
 """
 
 import json
-from threading import Timer
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
+from dnspanel.api import waiting
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.push.acks import record_ack
-from dnspanel.zones.models import LogHead, Zone
+from dnspanel.zones.models import LogHead, Publication, Zone
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content
@@ -47,19 +46,24 @@ def test_without_nodes_nothing_is_everywhere_and_nobody_waits(call: Caller, zone
     assert (answer.status_code, shown["everywhere"], shown["of"]) == (202, False, 0)
 
 
-def test_a_write_waits_until_all_nodes_answer(call: Caller, zone: Zone, active_node: MakeNode) -> None:
-    node = active_node("ns1")
+def test_a_write_waits_until_all_nodes_answer(
+    call: Caller, zone: Zone, active_node: MakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, answers = active_node("ns1"), []
+    ask = waiting.is_everywhere
 
-    def prove_later() -> None:
-        try:
-            prove(node, LogHead.objects.get().sequence)
-        finally:
-            connection.close()
+    def ask_and_prove(publication: Publication) -> bool | None:
+        """The node proves the change once it was asked for in vain."""
+        answers.append(ask(publication))
+        if answers == [False]:
+            prove(node, publication.sequence)
+        return answers[-1]
 
-    Timer(0.3, prove_later).start()
+    monkeypatch.setattr(waiting, "is_everywhere", ask_and_prove)
     answer = call("PUT", WWW, content("192.0.2.7"), prefer="respond-async, wait=20")
     assert (answer.status_code, answer["Preference-Applied"]) == (200, "wait=20")
     assert json.loads(answer.content)["publication"]["everywhere"] is True
+    assert answers == [False, True]
 
 
 def test_a_wait_ends_when_its_time_is_over(call: Caller, zone: Zone, active_node: MakeNode) -> None:
