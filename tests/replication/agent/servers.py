@@ -151,7 +151,7 @@ class Pdns:
             [PDNS_SERVER, f"--config-dir={self.directory}"], stdout=log, stderr=subprocess.STDOUT
         )
         log.close()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not self._answers():
             assert self._process.poll() is None, (self.directory / "pdns.log").read_text()
             assert time.monotonic() < deadline, "pdns_server does not answer"
@@ -229,7 +229,7 @@ class AgentProcess:
             cwd=Path(__file__).parents[3],
         )
         log.close()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while True:
             assert self._process.poll() is None, self.log()
             try:
