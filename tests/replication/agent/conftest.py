@@ -1,6 +1,7 @@
 """A node for every test that asks for one: pdns_server, agent, and a client with the panel's certificate."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +58,23 @@ def files(directory: Path, authority: Authority) -> AgentFiles:
 @pytest.fixture
 def node(files: AgentFiles, authority: Authority) -> Iterator[RunningNode]:
     """An agent that made the files, and a pdns_server that serves them."""
+    with running(files, authority) as node:
+        yield node
+
+
+@pytest.fixture(scope="module")
+def shared_node() -> Iterator[RunningNode]:
+    """One such node for all tests of a module that only read from it, or are refused."""
+    if PDNS_SERVER is None:
+        pytest.skip("pdns_server is not installed")
+    with short_directory() as directory:
+        authority = Authority(directory)
+        with running(AgentFiles(directory, authority, Pdns(directory)), authority) as node:
+            yield node
+
+
+@contextmanager
+def running(files: AgentFiles, authority: Authority) -> Iterator[RunningNode]:
     agent = AgentProcess(files)
     client = client_for(files, authority.client_context())
     try:

@@ -199,13 +199,13 @@ def test_a_repeated_old_segment_does_not_hide_a_refusal(node: RunningNode, panel
     assert node.client.status().state == "in order"
 
 
-def test_an_empty_push_is_refused(node: RunningNode) -> None:
+def test_an_empty_push_is_refused(shared_node: RunningNode) -> None:
     with pytest.raises(Refused, match="empty"):
-        push(node, b"")
+        push(shared_node, b"")
 
 
-def test_a_second_agent_on_the_same_node_refuses_to_start(node: RunningNode) -> None:
-    done = run_agent("run", "--config", str(node.files.path))
+def test_a_second_agent_on_the_same_node_refuses_to_start(shared_node: RunningNode) -> None:
+    done = run_agent("run", "--config", str(shared_node.files.path))
     assert done.returncode == 1
     assert "in use by another process" in done.stderr
 
