@@ -80,6 +80,13 @@ class Sample:
         _left_out[reason] += len(items) - count
         return choose(items, count, seed=self.seed)
 
+    def few(self, count: int, full: int, *, reason: str) -> int:
+        """One number for this run, another for a full one."""
+        if self.full:
+            return full
+        _left_out[reason] += full - count
+        return count
+
 
 @pytest.fixture(scope="session")
 def sample(pytestconfig: pytest.Config) -> Sample:

@@ -1,11 +1,15 @@
 """A whole real stack for tests: processes, three PowerDNS nodes, sample zones; and the questions tests ask of it."""
 
+import fcntl
+import hashlib
 import json
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import dns.message
@@ -14,8 +18,10 @@ import dns.rcode
 import dns.rdatatype
 import pytest
 
+from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
+from tests import database
 from tests.workers import FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,7 +71,41 @@ def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = F
     """A stack in a directory of its own, empty; it runs while it is entered."""
     directory = FOLDER / name
     shutil.rmtree(directory, ignore_errors=True)
-    return Stack(directory, sample_zones=sample_zones, traffic=traffic, durable=durable, environment=PATIENCE)
+    unprivileged.make_directory(directory)
+    subprocess.run(["cp", "-a", *map(str, prepared_stack().iterdir()), str(directory)], check=True)
+    return Stack(
+        directory, sample_zones=sample_zones, traffic=traffic, durable=durable, prepared=True, environment=PATIENCE
+    )
+
+
+@cache
+def prepared_stack() -> Path:
+    """What every new stack has, made once: secrets, a migrated database, static files."""
+    shared = ROOT / "var" / "test" / "prepared"
+    shared.mkdir(parents=True, exist_ok=True)
+    files = shared / f"files-{_digest()}"
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if files.exists():
+            return files
+        for old in shared.glob("*-*"):
+            shutil.rmtree(old)
+        new = shared / "new-stack"
+        with Stack(new, stores_only=True, durable=False) as stack:
+            stack.prepare_panel()
+        for name in ("stack.json", "stack.lock", "log", "run", "supervisord.conf"):
+            path = new / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        new.rename(files)
+    return files
+
+
+def _digest() -> str:
+    """Another one as soon as migrations or static files are others."""
+    digest = hashlib.sha256(database.migrations_digest().encode())
+    for path in sorted(path for path in (ROOT / "static").rglob("*") if path.is_file()):
+        digest.update(str(path).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

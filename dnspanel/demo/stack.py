@@ -54,6 +54,7 @@ class Stack:
     leaves out the private server that has to answer with a publication before
     the others get it; `stores_only` starts PostgreSQL and Redis and nothing else. Of `requested_ports`, the web
     port is insisted on; the others are used where they can be had. `environment` is added to that of every process.
+    `prepared` says that the database is migrated and static files are collected already.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Stack:
         traffic: bool = True,
         durable: bool = True,
         stores_only: bool = False,
+        prepared: bool = False,
         ring0: bool = True,
         requested_ports: Mapping[str, int] = MappingProxyType({}),
         environment: Mapping[str, str] = MappingProxyType({}),
@@ -73,6 +75,7 @@ class Stack:
         self.sample_zones = sample_zones
         self.traffic = traffic
         self.stores_only = stores_only
+        self._prepared = prepared
         self.has_ring0 = ring0 and not stores_only
         self._durable = durable
         self._requested_ports = requested_ports
@@ -231,14 +234,19 @@ class Stack:
         self._say("PostgreSQL and Redis are up.")
 
     def _start_panel(self) -> None:
-        with ThreadPoolExecutor() as pool:
-            steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
-            list(pool.map(lambda step: self.manage(*step), steps))
+        if not self._prepared:
+            self.prepare_panel()
         self.supervisor.start(["web", "publish", "push", "bootstrap", "bulk", "beat", "collector", "update"])
         self._wait("web", self.ports["web"])
         self._wait("update", self.update_port)
         if self.sample_zones:
             self._say(self.manage("demo_zones").strip())
+
+    def prepare_panel(self) -> None:
+        """The database is migrated and static files are collected; PostgreSQL runs. Raises StackError."""
+        with ThreadPoolExecutor() as pool:
+            steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
+            list(pool.map(lambda step: self.manage(*step), steps))
 
     def _start_nodes(self) -> None:
         """Every node is enrolled, runs, and answers DNS and the panel."""
