@@ -1,4 +1,4 @@
-"""Tar archives as streams: ustar, GNU and pax, about ten times as fast per member as `tarfile`.
+"""Tar archives as streams: ustar, GNU and pax.
 
     offset  size  header field
     0       100   path, or its end
@@ -11,6 +11,13 @@
 Members follow each other in blocks of 512 bytes; a block of zeros ends the
 archive. A member of type L carries the path of the next, one of type x
 attributes of the next, one of type g those of all that follow.
+
+Why not `tarfile`: 100,000 zone files in a tar.gz take 0.5 s of CPU here and
+3.8 to 5.5 s by `tarfile` at its best buffer size, and it has no answer to what
+an upload may hold. A header with a wrong checksum, or one that is cut off,
+ends its iteration without an error, so that the zones behind it are missing
+and nobody knows; a path of 300 MiB takes 600 MiB of memory; signed and
+underscored sizes are taken.
 """
 
 import re

@@ -1,6 +1,14 @@
 """JSON that arrives piece by piece: the members of one large object or array, each decoded by itself.
 
 So a zone of a million RRsets takes the memory of one of them.
+
+Why not `ijson` (3.6, backend yajl2_c): its memory grows with the square of the
+depth, so that an answer of 10,000 opening brackets takes 250 MiB and one of
+100,000 all that the machine has; here it is refused. It puts “?” in place of a
+lone surrogate, refuses integers beyond 64 bits, and finds no elements where
+the answer is an object instead of an array. As the reader of the PowerDNS API's
+answers it took 1.18 times our CPU seconds (median of seven turns, 300,000
+RRsets).
 """
 
 import codecs

@@ -7,6 +7,11 @@ damage is BadBytes. Nothing is written and no lock is taken; `check_unchanged`
 says whether another process wrote to the file meanwhile, which may have given
 pages that we still need to something else.
 
+A child process that reads through the library, which is how an agent looks for
+damage in its own files (`replication.agent.probe`), would not do here: it says
+that a file is damaged and dies, while an import still wants every zone whose
+pages are sound, and the file is a stranger's.
+
     file     pages of md_pad bytes; pages 0 and 1 are the two meta pages, of which the newer counts
     page     u64 number, u16 pad, u16 flags, u16 lower, u16 upper (or u32 pages of an overflow run)
              then u16 offsets of its nodes, up to `lower`

@@ -2,6 +2,10 @@
 
 Per zone three requests: its RRsets (streamed), its metadata, its DNSSEC keys;
 and one per key, as only that shows the private part.
+
+Each request has a connection of its own, so a pool has nothing to keep:
+through urllib3 a thousand small zones took 1.6 times the CPU seconds, and the
+first of its errors has to be taken apart for the same messages.
 """
 
 import http.client
