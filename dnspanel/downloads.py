@@ -20,20 +20,20 @@ def file_response(
     With a `tag`, which must be another one when the bytes are others, a
     broken download can go on where it broke off.
     """
-    part = _asked_part(request, size, tag) if tag else None
+    part = _requested_part(request, size, tag) if tag else None
     if part is not None and part.start >= size:
         file.close()
         return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
-    asked = part if part is not None else range(size)
-    file.seek(asked.start)
+    requested = part if part is not None else range(size)
+    file.seek(requested.start)
     status = 200 if part is None else 206
     response: HttpResponseBase
-    if len(asked) <= _PIECE:
+    if len(requested) <= _PIECE:
         with file:
-            response = HttpResponse(file.read(len(asked)), status=status, content_type=content_type)
+            response = HttpResponse(file.read(len(requested)), status=status, content_type=content_type)
     else:
-        response = StreamingHttpResponse(_Pieces(file, len(asked)), status=status, content_type=content_type)
-    response["Content-Length"] = str(len(asked))
+        response = StreamingHttpResponse(_Pieces(file, len(requested)), status=status, content_type=content_type)
+    response["Content-Length"] = str(len(requested))
     disposition = content_disposition_header(as_attachment=True, filename=name)
     assert disposition is not None
     response["Content-Disposition"] = disposition
@@ -45,7 +45,7 @@ def file_response(
     return response
 
 
-def _asked_part(request: HttpRequest, size: int, tag: str) -> range | None:
+def _requested_part(request: HttpRequest, size: int, tag: str) -> range | None:
     """The bytes that are asked for; None for all of them. It begins at `size` if there are none such."""
     match = _RANGE.fullmatch(request.headers.get("Range", ""))
     if match is None or request.headers.get("If-Range", f'"{tag}"') != f'"{tag}"':

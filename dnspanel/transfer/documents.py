@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from dnspanel.zones.rules import Severity
 
-__all__ = ["Document", "Fault", "Item", "Kept", "Options", "ParsedZone", "ReadyRRset", "Severity", "Source"]
+__all__ = ["Document", "Item", "Kept", "Options", "ParsedZone", "ReadyRRset", "Severity", "Source", "SourceFault"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """Something wrong, or worth saying, at a place of a source.
+class SourceFault:
+    """Something wrong, or worth noting, at a place of a source.
 
     `line` and `column` count from 1; 0 means the file as a whole. `source` is
     the text at fault, at most 200 characters of it. `fix` is text that could
@@ -91,7 +91,7 @@ class ParsedZone:
     name: str
     serial: int = 0
     rrsets: list[ReadyRRset] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[SourceFault] = field(default_factory=list)
     records: int = 0
     generated: int = 0
     made: frozenset[int] = frozenset()
@@ -136,7 +136,7 @@ class Source(Protocol):
 
     @property
     def total(self) -> int:
-        """How much there is to read, in `unit`; 0 when unknown."""
+        """The size of the source, in `unit`; 0 when unknown."""
 
     @property
     def done(self) -> int:
@@ -150,4 +150,4 @@ class Source(Protocol):
         """Yield everything it has, but not the first `skip` items; raise TransferError when it cannot go on."""
 
 
-Item = Document | Fault | Kept
+Item = Document | SourceFault | Kept

@@ -1,4 +1,4 @@
-"""What can go wrong with an import or export as a whole.
+"""The errors of imports and exports.
 
 TransferError
 ├── UploadRefused       an upload breaks a limit or is not what it says; carries the limit's name
@@ -9,7 +9,7 @@ TransferError
 
 
 class TransferError(Exception):
-    """Base of all; its text is a sentence for people."""
+    """Base of all; its text is a message for people."""
 
 
 class UploadRefused(TransferError):

@@ -17,7 +17,7 @@ MOST_DOCUMENT_BYTES = 256 << 20
 MOST_INCLUDE_DEPTH = 10
 MOST_GENERATED = 1_000_000  # records that the $GENERATE lines of one zone may make
 MOST_PASTE_BYTES = 10 << 20
-MOST_FAULTS = 100_000  # kept and shown per import
+MOST_FAULTS = 100_000  # kept and listed per import
 MOST_FAULTS_OF_ZONE = 200  # after that many errors the rest of a file is not looked at
 
 TITLES = MappingProxyType(

@@ -144,9 +144,9 @@ class ImportZone(models.Model):
     piece = models.IntegerField()
     name = models.TextField(db_collation="C")
     path = models.TextField()
-    # The zone that is there, or the id that a new one will have.
+    # The id of the existing zone, or the one that a new zone will have.
     zone_id = models.IntegerField()
-    base_revision = models.IntegerField(default=0)  # of the zone when it was compared; 0: there was none
+    base_revision = models.IntegerField(default=0)  # of the zone when it was compared; 0: it did not exist
     serial = models.BigIntegerField(default=0)
     records = models.IntegerField(default=0)
     rrsets = models.IntegerField(default=0)
@@ -175,7 +175,7 @@ class ImportZone(models.Model):
 
 
 class ImportFault(models.Model):
-    """A `documents.Fault`, kept. At most `limits.MOST_FAULTS` per job; the rest is only counted."""
+    """A `documents.SourceFault`, kept. At most `limits.MOST_FAULTS` per job; the rest is only counted."""
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="faults")
     piece = models.IntegerField()
@@ -188,7 +188,7 @@ class ImportFault(models.Model):
     fix = models.TextField(blank=True)
     severity = models.CharField(max_length=8)
     code = models.CharField(max_length=40)
-    by_source = models.BooleanField(default=False)  # said when the source was read, not by the parser
+    by_source = models.BooleanField(default=False)  # found when the source was read, not by the parser
 
     class Meta:
         indexes = [models.Index(fields=["job", "severity", "id"], name="importfault_severity")]

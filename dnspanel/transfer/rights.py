@@ -1,4 +1,4 @@
-"""What an import or export may do: no more than whoever made it, asked again at each of its steps."""
+"""What an import or export may do: no more than its author, checked again at each of its steps."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token
 from dnspanel.accounts.grants import RECORD_RIGHTS, Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
-from dnspanel.transfer import compare
-from dnspanel.transfer.documents import Fault
+from dnspanel.transfer import zone_changes
+from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob, ImportPiece
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden, RightMissing
 from dnspanel.zones.models import Revision, Zone
 from replication.dns.rrset import Change, RRset
 
-_WHOLE = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
+_ALL_RIGHTS = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
 NOBODY = "Whoever made this may not do it any more: the account is closed or the token was revoked."
 
 
@@ -35,8 +35,10 @@ class ImportRights:
             return None
         return access.zones_visible_to(self.actor).in_bulk(zone_ids)
 
-    def refusal(self, zone: Zone, changes: compare.Changes, current: Mapping[compare.Key, RRset]) -> Fault | None:
-        """What stands against these changes of a zone in reach."""
+    def refusal(
+        self, zone: Zone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
+    ) -> SourceFault | None:
+        """The fault of changes that the author may not make to a zone in reach; None if they are allowed."""
         try:
             access.refuse_changes(
                 self.actor, zone, (Change(*key, current.get(key), new) for key, new in changes.items())
@@ -47,7 +49,7 @@ class ImportRights:
 
 
 def actor_of_job(job: ImportJob | ExportJob | CutoverCheck) -> Author:
-    """Whoever made the job, as they are now; None for the panel's own. Raises Forbidden if they are nobody any more."""
+    """The job's author with today's rights; None for the panel's own jobs. Raises Forbidden for a closed account."""
     if job.author is None:
         return None
     actor = actor_of_token(job.token) if job.token else actor_of(job.author)
@@ -59,7 +61,7 @@ def actor_of_job(job: ImportJob | ExportJob | CutoverCheck) -> Author:
 def rights_of(job: ImportJob) -> ImportRights:
     """What this import may do now. Raises Forbidden as `actor_of_job`."""
     author = actor_of_job(job)
-    if author is None or not isinstance(author, Actor) or all(map(author.may_everywhere, _WHOLE)):
+    if author is None or not isinstance(author, Actor) or all(map(author.may_everywhere, _ALL_RIGHTS)):
         return ImportRights(None, True, None)
     try:
         return ImportRights(author, True, access.team_for_new_zone(author, None, ""))
@@ -73,13 +75,13 @@ def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
     jobs = ImportJob.objects.select_related("author", "token")
     if actor is None:
         return jobs.none()
-    if all(map(actor.may_everywhere, _WHOLE)):
+    if all(map(actor.may_everywhere, _ALL_RIGHTS)):
         return jobs
     return jobs.filter(Q(author=actor.user) if actor.token is None else Q(token=actor.token))
 
 
 def refuse_undo(job: ImportJob, person: Author) -> None:
-    """Nothing, or RightMissing if the import published zones that this person may not take back."""
+    """Raise RightMissing if the import published zones that this person may not take back."""
     actor = None if person is None else actor_of(person)
     if person is None or (actor is not None and actor.may_everywhere(Right.DELETE_ZONE)):
         return
@@ -93,23 +95,23 @@ def refuse_undo(job: ImportJob, person: Author) -> None:
             raise RightMissing(right, other.name)
 
 
-def refuse_partial_sight(author: Author) -> None:
-    """Nothing, or Forbidden for a token that may see only parts of zones: a file of parts would look like the whole."""
+def refuse_partial_visibility(author: Author) -> None:
+    """Raise Forbidden for a token that sees only parts of zones: nobody could tell its file from a complete one."""
     if isinstance(author, Actor) and author.scope is not None:
         reading = [grant for grant in author.scope if Right.READ in grant.rights]
         if not reading or any(grant.is_limited for grant in reading):
             raise Forbidden(Permission.READ, "This token sees only parts of zones, so it cannot export them.")
 
 
-def not_yours(zone: str) -> Fault:
-    """What stands against importing a zone that exists out of the author's reach."""
+def not_yours(zone: str) -> SourceFault:
+    """The fault of a zone that exists already where the author may not see it."""
     return _fault(zone, "The zone exists already, and you may not see it.")
 
 
-def may_not_create(zone: str) -> Fault:
-    """What stands against importing a new zone for who may not create zones."""
+def may_not_create(zone: str) -> SourceFault:
+    """The fault of a new zone whose author may not create zones."""
     return _fault(zone, "You may not create zones.")
 
 
-def _fault(zone: str, reason: str) -> Fault:
-    return Fault("", 0, 0, "", reason, "not-allowed", zone=zone)
+def _fault(zone: str, reason: str) -> SourceFault:
+    return SourceFault("", 0, 0, "", reason, "not-allowed", zone=zone)

@@ -29,7 +29,7 @@ def run_import(job_id: int) -> str:
         return "PostgreSQL is away"
     if turn.again:
         wake(run_import, job_id)
-    return turn.said
+    return turn.summary
 
 
 @shared_task(ignore_result=True)

@@ -12,7 +12,7 @@ from dnspanel.api.v1.attributes import Comment, CommentKey, comment_text
 from dnspanel.api.v1.changes import DEFAULT_TTL, said_once
 from dnspanel.api.v1.rrsets import Said, number_in, refuse_odd_characters
 from dnspanel.api.v1.view import Refusal, canonical, list_in, shown, text_in
-from dnspanel.transfer.documents import Document, Fault, Options, Severity
+from dnspanel.transfer.documents import Document, Options, Severity, SourceFault
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
 from replication.dns import rdtypes
@@ -155,7 +155,7 @@ def _no_file(path: str) -> None:
     """`$INCLUDE` names files of an upload; there are none here."""
 
 
-def _in_words(fault: Fault) -> str:
+def _in_words(fault: SourceFault) -> str:
     if fault.code == "out-of-zone":
         words = fault.source.split()
         type_ = next((word for word in words[1:] if word.isalpha() and word.upper() != "IN"), "")

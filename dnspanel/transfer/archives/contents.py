@@ -1,4 +1,4 @@
-"""The files of an upload, whatever they are packed in: path and content of each, one at a time, in a fixed order."""
+"""The files of an upload, packed or not: path and content of each, one at a time, in a fixed order."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -6,11 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from dnspanel.transfer.archives.decompress import Damaged, Entry, Kind, Meter, compression_of, unpacked_chunks
+from dnspanel.transfer.archives.decompress import Damaged, Entry, EntryKind, Meter, compression_of, unpacked_chunks
 from dnspanel.transfer.archives.paths import clean_path, printable
 from dnspanel.transfer.archives.tar_reader import BLOCK, is_tar, tar_entries
 from dnspanel.transfer.archives.zip_reader import is_zip, zip_entries
-from dnspanel.transfer.documents import Fault, Severity
+from dnspanel.transfer.documents import Severity, SourceFault
 from dnspanel.transfer.errors import UploadRefused
 from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, MOST_ENTRIES, TITLES
 
@@ -42,11 +42,11 @@ class Contents:
         """True if the path is that of the only file that was uploaded, not of something in an archive."""
         return self._is_alone and path in self._own_names
 
-    def walk(self, meter: Meter) -> Iterator[Content | Fault]:
-        """Yield (path, content) of every file, and a Fault for what cannot be opened.
+    def walk(self, meter: Meter) -> Iterator[Content | SourceFault]:
+        """Yield (path, content) of every file, and a SourceFault for what cannot be opened.
 
         Raises UploadRefused when a limit is broken, and when an archive breaks
-        off: what it lacks nobody knows.
+        off: nobody knows what it lacks.
         """
         count = 0
         for path, name in self._uploads:
@@ -57,7 +57,7 @@ class Contents:
                 yield entry
 
     def chunks(self, meter: Meter) -> Iterator[bytes]:
-        """Yield all that the files hold, and the headers between them: for a look that needs no borders.
+        """Yield all that the files hold, and the headers between them: for a search that needs no file boundaries.
 
         Ends early where an archive is damaged; raises UploadRefused for a bomb.
         """
@@ -66,16 +66,18 @@ class Contents:
                 with suppress(Damaged):
                     yield from _chunks_of(file, meter)
 
-    def _of_folder(self, root: Path, name: str, meter: Meter) -> Iterator[Content | Fault]:
+    def _of_folder(self, root: Path, name: str, meter: Meter) -> Iterator[Content | SourceFault]:
         prefix = "" if self._is_alone else name + "/"
         for path in _files_below(root):
-            shown = prefix + printable(path.relative_to(root).as_posix())
+            printable_path = prefix + printable(path.relative_to(root).as_posix())
             if path.is_symlink() or not path.is_file():
-                yield _not_a_file(shown, "link" if path.is_symlink() else "device")
+                yield _not_a_file(printable_path, "link" if path.is_symlink() else "device")
             else:
-                yield from self._of_file(path, shown, meter, prefix=shown + "/")
+                yield from self._of_file(path, printable_path, meter, prefix=printable_path + "/")
 
-    def _of_file(self, path: Path, name: str, meter: Meter, prefix: str | None = None) -> Iterator[Content | Fault]:
+    def _of_file(
+        self, path: Path, name: str, meter: Meter, prefix: str | None = None
+    ) -> Iterator[Content | SourceFault]:
         if prefix is None:
             prefix = "" if self._is_alone else name + "/"
         with path.open("rb", buffering=0) as file:
@@ -89,7 +91,7 @@ class Contents:
                 yield from _stream(file, first, name, prefix, meter)
 
 
-def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) -> Iterator[Content | Fault]:
+def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) -> Iterator[Content | SourceFault]:
     """A tar archive or one file, either of them perhaps compressed."""
     compression = compression_of(first)
     chunks = unpacked_chunks(file, compression, meter)
@@ -105,7 +107,7 @@ def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) 
         yield _fault(name, "depth", TITLES["depth"])
         return
     try:
-        content = _whole(begun, chunks)
+        content = _full_content(begun, chunks)
     except Damaged as exc:
         raise UploadRefused(f"{name} is damaged: {exc}. Please upload it again.") from exc
     yield (name, content) if content is not None else _fault(name, "document", f"too large: {TITLES['document']}")
@@ -115,8 +117,8 @@ def _unpacked_name(name: str) -> str:
     return name.rpartition(".")[0] if name.lower().endswith(_PACKED_SUFFIXES) else name
 
 
-def _opened(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Content | Fault]:
-    """What an archive holds, its paths made plain."""
+def _opened(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Content | SourceFault]:
+    """The entries of an archive, with normalised paths."""
     last = 0
     path = ""
     try:
@@ -126,38 +128,38 @@ def _opened(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Con
             try:
                 path = prefix + clean_path(raw.decode("utf-8", "surrogateescape"))
             except UploadRefused as exc:
-                if kind is not Kind.FOLDER:
+                if kind is not EntryKind.FOLDER:
                     yield _fault(archive, "path", f"{exc} (entry {last:,})")
                 continue
-            if kind is Kind.FILE:
+            if kind is EntryKind.FILE:
                 yield path, content
-            elif kind is not Kind.FOLDER:
+            elif kind is not EntryKind.FOLDER:
                 yield _unreadable(path, kind)
     except Damaged as exc:
         read = f" {last:,} entries could be read, the last is {path}." if path else ""
         raise UploadRefused(f"{archive} is damaged: {exc}.{read} Please upload it again.") from exc
 
 
-def _unreadable(path: str, kind: Kind) -> Fault:
+def _unreadable(path: str, kind: EntryKind) -> SourceFault:
     if kind.value in _SYNONYMS:
         return _not_a_file(path, kind.value)
-    if kind is Kind.TOO_LARGE:
+    if kind is EntryKind.TOO_LARGE:
         return _fault(path, "document", f"too large: {TITLES['document']}")
     reasons = {
-        Kind.ENCRYPTED: "is encrypted; archives with a password are not read",
-        Kind.METHOD: "is compressed in a way that is not read; pack the archive with “deflate”",
-        Kind.DAMAGED: "is damaged: its size, its checksum or its header is not what the archive's directory says",
-        Kind.UNKNOWN: "is no plain file",
+        EntryKind.ENCRYPTED: "is encrypted; archives with a password are not read",
+        EntryKind.METHOD: "is compressed in a way that is not read; pack the archive with “deflate”",
+        EntryKind.DAMAGED: "is damaged: its size, its checksum or its header is not what the archive's directory says",
+        EntryKind.UNKNOWN: "is no plain file",
     }
     return _fault(path, kind.name.lower(), reasons[kind])
 
 
-def _not_a_file(path: str, kind: str) -> Fault:
+def _not_a_file(path: str, kind: str) -> SourceFault:
     return _fault(path, "link" if kind == "link" else "device", f"{_SYNONYMS[kind]}, which an import never follows")
 
 
-def _fault(path: str, code: str, reason: str) -> Fault:
-    return Fault(path, 0, 0, "", reason, code, severity=Severity.ERROR)
+def _fault(path: str, code: str, reason: str) -> SourceFault:
+    return SourceFault(path, 0, 0, "", reason, code, severity=Severity.ERROR)
 
 
 def _too_many() -> UploadRefused:
@@ -180,7 +182,7 @@ def _chained(begun: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
     yield from chunks
 
 
-def _whole(begun: bytes, chunks: Iterator[bytes]) -> bytes | None:
+def _full_content(begun: bytes, chunks: Iterator[bytes]) -> bytes | None:
     """Everything, or None if that is too much for one document."""
     parts, size = [begun], len(begun)
     while size <= MOST_DOCUMENT_BYTES:

@@ -1,4 +1,4 @@
-"""Compressed files as streams of chunks, counted while they flow: no header is believed about a size.
+"""Compressed files as streams of chunks, counted while they flow: no header is trusted about a size.
 
 The kind of a file is decided by its first bytes, never by its name.
 """
@@ -23,7 +23,7 @@ class Damaged(UploadRefused):
     """A compressed file or an archive ends early, or is not what it says."""
 
 
-class Kind(Enum):
+class EntryKind(Enum):
     """What an entry of an archive is; only files have content."""
 
     FILE = "file"
@@ -39,10 +39,10 @@ class Kind(Enum):
 
 
 class Entry(NamedTuple):
-    """One entry of an archive, with its path as it stands there."""
+    """One entry of an archive, with its path as the archive has it."""
 
     path: bytes
-    kind: Kind
+    kind: EntryKind
     content: bytes = b""
 
 
@@ -55,7 +55,7 @@ class Meter:
         self._most = min(MOST_UNPACKED_BYTES, max(RATIO_FREE_BYTES, MOST_RATIO * size))
 
     def count(self, unpacked: int) -> None:
-        """Raises UploadRefused (limit `unpacked` or `ratio`) once there is too much."""
+        """Add to the count. Raises UploadRefused (limit `unpacked` or `ratio`) once it is too high."""
         self.unpacked += unpacked
         if self.unpacked > self._most:
             limit = "unpacked" if self.unpacked > MOST_UNPACKED_BYTES else "ratio"

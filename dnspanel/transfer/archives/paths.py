@@ -1,4 +1,4 @@
-"""Paths as uploads and archives spell them: made plain, or refused. Nothing is ever opened by one of them."""
+"""Paths in uploads and archives, normalised or refused. They are labels: no file is ever opened by one of them."""
 
 import fnmatch
 import itertools
@@ -13,7 +13,7 @@ from dnspanel.transfer.limits import MOST_PATH_BYTES
 # Most paths of an archive are plain already.
 _UNUSUAL = re.compile(r"[\x00-\x1f\x7f\\:\ud800-\udfff]|^/|//|(?:^|/)\.{1,2}(?:/|$)|/$|^$")
 _DRIVE = re.compile(r"(?:^|/)[A-Za-z]:(?:/|$)")
-_SHOWN = 80
+_MOST_DISPLAYED = 80
 
 
 def clean_path(path: str) -> str:
@@ -39,16 +39,16 @@ def clean_path(path: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with `%1f` in place of a byte or character that cannot be shown or stored."""
+    """The text with `%1f` in place of a byte or character that cannot be displayed or stored."""
     return "".join(
         f"%{ord(char) & 0xFF:02x}" if ord(char) < 32 or ord(char) == 127 or "\ud800" <= char <= "\udfff" else char
         for char in text
     )
 
 
-def _refused(path: str, why: str) -> UploadRefused:
-    shown = printable(path if len(path) <= _SHOWN else path[:_SHOWN] + "…")
-    return UploadRefused(f"The path “{shown}” is refused: {why}.", limit="path")
+def _refused(path: str, reason: str) -> UploadRefused:
+    displayed = printable(path if len(path) <= _MOST_DISPLAYED else path[:_MOST_DISPLAYED] + "…")
+    return UploadRefused(f"The path “{displayed}” is refused: {reason}.", limit="path")
 
 
 class PathIndex:
@@ -59,22 +59,22 @@ class PathIndex:
         for path in paths:
             self._by_name[path.rpartition("/")[2]].append(path)
 
-    def found(self, wanted: str, *folders: str) -> list[str]:
-        """The path meant by `wanted`: none, one, or several that fit equally well.
+    def found(self, requested: str, *folders: str) -> list[str]:
+        """The paths that `requested` may mean: none, one, or several that fit equally well.
 
         Looked for in each of the folders first. Else the path that has most
         in common with it, read from its end: `/etc/bind/zones/a.db` on the
         server may be `zones/a.db` or `a.db` here. Nothing outside the upload
         is ever meant.
         """
-        fitting = self._by_name.get(wanted.rpartition("/")[2], [])
+        fitting = self._by_name.get(requested.rpartition("/")[2], [])
         if len(fitting) < 2:
             return fitting
         for folder in folders:
-            exact = posixpath.normpath(posixpath.join("/", folder, wanted)).lstrip("/")
+            exact = posixpath.normpath(posixpath.join("/", folder, requested)).lstrip("/")
             if exact in fitting:
                 return [exact]
-        target = _names_from_end(posixpath.join("/", folders[-1] if folders else "", wanted))
+        target = _names_from_end(posixpath.join("/", folders[-1] if folders else "", requested))
         shared = [_shared(target, _names_from_end(path)) for path in fitting]
         return [path for path, count in zip(fitting, shared, strict=True) if count == max(shared)]
 

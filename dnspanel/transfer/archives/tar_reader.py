@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 from zlib import adler32
 
-from dnspanel.transfer.archives.decompress import Damaged, Entry, Kind
+from dnspanel.transfer.archives.decompress import Damaged, Entry, EntryKind
 from dnspanel.transfer.archives.paths import printable
 from dnspanel.transfer.errors import UploadRefused
 
@@ -98,7 +98,7 @@ class _TarReader:
             content = self._buffer[at:end]
             self._at = end + (-size % BLOCK)
             # A folder of the oldest format is a file whose path ends in a slash.
-            return Entry(path, Kind.FOLDER if path.endswith(b"/") else Kind.FILE, content)
+            return Entry(path, EntryKind.FOLDER if path.endswith(b"/") else EntryKind.FILE, content)
         return self._file(path, size)
 
     def _special(self, header: bytes) -> Entry | None:
@@ -115,19 +115,21 @@ class _TarReader:
             size = self._number(attributes[b"size"])
         if kind in _LINKS or kind in _DEVICES or kind == b"5":
             # These have no content, whatever their size says.
-            return Entry(path, Kind.FOLDER if kind == b"5" else Kind.LINK if kind in _LINKS else Kind.DEVICE)
+            return Entry(
+                path, EntryKind.FOLDER if kind == b"5" else EntryKind.LINK if kind in _LINKS else EntryKind.DEVICE
+            )
         if kind == b"S" or _SPARSE in attributes:
             if kind == b"S":
                 self._pass_over_sparse_headers(header)
             self._pass_over(size)
-            return Entry(path, Kind.SPARSE)
+            return Entry(path, EntryKind.SPARSE)
         if kind in _FILES:
             if path.endswith(b"/") and kind != b"7":
                 self._pass_over(size)
-                return Entry(path, Kind.FOLDER)
+                return Entry(path, EntryKind.FOLDER)
             return self._file(path, size)
         self._pass_over(size)
-        return Entry(path, Kind.UNKNOWN)
+        return Entry(path, EntryKind.UNKNOWN)
 
     def _remember(self, kind: bytes, content: bytes) -> None:
         if kind == b"L":
@@ -138,7 +140,7 @@ class _TarReader:
             self._next.update(self._pax(content))
 
     def _pax(self, content: bytes) -> dict[bytes, bytes]:
-        """Records `LENGTH KEY=VALUE\\n`, where LENGTH counts the whole record."""
+        """Records `LENGTH KEY=VALUE\\n`, where LENGTH counts the full record."""
         found = {}
         at = 0
         while at < len(content) and content[at]:
@@ -162,8 +164,8 @@ class _TarReader:
     def _file(self, path: bytes, size: int) -> Entry:
         if size > self._most_content:
             self._pass_over(size)
-            return Entry(path, Kind.TOO_LARGE)
-        return Entry(path, Kind.FILE, self._content(size))
+            return Entry(path, EntryKind.TOO_LARGE)
+        return Entry(path, EntryKind.FILE, self._content(size))
 
     def _content(self, size: int) -> bytes:
         if not self._fill(size):
@@ -188,7 +190,7 @@ class _TarReader:
             more = self._content(BLOCK)[504]
 
     def _fill(self, size: int) -> bool:
-        """The buffer holds `size` bytes from here on; False if there are not as many."""
+        """Read until the buffer holds `size` more bytes; False if the archive ends before."""
         missing = self._at + size - len(self._buffer)
         if missing <= 0:
             return True
@@ -208,7 +210,7 @@ class _TarReader:
         return missing <= 0
 
     def _end_without_zeros(self) -> None:
-        """An archive that ends behind a whole member is whole, as for every other program."""
+        """An archive may end behind a complete member without the final zeros, as for every other program."""
         if self._at < len(self._buffer) or self._next:
             self._path = b""
             self._count += 1
@@ -257,14 +259,14 @@ def _path_of(header: bytes) -> bytes:
 def _checksum_is_right(header: bytes) -> bool:
     """Compare the header's own sum; a few old programs summed signed bytes."""
     try:
-        said = int(header[148:156].partition(b"\0")[0].strip() or b"0", 8)
+        stated = int(header[148:156].partition(b"\0")[0].strip() or b"0", 8)
     except ValueError:
         return False
     # The low half of an Adler-32 is 1 + the sum modulo 65521: ten times as fast as sum().
     fast = (adler32(header[156:], adler32(header[:148])) & 0xFFFF) - 1 + _EIGHT_SPACES
-    if (fast - said) % _ADLER == 0:
-        return said < _ADLER or said == _sum(header)
-    return said == _sum(header) - 256 * sum(byte > 127 for byte in header[:148] + header[156:])
+    if (fast - stated) % _ADLER == 0:
+        return stated < _ADLER or stated == _sum(header)
+    return stated == _sum(header) - 256 * sum(byte > 127 for byte in header[:148] + header[156:])
 
 
 def _sum(header: bytes) -> int:

@@ -1,4 +1,4 @@
-"""A text file of an upload, perhaps compressed, line by line: UTF-8, and where it is not, it says at which byte."""
+"""A text file of an upload, perhaps compressed, line by line: in UTF-8, with the byte offset of what is not."""
 
 import codecs
 import itertools

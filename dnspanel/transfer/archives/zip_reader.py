@@ -30,7 +30,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from dnspanel.transfer.archives.decompress import CHUNK_BYTES, Damaged, Entry, Kind, Meter
+from dnspanel.transfer.archives.decompress import CHUNK_BYTES, Damaged, Entry, EntryKind, Meter
 from dnspanel.transfer.errors import UploadRefused
 from dnspanel.transfer.limits import MOST_ENTRIES, TITLES
 
@@ -87,11 +87,11 @@ class _ZipReader:
             self._meter.read += central.packed
             path = central.path if central.flags & _UTF8 else _utf8(central.path)
             kind = self._kind(central)
-            if kind is not Kind.FILE:
+            if kind is not EntryKind.FILE:
                 yield Entry(path, kind)
                 continue
             content = self._content(central)
-            yield Entry(path, Kind.DAMAGED) if content is None else Entry(path, Kind.FILE, content)
+            yield Entry(path, EntryKind.DAMAGED) if content is None else Entry(path, EntryKind.FILE, content)
 
     def _directory(self) -> tuple[int, int, int]:
         """How many entries there are, where their directory starts and where it ends."""
@@ -158,19 +158,19 @@ class _ZipReader:
             path = buffer[path_at:extra_at]
             yield _Central(path, system, flags, method, crc, packed, unpacked, attributes, offset)
 
-    def _kind(self, central: _Central) -> Kind:
+    def _kind(self, central: _Central) -> EntryKind:
         mode = central.attributes >> 16 if central.system == _UNIX else 0
         if stat.S_ISLNK(mode):
-            return Kind.LINK
+            return EntryKind.LINK
         if central.path.endswith(b"/") or stat.S_ISDIR(mode):
-            return Kind.FOLDER
+            return EntryKind.FOLDER
         if stat.S_IFMT(mode) and not stat.S_ISREG(mode):
-            return Kind.DEVICE
+            return EntryKind.DEVICE
         if central.flags & _ENCRYPTED:
-            return Kind.ENCRYPTED
+            return EntryKind.ENCRYPTED
         if central.method not in (_STORED, _DEFLATED, _BZIP2):
-            return Kind.METHOD
-        return Kind.TOO_LARGE if central.unpacked > self._most_content else Kind.FILE
+            return EntryKind.METHOD
+        return EntryKind.TOO_LARGE if central.unpacked > self._most_content else EntryKind.FILE
 
     def _content(self, central: _Central) -> bytes | None:
         """What the entry holds, with the size and the checksum that the directory says; else None."""
@@ -191,7 +191,7 @@ class _ZipReader:
         return content
 
     def _unpacked(self, central: _Central, start: int) -> bytes | None:
-        """Never more than one byte beyond what the directory says."""
+        """The content, unpacked at most one chunk beyond the size in the directory; None if it is of another size."""
         if central.method == _STORED:
             if central.packed != central.unpacked:
                 return None
@@ -256,7 +256,7 @@ def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -
 
 
 def _utf8(path: bytes) -> bytes:
-    """Paths are meant as UTF-8 if they can be, else as the code page of the first PCs."""
+    """The path in UTF-8, which it is taken for if it can be, else for code page 437 of the first PCs."""
     try:
         path.decode()
     except UnicodeDecodeError:

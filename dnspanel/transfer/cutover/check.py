@@ -1,4 +1,4 @@
-"""What becomes of a comparison of an old server with our nodes. Verbs.
+"""The life of a comparison of an old server with our nodes. Verbs.
 
 Zones are read, asked about and recorded some at a time; nothing is asked
 while a transaction is open. A worker that dies leaves a comparison that the
@@ -22,8 +22,8 @@ from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.transfer import rights
-from dnspanel.transfer.cutover import compare, delegation, dns_probe
-from dnspanel.transfer.cutover.compare import Difference
+from dnspanel.transfer.cutover import compare_answers, delegation, dns_probe
+from dnspanel.transfer.cutover.compare_answers import Difference
 from dnspanel.transfer.cutover.dns_probe import Answer, Question, Server
 from dnspanel.transfer.cutover.parent_zone import Resolver
 from dnspanel.transfer.errors import SourceAway, TransferError, WrongState
@@ -64,7 +64,7 @@ class _Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """Whom a comparison asks."""
+    """The servers that a comparison asks."""
 
     old: Server
     nodes: Sequence[Server]
@@ -91,7 +91,7 @@ def create_check(
     resolver: str = "",
     resolver_port: int = 53,
 ) -> CutoverCheck:
-    """A comparison that waits for a worker: of an import's zones, or of a selection.
+    """Create a comparison that waits for a worker: of an import's zones, or of a selection.
 
     Raises WrongState when the person has several unfinished ones, or when no node is active.
     """
@@ -141,8 +141,8 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
         except DatabaseError:
             raise  # PostgreSQL is away: the comparison is found again
         except Exception as exc:
-            sentence = str(exc) if isinstance(exc, TransferError | Forbidden) else f"A fault of the panel: {exc!r}"
-            _unfinished(check_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=sentence)
+            message = str(exc) if isinstance(exc, TransferError | Forbidden) else f"A fault of the panel: {exc!r}"
+            _unfinished(check_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=message)
             if not isinstance(exc, TransferError | Forbidden):
                 raise
             return f"comparison={check_id} failed: {exc}"
@@ -205,14 +205,14 @@ def _read(zones: "QuerySet[Zone]") -> list[_Read]:
         found = []
         for zone in read_zones(connection.connection, zones):
             rows = list(zone.rows)
-            found.append(_Read(zone.name, rows, compare.questions_of(zone.name, rows)))
+            found.append(_Read(zone.name, rows, compare_answers.questions_of(zone.name, rows)))
         return found
 
 
 def _compare_batch(check: CutoverCheck, sides: _Sides, batch: Sequence[_Read]) -> None:
-    """Ask about these zones, then record what came of it."""
-    asked = [(zone.name, zone.questions) for zone in batch]
-    differences = list(compare.compare_zones(asked, sides.old, sides.nodes))
+    """Compare these zones, then record the differences and checklists."""
+    queries = [(zone.name, zone.questions) for zone in batch]
+    differences = list(compare_answers.compare_zones(queries, sides.old, sides.nodes))
     [soas] = dns_probe.ask([sides.old], [(zone.name, rdtypes.SOA) for zone in batch])
     if batch and all(answer.rcode is None for answer in soas):
         raise SourceAway(f"{sides.old.name} does not answer: {soas[0].failure}.")
@@ -227,8 +227,8 @@ def _compare_batch(check: CutoverCheck, sides: _Sides, batch: Sequence[_Read]) -
 def _zone_row(
     check: CutoverCheck, sides: _Sides, zone: _Read, soa: Answer, counts: Counter[tuple[str, bool]], now: datetime
 ) -> CutoverZone:
-    facts = delegation.Sides(zone.name, zone.rows, soa, counts[zone.name, False])
-    points = delegation.checklist(facts, sides.nodes, sides.resolver, now)
+    both_sides = delegation.Sides(zone.name, zone.rows, soa, counts[zone.name, False])
+    points = delegation.checklist(both_sides, sides.nodes, sides.resolver, now)
     return CutoverZone(
         check_run=check,
         name=zone.name,

@@ -1,7 +1,7 @@
-"""What to do before and after a zone's delegation moves to our nodes: a checklist made of facts.
+"""What to do before and after a zone's delegation moves to our nodes: a checklist.
 
-The facts come from the zone, the old server, and the parent's own servers,
-which a resolver leads to. What could not be asked is said so, not guessed.
+It is made from the zone, the old server, and the parent's own servers, which a
+resolver leads to. What could not be asked is marked as such, not guessed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,23 +25,23 @@ class Verdict(StrEnum):
 
     FINE = "fine"
     TO_DO = "to do"
-    NOT_ASKED = "not asked"
+    UNKNOWN = "not asked"
 
 
-_MARKS = {Verdict.FINE: "[x]", Verdict.TO_DO: "[ ]", Verdict.NOT_ASKED: "[?]"}
+_MARKS = {Verdict.FINE: "[x]", Verdict.TO_DO: "[ ]", Verdict.UNKNOWN: "[?]"}
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point: a sentence, and what it is about line by line."""
+    """One point of the checklist: a message, and its details line by line."""
 
     code: str
     verdict: Verdict
-    sentence: str
+    message: str
     lines: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {"code": self.code, "verdict": self.verdict, "sentence": self.sentence, "lines": list(self.lines)}
+        return {"code": self.code, "verdict": self.verdict, "sentence": self.message, "lines": list(self.lines)}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Point":
@@ -77,7 +77,7 @@ def text_of(zone: str, points: Iterable[Point]) -> str:
     """The checklist as text to send around."""
     lines = [f"Delegation checklist of {zone}"]
     for point in points:
-        lines.append(f"{_MARKS[point.verdict]} {point.sentence}")
+        lines.append(f"{_MARKS[point.verdict]} {point.message}")
         lines.extend(f"    {line}" for line in point.lines)
     return "\n".join(lines) + "\n"
 
@@ -94,12 +94,12 @@ def _serial(sides: Sides) -> Point:
     theirs = _serial_of(sides.old_soa, sides.zone)
     [ours] = [int(text.split(" ")[2]) for text in _texts(sides.rows, sides.zone, rdtypes.SOA)] or [0]
     if theirs is None:
-        return Point("serial", Verdict.NOT_ASKED, "The old server said no serial; secondaries want ours to be higher.")
+        return Point("serial", Verdict.UNKNOWN, "The old server said no serial; secondaries want ours to be higher.")
     if Serial(ours) < Serial(theirs):
-        sentence = (
+        message = (
             f"Raise the serial: ours, {ours}, is lower than {theirs} of the old server, so secondaries stay there."
         )
-        return Point("serial", Verdict.TO_DO, sentence)
+        return Point("serial", Verdict.TO_DO, message)
     return Point("serial", Verdict.FINE, f"Our serial {ours} is not lower than {theirs} of the old server.")
 
 
@@ -111,7 +111,7 @@ def _serial_of(answer: Answer, zone: str) -> int | None:
 
 
 def _long_ttls(sides: Sides, now: datetime) -> Point:
-    """Caches hold what the old server said for this long; whoever wants to be able to go back lowers it first."""
+    """Caches keep the old server's answers for the TTL; whoever may want to go back lowers it before the move."""
     long = [row for row in sides.rows if row[2] > LONG_TTL]
     if not long:
         return Point("ttl", Verdict.FINE, "No TTL is longer than an hour.")
@@ -122,10 +122,10 @@ def _long_ttls(sides: Sides, now: datetime) -> Point:
     ]
     if len(long) > _MOST_LISTED:
         lines.append(f"and {len(long) - _MOST_LISTED:,} more, with shorter ones")
-    sentence = (
+    message = (
         f"Lower TTLs longer than an hour at the old server first: {len(long):,} RRset{'s' if len(long) > 1 else ''}."
     )
-    return Point("ttl", Verdict.TO_DO, sentence, tuple(lines))
+    return Point("ttl", Verdict.TO_DO, message, tuple(lines))
 
 
 def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolver) -> Point:
@@ -133,29 +133,29 @@ def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolv
     ours = {node.address for node in nodes}
     found = {server: resolver.addresses(server) for server in servers}
     if any(addresses is None for addresses in found.values()):
-        return Point("nameservers", Verdict.NOT_ASKED, "Where the names of the name servers lead was not asked.")
+        return Point("nameservers", Verdict.UNKNOWN, "Where the names of the name servers lead was not asked.")
     astray = [
         f"{server} leads to {', '.join(sorted(addresses or ())) or 'no address'}"
         for server, addresses in found.items()
         if not addresses or not addresses <= ours
     ]
     if astray:
-        sentence = f"Make every name server of the zone lead to our nodes ({', '.join(sorted(ours))})."
-        return Point("nameservers", Verdict.TO_DO, sentence, tuple(astray))
+        message = f"Make every name server of the zone lead to our nodes ({', '.join(sorted(ours))})."
+        return Point("nameservers", Verdict.TO_DO, message, tuple(astray))
     return Point("nameservers", Verdict.FINE, "Every name server of the zone leads to our nodes.")
 
 
 def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
     if delegation is None:
-        return Point("parent", Verdict.NOT_ASKED, "The parent’s servers were not asked for the delegation.")
-    there, ours = delegation.nameservers, frozenset(servers)
-    if not there:
-        sentence = f"{delegation.parent} does not delegate the zone."
-        return Point("parent", Verdict.TO_DO, sentence, tuple(f"add {server}" for server in sorted(ours)))
-    if there == ours:
+        return Point("parent", Verdict.UNKNOWN, "The parent’s servers were not asked for the delegation.")
+    theirs, ours = delegation.nameservers, frozenset(servers)
+    if not theirs:
+        message = f"{delegation.parent} does not delegate the zone."
+        return Point("parent", Verdict.TO_DO, message, tuple(f"add {server}" for server in sorted(ours)))
+    if theirs == ours:
         return Point("parent", Verdict.FINE, f"{delegation.parent} delegates to the zone’s own name servers.")
-    lines = [f"remove {server}" for server in sorted(there - ours)] + [
-        f"add {server}" for server in sorted(ours - there)
+    lines = [f"remove {server}" for server in sorted(theirs - ours)] + [
+        f"add {server}" for server in sorted(ours - theirs)
     ]
     lines.append(f"resolvers follow within {delegation.ttl} s, the TTL there")
     return Point("parent", Verdict.TO_DO, f"Change the name servers at {delegation.parent}", tuple(lines))
@@ -166,31 +166,31 @@ def _glue(sides: Sides, servers: Sequence[str], delegation: Delegation | None) -
     inside = [server for server in servers if names.is_within(server, sides.zone)]
     if not inside:
         return Point("glue", Verdict.FINE, "No glue is needed: no name server lies within the zone.")
-    wanted = {
+    expected = {
         server: {*_texts(sides.rows, server, rdtypes.A), *_texts(sides.rows, server, rdtypes.AAAA)} for server in inside
     }
     lines = [
-        f"{server} {', '.join(sorted(addresses)) or 'has no address here'}" for server, addresses in wanted.items()
+        f"{server} {', '.join(sorted(addresses)) or 'has no address here'}" for server, addresses in expected.items()
     ]
     if delegation is None:
-        return Point("glue", Verdict.NOT_ASKED, "The parent needs glue; whether it has it was not asked.", tuple(lines))
-    if all(addresses and delegation.glue.get(server) == addresses for server, addresses in wanted.items()):
+        return Point("glue", Verdict.UNKNOWN, "The parent needs glue; whether it has it was not asked.", tuple(lines))
+    if all(addresses and delegation.glue.get(server) == addresses for server, addresses in expected.items()):
         return Point("glue", Verdict.FINE, f"{delegation.parent} has the right glue.")
     return Point("glue", Verdict.TO_DO, f"Give this glue to {delegation.parent}", tuple(lines))
 
 
 def _ds(sides: Sides, delegation: Delegation | None) -> Point:
     if delegation is None or delegation.ds is None:
-        return Point("ds", Verdict.NOT_ASKED, "Whether the parent has a DS record was not asked.")
+        return Point("ds", Verdict.UNKNOWN, "Whether the parent has a DS record was not asked.")
     if not delegation.ds:
         return Point("ds", Verdict.FINE, "The parent has no DS record: the zone need not be signed.")
     keys = _texts(sides.rows, sides.zone, rdtypes.DNSKEY)
-    sentence = (
+    message = (
         "The zone is signed, and the parent has DS records: move the keys here, or remove the DS records and wait "
         f"{delegation.ds_ttl} s before the move; otherwise resolvers that validate answer nothing."
     )
     lines = [*(f"DS {text}" for text in delegation.ds), *(f"DNSKEY {text}" for text in keys)]
-    return Point("ds", Verdict.TO_DO, sentence, tuple(lines))
+    return Point("ds", Verdict.TO_DO, message, tuple(lines))
 
 
 def _texts(rows: Iterable[Row], name: str, type: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Many questions to several servers at once: over UDP with EDNS, again when one gets lost, over TCP when cut short.
 
-Not more than so many questions are under way at any time, so that a server
-in service is not in trouble because somebody compares it.
+The number of questions under way is limited, so that a comparison does not
+overload a server in service.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ Question = tuple[str, int]  # name and type
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Whom to ask; `name` is how it is called in what people read."""
+    """A server to ask; `name` is its name in messages."""
 
     name: str
     address: str
@@ -54,7 +54,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server says to one question; `rcode` None when it said nothing. `failure` is why, in words."""
+    """A server's answer to one question; `rcode` is None if none came, and `failure` says why."""
 
     rcode: int | None
     is_authoritative: bool = False
@@ -137,7 +137,7 @@ class _Line:
                 packet = self.socket.recv(65535)
             except BlockingIOError:
                 return
-            except OSError as exc:  # nobody listens there: the tries run out
+            except OSError as exc:  # no server listens on the port: the tries run out
                 self.failure = exc.strerror or str(exc)
                 return
             sent = self._sent.get(int.from_bytes(packet[:2], "big"))
@@ -148,8 +148,8 @@ class _Line:
     def _fits(self, packet: bytes, number: int) -> bool:
         """True if a packet answers the question, not one of an earlier round; or says that it cannot be read."""
         name, type_ = self._questions[number]
-        asked = names.to_wire(name) + type_.to_bytes(2, "big")
-        return packet[12 : 12 + len(asked)].lower() == asked.lower() or packet[4:6] == b"\0\0"
+        question = names.to_wire(name) + type_.to_bytes(2, "big")
+        return packet[12 : 12 + len(question)].lower() == question.lower() or packet[4:6] == b"\0\0"
 
 
 def _exchange(lines: Sequence[_Line], most: int, try_seconds: float) -> None:
@@ -184,8 +184,8 @@ def _answers(lines: Sequence[_Line], questions: Sequence[Question]) -> list[list
             found[at].append(read[body])
     if cut_short:
         with ThreadPoolExecutor(_TCP_AT_ONCE) as pool:
-            whole = pool.map(lambda each: _ask_by_tcp(lines[each[0]].server, questions[each[1]]), cut_short)
-            for (at, number), answer in zip(cut_short, whole, strict=True):
+            by_tcp = pool.map(lambda each: _ask_by_tcp(lines[each[0]].server, questions[each[1]]), cut_short)
+            for (at, number), answer in zip(cut_short, by_tcp, strict=True):
                 found[at][number] = answer
     return found
 

@@ -17,15 +17,15 @@ from dnspanel.transfer.cutover.dns_probe import Answer
 from replication.dns import names, rdata, rdtypes
 
 SECONDS = 2.0
-# A resolver that said nothing so many times in a row is not asked any more.
+# A resolver that did not answer so many times in a row is not asked any more.
 _PATIENCE = 3
 _MOST_SERVERS = 3
-_SAID = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
+_USABLE_RCODES = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
 
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """The parent's side of a delegation; no name servers mean that there is none. `ds` None was not asked."""
+    """The parent's side of a delegation; no name servers mean no delegation. `ds` is None if it could not be asked."""
 
     parent: str
     nameservers: frozenset[str] = frozenset()
@@ -75,7 +75,7 @@ class Resolver:
         apex, addresses = above
         for address in addresses[:_MOST_SERVERS]:
             answer = _exchange(address, self._parent_port, zone, rdtypes.NS, is_recursive=False)
-            if answer is not None and answer.rcode in _SAID:
+            if answer is not None and answer.rcode in _USABLE_RCODES:
                 return _delegation(zone, apex, answer, _exchange(address, self._parent_port, zone, rdtypes.DS))
         return None
 
@@ -105,7 +105,7 @@ class Resolver:
             answer = _exchange(address, port, name, type, is_recursive=True)
             if answer is not None:
                 self._silences = 0
-                return answer if answer.rcode in _SAID else None  # SERVFAIL is about this name only
+                return answer if answer.rcode in _USABLE_RCODES else None  # SERVFAIL is about this name only
         self._silences += 1
         return None
 
@@ -145,7 +145,9 @@ def _delegation(zone: str, parent: str, answer: Answer, ds: Answer | None) -> De
         else frozenset(),
         ttl=referral.ttl if referral else 0,
         glue=glue,
-        ds=None if ds is None or ds.rcode not in _SAID else _texts_of_ds(known.rdata if known else frozenset()),
+        ds=None
+        if ds is None or ds.rcode not in _USABLE_RCODES
+        else _texts_of_ds(known.rdata if known else frozenset()),
         ds_ttl=known.ttl if known else 0,
     )
 

@@ -32,7 +32,7 @@ _BLOCK = tarfile.BLOCKSIZE
 
 
 def zone_lines(zone: ExportedZone) -> Iterator[str]:
-    """The zone's file: `$ORIGIN`, then each RRset as one string of whole lines."""
+    """The zone's file: `$ORIGIN`, then each RRset as one string of complete lines."""
     yield f"$ORIGIN {zone.name}\n"
     cut = -1 if zone.name == names.ROOT else -1 - len(zone.name)
     for row in zone.rows:
@@ -66,7 +66,7 @@ def generic_text(type: int, text: str) -> str:
 
 
 def _one_line(comment: str) -> str:
-    """A comment without what would end its line."""
+    """A comment without line breaks."""
     return _UNFIT_FOR_COMMENTS.sub(" ", comment).strip()
 
 
@@ -79,7 +79,7 @@ def file_name(zone: str) -> str:
     """A file name for the zone, one for each, that is legal everywhere.
 
     Characters but letters, digits, `.`, `_` and `-` become `=HH`; of a very
-    long name only the beginning is kept, and a digest of the whole.
+    long name only the beginning is kept, and a digest of the full name.
     """
     stem = "=2E" if zone == names.ROOT else _UNSAFE.sub(lambda found: f"={ord(found[0]):02X}", zone[:-1])
     if len(stem) > _MOST_FILE_NAME - len(".zone"):
@@ -155,21 +155,30 @@ class ZoneArchive:
 def _joined(lines: Iterable[str], most: int = 1000) -> Iterator[bytes]:
     """Lines in larger pieces, as bytes."""
     iterator = iter(lines)
-    held: list[str] = []
+    pending: list[str] = []
     for line in iterator:
-        held.append(line)
-        if len(held) >= most:
-            yield "".join(held).encode()
-            held.clear()
-    yield "".join(held).encode()
+        pending.append(line)
+        if len(pending) >= most:
+            yield "".join(pending).encode()
+            pending.clear()
+    yield "".join(pending).encode()
 
 
 def _header(path: str, size: int, mtime: int) -> bytes:
     """A tar header (ustar): what `tarfile` makes, without its search for what might not fit."""
     fields = (
-        path.encode().ljust(100, b"\0"), b"0000644\0", b"0000000\0", b"0000000\0",
-        _octal(size), _octal(mtime), b"        ", b"0", bytes(100), b"ustar\00000", bytes(247),
-    )  # fmt: skip
+        path.encode().ljust(100, b"\0"),
+        b"0000644\0",
+        b"0000000\0",
+        b"0000000\0",
+        _octal(size),
+        _octal(mtime),
+        b"        ",
+        b"0",
+        bytes(100),
+        b"ustar\00000",
+        bytes(247),
+    )
     header = b"".join(fields)
     return b"%b%06o\0 %b" % (header[:148], sum(header), header[156:])
 

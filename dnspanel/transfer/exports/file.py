@@ -48,10 +48,10 @@ def write_export(
     options: QueryOptions | None = None,
     watch: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
-    """The zones stand in `out`, in memory that does not depend on how many they are.
+    """Write the zones to `out`, in memory that does not depend on how many they are.
 
     The connection is in a transaction (or `export_rows.snapshot`). `watch`
-    hears after each zone how far it is, and may raise to stop it.
+    is called after each zone with the tally, and may raise to stop it.
     """
     tally = Tally()
     found = _watched(read_zones(conn, zones), tally, watch)
@@ -67,7 +67,7 @@ def write_export(
 
 
 def write_zone_file(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", out: Out) -> None:
-    """The one zone of `zones` stands in `out` as a BIND zone file."""
+    """Write the one zone of `zones` to `out` as a BIND zone file."""
     for zone in read_zones(conn, zones):
         for lines in _batched(bind.zone_lines(zone)):
             out.write("".join(lines).encode())
@@ -94,14 +94,14 @@ def _write_text(zones: Iterable[ExportedZone], out: Out, format: str) -> None:
 
 
 def _batched(texts: Iterable[str], most: int = 500) -> Iterator[list[str]]:
-    held: list[str] = []
+    batch: list[str] = []
     for text in texts:
-        held.append(text)
-        if len(held) == most:
-            yield held
-            held = []
-    if held:
-        yield held
+        batch.append(text)
+        if len(batch) == most:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _watched(zones: Iterable[ExportedZone], tally: Tally, watch: Callable[[Tally], None]) -> Iterator[ExportedZone]:
@@ -112,7 +112,7 @@ def _watched(zones: Iterable[ExportedZone], tally: Tally, watch: Callable[[Tally
 
 
 def _counted(zones: Iterable[ExportedZone], tally: Tally) -> Iterator[ExportedZone]:
-    """The same zones; what is read of them counts."""
+    """The same zones; what is read of them is added to the tally."""
     for zone in zones:
         yield zone._replace(rows=_counted_rows(zone.rows, tally))
 

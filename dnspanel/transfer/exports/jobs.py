@@ -1,7 +1,7 @@
-"""What becomes of an export: asked for, written by a worker, kept for a day, forgotten. Verbs.
+"""The life of an export: requested, written by a worker, kept for a day, deleted. Verbs.
 
-The job holds what is wanted and how far it is; the file appears under its
-name when it is whole. A worker that dies leaves a job that the next one
+The job holds what was requested and its progress; the file appears under its
+name when it is complete. A worker that dies leaves a job that the next one
 writes from the beginning.
 """
 
@@ -64,12 +64,12 @@ def create_export(
     now: datetime,
     options: QueryOptions | None = None,
 ) -> ExportJob:
-    """An export that waits for a worker; without an author it is the system's, of all zones there are.
+    """Create an export that waits for a worker; without an author it is the panel's own, of all zones.
 
     Raises WrongState to a person who has several unfinished ones already, and
     Forbidden to a token that sees only parts of zones.
     """
-    rights.refuse_partial_sight(author)
+    rights.refuse_partial_visibility(author)
     unfinished = ExportJob.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
     with transaction.atomic(durable=True):
         if author is not None and unfinished.count() >= MOST_UNFINISHED:
@@ -112,7 +112,7 @@ def run_export(job_id: int) -> str:
     except (DatabaseError, psycopg.OperationalError):
         raise  # PostgreSQL is away: the job is found again
     except Exception as exc:
-        _unfinished(job_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=_sentence(exc))
+        _unfinished(job_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=_failure_message(exc))
         if not isinstance(exc, OSError | Forbidden):
             raise
         return f"export={job_id} failed: {exc}"
@@ -136,7 +136,7 @@ def _unfinished(job_id: int) -> "QuerySet[ExportJob]":
 
 
 def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
-    """True if nobody else writes this export; holds until the connection's transaction ends, or its process."""
+    """True if no other worker writes it; the lock holds until the connection's transaction ends, or its process."""
     return try_lock_until_commit(conn, Lock.EXPORT, job_id)
 
 
@@ -197,7 +197,7 @@ def _teller(job_id: int) -> Any:
 
 @contextmanager
 def _file(path: Path) -> Iterator[Any]:
-    """A new file that appears under its name, whole and on disk, or not at all."""
+    """A new file that appears under its name once it is complete and synced to disk, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
     try:
@@ -210,7 +210,7 @@ def _file(path: Path) -> Iterator[Any]:
         partial.unlink(missing_ok=True)
 
 
-def _sentence(exc: Exception) -> str:
+def _failure_message(exc: Exception) -> str:
     if isinstance(exc, OSError) and exc.strerror:
         return f"The file could not be written: {exc.strerror}."
     if isinstance(exc, Forbidden):

@@ -1,6 +1,6 @@
 """Query files for dnsperf and queryperf, made from zones: `name TYPE` per line.
 
-Only what nodes serve is asked for: no disabled records; A and AAAA where an
+Only what nodes serve is queried: no disabled records; A and AAAA where an
 ALIAS or LUA record computes them; a made-up label where the zone has a
 wildcard. Everything random comes from the seed: the same zones and options
 make the same file.
@@ -92,12 +92,12 @@ def _zone_queries(zone: ExportedZone, chance: Random) -> Iterator[str]:
             continue
         if name.startswith("*."):
             name = f"{_MADE_UP.format(chance.getrandbits(32))}{name[1:]}"
-        for type_ in asked_types(row):
+        for type_ in query_types(row):
             yield _query(name, type_)
 
 
-def asked_types(row: Row) -> tuple[int, ...]:
-    """The types of questions that this RRset answers."""
+def query_types(row: Row) -> tuple[int, ...]:
+    """The types of queries that this RRset answers."""
     type_, texts = row[1], row[3]
     if type_ == rdtypes.ALIAS:
         return rdtypes.A, rdtypes.AAAA

@@ -1,4 +1,4 @@
-"""Zones on their way out of PostgreSQL: one query, however many zones, read through a server-side cursor.
+"""Zones read from PostgreSQL for an export: one query, however many zones, through a server-side cursor.
 
 Zones come by name, their RRsets in canonical order with the SOA first. One
 zone may have millions of RRsets, so nothing is collected here.
@@ -26,13 +26,13 @@ _number = count(1)
 
 
 class Out(Protocol):
-    """Where an export's bytes go; all that is asked of a file."""
+    """Where an export's bytes go: the one method of a file that is needed."""
 
     def write(self, data: bytes, /) -> Any: ...
 
 
 class ExportedZone(NamedTuple):
-    """A zone and its rows, which are there to be read once, before the next zone is asked for."""
+    """A zone and its rows, which can be read once, before the next zone is fetched."""
 
     name: str
     serial: int
@@ -85,13 +85,13 @@ def _rows(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]) 
 
 def _soa_first(zone: str, rows: Iterator[Row]) -> Iterator[Row]:
     """The same rows, but the SOA before the apex's types of lower numbers, as zone files have it."""
-    held: list[Row] = []
+    pending: list[Row] = []
     for row in rows:
         if row[0] == zone and row[1] < rdtypes.SOA:
-            held.append(row)
+            pending.append(row)
             continue
         is_soa = row[0] == zone and row[1] == rdtypes.SOA
-        yield from (row, *held) if is_soa else (*held, row)
-        held.clear()
+        yield from (row, *pending) if is_soa else (*pending, row)
+        pending.clear()
         yield from rows
-    yield from held
+    yield from pending

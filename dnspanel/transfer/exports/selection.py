@@ -12,7 +12,7 @@ from replication.dns import names
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Zones by canonical name, or all that a search finds; neither means every zone there is."""
+    """Zones by canonical name, or all that a search finds; neither means every zone."""
 
     names: tuple[str, ...] = ()
     search: str = ""

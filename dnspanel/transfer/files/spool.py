@@ -37,7 +37,7 @@ def spool_path(job_id: int, piece: int) -> Path:
 
 
 def remove_files(job_id: int) -> None:
-    """The import has no files any more."""
+    """Delete all files of the import."""
     shutil.rmtree(import_directory(job_id), ignore_errors=True)
 
 
@@ -56,14 +56,17 @@ class SpoolWriter:
         path, zone, lines = document.path.encode(), document.zone.encode(), _packed(document.lines)
         entry = (
             _HEAD.pack(len(path), len(zone), len(document.text), len(lines) // 4),
-            path, zone, document.text, lines,
-        )  # fmt: skip
+            path,
+            zone,
+            document.text,
+            lines,
+        )
         self._file.writelines(entry)
         self.size += sum(map(len, entry))
         self.documents += 1
 
     def finish(self) -> None:
-        """The file is there under its name."""
+        """The file is complete and has its name."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()

@@ -3,9 +3,8 @@
     <import>/upload/manifest    SQLite: number, name and size of each file
     <import>/upload/0001 …      their bytes
 
-A file on disk is never called what its uploader calls it. Its size is that of
-the manifest: what a chunk that broke off has left behind it is cut away by
-the next.
+A file on disk never has the name that its uploader gave it. Its size is that of
+the manifest: what a broken-off chunk wrote beyond it is cut away by the next.
 """
 
 import fcntl
@@ -60,7 +59,7 @@ class ChunkUnderWay(UploadRefused):
 
 
 def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, size: int | None = None) -> int:
-    """The file has grown by this chunk, durably; returns its size then.
+    """Append this chunk to the file, durably; return the file's new size.
 
     The chunk is `size` bytes of the stream, or all of it. An interrupted chunk
     leaves the file as it was. Raises WrongState, WrongOffset, ChunkUnderWay
@@ -91,13 +90,13 @@ def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, siz
 
 
 def receive_file(*, job: ImportJob, name: str, stream: Stream) -> int:
-    """The file is what the stream holds, in place of what it may have been before; returns its size."""
+    """Replace the file by what the stream holds; return its size."""
     remove_file(job=job, name=name)
     return receive_chunk(job=job, name=name, offset=0, stream=stream)
 
 
 def remove_file(*, job: ImportJob, name: str) -> None:
-    """The upload has no such file any more; it may never have had."""
+    """Remove the file from the upload, if it has it."""
     _check_open(job)
     if not _directory(job).exists():
         return
@@ -124,14 +123,14 @@ def offset_of(job: ImportJob, name: str) -> int:
 
 
 class _Room(NamedTuple):
-    """How many bytes may still come, and what is said to more."""
+    """How many more bytes may come, and the refusal of any beyond that."""
 
     bytes: int
     refusal: UploadRefused
 
 
 def _append(file: int, stream: Stream, size: int | None, room: _Room) -> int:
-    """Raises UploadRefused when the stream holds less than `size`, or more than there is room for."""
+    """Append to the file. Raises UploadRefused for a stream of less than `size`, or of more than the room left."""
     written = 0
     while size is None or written < size:
         block = stream.read(_READ_BYTES if size is None else min(_READ_BYTES, size - written))
@@ -153,23 +152,23 @@ def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
     allowed = MOST_UPLOAD_BYTES - manifest.execute("SELECT coalesce(sum(size), 0) FROM file").fetchone()[0]
     if allowed <= free:
         return _Room(allowed, UploadRefused(f"The upload is too large: {TITLES['upload']}.", limit="upload"))
-    sentence = (
+    message = (
         f"The panel's disk has room for another {max(0, free) >> 20:,} MiB only. "
         "Old imports and exports can be deleted, then the upload goes on where it stopped."
     )
-    return _Room(max(0, free), UploadRefused(sentence))
+    return _Room(max(0, free), UploadRefused(message))
 
 
 def _number(manifest: sqlite3.Connection, name: str) -> int:
     """The file's number, which it has from its first chunk on. Raises UploadRefused for one file too many."""
-    wanted = "SELECT number FROM file WHERE name = ?"
+    query = "SELECT number FROM file WHERE name = ?"
     with manifest:
-        if manifest.execute(wanted, (name,)).fetchone() is None:
+        if manifest.execute(query, (name,)).fetchone() is None:
             if manifest.execute("SELECT count(*) FROM file").fetchone()[0] >= MOST_ENTRIES:
                 raise UploadRefused(f"The upload has too many files: {TITLES['entries']}.", limit="entries")
             # Another chunk of the same file may have begun it just now.
             manifest.execute("INSERT OR IGNORE INTO file (name) VALUES (?)", (name,))
-        return int(manifest.execute(wanted, (name,)).fetchone()[0])
+        return int(manifest.execute(query, (name,)).fetchone()[0])
 
 
 def _size(manifest: sqlite3.Connection, number: int) -> int:
@@ -181,7 +180,7 @@ def _size(manifest: sqlite3.Connection, number: int) -> int:
 
 @contextmanager
 def _locked(path: Path, name: str) -> Iterator[int]:
-    """The file, open and nobody else's until the end; the lock dies with the process."""
+    """The file, open and locked until the end of the block; the lock ends with the process too."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:

@@ -1,7 +1,7 @@
 """Apply a piece: publish what the dry run showed, and record in the same transactions that it was. Verbs.
 
-New zones and changed zones are two publications. A piece that was published
-by half goes on with the other half; what was published knows its sequence.
+New zones and changed zones are two publications. A piece of which one is
+published goes on with the other; its row records their sequences.
 """
 
 import logging
@@ -16,7 +16,7 @@ from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
 from dnspanel.transfer import rights
 from dnspanel.transfer.imports import plan, scan, stage
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
-from dnspanel.zones.bulk import BulkZone, ZoneChange, change_zones, create_ready_zones, existing_zones
+from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange, change_zones, create_ready_zones, existing_zones
 from dnspanel.zones.errors import NamesTaken
 from dnspanel.zones.models import Channel, Publication, Revision
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
-    """What the piece's zones are to become is published; False if its stage had to be made again first.
+    """Publish the piece's zones; False if its stage file has to be made again first.
 
     Zones that somebody else created or changed since the dry run are left
     alone and marked as waiting.
@@ -55,7 +55,7 @@ def last_sequence(job_id: int) -> int:
 
 
 def reason_of(job: ImportJob) -> str:
-    """What the histories of the zones say."""
+    """The reason that stands in the zones' histories."""
     return f"import {job.pk}: {job.title}"
 
 
@@ -76,10 +76,10 @@ class _Staged(NamedTuple):
 
 
 def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
-    """Create the piece's new zones but those whose names are taken by now; False if their stage is gone."""
+    """Create the piece's new zones, except those whose names are taken by now; False if the stage file is lost."""
     creating = ImportZone.objects.filter(job=job, piece=piece.number, action=Action.CREATE).order_by("zone_id")
     zones = list(map(_Staged._make, creating.values_list(*_Staged._fields)))
-    if zones and not rights.rights_of(job).may_create:  # not any more, that is: the dry run said yes
+    if zones and not rights.rights_of(job).may_create:  # the author lost the right since the dry run
         _wait(job, piece, [zone.pk for zone in zones])
         return True
     content = stage.read_stage(stage.stage_path(job.pk, piece.number), piece.stage_size, piece.stage_checksum)
@@ -101,10 +101,13 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
     create_ready_zones(
         zones=[BulkZone(zone.zone_id, zone.name, zone.serial, zone.rrsets) for zone in zones],
         rows=(bytes(content[zone.rows_offset : zone.rows_offset + zone.rows_size]) for zone in zones),
-        author=rights.actor_of_job(job), channel=Channel.IMPORT, now=now, reason=reason_of(job),
+        author=rights.actor_of_job(job),
+        channel=Channel.IMPORT,
+        now=now,
+        reason=reason_of(job),
         team=rights.rights_of(job).team,
         beside=lambda publication: _created(piece, publication, prepared),
-    )  # fmt: skip
+    )
 
 
 def _prepare(zones: Sequence[_Staged], content: memoryview) -> Prepared | None:
@@ -127,24 +130,29 @@ def _created(piece: ImportPiece, publication: Publication, prepared: Prepared | 
 
 
 def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
-    """Change the piece's existing zones but those that are not as the dry run saw them."""
+    """Change the piece's existing zones, except those that changed since the dry run."""
     zones = list(ImportZone.objects.filter(job=job, piece=piece.number, action__in=(Action.MERGE, Action.REPLACE)))
     if not zones:
         return
-    there = existing_zones([zone.name for zone in zones])
-    as_seen = [
-        zone for zone in zones
-        if zone.name in there and (there[zone.name].id, there[zone.name].revision) == (zone.zone_id, zone.base_revision)
-    ]  # fmt: skip
+    existing = existing_zones([zone.name for zone in zones])
+    as_seen = [zone for zone in zones if _is_as_seen(zone, existing.get(zone.name))]
     changes = [
         ZoneChange(zone.zone_id, zone.base_revision, effect.changes)
-        for zone, effect in plan.effects(job, as_seen, there)
+        for zone, effect in plan.effects(job, as_seen, existing)
         if effect.changes and not effect.faults
     ]
     change_zones(
-        changes=changes, author=rights.actor_of_job(job), channel=Channel.IMPORT, now=now, reason=reason_of(job),
+        changes=changes,
+        author=rights.actor_of_job(job),
+        channel=Channel.IMPORT,
+        now=now,
+        reason=reason_of(job),
         beside=lambda publication: _note_changed(piece, publication),
-    )  # fmt: skip
+    )
+
+
+def _is_as_seen(zone: ImportZone, current: ExistingZone | None) -> bool:
+    return current is not None and (current.id, current.revision) == (zone.zone_id, zone.base_revision)
 
 
 def _note_changed(piece: ImportPiece, publication: Publication) -> None:

@@ -1,4 +1,4 @@
-"""What a person does to an import: make it, choose, start, pause, cancel, undo, try again. Verbs.
+"""What a person does with an import: create, choose, start, pause, cancel, undo, retry. Verbs.
 
 Each verb moves the job from the states it names to the next by one
 conditional UPDATE; raises WrongState when the job has moved on meanwhile.
@@ -60,28 +60,46 @@ def create_job(
     if options is None:
         options = Options(nameservers="missing", soa="missing") if source in _PARTIAL else Options()
     job = ImportJob.objects.create(
-        title=title, author=user_of(author), token=token_of(author), created_at=now, phase_at=now,
-        source=source, parameters=dict(parameters or {}),
-        secret=encrypt_secret(json.dumps(dict(secret)).encode()) if secret else None, options=options.to_json(),
-        state=State.UPLOADING, form_id=form_id,
-    )  # fmt: skip
+        title=title,
+        author=user_of(author),
+        token=token_of(author),
+        created_at=now,
+        phase_at=now,
+        source=source,
+        parameters=dict(parameters or {}),
+        secret=encrypt_secret(json.dumps(dict(secret)).encode()) if secret else None,
+        options=options.to_json(),
+        state=State.UPLOADING,
+        form_id=form_id,
+    )
     if source not in _UPLOADED:
         start_scan(job=job, now=now)
     return job
 
 
 def create_paste(
-    *, title: str, text: bytes, zone: str, author: Author, now: datetime, options: Options | None = None,
+    *,
+    title: str,
+    text: bytes,
+    zone: str,
+    author: Author,
+    now: datetime,
+    options: Options | None = None,
     form_id: UUID | None = None,
-) -> ImportJob:  # fmt: skip
+) -> ImportJob:
     """An import of one pasted zone file; `zone` is its canonical name, or "" if the text says it."""
     if first := _job_of_form(form_id):
         return first
     documents = [Document(path="pasted text", text=text, zone=zone)]
     return create_of_documents(
-        documents=documents, source=SourceKind.PASTE, title=title, author=author, now=now, options=options,
+        documents=documents,
+        source=SourceKind.PASTE,
+        title=title,
+        author=author,
+        now=now,
+        options=options,
         form_id=form_id,
-    )  # fmt: skip
+    )
 
 
 def retry_failed(
@@ -99,9 +117,15 @@ def retry_failed(
         documents.append(Document(path=row.path, text=texts[pk].encode(), zone=original.zone or row.name))
     title = f"{job.title}: {len(documents)} corrected"
     return create_of_documents(
-        documents=documents, source=SourceKind.RETRY, title=title, author=author, now=now,
-        options=Options.from_json(job.options), retry_of=job, form_id=form_id,
-    )  # fmt: skip
+        documents=documents,
+        source=SourceKind.RETRY,
+        title=title,
+        author=author,
+        now=now,
+        options=Options.from_json(job.options),
+        retry_of=job,
+        form_id=form_id,
+    )
 
 
 def set_parameters(*, job: ImportJob, parameters: Mapping[str, Any], now: datetime) -> None:
@@ -128,22 +152,30 @@ def create_of_documents(
     """An import of these documents, which is scanned at once."""
     options = options or Options()
     job = ImportJob.objects.create(
-        title=title, author=user_of(author), token=token_of(author), created_at=now, phase_at=now,
-        source=source, options=options.to_json(),
-        retry_of=retry_of, state=State.UPLOADING, form_id=form_id, parameters=retry_of.parameters if retry_of else {},
-    )  # fmt: skip
+        title=title,
+        author=user_of(author),
+        token=token_of(author),
+        created_at=now,
+        phase_at=now,
+        source=source,
+        options=options.to_json(),
+        retry_of=retry_of,
+        state=State.UPLOADING,
+        form_id=form_id,
+        parameters=retry_of.parameters if retry_of else {},
+    )
     read.spool_documents(job=job, documents=documents)
     start_scan(job=job, now=now)
     return job
 
 
 def start_scan(*, job: ImportJob, now: datetime) -> None:
-    """The source is complete, and the panel reads it."""
+    """The source is complete: reading it begins."""
     _move(job, (State.UPLOADING,), State.SCANNING, now)
 
 
 def set_options(*, job: ImportJob, options: Options, now: datetime) -> None:
-    """The job has these options; if they change how zones are read, it scans its spool anew."""
+    """Set the job's options; if they change how zones are read, its spool is scanned again."""
     old = Options.from_json(job.options)
     reads_anew = any(getattr(old, name) != getattr(options, name) for name in _READING_OPTIONS)
     with transaction.atomic(durable=True):
@@ -157,9 +189,15 @@ def set_options(*, job: ImportJob, options: Options, now: datetime) -> None:
 
 
 def choose(
-    *, job: ImportJob, choice: str, now: datetime, ids: Collection[int] | None = None, search: str = "",
-    faulty: bool = False, existing: bool | None = None,
-) -> int:  # fmt: skip
+    *,
+    job: ImportJob,
+    choice: str,
+    now: datetime,
+    ids: Collection[int] | None = None,
+    search: str = "",
+    faulty: bool = False,
+    existing: bool | None = None,
+) -> int:
     """These zones, or all that match, get this choice ("": as the options say); returns how many."""
     if choice not in CHOICES:
         raise ValueError(choice)
@@ -190,7 +228,7 @@ def matching(
 
 
 def _decide_anew(job: ImportJob, zones: "QuerySet[ImportZone]") -> None:
-    """What becomes of these zones is open again, and their pieces wait for a dry run."""
+    """These zones have no action any more, and their pieces wait for a dry run."""
     decided = zones.exclude(action__in=(Action.FAILED, Action.DUPLICATE))
     pieces = list(decided.values_list("piece", flat=True).distinct())
     decided.update(action="", added=0, changed=0, removed=0)
@@ -199,12 +237,12 @@ def _decide_anew(job: ImportJob, zones: "QuerySet[ImportZone]") -> None:
 
 
 def start_plan(*, job: ImportJob, now: datetime) -> None:
-    """The dry run begins: what would publishing do?"""
+    """Start the dry run, which finds out what publishing would do."""
     _move(job, (State.CHOOSING,), State.PLANNING, now)
 
 
 def start_apply(*, job: ImportJob, author: Author, now: datetime) -> None:
-    """What the dry run showed is being published, in the name of `author`."""
+    """Start publishing what the dry run found, in the name of `author`."""
     _move(job, (State.PLANNED,), State.APPLYING, now, author=user_of(author), token=token_of(author))
 
 
@@ -229,7 +267,7 @@ def pause(*, job: ImportJob, now: datetime) -> None:
 
 
 def resume(*, job: ImportJob, now: datetime) -> None:
-    """Work goes on, after a pause or after what had stopped it."""
+    """Go on after a pause or a failure."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=False, failure=""):
         raise WrongState("This import is not paused.")
     work_to_do.send(sender=ImportJob, job_id=job.pk)
@@ -277,8 +315,8 @@ def forget_old_files(*, now: datetime) -> int:
     """
     recent = Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=KEPT_DAYS))
     directories = [path for path in spool.import_directory(0).parent.glob("*") if path.name.isdigit()]
-    there = {int(path.name) for path in directories}
-    old = there - set(ImportJob.objects.filter(recent, pk__in=there).values_list("pk", flat=True))
+    on_disk = {int(path.name) for path in directories}
+    old = on_disk - set(ImportJob.objects.filter(recent, pk__in=on_disk).values_list("pk", flat=True))
     for job_id in old:
         spool.remove_files(job_id)
     return len(old)

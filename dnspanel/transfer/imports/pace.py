@@ -1,4 +1,4 @@
-"""Bulk work yields: an import publishes no more than the nodes can take beside people's edits.
+"""Imports give way to edits: they publish no more than the nodes can take beside them.
 
 The log has one order, so an edit waits behind whatever was published before
 it. Keeping few publications on their way bounds that wait; a node that does

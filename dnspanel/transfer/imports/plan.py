@@ -1,7 +1,7 @@
 """The dry run: what publishing would do to each zone, decided and counted. Verbs.
 
 New zones are decided by the scan; only that their names are still free has
-to be looked at. Zones that exist are compared RRset by RRset.
+to be checked. Zones that exist are compared RRset by RRset.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +11,8 @@ from itertools import groupby
 from django.conf import settings
 from django.db import connection, transaction
 
-from dnspanel.transfer import compare, rights
-from dnspanel.transfer.documents import Fault, Options, ParsedZone
+from dnspanel.transfer import rights, zone_changes
+from dnspanel.transfer.documents import Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import scan
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
@@ -34,15 +34,15 @@ RETURNING i.piece"""
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an import would do to one existing zone: its RRsets now, and those that change."""
+    """What an import would do to one existing zone: its current RRsets, and those that change."""
 
-    current: Mapping[compare.Key, RRset]
-    changes: compare.Changes
-    faults: list[Fault]
+    current: Mapping[zone_changes.Key, RRset]
+    changes: zone_changes.Changes
+    faults: list[SourceFault]
 
 
 def begin_plan(*, job: ImportJob) -> None:
-    """Pieces in which nothing has to be compared are planned already. Safe to repeat."""
+    """Mark pieces in which nothing has to be compared as planned. Safe to repeat."""
     options = Options.from_json(job.options)
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute(_TAKEN, {"job": job.pk})
@@ -64,14 +64,14 @@ def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     """
     options = Options.from_json(job.options)
     undecided = list(ImportZone.objects.filter(job=job, piece=piece.number, action="").order_by("id"))
-    there = existing_zones([zone.name for zone in undecided])
+    existing = existing_zones([zone.name for zone in undecided])
     for zone in undecided:
-        zone.action = _action(zone, options, zone.name in there)
+        zone.action = _action(zone, options, zone.name in existing)
     if any(zone.action == Action.CREATE and not zone.ops_size for zone in undecided):
         with transaction.atomic(durable=True):
             scan.forget_scan(piece=piece)
         return False
-    faults = list(_compare(job, piece, undecided, there))
+    faults = list(_compare(job, piece, undecided, existing))
     with transaction.atomic(durable=True):
         if not ImportPiece.objects.filter(pk=piece.pk, state=PieceState.SCANNED).update(state=PieceState.PLANNED):
             return False
@@ -82,14 +82,14 @@ def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def finish_plan(*, job: ImportJob, seconds: float) -> None:
-    """Every piece is planned: a person can say yes."""
+    """Every piece is planned: the job waits for a person to confirm."""
     ImportJob.objects.filter(pk=job.pk, state=State.PLANNING).update(
         state=State.PLANNED, plan_seconds=seconds, failure=""
     )
 
 
 def effects(
-    job: ImportJob, zones: Sequence[ImportZone], there: Mapping[str, ExistingZone]
+    job: ImportJob, zones: Sequence[ImportZone], existing: Mapping[str, ExistingZone]
 ) -> Iterator[tuple[ImportZone, Effect]]:
     """What importing each of these zones, which exist and have an action, would change now.
 
@@ -102,7 +102,7 @@ def effects(
     for number, of_piece in groupby(ordered, key=lambda zone: zone.piece):
         path = spool.spool_path(job.pk, number)
         for batch in _chunks(list(of_piece), _ZONES_AT_ONCE):
-            ids = [there[zone.name].id for zone in batch]
+            ids = [existing[zone.name].id for zone in batch]
             current, in_reach = rrsets_of_zones(ids), allowed.zones_in_reach(ids)
             for zone, id in zip(batch, ids, strict=True):
                 if in_reach is not None and id not in in_reach:
@@ -113,23 +113,23 @@ def effects(
                 yield zone, replace(effect, faults=[refusal]) if refusal else effect
 
 
-def _effect(action: str, parsed: ParsedZone, current: Mapping[compare.Key, RRset]) -> Effect:
-    changes = compare.changes_of(action=action, parsed=parsed, current=current)
+def _effect(action: str, parsed: ParsedZone, current: Mapping[zone_changes.Key, RRset]) -> Effect:
+    changes = zone_changes.changes_of(action=action, parsed=parsed, current=current)
     faults = list(_broken_rules(parsed, changes, current)) if action == Action.MERGE and changes else []
     return Effect(current, changes, faults)
 
 
 def _broken_rules(
-    parsed: ParsedZone, changes: compare.Changes, current: Mapping[compare.Key, RRset]
-) -> Iterator[Fault]:
-    """What a merge would break: each side is sound by itself, both together need not be."""
+    parsed: ParsedZone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
+) -> Iterator[SourceFault]:
+    """The rules that a merge would break: each side is valid by itself, both together may not be."""
     after = {**current, **{key: rrset for key, rrset in changes.items() if rrset is not None}}
     changed = [key for key, rrset in changes.items() if rrset is not None]
     below = rules.names_below(parsed.name, after.values())
     for violation in rules.check_zone(parsed.name, after, changed, below=below, allow_lua=settings.ALLOW_LUA_RECORDS):
         if violation.severity is rules.Severity.ERROR:
             reason = f"Merged with what the zone has: {violation.message}"
-            yield Fault("", 0, 0, "", reason, violation.code, zone=parsed.name)
+            yield SourceFault("", 0, 0, "", reason, violation.code, zone=parsed.name)
 
 
 def _action(zone: ImportZone, options: Options, exists: bool) -> str:
@@ -142,9 +142,9 @@ def _action(zone: ImportZone, options: Options, exists: bool) -> str:
 
 
 def _compare(
-    job: ImportJob, piece: ImportPiece, undecided: Sequence[ImportZone], there: Mapping[str, ExistingZone]
-) -> Iterator[Fault]:
-    """Give each of these zones its counts; yield what stands against it."""
+    job: ImportJob, piece: ImportPiece, undecided: Sequence[ImportZone], existing: Mapping[str, ExistingZone]
+) -> Iterator[SourceFault]:
+    """Set each zone's action and counts; yield the faults that prevent it."""
     may_create = rights.rights_of(job).may_create
     for zone in undecided:
         if zone.action == Action.CREATE and may_create:
@@ -152,16 +152,16 @@ def _compare(
         elif zone.action == Action.CREATE:
             zone.action, zone.errors = Action.FAILED, 1
             yield rights.may_not_create(zone.name)
-    existing = [zone for zone in undecided if zone.action in (Action.MERGE, Action.REPLACE)]
-    for zone, effect in effects(job, existing, there):
-        zone.zone_id, zone.base_revision = there[zone.name].id, there[zone.name].revision
+    compared = [zone for zone in undecided if zone.action in (Action.MERGE, Action.REPLACE)]
+    for zone, effect in effects(job, compared, existing):
+        zone.zone_id, zone.base_revision = existing[zone.name].id, existing[zone.name].revision
         if effect.faults:
             zone.action, zone.errors = Action.FAILED, len(effect.faults)
             yield from effect.faults
         elif not effect.changes:
             zone.action = Action.NOTHING
         else:
-            zone.added, zone.changed, zone.removed = compare.tally(effect.changes, effect.current)
+            zone.added, zone.changed, zone.removed = zone_changes.tally(effect.changes, effect.current)
 
 
 def _chunks(zones: Sequence[ImportZone], size: int) -> Iterator[Sequence[ImportZone]]:

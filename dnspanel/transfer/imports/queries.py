@@ -1,4 +1,4 @@
-"""What pages, API and command line read of imports. Lists page by key; nothing counts a large table."""
+"""Imports as pages, API and command line read them. Lists page by key; no large table is counted."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.transfer import compare, rights
+from dnspanel.transfer import rights, zone_changes
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import jobs, plan, scan
@@ -36,7 +36,7 @@ _PUBLISHED = {
     "created": Sum("creates", filter=Q(created_in__isnull=False), default=0),
     "altered": Sum("changes", filter=Q(changed_in__isnull=False), default=0),
 }
-# A zone's text that is larger is not shown in a page.
+# The text of a larger zone is not put into a page.
 MOST_TEXT_BYTES = 200_000
 MOST_DIFFS = 1_000
 
@@ -129,13 +129,23 @@ def progress(job: ImportJob, *, now: datetime) -> Progress:
     per_second = counts["through"] / seconds if seconds > 0.5 else 0.0
     share = done / total if total else 0.0
     return Progress(
-        state=state, paused=job.paused, failure=job.failure, done=done, total=total, unit=unit,
-        documents=counts["all_documents"], zones=counts["zones"], records=counts["records"],
-        errors=counts["errors"], generated=counts["generated"],
-        applied=counts["created"] + counts["altered"], per_second=per_second,
-        seconds=seconds, seconds_left=seconds * (1 - share) / share if share > 0.01 and not job.paused else None,
+        state=state,
+        paused=job.paused,
+        failure=job.failure,
+        done=done,
+        total=total,
+        unit=unit,
+        documents=counts["all_documents"],
+        zones=counts["zones"],
+        records=counts["records"],
+        errors=counts["errors"],
+        generated=counts["generated"],
+        applied=counts["created"] + counts["altered"],
+        per_second=per_second,
+        seconds=seconds,
+        seconds_left=seconds * (1 - share) / share if share > 0.01 and not job.paused else None,
         is_active=state in ACTIVE_STATES,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,18 +176,27 @@ class ScanSummary:
 
 def scan_summary(job: ImportJob) -> ScanSummary:
     counts = ImportPiece.objects.filter(job=job).aggregate(
-        documents=Sum("documents", default=0), zones=Sum("zones", default=0), records=Sum("records", default=0),
-        generated=Sum("generated", default=0), errors=Sum("errors", default=0),
-    )  # fmt: skip
+        documents=Sum("documents", default=0),
+        zones=Sum("zones", default=0),
+        records=Sum("records", default=0),
+        generated=Sum("generated", default=0),
+        errors=Sum("errors", default=0),
+    )
     zones = ImportZone.objects.filter(job=job)
     duplicates = zones.filter(action=Action.DUPLICATE).count()
     existing = zones.filter(zone_id__gt=0, ops_size=0).exclude(action__in=(Action.FAILED, Action.DUPLICATE)).count()
     return ScanSummary(
-        documents=counts["documents"], zones=counts["zones"], records=counts["records"],
-        generated=counts["generated"], failed=counts["errors"], duplicates=duplicates, existing=existing,
+        documents=counts["documents"],
+        zones=counts["zones"],
+        records=counts["records"],
+        generated=counts["generated"],
+        failed=counts["errors"],
+        duplicates=duplicates,
+        existing=existing,
         new=counts["zones"] - counts["errors"] - duplicates - existing,
-        faults=tuple(fault_kinds(job)), kept=tuple(kept_counts(job)),
-    )  # fmt: skip
+        faults=tuple(fault_kinds(job)),
+        kept=tuple(kept_counts(job)),
+    )
 
 
 def fault_kinds(job: ImportJob) -> Iterator[FaultKind]:
@@ -222,7 +241,7 @@ MOST_REMOVED = 100
 
 
 def guarded_zones(job: ImportJob) -> "QuerySet[ImportZone]":
-    """Zones that would lose much, so that somebody should look twice."""
+    """Zones that would lose so much that somebody should confirm it."""
     losing = ImportZone.objects.filter(job=job, action__in=(Action.MERGE, Action.REPLACE), removed__gt=0)
     many = Q(removed__gt=MOST_REMOVED)
     share = Q(removed__gte=3, removed__gt=(F("rrsets") + F("removed") - F("added")) * 0.3)
@@ -238,12 +257,18 @@ def plan_summary(job: ImportJob) -> PlanSummary:
         added=Sum("added", default=0), changed=Sum("changed", default=0), removed=Sum("removed", default=0)
     )
     return PlanSummary(
-        creates=by_action.get(Action.CREATE, 0), merges=by_action.get(Action.MERGE, 0),
-        replaces=by_action.get(Action.REPLACE, 0), unchanged=by_action.get(Action.NOTHING, 0),
-        skipped=by_action.get(Action.SKIP, 0), failed=by_action.get(Action.FAILED, 0),
-        duplicates=by_action.get(Action.DUPLICATE, 0), waiting=by_action.get(Action.WAITING, 0),
-        undecided=by_action.get("", 0), guarded=guarded_zones(job).count(), **effect,
-    )  # fmt: skip
+        creates=by_action.get(Action.CREATE, 0),
+        merges=by_action.get(Action.MERGE, 0),
+        replaces=by_action.get(Action.REPLACE, 0),
+        unchanged=by_action.get(Action.NOTHING, 0),
+        skipped=by_action.get(Action.SKIP, 0),
+        failed=by_action.get(Action.FAILED, 0),
+        duplicates=by_action.get(Action.DUPLICATE, 0),
+        waiting=by_action.get(Action.WAITING, 0),
+        undecided=by_action.get("", 0),
+        guarded=guarded_zones(job).count(),
+        **effect,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +280,15 @@ class Page:
 
 
 def zones_page(
-    job: ImportJob, *, action: str | None = None, search: str = "", faulty: bool = False, existing: bool | None = None,
-    after: str = "", limit: int = 100,
-) -> Page:  # fmt: skip
+    job: ImportJob,
+    *,
+    action: str | None = None,
+    search: str = "",
+    faulty: bool = False,
+    existing: bool | None = None,
+    after: str = "",
+    limit: int = 100,
+) -> Page:
     """Zones of the import by name; `action` None means all, "" undecided ones. `after` is a page's own."""
     zones = jobs.matching(ImportZone.objects.filter(job=job), search, faulty=faulty, existing=existing)
     if action is not None:
@@ -279,8 +310,8 @@ def faults_page(
 
 
 def _faults(job: ImportJob, severity: str, code: str, zone: str) -> "QuerySet[ImportFault]":
-    wanted = {"severity": severity, "code": code, "zone": zone}
-    return ImportFault.objects.filter(job=job, **{key: value for key, value in wanted.items() if value})
+    filters = {"severity": severity, "code": code, "zone": zone}
+    return ImportFault.objects.filter(job=job, **{key: value for key, value in filters.items() if value})
 
 
 CSV_HEADER = ("severity", "zone", "file", "line", "column", "source", "reason", "fix", "code")
@@ -292,10 +323,17 @@ def faults_csv(job: ImportJob, *, severity: str = "", code: str = "") -> Iterato
     for fault in _faults(job, severity, code, "").order_by("pk").iterator():
         yield _csv_line(
             (
-                fault.severity, fault.zone, fault.path, fault.line, fault.column, fault.source, fault.reason,
-                fault.fix, fault.code,
+                fault.severity,
+                fault.zone,
+                fault.path,
+                fault.line,
+                fault.column,
+                fault.source,
+                fault.reason,
+                fault.fix,
+                fault.code,
             )
-        )  # fmt: skip
+        )
 
 
 def _csv_line(values: Sequence[object]) -> str:
@@ -311,7 +349,7 @@ def _not_a_formula(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class ZoneDiff:
-    """What the import does to one zone: the first RRsets, and how many more there are."""
+    """What the import does to one zone: the first RRsets, and the number of the others."""
 
     diffs: tuple[RRsetDiff, ...]
     more: int
@@ -321,13 +359,13 @@ def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
     """As the dry run decided, compared with the zone as it is now."""
     if zone.action == Action.CREATE:
         parsed = scan.parser_for(job)(_document(job, zone))
-        after = [compare.rrset_of(ready) for ready in parsed.rrsets]
+        after = [zone_changes.rrset_of(ready) for ready in parsed.rrsets]
         diffs = tuple(history.diff(Change(rrset.name, rrset.type, None, rrset)) for rrset in after[:MOST_DIFFS])
         return ZoneDiff(diffs, len(after) - len(diffs))
-    there = existing_zones([zone.name])
-    if zone.action not in (Action.MERGE, Action.REPLACE) or zone.name not in there:
+    existing = existing_zones([zone.name])
+    if zone.action not in (Action.MERGE, Action.REPLACE) or zone.name not in existing:
         return ZoneDiff((), 0)
-    _, effect = next(plan.effects(job, [zone], there))
+    _, effect = next(plan.effects(job, [zone], existing))
     changes = list(effect.changes.items())
     diffs = tuple(history.diff(Change(*key, effect.current.get(key), after)) for key, after in changes[:MOST_DIFFS])
     return ZoneDiff(diffs, len(changes) - len(diffs))
@@ -345,14 +383,14 @@ def _document(job: ImportJob, zone: ImportZone) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of an import."""
+    """The result of an import."""
 
     plan: PlanSummary
     published: int
     undone: int
     kept_in_undo: int
     zones_per_second: float
-    nodes_there: int  # nodes that proved everything the import published
+    nodes_acked: int  # nodes that have acked everything the import published
     nodes: int
     kept: tuple[tuple[str, int], ...]
 
@@ -366,8 +404,12 @@ def report(job: ImportJob) -> Report:
     }
     nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False)
     return Report(
-        plan=plan_summary(job), published=total, undone=undone.get("undone", 0), kept_in_undo=undone.get("kept", 0),
+        plan=plan_summary(job),
+        published=total,
+        undone=undone.get("undone", 0),
+        kept_in_undo=undone.get("kept", 0),
         zones_per_second=total / job.apply_seconds if job.apply_seconds else 0.0,
-        nodes_there=nodes.filter(acked__gte=job.last_sequence).count(), nodes=nodes.count(),
+        nodes_acked=nodes.filter(acked__gte=job.last_sequence).count(),
+        nodes=nodes.count(),
         kept=tuple(kept_counts(job)),
-    )  # fmt: skip
+    )

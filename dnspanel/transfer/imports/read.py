@@ -1,7 +1,7 @@
 """Read a source to its end: cut what it yields into pieces, and spool them. Verbs.
 
-A piece counts once its row is committed. A reader that died goes on behind
-the last one: sources are deterministic, and `items` says how many to skip.
+A piece counts once its row is committed. When a reader dies, the next one
+goes on behind the last piece: sources are deterministic, and `items` says how many to skip.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Document, Fault, Kept, Source
+from dnspanel.transfer.documents import Document, Kept, Source, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports.scan import keep_faults
 from dnspanel.transfer.models import ImportJob, ImportPiece, KeptItem, KeptKind
@@ -29,16 +29,16 @@ class _Piece:
 
     def __init__(self, job: ImportJob, number: int, items: int) -> None:
         self.job, self.number, self.items = job, number, items
-        self.faults: list[Fault] = []
+        self.faults: list[SourceFault] = []
         self.kept: list[Kept] = []
         self.began = timezone.now()
         self._writer = spool.SpoolWriter(spool.spool_path(job.pk, number))
 
-    def add(self, item: Document | Fault | Kept) -> None:
+    def add(self, item: Document | SourceFault | Kept) -> None:
         self.items += 1
         if isinstance(item, Document):
             self._writer.add(item)
-        elif isinstance(item, Fault):
+        elif isinstance(item, SourceFault):
             self.faults.append(item)
         else:
             self.kept.append(item)

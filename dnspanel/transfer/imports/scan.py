@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Document, Fault, Options, ParsedZone, Severity
+from dnspanel.transfer.documents import Document, Options, ParsedZone, Severity, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import stage
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportPiece, ImportZone, PieceState, State
@@ -61,7 +61,7 @@ class _Scanned:
     records: int
     rrsets: int
     generated: int
-    faults: list[Fault]
+    faults: list[SourceFault]
     is_sound: bool
     existing: ExistingZone | None
     zone_id: int
@@ -70,7 +70,7 @@ class _Scanned:
 
     @property
     def action(self) -> str:
-        """What will become of it if nobody chooses otherwise; "" where the dry run has to tell."""
+        """Its action if nobody chooses another; "" where the dry run decides."""
         if not self.is_sound:
             return Action.FAILED
         return "" if self.existing or self.choice else Action.CREATE
@@ -130,7 +130,7 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
         return read_zone(
             document,
             options=options,
-            include=lambda wanted: include(document.path, wanted),
+            include=lambda included: include(document.path, included),
             allow_lua=settings.ALLOW_LUA_RECORDS,
         )
 
@@ -162,16 +162,25 @@ FROM (
 ) z WHERE p.job_id = %(job)s AND p.number = z.piece"""
 
 
-def keep_faults(job_id: int, piece: int, faults: Iterable[Fault], *, by_source: bool = False) -> None:
+def keep_faults(job_id: int, piece: int, faults: Iterable[SourceFault], *, by_source: bool = False) -> None:
     """The faults are kept, as long as the import has fewer than limits.MOST_FAULTS. Within a transaction."""
     rows = [
         ImportFault(
-            job_id=job_id, piece=piece, zone=fault.zone, path=_storable(fault.path), line=fault.line,
-            column=fault.column, source=_storable(fault.source[:200]), reason=_storable(fault.reason),
-            fix=_storable(fault.fix), severity=fault.severity, code=fault.code, by_source=by_source,
+            job_id=job_id,
+            piece=piece,
+            zone=fault.zone,
+            path=_storable(fault.path),
+            line=fault.line,
+            column=fault.column,
+            source=_storable(fault.source[:200]),
+            reason=_storable(fault.reason),
+            fix=_storable(fault.fix),
+            severity=fault.severity,
+            code=fault.code,
+            by_source=by_source,
         )
         for fault in faults
-    ]  # fmt: skip
+    ]
     if not rows:
         return
     kept = ImportFault.objects.filter(job_id=job_id).count()
@@ -179,7 +188,7 @@ def keep_faults(job_id: int, piece: int, faults: Iterable[Fault], *, by_source: 
 
 
 def _storable(text: str) -> str:
-    """PostgreSQL's text holds no NUL."""
+    """The text without NUL, which PostgreSQL cannot store."""
     return text.replace("\0", "␀")
 
 
@@ -189,22 +198,33 @@ def _scan(job: ImportJob, piece: ImportPiece, writer: stage.StageWriter) -> list
     ids: Iterator[int] | None = None
     for batch in _batches(spool.read_documents(spool.spool_path(job.pk, piece.number))):
         parsed = [(offset, document.path, parse(document)) for offset, document in batch]
-        there = existing_zones([zone.name for _, _, zone in parsed if zone.name])
-        if ids is None and any(zone.is_sound and zone.name not in there for _, _, zone in parsed):
+        existing_by_name = existing_zones([zone.name for _, _, zone in parsed if zone.name])
+        if ids is None and any(zone.is_sound and zone.name not in existing_by_name for _, _, zone in parsed):
             # For all that may still come: the ids of a piece are in a row.
             ids = iter(allocate_zone_ids(piece.documents - len(scanned)))
         for offset, path, zone in parsed:
-            existing = there.get(zone.name)
+            existing = existing_by_name.get(zone.name)
             zone_id, staged = existing.id if existing else 0, _NO_STAGE
             if existing is None and zone.is_sound and ids is not None:
                 zone_id = next(ids)
                 staged = writer.add(zone_id, zone.name, zone.rrsets)
             scanned.append(
                 _Scanned(
-                    zone.name, path, offset, zone.serial, zone.records, len(zone.rrsets), zone.generated,
-                    zone.faults, zone.is_sound, existing, zone_id, staged, piece.choices.get(zone.name, ""),
+                    zone.name,
+                    path,
+                    offset,
+                    zone.serial,
+                    zone.records,
+                    len(zone.rrsets),
+                    zone.generated,
+                    zone.faults,
+                    zone.is_sound,
+                    existing,
+                    zone_id,
+                    staged,
+                    piece.choices.get(zone.name, ""),
                 )
-            )  # fmt: skip
+            )
     return scanned
 
 

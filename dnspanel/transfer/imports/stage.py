@@ -1,4 +1,4 @@
-"""Zones ready to be created: what PostgreSQL and the LMDB files get is written out before anybody says yes.
+"""Zones ready to be created: what PostgreSQL and the LMDB files get is written out before anybody confirms.
 
 A stage file holds, for each zone of a piece that does not exist yet, its rows
 for `COPY zones_rrset` and its operations for a segment, both with the id that
@@ -51,9 +51,7 @@ class StageWriter:
         rows = copy_rows(zone_id, rrsets)
         compiled = compile_wires(zone_name, map(_served, rrsets))
         ops, digest = record_puts(zone_id, compiled)
-        staged = Staged(
-            self._size, len(rows), self._size + len(rows), len(ops), len(compiled), digest_bytes(digest)
-        )  # fmt: skip
+        staged = Staged(self._size, len(rows), self._size + len(rows), len(ops), len(compiled), digest_bytes(digest))
         for part in (rows, ops):
             self._file.write(part)
             self._checksum = zlib.crc32(part, self._checksum)
@@ -61,7 +59,7 @@ class StageWriter:
         return staged
 
     def finish(self) -> tuple[int, int]:
-        """The file is there under its name, synced; returns (size, CRC-32)."""
+        """The file is complete, synced and has its name; return (size, CRC-32)."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -74,7 +72,7 @@ class StageWriter:
 
 
 def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
-    """The whole file; None if it is not what `StageWriter.finish` said: a crash of the machine may have taken it."""
+    """The full file; None if size or CRC-32 is not that of `StageWriter.finish`: a crash may have lost it."""
     try:
         content = path.read_bytes()
     except OSError:

@@ -18,7 +18,7 @@ _CHANGED = (Action.MERGE, Action.REPLACE)
 
 
 def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
-    """What the piece published is taken back; done once, however often it is called.
+    """Take back what the piece published; a second call does nothing.
 
     A zone that it created goes to the trash, unless somebody changed it since:
     then it is kept. Of a zone that it changed, each RRset goes back to what it
@@ -37,7 +37,7 @@ def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
 
 
 def finish_undo(*, job: ImportJob, now: datetime) -> None:
-    """Nothing is left to take back."""
+    """The import is undone: no piece is left to take back."""
     ImportJob.objects.filter(pk=job.pk, state=State.UNDOING).update(
         state=State.UNDONE, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
     )
@@ -80,7 +80,7 @@ def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[s
 def _mark(
     job: ImportJob, piece: ImportPiece, actions: Collection[str], *, undone_in: int | None, clashes: Collection[str]
 ) -> None:
-    """Say of each zone that was published whether it was taken back as a whole."""
+    """Record for each published zone whether all of it was taken back."""
     zones = ImportZone.objects.filter(job=job, piece=piece.number, action__in=actions)
     zones.update(undone=KEPT)
     if undone_in is not None:

@@ -1,8 +1,8 @@
-"""The bulk worker's loop: find a unit of work of an import that nobody else has, do it, look again. Verbs.
+"""The bulk worker's loop: claim a unit of work of an import, do it, repeat. Verbs.
 
-Any number of processes work on one import. What one of them has in hand it
-holds by a PostgreSQL advisory lock, which ends with the process: there are no
-leases to wait for, and a killed worker's unit is the next one's. Every unit
+Any number of processes work on one import. A unit is claimed by a
+PostgreSQL advisory lock, which ends with the process: there are no leases to
+wait for, and a killed worker's unit goes to the next one. Every unit
 ends with one commit, so nothing is done twice.
 """
 
@@ -33,14 +33,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What came of a worker's turn; `again` if there is more to do."""
+    """The result of a worker's turn, for the log; `again` if there is more to do."""
 
-    said: str
+    summary: str
     again: bool = False
 
 
 def work_on_import(job_id: int) -> Turn:
-    """Do units of this import until there is none left, or the turn is over."""
+    """Do units of this import until none is left, or the turn is over."""
     with _worker_place(job_id) as has_place:
         if not has_place:
             return Turn("enough workers")
@@ -77,14 +77,14 @@ def active_imports() -> list[int]:
 
 
 def _stop(job: ImportJob, exc: Exception) -> None:
-    """The job pauses and says why; a person resumes it."""
+    """The job pauses with its failure recorded; a person resumes it."""
     logger.warning("import=%s stopped in state=%s: %s", job.pk, job.state, exc)
     message = str(exc) or type(exc).__name__
     ImportJob.objects.filter(pk=job.pk, state=job.state).update(paused=True, failure=message)
 
 
 def _do_unit(job: ImportJob) -> bool:
-    """Do one unit of work of the job's phase; False if others have all there is."""
+    """Do one unit of work of the job's phase; False if other workers have all of them."""
     if job.state == State.SCANNING and not job.read_ended and _read(job):
         return True
     if job.state == State.PLANNING and not job.phase_begun:
@@ -178,7 +178,7 @@ def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
 
 @contextmanager
 def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | None]:
-    """A piece in this state that no other worker has; None if there is none."""
+    """A piece in this state that no other worker has, or None."""
     waiting = ImportPiece.objects.filter(job=job, state=state).order_by("number")
     for piece in waiting[: 4 * settings.TRANSFER_PROCESSES]:
         with locked(Lock.PIECE, piece.pk) as mine:

@@ -26,7 +26,7 @@ import dns.rdatatype
 import dns.tsig
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Fault, Item
+from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.sources import catalog, powerdns
 from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
@@ -45,17 +45,24 @@ _T = TypeVar("_T")
 _ALGORITHMS = {
     name.to_text(omit_final_dot=True).lower(): name
     for name in (
-        dns.tsig.HMAC_MD5, dns.tsig.HMAC_SHA1, dns.tsig.HMAC_SHA224, dns.tsig.HMAC_SHA256, dns.tsig.HMAC_SHA256_128,
-        dns.tsig.HMAC_SHA384, dns.tsig.HMAC_SHA384_192, dns.tsig.HMAC_SHA512, dns.tsig.HMAC_SHA512_256,
+        dns.tsig.HMAC_MD5,
+        dns.tsig.HMAC_SHA1,
+        dns.tsig.HMAC_SHA224,
+        dns.tsig.HMAC_SHA256,
+        dns.tsig.HMAC_SHA256_128,
+        dns.tsig.HMAC_SHA384,
+        dns.tsig.HMAC_SHA384_192,
+        dns.tsig.HMAC_SHA512,
+        dns.tsig.HMAC_SHA512_256,
     )
-}  # fmt: skip
+}
 _ALGORITHMS["hmac-md5"] = dns.tsig.HMAC_MD5
 ALGORITHMS = tuple(_ALGORITHMS)
 
 
 @dataclass(frozen=True, slots=True)
 class TsigKey:
-    """A key to sign transfers with; `secret` is Base64 text, and never shown."""
+    """A key to sign transfers with; `secret` is Base64 text, and never printed."""
 
     name: str
     algorithm: str
@@ -63,7 +70,7 @@ class TsigKey:
 
 
 class _Refused(Exception):
-    """The server does not give a zone, or not all of it; the text is a sentence and `code` names the kind."""
+    """The server does not give a zone, or not all of it; the text is a message for people and `code` names the kind."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -99,7 +106,7 @@ class AxfrSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Per zone, by name: the groups that a catalog puts it into, then its document or why there is none."""
+        """Per zone, by name: the groups that a catalog puts it into, then its document or a fault."""
         members = self._members()
         self.total, self.done = len(members), 0
         before = 0
@@ -164,13 +171,13 @@ class _Server:
     timeout: float
 
     def zone(self, zone: str) -> Item:
-        """The zone's document, or why there is none; raises SourceAway."""
+        """The zone's document, or the fault that it has none; raises SourceAway."""
         try:
             return self._twice(lambda: self._text(zone)).document(zone)
         except _Refused as exc:
-            return Fault(zone, 0, 0, "", str(exc), exc.code, zone=zone)
+            return SourceFault(zone, 0, 0, "", str(exc), exc.code, zone=zone)
         except _Broken as exc:
-            return Fault(zone, 0, 0, "", str(exc), "transfer-broken", zone=zone)
+            return SourceFault(zone, 0, 0, "", str(exc), "transfer-broken", zone=zone)
 
     def records(self, zone: str) -> list[catalog.Record]:
         """All records of a zone; raises SourceAway, _Refused or _Broken."""
@@ -187,13 +194,13 @@ class _Server:
     def _text(self, zone: str) -> ZoneText:
         text = ZoneText(zone)
         for name, type, ttl, wire in self._records(zone):
-            text.add(name, ttl, type_to_text(type), _shown(type, wire))
+            text.add(name, ttl, type_to_text(type), _presentation(type, wire))
             if text.is_too_large:
                 raise _Refused("too-large", f"the zone is too large: {limits.TITLES['document']}")
         return text
 
     def _records(self, zone: str) -> Iterator[Record]:
-        """The zone's records, the SOA once; raises unless the zone came whole."""
+        """The zone's records, the SOA once; raises unless the transfer is complete."""
         first: Record | None = None
         for message in self._messages(zone):
             records = message.answers()
@@ -317,10 +324,12 @@ class _Signatures:
                 message.wire, self._key, owner, rdata, int(time.time()), self._mac, place.start, self._context, True
             )
         except (dns.exception.DNSException, BadMessage) as exc:
-            raise _Refused("tsig", _TSIG_WORDS.get(type(exc), f"the server's signature is not right: {exc}")) from exc
+            raise _Refused(
+                "tsig", _TSIG_MESSAGES.get(type(exc), f"the server's signature is not right: {exc}")
+            ) from exc
 
 
-_TSIG_WORDS: dict[type[Exception], str] = {
+_TSIG_MESSAGES: dict[type[Exception], str] = {
     dns.tsig.PeerBadKey: "the server does not know the TSIG key, or not under this name and algorithm (BADKEY)",
     dns.tsig.PeerBadSignature: "the server finds the signature wrong: the TSIG secret differs (BADSIG)",
     dns.tsig.PeerBadTime: "the server's clock differs too much from ours (BADTIME)",
@@ -329,7 +338,7 @@ _TSIG_WORDS: dict[type[Exception], str] = {
     dns.tsig.BadSignature: "the signature of the server's answer is wrong: the TSIG secret differs",
 }
 
-_RCODE_WORDS: dict[int, str] = {
+_RCODE_MESSAGES: dict[int, str] = {
     dns.rcode.REFUSED: "the server refuses the transfer (REFUSED): it has to allow it to our address or TSIG key",
     dns.rcode.NOTAUTH: "the server is not authoritative for the zone, or does not let us transfer it (NOTAUTH)",
     dns.rcode.NXDOMAIN: "the server does not know the zone (NXDOMAIN)",
@@ -340,12 +349,12 @@ _RCODE_WORDS: dict[int, str] = {
 
 def _refusal(rcode: int) -> _Refused:
     text = dns.rcode.to_text(dns.rcode.Rcode.make(rcode))
-    return _Refused(f"transfer-{text.lower()}", _RCODE_WORDS.get(rcode, f"the server answers {text}"))
+    return _Refused(f"transfer-{text.lower()}", _RCODE_MESSAGES.get(rcode, f"the server answers {text}"))
 
 
 # Of DNSSEC's own making: never imported, so that nothing but their type matters.
 _SYNTHESISED = frozenset({46, 47, 50, 51})
 
 
-def _shown(type: int, wire: bytes) -> str:
+def _presentation(type: int, wire: bytes) -> str:
     return f"\\# {len(wire)} {wire.hex()}" if type in _SYNTHESISED else wire_text(type, wire)

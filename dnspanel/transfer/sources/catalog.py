@@ -17,7 +17,7 @@ VERSION = '"2"'
 
 
 class BadCatalog(Exception):
-    """The zone is not a catalog that RFC 9432 lets anybody use; the text is a sentence."""
+    """The zone is not a catalog that RFC 9432 lets anybody use; the text is a message for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
         found[record.name, record.type].append(record.rdata)
     versions = found.get((_below("version", catalog), rdtypes.TXT), [])
     if versions != [VERSION]:
-        shown = ", ".join(versions) or "no version at all"
-        raise BadCatalog(f"{catalog} is not a catalog zone of version 2 (RFC 9432): it states {shown}")
+        stated = ", ".join(versions) or "no version at all"
+        raise BadCatalog(f"{catalog} is not a catalog zone of version 2 (RFC 9432): it states {stated}")
     place = _below("zones", catalog)
     zones: dict[str, str] = {}
     for (name, type), rdatas in sorted(found.items()):

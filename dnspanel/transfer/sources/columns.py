@@ -87,8 +87,8 @@ def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping
         return mapping
     headers = [re.sub(r"[^a-z]", "", cell.lower()) for cell in rows[0][:_MOST_CELLS]]
     found: dict[str, Any] = {}
-    for field, words in _HEADERS.items():
-        column = next((headers.index(word) for word in words if word in headers), None)
+    for field, synonyms in _HEADERS.items():
+        column = next((headers.index(word) for word in synonyms if word in headers), None)
         if column is not None and column not in found.values():
             found[field] = column
     if len(found) >= 2 and not any(_is_type(cell) for cell in rows[0]):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dnspanel.transfer.archives.textfile import TextFile
-from dnspanel.transfer.documents import Fault, Item
+from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.exports.csv_table import plain_comment
 from dnspanel.transfer.sources.columns import CsvMapping, guessed_mapping, sniffed_delimiter
-from dnspanel.transfer.sources.group_by_zone import ScatteredZones, absolute_name, record_line, text_of_txt
+from dnspanel.transfer.sources.group_by_zone import ZoneCollector, absolute_name, record_line, text_of_txt
 from replication.dns import names
 from replication.errors import BadName
 
@@ -24,7 +24,7 @@ from replication.errors import BadName
 _MOST_LINE_BYTES = 1 << 20
 _SAMPLE_ROWS = 10
 _SNIFFED_LINES = 30
-_MOST_SHOWN = 200
+_MOST_SOURCE = 200
 _YES = frozenset({"1", "yes", "y", "true", "t", "on", "x", "disabled", "inactive"})
 # Types whose value has a name, and at which place.
 _NAME_AT = {"CNAME": 0, "NS": 0, "PTR": 0, "DNAME": 0, "ALIAS": 0, "MX": 1, "SRV": 3}
@@ -79,17 +79,17 @@ class CsvSource:
         return itertools.islice(self._items(), skip, None)
 
     def _items(self) -> Iterator[Item]:
-        zones = ScatteredZones(self._path.parent)
+        zones = ZoneCollector(self._path.parent)
         reader = _RowReader(self._mapping)
         for line, row in self._rows():
             if isinstance(row, str):
-                yield Fault(self._name, line, 1, "", row, "row")
+                yield SourceFault(self._name, line, 1, "", row, "row")
                 continue
             try:
                 zone, text = reader.zone_and_line(row)
             except (ValueError, BadName) as exc:
-                shown = self._mapping.delimiter.join(row)[:_MOST_SHOWN]
-                yield Fault(self._name, line, 1, shown, str(exc), "row")
+                source = self._mapping.delimiter.join(row)[:_MOST_SOURCE]
+                yield SourceFault(self._name, line, 1, source, str(exc), "row")
             else:
                 zones.add(zone, text, line)
         yield from zones.documents(self._name)
@@ -167,7 +167,7 @@ def _cell(row: list[str], at: int | None) -> str:
 
 
 def _owner(text: str, zone: str) -> str:
-    """Names in tables are relative to the zone, or whole with or without the last dot."""
+    """The owner; names in tables are relative to the zone, or absolute with or without the last dot."""
     if not text:
         return zone
     name = names.parse(text, zone)
@@ -175,8 +175,8 @@ def _owner(text: str, zone: str) -> str:
         if not names.is_within(name, zone):
             raise ValueError(f"{name} is not in the zone {zone}")
         return name
-    whole = names.parse(text) if text != "@" else zone
-    return whole if names.is_within(whole, zone) else name
+    absolute = names.parse(text) if text != "@" else zone
+    return absolute if names.is_within(absolute, zone) else name
 
 
 def _value(type: str, value: str, priority: str, zone: str) -> str:
@@ -184,13 +184,13 @@ def _value(type: str, value: str, priority: str, zone: str) -> str:
         return value
     if type in _TXT_TYPES:
         return text_of_txt(value)
-    words = value.split()
-    if priority and len(words) == _WITH_PRIORITY.get(type):
-        words.insert(0, priority)
+    fields = value.split()
+    if priority and len(fields) == _WITH_PRIORITY.get(type):
+        fields.insert(0, priority)
     at = _NAME_AT.get(type)
-    if at is not None and len(words) == at + 1:
-        words[at] = absolute_name(words[at], zone)
-        return " ".join(words)
+    if at is not None and len(fields) == at + 1:
+        fields[at] = absolute_name(fields[at], zone)
+        return " ".join(fields)
     if type == "SOA":
-        return " ".join([*(absolute_name(word, zone) for word in words[:2]), *words[2:]])
+        return " ".join([*(absolute_name(word, zone) for word in fields[:2]), *fields[2:]])
     return value

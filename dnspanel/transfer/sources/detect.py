@@ -1,4 +1,4 @@
-"""Whether a file is meant to be imported as a zone, judged by its path and a look at its content.
+"""Whether a file is meant to be imported as a zone, judged by its path and its content.
 
 The content decides as far as it can: `example.md` may be a zone of Moldova.
 """
@@ -37,7 +37,7 @@ _RAW_ZONE = re.compile(rb"\0\0\0[\2\3]\0\0\0[\0\1]")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-class Look(Enum):
+class FileKind(Enum):
     """What a file looks like."""
 
     ZONE = "zone"
@@ -52,27 +52,27 @@ class Look(Enum):
     NO_RECORDS = "text without records"
 
 
-def look_at(path: str, text: bytes) -> Look:
+def file_kind(path: str, text: bytes) -> FileKind:
     """What the file looks like; cheap for zone files, which nearly all are."""
     if path.endswith(_COMMON_ENDINGS) and not _is_hidden(path) and b"\0" not in text and has_soa(text):
-        return Look.ZONE
+        return FileKind.ZONE
     if _LITTER.search(path):
-        return Look.NOTHING
+        return FileKind.NOTHING
     if b"\0" in text or text.startswith(_UTF16):
-        return _look_at_binary(text)
+        return _binary_kind(text)
     if has_soa(text):
-        return Look.NOTHING if _PROSE.search(path) else Look.BACKUP if _BACKUP.search(path) else Look.ZONE
+        return FileKind.NOTHING if _PROSE.search(path) else FileKind.BACKUP if _BACKUP.search(path) else FileKind.ZONE
     if not text.strip():
-        return Look.EMPTY
+        return FileKind.EMPTY
     if _DNSSEC_KEY.search(path):
-        return Look.KEY
+        return FileKind.KEY
     if compression_of(text) or is_zip(text):
-        return Look.ARCHIVE
+        return FileKind.ARCHIVE
     if text.startswith(_JOURNAL) or _PROSE.search(path):
-        return Look.NOTHING
+        return FileKind.NOTHING
     if _RECORD.search(text):
-        return Look.BACKUP if _BACKUP.search(path) else Look.ZONE
-    return Look.NO_RECORDS
+        return FileKind.BACKUP if _BACKUP.search(path) else FileKind.ZONE
+    return FileKind.NO_RECORDS
 
 
 def _is_hidden(path: str) -> bool:
@@ -98,11 +98,11 @@ def _has_word(text: bytes, word: bytes) -> bool:
     return False
 
 
-def _look_at_binary(text: bytes) -> Look:
+def _binary_kind(text: bytes) -> FileKind:
     if text.startswith(_JOURNAL):
-        return Look.NOTHING
+        return FileKind.NOTHING
     if compression_of(text) or is_zip(text):
-        return Look.ARCHIVE
+        return FileKind.ARCHIVE
     if text.startswith(_UTF16):
-        return Look.UTF16
-    return Look.RAW if _RAW_ZONE.match(text) else Look.BINARY
+        return FileKind.UTF16
+    return FileKind.RAW if _RAW_ZONE.match(text) else FileKind.BINARY

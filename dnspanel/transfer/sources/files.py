@@ -26,9 +26,9 @@ from pathlib import Path
 from dnspanel.transfer.archives.contents import Contents
 from dnspanel.transfer.archives.decompress import Meter
 from dnspanel.transfer.archives.paths import PathIndex
-from dnspanel.transfer.documents import Document, Fault, Item, Severity
+from dnspanel.transfer.documents import Document, Item, Severity, SourceFault
 from dnspanel.transfer.limits import TITLES
-from dnspanel.transfer.sources.detect import Look, is_named_like_a_zone, look_at
+from dnspanel.transfer.sources.detect import FileKind, file_kind, is_named_like_a_zone
 from dnspanel.transfer.sources.listing import Listing, configurations_of, is_configuration, listing_of
 
 _INCLUDE = re.compile(rb"^\$INCLUDE[ \t]+(?:\"([^\"\n]+)\"|([^\s;]+))", re.MULTILINE | re.IGNORECASE)
@@ -38,24 +38,24 @@ _INCLUDE_WORD = re.compile(rb"(?i)\$include")
 _BLOCK_HEAD = re.compile(rb"\bzone\b[^{}]*\Z", re.IGNORECASE)
 _LONGEST_HEAD = 1100
 
-# What is said of files that are not imported; of the others nothing is said.
+# What is reported about files that are not imported; kinds that are not listed are passed over in silence.
 _REASONS = {
-    Look.EMPTY: ("empty", "an empty file"),
-    Look.BACKUP: ("backup", "left out, because its name is that of a backup copy"),
-    Look.KEY: ("dnssec-key", "left out: a DNSSEC key; zones are signed anew here"),
-    Look.ARCHIVE: ("depth", f"left out: {TITLES['depth']}"),
-    Look.RAW: ("raw", "a zone in BIND's binary form; “named-compilezone -f raw -F text” makes text of it"),
-    Look.UTF16: ("encoding", "text in UTF-16; zone files are ASCII or UTF-8 (found at offset 0)"),
-    Look.BINARY: ("binary", "no text: it has a zero byte"),
-    Look.NO_RECORDS: ("no-records", "left out, because it has no records"),
+    FileKind.EMPTY: ("empty", "an empty file"),
+    FileKind.BACKUP: ("backup", "left out, because its name is that of a backup copy"),
+    FileKind.KEY: ("dnssec-key", "left out: a DNSSEC key; zones are signed anew here"),
+    FileKind.ARCHIVE: ("depth", f"left out: {TITLES['depth']}"),
+    FileKind.RAW: ("raw", "a zone in BIND's binary form; “named-compilezone -f raw -F text” makes text of it"),
+    FileKind.UTF16: ("encoding", "text in UTF-16; zone files are ASCII or UTF-8 (found at offset 0)"),
+    FileKind.BINARY: ("binary", "no text: it has a zero byte"),
+    FileKind.NO_RECORDS: ("no-records", "left out, because it has no records"),
 }
-_ERRORS = frozenset({Look.ARCHIVE, Look.RAW, Look.UTF16})
-_ALWAYS_SAID = _ERRORS | {Look.BACKUP, Look.KEY}
+_ERRORS = frozenset({FileKind.ARCHIVE, FileKind.RAW, FileKind.UTF16})
+_ALWAYS_REPORTED = _ERRORS | {FileKind.BACKUP, FileKind.KEY}
 
 
 @dataclass(slots=True)
 class _Survey:
-    """What had to be known before the first document."""
+    """What a first pass over the files found out, before the first document."""
 
     listing: Listing | None = None
     configurations: frozenset[str] = frozenset()
@@ -75,7 +75,7 @@ class FileSource:
 
     @property
     def done(self) -> int:
-        """The look and the walk count half each."""
+        """The survey and the walk count half each."""
         return min(self.total, sum(meter.read for meter in self._meters) // 2)
 
     def items(self, skip: int = 0) -> Iterator[Item]:
@@ -89,7 +89,7 @@ class FileSource:
             yield from survey.listing.faults
         self._meters[0].read = self.total
         for found in self._contents.walk(self._meters[1]):
-            if isinstance(found, Fault):
+            if isinstance(found, SourceFault):
                 yield found
             else:
                 yield from _items_of(found[0], found[1], survey, is_alone=self._contents.is_upload_itself(found[0]))
@@ -105,10 +105,10 @@ class Members:
         self._kept = tempfile.TemporaryFile()  # noqa: SIM115, lives as long as this does
         weakref.finalize(self, self._kept.close)
 
-    def document(self, from_path: str, wanted: str) -> Document | None:
-        """The file that `$INCLUDE wanted` in `from_path` means, as BIND would find it within the upload; or None."""
+    def document(self, from_path: str, included: str) -> Document | None:
+        """The file that `$INCLUDE included` in `from_path` means, as BIND would find it within the upload; or None."""
         survey = self._survey = self._survey or self._read()
-        path = _included_path(survey, from_path, wanted)
+        path = _included_path(survey, from_path, included)
         if path is None or path not in self._places:
             return None
         offset, size = self._places[path]
@@ -118,7 +118,7 @@ class Members:
     def _read(self) -> _Survey:
         survey = _survey(self._contents, Meter(self._contents.size))
         for found in self._contents.walk(Meter(self._contents.size)):
-            if not isinstance(found, Fault) and found[0] in survey.included_by:
+            if not isinstance(found, SourceFault) and found[0] in survey.included_by:
                 self._places[found[0]] = (self._kept.tell(), len(found[1]))
                 self._kept.write(found[1])
         return survey
@@ -135,8 +135,8 @@ def _survey(contents: Contents, meter: Meter) -> _Survey:
         listing = listing_of(configurations_of(texts), survey.index)
         # A configuration without zones, such as one of keys only, lists nothing: the files speak for themselves.
         survey.listing = listing if listing.zones or listing.faults else None
-    for path, wanted in includes:
-        target = _included_path(survey, path, wanted)
+    for path, included in includes:
+        target = _included_path(survey, path, included)
         if target is not None and target != path:
             survey.included_by.setdefault(target, path)
     return survey
@@ -148,7 +148,7 @@ def _collected(contents: Contents) -> tuple[list[str], dict[str, bytes], list[tu
     texts: dict[str, bytes] = {}
     includes: list[tuple[str, str]] = []
     for found in contents.walk(Meter(contents.size)):
-        if isinstance(found, Fault):
+        if isinstance(found, SourceFault):
             continue
         path, text = found
         paths.append(path)
@@ -160,7 +160,7 @@ def _collected(contents: Contents) -> tuple[list[str], dict[str, bytes], list[tu
 
 
 def _may_refer(contents: Contents, meter: Meter) -> bool:
-    """False if there is surely no configuration that lists zones and no file that includes another."""
+    """False if certainly no file is a configuration or includes another file."""
     tail = b""
     for chunk in contents.chunks(meter):
         text = tail + chunk
@@ -180,11 +180,11 @@ def _has_block(text: bytes) -> bool:
     return False
 
 
-def _included_path(survey: _Survey, from_path: str, wanted: str) -> str | None:
+def _included_path(survey: _Survey, from_path: str, included: str) -> str | None:
     if survey.index is None:
         return None
     directory = survey.listing.directory if survey.listing else ""
-    found = survey.index.found(wanted, from_path.rpartition("/")[0], directory)
+    found = survey.index.found(included, from_path.rpartition("/")[0], directory)
     return found[0] if len(found) == 1 else None
 
 
@@ -192,31 +192,31 @@ def _items_of(path: str, text: bytes, survey: _Survey, *, is_alone: bool) -> Ite
     if path in survey.configurations:
         return
     zones = survey.listing.zones.get(path) if survey.listing else None
-    look = look_at(path, text)
+    kind = file_kind(path, text)
     if zones is not None:
-        if look in _ERRORS or look is Look.BINARY:
-            yield _left_out(path, look, Severity.ERROR)
+        if kind in _ERRORS or kind is FileKind.BINARY:
+            yield _left_out(path, kind, Severity.ERROR)
         else:
             yield from (Document(path, text, zone=zone) for zone in zones)
     elif path in survey.included_by:
         yield _note(path, "included", f"part of other files, such as {survey.included_by[path]}")
     elif survey.listing and path in survey.listing.passed_over:
         return
-    elif is_alone and look not in _REASONS:
+    elif is_alone and kind not in _REASONS:
         # Whoever uploads one file wants to hear what is wrong with it.
         yield Document(path, text)
-    elif look is Look.ZONE:
+    elif kind is FileKind.ZONE:
         yield _note(path, "unlisted", "no configuration lists it") if survey.listing else Document(path, text)
-    elif look in _ALWAYS_SAID:
-        yield _left_out(path, look, Severity.ERROR if look in _ERRORS else Severity.NOTE)
-    elif look in _REASONS and (is_alone or is_named_like_a_zone(path)):
-        yield _left_out(path, look, Severity.ERROR if is_alone else Severity.WARNING)
+    elif kind in _ALWAYS_REPORTED:
+        yield _left_out(path, kind, Severity.ERROR if kind in _ERRORS else Severity.NOTE)
+    elif kind in _REASONS and (is_alone or is_named_like_a_zone(path)):
+        yield _left_out(path, kind, Severity.ERROR if is_alone else Severity.WARNING)
 
 
-def _left_out(path: str, look: Look, severity: Severity) -> Fault:
-    code, reason = _REASONS[look]
-    return Fault(path, 0, 0, "", reason, code, severity=severity)
+def _left_out(path: str, kind: FileKind, severity: Severity) -> SourceFault:
+    code, reason = _REASONS[kind]
+    return SourceFault(path, 0, 0, "", reason, code, severity=severity)
 
 
-def _note(path: str, code: str, reason: str) -> Fault:
-    return Fault(path, 0, 0, "", reason, code, severity=Severity.NOTE)
+def _note(path: str, code: str, reason: str) -> SourceFault:
+    return SourceFault(path, 0, 0, "", reason, code, severity=Severity.NOTE)

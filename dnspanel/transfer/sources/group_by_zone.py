@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from dnspanel.transfer.documents import Document, Fault
+from dnspanel.transfer.documents import Document, SourceFault
 from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, TITLES
 from replication.dns import names
 
@@ -24,7 +24,7 @@ _MOST_RUN_BYTES = 1 << 20
 _TYPE = re.compile(r"[A-Z][A-Z0-9-]{0,20}|TYPE\d{1,5}")
 _TTL = re.compile(r"\d{1,10}|(?:\d{1,8}[smhdwSMHDW])+")
 _DANGEROUS = frozenset(';()"\n\r')
-_WHOLE = re.compile(r'(?:"(?:[^"\\\n\r]|\\[^\n\r])*"|\\[^\n\r]|[^;()"\\\n\r])+')
+_COMPLETE_VALUE = re.compile(r'(?:"(?:[^"\\\n\r]|\\[^\n\r])*"|\\[^\n\r]|[^;()"\\\n\r])+')
 _NO_TTL = frozenset({"", "auto", "automatic", "default", "-"})
 
 
@@ -41,14 +41,14 @@ def record_line(name: str, ttl: str, type: str, value: str, *, disabled: bool = 
         raise ValueError(f"“{ttl}” is no TTL")
     if not value:
         raise ValueError("the value is empty")
-    if not _DANGEROUS.isdisjoint(value) and not _WHOLE.fullmatch(value):
+    if not _DANGEROUS.isdisjoint(value) and not _COMPLETE_VALUE.fullmatch(value):
         raise ValueError("the value has a line break, or a “;”, a bracket or a quote that does not stand in quotes")
     note = f" ; {' '.join(comment.split())}" if comment and not comment.isspace() else ""
     return f"{';!disabled ' if disabled else ''}{name} {ttl} IN {type} {value}{note}\n"
 
 
-class ScatteredZones:
-    """Collects lines of zones; gives them back zone by zone, in the order in which the zones first came."""
+class ZoneCollector:
+    """Collects lines of zones in any order; yields them zone by zone, zones in the order of their first lines."""
 
     def __init__(self, folder: Path) -> None:
         self._numbers: dict[str, int] = {}
@@ -68,8 +68,8 @@ class ScatteredZones:
         self._lines.append(line)
         self._size += len(text)
 
-    def documents(self, path: str) -> Iterator[Document | Fault]:
-        """All that was collected, ever again the same."""
+    def documents(self, path: str) -> Iterator[Document | SourceFault]:
+        """Yield all that was collected; every call yields the same."""
         self._flush()
         for zone, number in self._numbers.items():
             where = "FROM run WHERE zone = ? ORDER BY run"
@@ -79,7 +79,7 @@ class ScatteredZones:
             if size > MOST_DOCUMENT_BYTES:
                 lines = array("I", self._rows.execute(f"SELECT lines {where}", (number,)).fetchone()[0])
                 reason = f"the zone is too large: {TITLES['document']}"
-                yield Fault(path, lines[0], 1, "", reason, "document", zone=zone)
+                yield SourceFault(path, lines[0], 1, "", reason, "document", zone=zone)
                 continue
             assert first is not None
             rows = self._rows.execute(f"SELECT text, lines {where}", (number,)).fetchall()
@@ -98,7 +98,7 @@ class ScatteredZones:
 
 def text_of_txt(value: str) -> str:
     """A TXT value as quoted strings of at most 255 bytes; one that is quoted already stays as it is."""
-    if value.startswith('"') and value.endswith('"') and len(value) > 1 and _WHOLE.fullmatch(value):
+    if value.startswith('"') and value.endswith('"') and len(value) > 1 and _COMPLETE_VALUE.fullmatch(value):
         return value
     raw = value.encode("utf-8", "surrogateescape")
     return " ".join(f'"{_escaped(raw[at : at + 255])}"' for at in range(0, len(raw) or 1, 255))

@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from dnspanel.transfer.archives.textfile import TextFile
-from dnspanel.transfer.documents import Document, Fault, Item
+from dnspanel.transfer.documents import Document, Item, SourceFault
 from dnspanel.transfer.errors import SourceRefused
-from dnspanel.transfer.sources.group_by_zone import ScatteredZones, record_line
+from dnspanel.transfer.sources.group_by_zone import ZoneCollector, record_line
 from replication.dns import names
 from replication.errors import BadName
 
 _FIRST_READ = 1 << 20
 # Characters of one zone's object; decoded it takes several times as much memory.
 _MOST_VALUE = 128 << 20
-_MOST_SHOWN = 200
+_MOST_SOURCE = 200
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NEXT_OBJECT = re.compile(r"\n(?=\{)")
 # As long as the longest word of JSON, -Infinity: an error this near to the end may only mean that the text goes on.
@@ -53,17 +53,17 @@ class JsonSource:
         return itertools.islice(self._items(), skip, None)
 
     def _items(self) -> Iterator[Item]:
-        scattered: ScatteredZones | None = None
+        collector: ZoneCollector | None = None
         for line, value in _Values(self._file.pieces(), self._name).values():
-            if isinstance(value, Fault):
+            if isinstance(value, SourceFault):
                 yield value
             elif isinstance(value, dict) and "domain" in value and "rrsets" not in value:
-                scattered = scattered or ScatteredZones(self._path.parent)
-                yield from self._add_rrset(value, line, scattered)
+                collector = collector or ZoneCollector(self._path.parent)
+                yield from self._add_rrset(value, line, collector)
             else:
                 yield from self._zone(value, line)
-        if scattered:
-            yield from scattered.documents(self._name)
+        if collector:
+            yield from collector.documents(self._name)
 
     def _zone(self, value: Any, line: int) -> Iterator[Item]:
         try:
@@ -80,17 +80,17 @@ class JsonSource:
         encoded = "".join(text).encode("utf-8", "surrogatepass")
         yield Document(self._name, encoded, zone, array("I", [line]) * encoded.count(b"\n"))
 
-    def _add_rrset(self, rrset: dict[str, Any], line: int, scattered: ScatteredZones) -> Iterator[Fault]:
+    def _add_rrset(self, rrset: dict[str, Any], line: int, collector: ZoneCollector) -> Iterator[SourceFault]:
         try:
             zone = names.parse(_member(rrset, "domain", str))
             owner = names.parse(rrset.get("subname") or "@", zone)
             for text in _lines(owner, rrset):
-                scattered.add(zone, text, line)
+                collector.add(zone, text, line)
         except (ValueError, BadName) as exc:
             yield self._fault(line, str(exc), rrset)
 
-    def _fault(self, line: int, reason: str, value: Any, zone: str = "") -> Fault:
-        return Fault(self._name, line, 1, json.dumps(value)[:_MOST_SHOWN], reason, "json", zone=zone)
+    def _fault(self, line: int, reason: str, value: Any, zone: str = "") -> SourceFault:
+        return SourceFault(self._name, line, 1, json.dumps(value)[:_MOST_SOURCE], reason, "json", zone=zone)
 
 
 def _zone_and_rrsets(value: Any) -> tuple[str, list[dict[str, Any]]]:
@@ -150,7 +150,7 @@ class _Values:
         self._begun = 0  # characters of the line at the text's beginning that are no longer held
 
     def values(self) -> Iterator[tuple[int, Any]]:
-        """Each value with the line on which it begins; a Fault where the text is not JSON.
+        """Each value with the line on which it begins; a SourceFault where the text is not JSON.
 
         Behind a fault it goes on with the next line that begins with an
         object, so a bad line of many costs only itself.
@@ -172,7 +172,7 @@ class _Values:
                 if not self._skip_to_object():
                     return
         if is_list:
-            yield self._line, Fault(self._path, self._line, 1, "", "the text ends inside a list", "json-syntax")
+            yield self._line, SourceFault(self._path, self._line, 1, "", "the text ends inside a list", "json-syntax")
 
     def _value(self) -> Any:
         while True:
@@ -212,7 +212,7 @@ class _Values:
         self._at += count
 
     def _grow(self, size: int) -> bool:
-        """There is more text; False at its end."""
+        """Read more text; False at its end."""
         if self._at:
             line_start = self._text.rfind("\n", 0, self._at) + 1
             self._begun = self._at - line_start + (self._begun if line_start == 0 else 0)
@@ -229,11 +229,11 @@ class _Values:
         self._text = "".join(pieces)
         return len(pieces) > 1
 
-    def _fault(self, exc: json.JSONDecodeError) -> Fault:
+    def _fault(self, exc: json.JSONDecodeError) -> SourceFault:
         line_start = self._text.rfind("\n", 0, exc.pos) + 1
         column = exc.pos - line_start + 1 + (self._begun if line_start == 0 else 0)
         line = self._line + self._text.count("\n", self._at, exc.pos)
         end = self._text.find("\n", line_start)
-        shown_from = max(line_start, exc.pos - _MOST_SHOWN // 2)
-        source = self._text[shown_from : end if end >= 0 else None][:_MOST_SHOWN]
-        return Fault(self._path, line, column, source, f"this is not JSON: {exc.msg}", "json-syntax")
+        source_from = max(line_start, exc.pos - _MOST_SOURCE // 2)
+        source = self._text[source_from : end if end >= 0 else None][:_MOST_SOURCE]
+        return SourceFault(self._path, line, column, source, f"this is not JSON: {exc.msg}", "json-syntax")

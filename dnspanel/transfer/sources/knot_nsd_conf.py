@@ -29,7 +29,7 @@ class _Entry:
 
     section: str
     offset: int
-    said: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
 
 
 def is_indented_conf(text: bytes) -> bool:
@@ -45,9 +45,9 @@ def parse_indented_conf(path: str, text: bytes) -> Configuration:
     patterns = {_name(entry): entry for entry in entries if entry.section in ("pattern", "template")}
     for entry in entries:
         if entry.section == "include":
-            conf.listed.append(Included(entry.said["include"], entry.offset))
+            conf.listed.append(Included(entry.options["include"], entry.offset))
         elif entry.section == "server":
-            conf.directory = conf.directory or entry.said.get("zonesdir", "")
+            conf.directory = conf.directory or entry.options.get("zonesdir", "")
         elif entry.section == "zone" and (name := _name(entry)):
             conf.listed.append(_listed(entry, name, patterns))
     return conf
@@ -68,26 +68,26 @@ def _entries(text: str) -> Iterator[_Entry]:
         if begins:
             yield entry
             entry = _Entry(entry.section, offset)
-        entry.said.setdefault(key, value)
+        entry.options.setdefault(key, value)
     yield entry
 
 
 def _name(entry: _Entry) -> str:
     for key in _NAMES.get(entry.section, ()):
-        if key in entry.said:
-            return entry.said[key]
+        if key in entry.options:
+            return entry.options[key]
     return ""
 
 
 def _listed(entry: _Entry, name: str, patterns: dict[str, _Entry]) -> ListedZone:
-    said = entry.said
-    pattern = patterns.get(said.get("include-pattern") or said.get("template") or "default")
+    options = entry.options
+    pattern = patterns.get(options.get("include-pattern") or options.get("template") or "default")
     if pattern is not None:
-        said = {**pattern.said, **said}
-    file = said.get("zonefile") or said.get("file") or ("%s.zone" if "domain" in said else "")
+        options = {**pattern.options, **options}
+    file = options.get("zonefile") or options.get("file") or ("%s.zone" if "domain" in options else "")
     if "%s" in file:
         file = file.replace("%s", name.rstrip(".").lower())
-    if file and not file.startswith("/") and "storage" in said:
-        file = f"{said['storage']}/{file}"
-    kind = "primary" if _FROM_PRIMARY.isdisjoint(said) else "secondary"
+    if file and not file.startswith("/") and "storage" in options:
+        file = f"{options['storage']}/{file}"
+    kind = "primary" if _FROM_PRIMARY.isdisjoint(options) else "secondary"
     return ListedZone(name, kind, file, entry.offset)

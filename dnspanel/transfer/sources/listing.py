@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dnspanel.transfer.archives.paths import PathIndex
-from dnspanel.transfer.documents import Fault, Severity
+from dnspanel.transfer.documents import Severity, SourceFault
 from dnspanel.transfer.sources.knot_nsd_conf import is_indented_conf, parse_indented_conf
 from dnspanel.transfer.sources.namedconf import (
     PRIMARY_TYPES,
@@ -18,7 +18,7 @@ from replication.dns import names
 from replication.errors import BadName
 
 _MOST_DEPTH = 20
-_SEVERAL_SHOWN = 3
+_MOST_LISTED = 3
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Listing:
     zones: dict[str, list[str]] = field(default_factory=dict)
     passed_over: set[str] = field(default_factory=set)
     directory: str = ""
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[SourceFault] = field(default_factory=list)
 
 
 def is_configuration(text: bytes) -> bool:
@@ -74,7 +74,7 @@ class _Lister:
         return self._listing
 
     def _roots(self) -> list[Configuration]:
-        """Those that no other includes; all of them, if they include each other in a ring."""
+        """Configurations that no other includes; all of them, if they include each other in a circle."""
         included = {
             path
             for conf in self._configurations.values()
@@ -87,9 +87,9 @@ class _Lister:
         return roots or list(self._configurations.values())
 
     def _files(self, conf: Configuration, statement: Included) -> list[str]:
-        if "*" in statement.wanted:
-            return self._index.fitting(statement.wanted)
-        return self._index.found(statement.wanted, conf.path.rpartition("/")[0])
+        if "*" in statement.path:
+            return self._index.fitting(statement.path)
+        return self._index.found(statement.path, conf.path.rpartition("/")[0])
 
     def _flat(
         self, conf: Configuration, view: str, above: tuple[str, ...]
@@ -104,9 +104,9 @@ class _Lister:
                 yield conf, statement, view
                 continue
             files = self._files(conf, statement)
-            if len(files) != 1 and "*" not in statement.wanted:
+            if len(files) != 1 and "*" not in statement.path:
                 reason = "is not in the upload" if not files else "could be any of " + _some(files)
-                self._say(conf, statement, f"the included “{statement.wanted}” {reason}", "include", Severity.WARNING)
+                self._say(conf, statement, f"the included “{statement.path}” {reason}", "include", Severity.WARNING)
                 continue
             for path in files:
                 inner = self._configurations.get(path)
@@ -115,7 +115,7 @@ class _Lister:
 
     def _add(self, conf: Configuration, zone: ListedZone, view: str, directory: str) -> None:
         files = self._index.found(zone.file, conf.path.rpartition("/")[0], directory) if zone.file else []
-        reason = _why_left_out(zone)
+        reason = _reason_left_out(zone)
         if reason:
             self._listing.passed_over.update(files)
             self._say(conf, zone, reason, "zone-type", Severity.NOTE)
@@ -153,11 +153,13 @@ class _Lister:
         zone: str = "",
     ) -> None:
         place = conf.lines.place(about.offset)
-        fault = Fault(place.path, place.line, place.column, place.source, reason, code, severity=severity, zone=zone)
+        fault = SourceFault(
+            place.path, place.line, place.column, place.source, reason, code, severity=severity, zone=zone
+        )
         self._listing.faults.append(fault)
 
 
-def _why_left_out(zone: ListedZone) -> str:
+def _reason_left_out(zone: ListedZone) -> str:
     if zone.rdclass != "in":
         return f"{zone.name} is of class {zone.rdclass.upper()}; only IN is imported"
     if zone.type and zone.type not in PRIMARY_TYPES:
@@ -166,5 +168,5 @@ def _why_left_out(zone: ListedZone) -> str:
 
 
 def _some(paths: list[str]) -> str:
-    more = f" and {len(paths) - _SEVERAL_SHOWN:,} others" if len(paths) > _SEVERAL_SHOWN else ""
-    return ", ".join(paths[:_SEVERAL_SHOWN]) + more
+    more = f" and {len(paths) - _MOST_LISTED:,} others" if len(paths) > _MOST_LISTED else ""
+    return ", ".join(paths[:_MOST_LISTED]) + more

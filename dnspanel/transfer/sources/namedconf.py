@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dnspanel.transfer.documents import Fault
+from dnspanel.transfer.documents import SourceFault
 
 # A zone as nearly all are written is one token: the others take ten times as long.
 _TOKEN = re.compile(
@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ListedZone:
-    """A `zone` statement: its name as it is written there, "" for what it does not say; `offset` in the text."""
+    """A `zone` statement: its name as written, "" for options that it does not state; `offset` in the text."""
 
     name: str
     type: str
@@ -59,13 +59,13 @@ class ListedZone:
 class Included:
     """An `include` statement, and the view that its content belongs to."""
 
-    wanted: str
+    path: str
     offset: int
     view: str = ""
 
 
 class Lines:
-    """Leads from offsets in a text to lines and columns."""
+    """Turns offsets in a text into lines and columns."""
 
     def __init__(self, path: str, text: str) -> None:
         self._path, self._text = path, text
@@ -87,7 +87,7 @@ class Configuration:
     lines: Lines
     directory: str = ""
     listed: list[ListedZone | Included] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[SourceFault] = field(default_factory=list)
 
 
 def is_named_conf(text: bytes) -> bool:
@@ -105,9 +105,9 @@ class _Block:
     """A statement whose braces are open."""
 
     keyword: str
-    words: list[str]
+    tokens: list[str]
     offset: int
-    said: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
 
 
 def _unquoted(token: str) -> str:
@@ -122,28 +122,28 @@ class _Reader:
         self._open: list[_Block] = []
 
     def configuration(self) -> Configuration:
-        words: list[str] = []
+        tokens: list[str] = []
         begun = 0
         for kind, match in self._tokens():
             token = match[0]
             if kind == "zone":
                 self._add_zone(match["name"], match["type"], match["file"], match.start())
-                words = []
+                tokens = []
             elif kind == "word" or kind == "quoted":
-                begun = begun if words else match.start()
-                words.append(token if kind == "word" else _unquoted(token))
+                begun = begun if tokens else match.start()
+                tokens.append(token if kind == "word" else _unquoted(token))
             elif token == "{":
-                keyword = words[0].lower() if words else ""
-                self._open.append(_Block(keyword, words, begun if words else match.start()))
-                words = []
+                keyword = tokens[0].lower() if tokens else ""
+                self._open.append(_Block(keyword, tokens, begun if tokens else match.start()))
+                tokens = []
             elif token == "}":
                 self._close(match.start())
-                words = []
+                tokens = []
             else:
                 # A `;` behind a closed block ends that block's statement and says nothing.
-                if words:
-                    self._statement(words, begun)
-                words = []
+                if tokens:
+                    self._statement(tokens, begun)
+                tokens = []
         for block in self._open:
             self._fault(block.offset, "a “{” that is never closed")
         return self._conf
@@ -159,13 +159,13 @@ class _Reader:
             if kind is not None:
                 yield kind, match
 
-    def _statement(self, words: list[str], offset: int) -> None:
-        keyword = words[0].lower()
-        value = words[1] if len(words) > 1 else ""
+    def _statement(self, tokens: list[str], offset: int) -> None:
+        keyword = tokens[0].lower()
+        value = tokens[1] if len(tokens) > 1 else ""
         if keyword == "include" and value:
             self._conf.listed.append(Included(value, offset, self._view()))
         elif self._open and self._open[-1].keyword == "zone":
-            self._open[-1].said.setdefault(keyword, value)
+            self._open[-1].options.setdefault(keyword, value)
         elif keyword == "directory" and self._open and self._open[-1].keyword == "options":
             self._conf.directory = self._conf.directory or value
 
@@ -176,15 +176,15 @@ class _Reader:
         block = self._open.pop()
         if block.keyword != "zone":
             return
-        if len(block.words) < 2:
+        if len(block.tokens) < 2:
             self._fault(block.offset, "a zone without a name")
             return
         self._add_zone(
-            name=block.words[1],
-            type=block.said.get("type", "in-view" if "in-view" in block.said else ""),
-            file=block.said.get("file", ""),
+            name=block.tokens[1],
+            type=block.options.get("type", "in-view" if "in-view" in block.options else ""),
+            file=block.options.get("file", ""),
             offset=block.offset,
-            rdclass=block.words[2].lower() if len(block.words) > 2 else "in",
+            rdclass=block.tokens[2].lower() if len(block.tokens) > 2 else "in",
         )
 
     def _add_zone(self, name: str, type: str, file: str, offset: int, rdclass: str = "in") -> None:
@@ -193,8 +193,10 @@ class _Reader:
             self._conf.listed.append(ListedZone(name, type.lower(), file, offset, self._view(), rdclass))
 
     def _view(self) -> str:
-        return next((block.words[1] for block in self._open if block.keyword == "view" and len(block.words) > 1), "")
+        return next((block.tokens[1] for block in self._open if block.keyword == "view" and len(block.tokens) > 1), "")
 
     def _fault(self, offset: int, reason: str) -> None:
         place = self._conf.lines.place(offset)
-        self._conf.faults.append(Fault(place.path, place.line, place.column, place.source, reason, "configuration"))
+        self._conf.faults.append(
+            SourceFault(place.path, place.line, place.column, place.source, reason, "configuration")
+        )

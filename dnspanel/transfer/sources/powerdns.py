@@ -9,7 +9,7 @@ and `rdata` write all that as a zone file wants it, on one line.
 import re
 from collections.abc import Callable
 
-from dnspanel.transfer.documents import Fault, Kept
+from dnspanel.transfer.documents import Kept, SourceFault
 from dnspanel.transfer.models import KeptKind
 from dnspanel.zones.rules import Severity
 
@@ -42,7 +42,7 @@ def _escaped_part(match: re.Match[str]) -> str:
 
 
 def rdata(type: str, content: str, zone: str, prio: int | str | None = None) -> str:
-    """The zone-file text of a record's content; `prio` is the column of that name, where there is one."""
+    """The zone-file text of a record's content; `prio` is the column of that name, where the table has one."""
     writer = _WRITERS.get(type)
     return writer(content, zone, prio) if writer is not None else _on_one_line(content)
 
@@ -78,28 +78,28 @@ def _text(content: str, zone: str, prio: object) -> str:
 
 
 def _names_at(*places: int) -> _Writer:
-    """A writer for types with names at these words of their content."""
+    """A writer for types with names at these fields of their content."""
 
     def write(content: str, zone: str, prio: object) -> str:
-        words = content.split(None, places[-1] + 1)
+        fields = content.split(None, places[-1] + 1)
         for place in places:
-            if place < len(words):
-                words[place] = owner(words[place])
-        return " ".join([*words[: places[-1] + 1], *map(_on_one_line, words[places[-1] + 1 :])])
+            if place < len(fields):
+                fields[place] = owner(fields[place])
+        return " ".join([*fields[: places[-1] + 1], *map(_on_one_line, fields[places[-1] + 1 :])])
 
     return write
 
 
 def _prioritised(count: int) -> _Writer:
-    """MX and SRV: the priority is in its column, or in the content when that has `count` words already."""
+    """MX and SRV: the priority is in its column, or in the content when that has `count` fields already."""
 
     def write(content: str, zone: str, prio: int | str | None) -> str:
-        words = content.split()
-        if len(words) < count:
-            words.insert(0, "0" if prio in (None, "") else str(prio))
-        if words:
-            words[-1] = owner(words[-1])
-        return " ".join(words)
+        fields = content.split()
+        if len(fields) < count:
+            fields.insert(0, "0" if prio in (None, "") else str(prio))
+        if fields:
+            fields[-1] = owner(fields[-1])
+        return " ".join(fields)
 
     return write
 
@@ -110,13 +110,13 @@ def _naptr(content: str, zone: str, prio: object) -> str:
 
 
 def _ipseckey(content: str, zone: str, prio: object) -> str:
-    """PowerDNS leaves out the gateway where there is none; RFC 4025 writes a dot."""
-    words = content.split()
-    if words[1:2] == ["0"] and words[3:4] != ["."]:
-        words.insert(3, ".")
-    elif words[1:2] == ["3"] and len(words) > 3:
-        words[3] = owner(words[3])
-    return " ".join(words)
+    """PowerDNS leaves out a missing gateway; RFC 4025 writes a dot."""
+    fields = content.split()
+    if fields[1:2] == ["0"] and fields[3:4] != ["."]:
+        fields.insert(3, ".")
+    elif fields[1:2] == ["3"] and len(fields) > 3:
+        fields[3] = owner(fields[3])
+    return " ".join(fields)
 
 
 # What PowerDNS put in place of the fields that a SOA lacks.
@@ -124,14 +124,14 @@ _SOA_DEFAULTS = ("0", "10800", "3600", "604800", "3600")
 
 
 def _soa(content: str, zone: str, prio: object) -> str:
-    words = content.split()
-    if not words:
+    fields = content.split()
+    if not fields:
         return content
-    if len(words) == 1:
-        words.append("hostmaster." + zone)
-    words += _SOA_DEFAULTS[len(words) - 2 :]
-    words[0], words[1] = owner(words[0]), owner(_mailbox(words[1]))
-    return " ".join(words)
+    if len(fields) == 1:
+        fields.append("hostmaster." + zone)
+    fields += _SOA_DEFAULTS[len(fields) - 2 :]
+    fields[0], fields[1] = owner(fields[0]), owner(_mailbox(fields[1]))
+    return " ".join(fields)
 
 
 def _mailbox(text: str) -> str:
@@ -156,29 +156,29 @@ _WRITERS: dict[str, _Writer] = {
 }
 
 
-def secondary_note(zone: str, kind: str) -> Fault | None:
+def secondary_note(zone: str, kind: str) -> SourceFault | None:
     """A note on a zone that PowerDNS only copies from elsewhere: here it becomes one to edit."""
     title = _SECONDARY_KINDS.get(kind.upper())
     if title is None:
         return None
     reason = f"PowerDNS has it as a {title} zone, copied from another server; it is imported as it is now"
-    return Fault(zone, 0, 0, "", reason, "secondary-zone", severity=Severity.NOTE, zone=zone)
+    return SourceFault(zone, 0, 0, "", reason, "secondary-zone", severity=Severity.NOTE, zone=zone)
 
 
-def empty_zone(zone: str) -> Fault:
+def empty_zone(zone: str) -> SourceFault:
     """The fault of a zone that PowerDNS knows but has nothing of."""
-    return Fault(zone, 0, 0, "", "PowerDNS has the zone without any record", "no-records", zone=zone)
+    return SourceFault(zone, 0, 0, "", "PowerDNS has the zone without any record", "no-records", zone=zone)
 
 
-def unusable_name(path: str, name: str, reason: str) -> Fault:
+def unusable_name(path: str, name: str, reason: str) -> SourceFault:
     """The fault of a zone whose name is none."""
-    return Fault(path, 0, 0, name[:200], reason, "bad-zone-name")
+    return SourceFault(path, 0, 0, name[:200], reason, "bad-zone-name")
 
 
-def variant_zone(name: str, variant: str) -> Fault:
+def variant_zone(name: str, variant: str) -> SourceFault:
     """The fault of a zone that PowerDNS 5 serves to one view of its clients only."""
     reason = f"this is the variant “{variant}” of the zone, for one view; views cannot be imported"
-    return Fault(f"{name}.{variant}", 0, 0, "", reason, "view-variant", severity=Severity.WARNING)
+    return SourceFault(f"{name}.{variant}", 0, 0, "", reason, "view-variant", severity=Severity.WARNING)
 
 
 def kept_metadata(zone: str, kind: str, value: str) -> Kept:
@@ -189,9 +189,9 @@ def kept_metadata(zone: str, kind: str, value: str) -> Kept:
 def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bool) -> Kept:
     """A DNSSEC key: named `257 ECDSAP256SHA256`, with `inactive` or `unpublished`; the value is BIND's private key."""
     algorithm = re.search(r"^Algorithm:\s*(\d+)(?:\s*\(([^)]*)\))?", content, re.MULTILINE | re.IGNORECASE)
-    words = [str(flags), (algorithm[2] or algorithm[1]) if algorithm else "?"]
-    words += ["inactive"] * (not active) + ["unpublished"] * (not published)
-    return Kept(zone, KeptKind.KEY, " ".join(words), content.encode("utf-8", "surrogateescape"))
+    fields = [str(flags), (algorithm[2] or algorithm[1]) if algorithm else "?"]
+    fields += ["inactive"] * (not active) + ["unpublished"] * (not published)
+    return Kept(zone, KeptKind.KEY, " ".join(fields), content.encode("utf-8", "surrogateescape"))
 
 
 def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
@@ -200,5 +200,5 @@ def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
 
 
 def kept_comment(zone: str, name: str, type: str, text: str) -> Kept:
-    """A comment on an RRset that is not there."""
+    """A comment on an RRset that does not exist."""
     return Kept(zone, KeptKind.COMMENT, f"{owner(name)} {type}", text.encode("utf-8", "surrogateescape"))

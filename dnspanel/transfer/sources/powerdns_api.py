@@ -4,8 +4,8 @@ Per zone three requests: its RRsets (streamed), its metadata, its DNSSEC keys;
 and one per key, as only that shows the private part.
 
 Each request has a connection of its own, so a pool has nothing to keep:
-through urllib3 a thousand small zones took 1.6 times the CPU seconds, and the
-first of its errors has to be taken apart for the same messages.
+through urllib3 a thousand small zones took 1.6 times the CPU seconds, and its
+errors have to be taken apart for the same messages.
 """
 
 import http.client
@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from dnspanel.transfer.documents import Fault, Item, Kept
+from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.sources import powerdns
 from dnspanel.transfer.sources.json_stream import BadJson, members
@@ -39,7 +39,7 @@ class _Missing(Exception):
 
 
 class _Failed(Exception):
-    """The server could not answer; the text is a sentence."""
+    """The server could not answer; the text is a message for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class PowerdnsApiSource:
     ) -> None:
         """`url` is where the server listens, `https://host:8081`. Raises SourceRefused for one that is none."""
         self._api = _Api.at(url, key, server_id, timeout)
-        self._wanted = None if zones is None else {_name(zone) for zone in zones}
+        self._requested = None if zones is None else {_name(zone) for zone in zones}
         self._workers = workers
         self.total = 0
         self.done = 0
@@ -89,25 +89,25 @@ class PowerdnsApiSource:
             self.done += 1
             yield from items
 
-    def _zones(self) -> tuple[list[_Zone], list[Fault]]:
+    def _zones(self) -> tuple[list[_Zone], list[SourceFault]]:
         zones: dict[str, _Zone] = {}
-        faults: list[Fault] = []
+        faults: list[SourceFault] = []
         for entry in self._api.zone_list():
-            shown = str(entry.get("name", ""))
-            base, _, variant = shown.partition("..")
+            listed_name = str(entry.get("name", ""))
+            base, _, variant = listed_name.partition("..")
             try:
-                name = names.parse(powerdns.owner(base if variant else shown))
+                name = names.parse(powerdns.owner(base if variant else listed_name))
             except BadName as exc:
-                faults.append(powerdns.unusable_name("zones", shown, str(exc)))
+                faults.append(powerdns.unusable_name("zones", listed_name, str(exc)))
                 continue
-            if self._wanted is not None and name not in self._wanted:
+            if self._requested is not None and name not in self._requested:
                 continue
             if variant:
                 faults.append(powerdns.variant_zone(name, variant.rstrip(".")))
             else:
-                zones[name] = _Zone(name, str(entry.get("id", shown)), str(entry.get("kind", "")), _fields(entry))
-        for name in sorted((self._wanted or set()) - zones.keys()):
-            faults.append(Fault(name, 0, 0, "", "the server does not have this zone", "unknown-zone", zone=name))
+                zones[name] = _Zone(name, str(entry.get("id", listed_name)), str(entry.get("kind", "")), _fields(entry))
+        for name in sorted((self._requested or set()) - zones.keys()):
+            faults.append(SourceFault(name, 0, 0, "", "the server does not have this zone", "unknown-zone", zone=name))
         return [zone for _, zone in sorted(zones.items())], faults
 
 
@@ -201,7 +201,7 @@ class _Api:
             items += (powerdns.kept_metadata(zone.name, *pair) for pair in zone.fields)
             for what, kept in (("metadata", self._metadata), ("DNSSEC keys", self._keys)):
                 items += self._aside(zone, what, kept)
-            items += (powerdns.kept_comment(zone.name, *place, said) for place, said in sorted(left.items()))
+            items += (powerdns.kept_comment(zone.name, *place, comment) for place, comment in sorted(left.items()))
         return items
 
     def _aside(self, zone: _Zone, what: str, kept: Callable[[_Zone], Iterator[Kept]]) -> list[Item]:
@@ -264,7 +264,7 @@ class _Api:
             except BadJson as exc:
                 raise _Failed(f"the answer of the PowerDNS server cannot be read: {exc}") from exc
             except (OSError, http.client.HTTPException) as exc:
-                raise _Failed(f"the answer of the PowerDNS server broke off: {_said(exc)}") from exc
+                raise _Failed(f"the answer of the PowerDNS server broke off: {_describe(exc)}") from exc
         finally:
             connection.close()
 
@@ -275,13 +275,13 @@ class _Api:
         return http.client.HTTPSConnection(self.host, self.port, timeout=self.timeout, context=context)
 
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
-        """A good answer. A connection that breaks before there is one is tried once more."""
+        """A good answer. If the connection breaks before one arrives, the request is sent once more."""
         try:
             try:
-                response = self._asked(connection, path)
+                response = self._get(connection, path)
             except (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected):
                 connection.close()
-                response = self._asked(connection, path)
+                response = self._get(connection, path)
         except ssl.SSLCertVerificationError as exc:
             reason = f"the certificate of {self.host} is not trusted: {exc.verify_message}"
             raise SourceRefused(reason) from exc
@@ -290,18 +290,18 @@ class _Api:
         except http.client.HTTPException as exc:
             raise SourceRefused(_NOT_POWERDNS) from exc
         except OSError as exc:
-            raise SourceAway(f"no connection to the PowerDNS server at {self.host}: {_said(exc)}") from exc
+            raise SourceAway(f"no connection to the PowerDNS server at {self.host}: {_describe(exc)}") from exc
         _check_answer(response)
         return response
 
-    def _asked(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
+    def _get(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
         headers = {"X-API-Key": self.key, "Accept": "application/json", "Connection": "close"}
         connection.request("GET", self.base + path, headers=headers)
         return connection.getresponse()
 
 
 def _check_answer(response: http.client.HTTPResponse) -> None:
-    """Raises unless the answer is JSON and good. What an error says is read only as far as it is shown."""
+    """Raise unless the answer is a success in JSON. An error's message is read no further than it is repeated."""
     status = response.status
     if status in (401, 403):
         raise SourceRefused(_REFUSES_KEY)
@@ -315,10 +315,10 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
     if status == 200:
         raise SourceRefused(_NOT_POWERDNS)
     try:
-        said = dict(members(response.read)).get("error") if is_json else None
+        message = dict(members(response.read)).get("error") if is_json else None
     except (BadJson, OSError, http.client.HTTPException):
-        said = None
-    raise _Failed(f"the PowerDNS server answers with an error: {str(said or f'HTTP status {status}')[:300]}")
+        message = None
+    raise _Failed(f"the PowerDNS server answers with an error: {str(message or f'HTTP status {status}')[:300]}")
 
 
 def _add(text: ZoneText, rrset: Any, zone: str, left: dict[tuple[str, str], str]) -> None:
@@ -327,7 +327,7 @@ def _add(text: ZoneText, rrset: Any, zone: str, left: dict[tuple[str, str], str]
         raise BadJson("an RRset is not an object")
     name, type = str(rrset.get("name", "")), str(rrset.get("type", "")).upper()
     several = sorted(rrset.get("comments") or (), key=lambda one: (one.get("modified_at") or 0, str(one)))
-    said = comment_text([str(one.get("content", "")) for one in several])
+    comment = comment_text([str(one.get("content", "")) for one in several])
     ttl = rrset.get("ttl")
     for record in rrset.get("records") or ():
         text.add(
@@ -336,15 +336,15 @@ def _add(text: ZoneText, rrset: Any, zone: str, left: dict[tuple[str, str], str]
             type,
             powerdns.rdata(type, str(record.get("content", "")), zone),
             disabled=bool(record.get("disabled")),
-            comment=said,
+            comment=comment,
         )
-        said = ""
-    if said:
-        left[name, type] = said
+        comment = ""
+    if comment:
+        left[name, type] = comment
 
 
-def _fault(zone: _Zone, reason: str, code: str, severity: Severity = Severity.ERROR) -> Fault:
-    return Fault(zone.name, 0, 0, "", reason, code, severity=severity, zone=zone.name)
+def _fault(zone: _Zone, reason: str, code: str, severity: Severity = Severity.ERROR) -> SourceFault:
+    return SourceFault(zone.name, 0, 0, "", reason, code, severity=severity, zone=zone.name)
 
 
 def _quoted(part: str) -> str:
@@ -352,7 +352,7 @@ def _quoted(part: str) -> str:
     return quote(part, safe="=")
 
 
-def _said(exc: BaseException) -> str:
+def _describe(exc: BaseException) -> str:
     if isinstance(exc, TimeoutError):
         return "it did not answer in time"
     return str(getattr(exc, "strerror", None) or exc or type(exc).__name__)

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dnspanel.transfer.archives.decompress import Meter, compression_of, unpacked_chunks
-from dnspanel.transfer.documents import Fault, Item
+from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources.powerdns_sql import PowerdnsSqlSource
 from dnspanel.transfer.sources.sql_dump import BadLine, dump_rows
@@ -24,9 +24,9 @@ from dnspanel.transfer.sources.sql_literals import Value
 MOST_BAD_LINES = 1000
 _BATCH_ROWS = 2000
 _SQLITE_MAGIC = b"SQLite format 3\0"
-_FINISHED = 1  # user_version of a file that holds the whole dump
+_FINISHED = 1  # user_version of a file that holds the complete dump
 
-# Every column that some release of PowerDNS has and we read; those of whole numbers first.
+# Every column that some release of PowerDNS has and we read; those of integers first.
 _TABLES = {
     "domains": (("id",), ("name", "type", "account", "master", "options", "catalog")),
     "records": (("id", "domain_id", "ttl", "prio"), ("name", "type", "content", "disabled")),
@@ -102,11 +102,11 @@ class PowerdnsDumpSource:
             database.execute("COMMIT")
             database.execute(f"PRAGMA user_version = {_FINISHED}")
 
-    def _faults(self) -> Iterator[Fault]:
+    def _faults(self) -> Iterator[SourceFault]:
         with closing(sqlite3.connect(self._loaded)) as database:
             rows = database.execute("SELECT line, source, reason FROM dump_faults ORDER BY rowid").fetchall()
         for line, source, reason in rows:
-            yield Fault(self._path.name, line, 1, source, reason, "dump-line")
+            yield SourceFault(self._path.name, line, 1, source, reason, "dump-line")
 
 
 def _create_tables(database: sqlite3.Connection) -> None:

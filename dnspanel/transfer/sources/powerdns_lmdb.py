@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from dnspanel.transfer.documents import Fault, Item, Kept
+from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources import powerdns
 from dnspanel.transfer.sources.lmdb_pages import LmdbFile, Table
@@ -97,7 +97,7 @@ class _Database:
         self._main = LmdbFile(path)
         self._shards: dict[int, _Shard] = {}
         try:
-            self.faults: list[Fault] = []
+            self.faults: list[SourceFault] = []
             self._schema, self._shard_count = self._settings()
             self.zones = self._zones()
             self._aside = self._metadata_and_keys()
@@ -130,7 +130,7 @@ class _Database:
         shard = self._shard(zone_id % self._shard_count)
         remarks: dict[tuple[str, str], str] = {}
         if shard.problem:
-            yield Fault(zone.name, 0, 0, "", shard.problem, "no-shard", zone=zone.name)
+            yield SourceFault(zone.name, 0, 0, "", shard.problem, "no-shard", zone=zone.name)
         else:
             try:
                 remarks = self._remarks(shard, zone_id, zone.name)
@@ -139,11 +139,11 @@ class _Database:
             except (BadBytes, BadName) as exc:
                 # A page that was overwritten meanwhile looks just like damage.
                 self.check_unchanged()
-                yield Fault(zone.name, 0, 0, "", f"its rows are damaged: {exc}", "damaged", zone=zone.name)
+                yield SourceFault(zone.name, 0, 0, "", f"its rows are damaged: {exc}", "damaged", zone=zone.name)
         yield from _kept_fields(zone)
         yield from self._aside.by_zone.get((zone.name, zone.variant), ())
-        for (name, type), said in sorted(remarks.items()):
-            yield powerdns.kept_comment(zone.name, name, type, said)
+        for (name, type), remark in sorted(remarks.items()):
+            yield powerdns.kept_comment(zone.name, name, type, remark)
 
     def tsig_keys(self) -> Iterator[Kept]:
         found = [obj for _, obj in self._objects(Dbi.TSIG, dnssec.decode_tsig, lambda obj: obj.name)]
@@ -204,7 +204,7 @@ class _Database:
                     found.append((row_id, decode(self._schema.unwrap(value))))
                 except (BadBytes, BadName) as exc:
                     reason = f"row {row_id} of the table of {dbi.name.lower()} is damaged: {exc}"
-                    self.faults.append(Fault(self._path.name, 0, 0, "", reason, "damaged"))
+                    self.faults.append(SourceFault(self._path.name, 0, 0, "", reason, "damaged"))
         yield from sorted(found, key=lambda pair: pair[0])
 
     def _indexed(self, index: Table) -> Iterator[int]:
@@ -255,23 +255,23 @@ class _Database:
             if type in (values.ENT, _NSEC3):
                 continue
             name, mnemonic = keys.name_from_relative_key(relative, zone), type_to_text(type)
-            said = remarks.pop((name, mnemonic), "")
+            remark = remarks.pop((name, mnemonic), "")
             for record in values.decode_records(body):
-                shown = wire_text(type, values.decompress(type, record.content, name, zone))
-                text.add(name, record.ttl, mnemonic, shown, disabled=record.disabled, comment=said)
-                said = ""
+                text_form = wire_text(type, values.decompress(type, record.content, name, zone))
+                text.add(name, record.ttl, mnemonic, text_form, disabled=record.disabled, comment=remark)
+                remark = ""
         return text
 
     def _remarks(self, shard: _Shard, zone_id: int, zone: str) -> dict[tuple[str, str], str]:
         """Comments by owner and type."""
-        said: dict[tuple[str, str], list[comments.CommentObject]] = defaultdict(list)
+        by_rrset: dict[tuple[str, str], list[comments.CommentObject]] = defaultdict(list)
         for key, body in self._rows(shard, shard.comments, zone_id):
             _, relative, type = keys.decode_record_key(comments.decode_comment_key(key))
             comment = comments.decode_comment(body)
-            said[keys.name_from_relative_key(relative, zone), type_to_text(type)].append(comment)
+            by_rrset[keys.name_from_relative_key(relative, zone), type_to_text(type)].append(comment)
         return {
             place: comment_text([one.text for one in sorted(several, key=lambda one: (one.modified_at, one.text))])
-            for place, several in said.items()
+            for place, several in by_rrset.items()
         }
 
 
@@ -291,7 +291,7 @@ def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
 
 
 def _address(primary: Primary) -> str:
-    """A primary as PowerDNS writes it everywhere else."""
+    """A primary's address in the form that PowerDNS's other interfaces have."""
     if primary.port == 53:
         return primary.address
     return f"[{primary.address}]:{primary.port}" if ":" in primary.address else f"{primary.address}:{primary.port}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from dnspanel.transfer.documents import Fault, Item, Kept
+from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources import powerdns
 from dnspanel.transfer.sources.sql_snapshot import Row, Snapshot, flag, open_snapshot, text
@@ -73,8 +73,8 @@ class PowerdnsSqlSource:
             found = texts.get(zone.id)
             yield found.document(zone.name) if found is not None else powerdns.empty_zone(zone.name)
             yield from kept.get(zone.id, ())
-            for (name, type), said in sorted(comments.get(zone.id, {}).items()):
-                yield powerdns.kept_comment(zone.name, name, type, said)
+            for (name, type), comment in sorted(comments.get(zone.id, {}).items()):
+                yield powerdns.kept_comment(zone.name, name, type, comment)
             self.done += 1
 
 
@@ -108,24 +108,24 @@ class _Tables:
             if not needed <= self._columns[table]:
                 raise SourceRefused(f"this is not a PowerDNS database: it has no table “{table}” as PowerDNS makes it")
 
-    def zones(self) -> tuple[list[_Zone], list[Fault]]:
+    def zones(self) -> tuple[list[_Zone], list[SourceFault]]:
         """All zones by name, and faults of names that are none and of records that belong to no zone."""
         counts: dict[int | None, int] = dict(self._query("SELECT domain_id, COUNT(*) FROM records GROUP BY domain_id"))
         zones: list[_Zone] = []
-        faults: list[Fault] = []
+        faults: list[SourceFault] = []
         for id, name, kind, *fields in self._select("domains", "id, name, type, account, master, options, catalog"):
             count = counts.pop(id, 0)
-            shown = text(name)
+            stored_name = text(name)
             try:
-                zone = names.parse(powerdns.owner(shown))
+                zone = names.parse(powerdns.owner(stored_name))
             except BadName as exc:
-                faults.append(powerdns.unusable_name("domains", shown, str(exc)))
+                faults.append(powerdns.unusable_name("domains", stored_name, str(exc)))
                 continue
             titled = zip(("account", "primaries", "options", "catalog"), map(text, fields), strict=True)
             zones.append(_Zone(id, zone, text(kind), count, tuple(pair for pair in titled if pair[1])))
         if counts:
             reason = f"{sum(counts.values()):,} records belong to no zone and are left out"
-            faults.append(Fault("records", 0, 0, "", reason, "records-without-zone", severity=Severity.WARNING))
+            faults.append(SourceFault("records", 0, 0, "", reason, "records-without-zone", severity=Severity.WARNING))
         zones.sort(key=lambda zone: (zone.name, zone.id))
         return zones, sorted(faults, key=lambda fault: fault.source)
 
@@ -142,24 +142,24 @@ class _Tables:
             if found is None:
                 found = texts[id] = ZoneText(by_id[id])
             owner = text(name)
-            said = comments[id].pop((owner.lower(), kind), "") if id in comments else ""
+            comment = comments[id].pop((owner.lower(), kind), "") if id in comments else ""
             found.add(
                 powerdns.owner(owner),
                 powerdns.DEFAULT_TTL if ttl is None else text(ttl),
                 kind,
                 powerdns.rdata(kind, text(content), by_id[id], None if prio is None else text(prio)),
                 disabled=flag(disabled),
-                comment=said,
+                comment=comment,
             )
         return texts
 
     def comments(self, batch: Sequence[_Zone]) -> _Comments:
         """Comments by zone id, owner and type; several of one RRset as one."""
-        said: dict[int, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
+        by_zone: dict[int, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
         rows = self._of_zones("comments", "domain_id, name, type, comment", batch, "modified_at, id")
         for id, name, type, comment in rows:
-            said[id][text(name).lower(), text(type).upper()].append(text(comment))
-        return {id: {key: comment_text(several) for key, several in found.items()} for id, found in said.items()}
+            by_zone[id][text(name).lower(), text(type).upper()].append(text(comment))
+        return {id: {key: comment_text(several) for key, several in found.items()} for id, found in by_zone.items()}
 
     def kept(self, batch: Sequence[_Zone]) -> dict[int, list[Kept]]:
         """Metadata and DNSSEC keys by zone id, and the fields of the zone itself."""

@@ -39,8 +39,8 @@ def _includes(job_id: int) -> Include:
     """Kept per process: the index of a large archive is made once."""
     members = source_files.Members(*_uploaded(ImportJob.objects.get(pk=job_id)))
 
-    def include(from_path: str, wanted: str) -> Document | None:
-        return members.document(from_path, wanted)
+    def include(from_path: str, included: str) -> Document | None:
+        return members.document(from_path, included)
 
     return include
 
@@ -59,7 +59,7 @@ def _files(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -
 
 
 def _one_file(job: ImportJob) -> upload.Uploaded:
-    """The file of a source that reads one. Raises SourceRefused when there is another number of them."""
+    """The file of a source that reads one. Raises SourceRefused unless it has exactly one."""
     files = upload.uploaded_files(job)
     if len(files) != 1:
         raise SourceRefused(f"This kind of import reads one file; {len(files)} were uploaded.")

@@ -21,12 +21,12 @@ from dnspanel.transfer.sources.sql_literals import RowReader, Value, copied
 MOST_ROW_BYTES = 4 << 20
 MOST_HEAD_BYTES = 256 << 10  # of CREATE TABLE, or of an INSERT up to its rows
 _AHEAD_BYTES = 512 << 10
-_SHOWN = 200
+_MOST_SOURCE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row of a wanted table."""
+    """One row of a requested table."""
 
     table: str
     columns: tuple[str, ...]
@@ -43,12 +43,12 @@ class BadLine:
 
 
 class _Unreadable(Exception):
-    """What stands here is no row; the text is a sentence."""
+    """What stands here is no row; the text is a message for people."""
 
 
-def dump_rows(chunks: Iterator[bytes], wanted: Collection[str]) -> Iterator[TableRow | BadLine]:
-    """Every row of the wanted tables, in the order of the dump. Raises SourceRefused for what is no such dump."""
-    return _Dump(_Text(chunks), frozenset(wanted)).rows()
+def dump_rows(chunks: Iterator[bytes], tables: Collection[str]) -> Iterator[TableRow | BadLine]:
+    """Every row of these tables, in the order of the dump. Raises SourceRefused for what is no such dump."""
+    return _Dump(_Text(chunks), frozenset(tables)).rows()
 
 
 class _Text:
@@ -62,7 +62,7 @@ class _Text:
         self.ended = False
 
     def fill(self, size: int = _AHEAD_BYTES) -> bool:
-        """Have that many bytes ahead, or all there are; False if there are none."""
+        """Read until the buffer holds that many bytes ahead, or the rest; False at the end of the dump."""
         if len(self.buffer) - self.at < size and not self.ended:
             parts = [self.buffer[self.at :]]
             have = len(parts[0])
@@ -102,10 +102,10 @@ class _Text:
                 return
             self.fill(len(self.buffer) - self.at + _AHEAD_BYTES)
 
-    def shown(self) -> str:
-        """What is here, for a person."""
-        self.fill(_SHOWN)
-        return self.buffer[self.at : self.at + _SHOWN].split(b"\n", 1)[0].decode("utf-8", "replace")
+    def source_line(self) -> str:
+        """The beginning of the line at this place, for messages."""
+        self.fill(_MOST_SOURCE)
+        return self.buffer[self.at : self.at + _MOST_SOURCE].split(b"\n", 1)[0].decode("utf-8", "replace")
 
 
 _SPACE = re.compile(rb"[\s\0]+|--[^\n]*|\#[^\n]*|\\[^\n]*")
@@ -131,9 +131,9 @@ _CONSTRAINTS = frozenset(
 
 
 class _Dump:
-    def __init__(self, text: _Text, wanted: frozenset[str]) -> None:
+    def __init__(self, text: _Text, tables: frozenset[str]) -> None:
         self._text = text
-        self._wanted = wanted
+        self._tables = tables
         self._columns: dict[str, tuple[str, ...]] = {}
         self._reader = RowReader(backslashes=self._has_backslashes())
 
@@ -205,14 +205,14 @@ class _Dump:
         else:
             text.skip_past(opening)
 
-    def _wanted_table(self, head: re.Match[bytes]) -> str | None:
+    def _table_of(self, head: re.Match[bytes]) -> str | None:
         name = _names(head["table"])[-1] if head["table"] else ""
-        return name if name in self._wanted else None
+        return name if name in self._tables else None
 
     def _create(self, head: re.Match[bytes]) -> Iterator[BadLine]:
         line = self._text.line
         body = self._skip_statement()
-        table = self._wanted_table(head)
+        table = self._table_of(head)
         if table is None:
             return
         if table in self._columns:
@@ -220,11 +220,11 @@ class _Dump:
         self._columns[table] = tuple(_column_names(body))
         if not self._columns[table]:
             yield BadLine(
-                line, head[0].decode("utf-8", "replace")[:_SHOWN], "the columns of the table are not readable"
+                line, head[0].decode("utf-8", "replace")[:_MOST_SOURCE], "the columns of the table are not readable"
             )
 
     def _insert(self, head: re.Match[bytes]) -> Iterator[TableRow | BadLine]:
-        table = self._wanted_table(head)
+        table = self._table_of(head)
         if table is None:
             self._skip_statement()
             return
@@ -233,19 +233,21 @@ class _Dump:
             raise SourceRefused(f"the dump does not say which columns {table} has: dump it with its CREATE TABLE")
         text = self._text
         while True:
-            line, shown = text.line, ""
+            line, source_line = text.line, ""
             try:
-                shown = text.shown()
+                source_line = text.source_line()
                 values = self._row()
                 if len(values) != len(columns):
-                    yield BadLine(line, shown, f"the row has {len(values)} values, the table {len(columns)} columns")
+                    yield BadLine(
+                        line, source_line, f"the row has {len(values)} values, the table {len(columns)} columns"
+                    )
                 else:
                     yield TableRow(table, columns, values)
                 separator = text.match(_SEPARATOR)
                 if separator is None:
                     raise _Unreadable("the row is followed by neither a comma nor a semicolon")
             except _Unreadable as exc:
-                yield BadLine(line, shown, f"{exc}; the rest of the statement is left out")
+                yield BadLine(line, source_line, f"{exc}; the rest of the statement is left out")
                 self._skip_statement()
                 return
             if separator[1] != b",":
@@ -267,13 +269,13 @@ class _Dump:
         raise _Unreadable("this is not a row of values")
 
     def _copy(self, head: re.Match[bytes]) -> Iterator[TableRow | BadLine]:
-        table, text = self._wanted_table(head), self._text
+        table, text = self._table_of(head), self._text
         columns = tuple(_names(head["columns"]))
         while text.fill():
             end = text.buffer.find(b"\n", text.at)
             if end < 0 and not text.ended:
                 if len(text.buffer) - text.at > MOST_ROW_BYTES:
-                    yield BadLine(text.line, text.shown(), "the line is too long")
+                    yield BadLine(text.line, text.source_line(), "the line is too long")
                     text.skip_past(b"\n")
                 else:
                     text.fill(len(text.buffer) - text.at + _AHEAD_BYTES)
@@ -289,7 +291,7 @@ class _Dump:
                 yield TableRow(table, columns, values)
             else:
                 reason = f"the row has {len(values)} values, the table {len(columns)} columns"
-                yield BadLine(number, line[:_SHOWN].decode("utf-8", "replace"), reason)
+                yield BadLine(number, line[:_MOST_SOURCE].decode("utf-8", "replace"), reason)
 
 
 def _names(text: bytes) -> list[str]:

@@ -24,7 +24,7 @@ class RowReader:
         self._row = re.compile(rb"\s*\(\s*%b(?:\s*,\s*%b)*+\s*\)" % (value, value), flags)
 
     def row(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        """The row that begins here, and the place behind it; None if there is none, or not all of it."""
+        """The row that begins at an offset, and the offset behind it; None if no complete row does."""
         found = self._row.match(buffer, at)
         if found is not None:
             return [self._literal(value) for value in self._value.findall(found[0])], found.end()
@@ -76,11 +76,11 @@ class RowReader:
             return text_or_bytes(bytes.fromhex(literal[2:-1].decode()))
         if first == b"B":
             return str(int(literal[2:-1] or b"0", 2))
-        return _WORDS[first] if first in _WORDS else literal.decode()
+        return _CONSTANTS[first] if first in _CONSTANTS else literal.decode()
 
 
 _DIGITS = frozenset(b"%d" % digit for digit in range(10))
-_WORDS: dict[bytes, Value] = {b"N": None, b"T": True, b"F": False}
+_CONSTANTS: dict[bytes, Value] = {b"N": None, b"T": True, b"F": False}
 _OPENING = re.compile(rb"\s*\(\s*")
 _CALL = re.compile(rb"(replace|char|unistr)\s*\(\s*", re.IGNORECASE)
 _SEPARATOR = re.compile(rb"\s*([,)])\s*")

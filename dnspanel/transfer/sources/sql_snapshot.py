@@ -33,7 +33,7 @@ class Snapshot(Protocol):
     """A read-only transaction that sees one state of the database from begin to end."""
 
     def columns(self, table: str) -> frozenset[str]:
-        """The names of a table's columns, in lower case; empty if there is no such table."""
+        """The names of a table's columns, in lower case; empty if the table does not exist."""
 
     def rows(self, query: str) -> Iterator[Row]:
         """The rows of a query, fetched some thousands at a time. One query at a time."""
@@ -85,12 +85,12 @@ def _options(parts: SplitResult, allowed: frozenset[str]) -> dict[str, str]:
     return options
 
 
-def _sentence(exc: BaseException, parts: SplitResult) -> str:
+def _message(exc: BaseException, parts: SplitResult) -> str:
     """What a driver says, on one line, without the password."""
-    said = " ".join(str(arg) for arg in exc.args if not isinstance(arg, int)) or type(exc).__name__
+    message = " ".join(str(arg) for arg in exc.args if not isinstance(arg, int)) or type(exc).__name__
     for secret in {parts.password or "", unquote(parts.password or "")} - {""}:
-        said = said.replace(secret, "…")
-    return re.sub(r"\s+", " ", said).strip()[:300]
+        message = message.replace(secret, "…")
+    return re.sub(r"\s+", " ", message).strip()[:300]
 
 
 class _PostgresSnapshot:
@@ -128,13 +128,13 @@ def _open_postgres(parts: SplitResult) -> Iterator[Snapshot]:
             **options,  # type: ignore[arg-type]
         )
     except psycopg.OperationalError as exc:
-        said = _sentence(exc, parts)
+        message = _message(exc, parts)
         # libpq gives no SQLSTATE for a refused password; the words are those of the server, in English or not.
-        if any(words in said for words in ("authentication failed", "does not exist", "no pg_hba.conf entry")):
-            raise SourceRefused(f"the PostgreSQL server refuses: {said}") from None
-        raise SourceAway(f"no connection to the PostgreSQL server: {said}") from None
+        if any(phrase in message for phrase in ("authentication failed", "does not exist", "no pg_hba.conf entry")):
+            raise SourceRefused(f"the PostgreSQL server refuses: {message}") from None
+        raise SourceAway(f"no connection to the PostgreSQL server: {message}") from None
     except psycopg.Error as exc:
-        raise SourceRefused(f"the PostgreSQL server cannot be used: {_sentence(exc, parts)}") from None
+        raise SourceRefused(f"the PostgreSQL server cannot be used: {_message(exc, parts)}") from None
     with _closing(connection), _refusing(psycopg.Error, lambda exc: isinstance(exc, psycopg.OperationalError), parts):
         connection.read_only = True
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -186,10 +186,10 @@ def _open_mysql(parts: SplitResult) -> Iterator[Snapshot]:
             **where,
         )
     except pymysql.Error as exc:
-        said = _sentence(exc, parts)
+        message = _message(exc, parts)
         if exc.args and exc.args[0] in _MYSQL_REFUSALS:
-            raise SourceRefused(f"the MySQL server refuses: {said}") from None
-        raise SourceAway(f"no connection to the MySQL server: {said}") from None
+            raise SourceRefused(f"the MySQL server refuses: {message}") from None
+        raise SourceAway(f"no connection to the MySQL server: {message}") from None
     with _closing(connection), _refusing(pymysql.Error, lambda exc: exc.args[:1] in _MYSQL_LOST, parts):
         with connection.cursor() as cursor:
             # Bytes as they are stored: PowerDNS's own connection need not have had the tables' character set.
@@ -258,7 +258,7 @@ def _closing(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(Exception):  # it may be gone already; then there is nothing to close
+        with suppress(Exception):  # the connection may be closed already
             connection.close()
 
 
@@ -268,10 +268,10 @@ def _refusing(errors: type[Exception], is_lost: Callable[[Any], bool], parts: Sp
     try:
         yield
     except errors as exc:
-        said = _sentence(exc, parts)
+        message = _message(exc, parts)
         if is_lost(exc):
-            raise SourceAway(f"the database broke off: {said}") from None
-        raise SourceRefused(f"the database cannot be read: {said}") from None
+            raise SourceAway(f"the database broke off: {message}") from None
+        raise SourceRefused(f"the database cannot be read: {message}") from None
 
 
 _OPENERS: dict[str, Callable[[SplitResult], Any]] = {

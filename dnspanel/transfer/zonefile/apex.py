@@ -34,7 +34,7 @@ def find(sheet: Sheet, include: Include) -> tuple[str, Unreadable | None, int]:
     if owner:
         return owner, None, 0
     if owner is None:
-        # Without a SOA the zone has a fault anyway, which is best said about its name.
+        # Without a SOA the zone has a fault anyway, which is best reported at its name.
         name = stated or guess(sheet.document.path)
         reason = "the file has no SOA record, and neither a $ORIGIN nor the file's name says which zone it is"
         return name, None if name else Unreadable(reason, "zone-name-unknown"), 0
@@ -46,14 +46,14 @@ def _stated_at_once(lines: list[str]) -> str:
     """The zone of a file that begins as nearly all do: `$ORIGIN`, `$TTL`, SOA; "" for any other."""
     origin = ""
     for line in lines:
-        words = line.split(None, 4)
-        if len(words) < 2 or line[0] <= " ":
+        fields = line.split(None, 4)
+        if len(fields) < 2 or line[0] <= " ":
             return ""
-        if words[0] == "$ORIGIN" and len(words) == 2:
-            origin = words[1]
-        elif words[0] != "$TTL":
-            zone = origin if words[0] == "@" else words[0]
-            before = words[1 : words.index("SOA")] if "SOA" in words[1:] else [""]
+        if fields[0] == "$ORIGIN" and len(fields) == 2:
+            origin = fields[1]
+        elif fields[0] != "$TTL":
+            zone = origin if fields[0] == "@" else fields[0]
+            before = fields[1 : fields.index("SOA")] if "SOA" in fields[1:] else [""]
             plain = zone[-1:] == "." and _PLAIN_NAME.fullmatch(zone) is not None
             return names.parse(zone) if plain and all(word == "IN" or word.isdigit() for word in before) else ""
     return ""
@@ -83,8 +83,8 @@ def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, st
     """The lines that are not empty, and those of included files where they are included."""
     for line, text in enumerate(sheet.lines):
         if text[:8].upper() == "$INCLUDE" and depth < _MOST_DEPTH:
-            words = text.partition(";")[0].split()
-            inner = include(words[1].strip('"')) if len(words) in (2, 3) else None
+            fields = text.partition(";")[0].split()
+            inner = include(fields[1].strip('"')) if len(fields) in (2, 3) else None
             if inner is not None:
                 yield from ((line, text) for _, text in _lines(Sheet(inner, 0), include, depth + 1))
         elif text and not text.isspace():
@@ -93,8 +93,8 @@ def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, st
 
 def _origin(text: str, origin: str) -> str:
     """What a $ORIGIN line moves the origin to; "" for other lines."""
-    words = text.partition(";")[0].split()
-    return _parsed(words[1], origin) if len(words) == 2 and words[0].upper() == "$ORIGIN" else ""
+    fields = text.partition(";")[0].split()
+    return _parsed(fields[1], origin) if len(fields) == 2 and fields[0].upper() == "$ORIGIN" else ""
 
 
 def _parsed(word: str, origin: str) -> str:

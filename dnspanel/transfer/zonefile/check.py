@@ -1,4 +1,4 @@
-"""The zone rules over a zone that was just read: a quick look at all of it, and the rules where it finds something.
+"""The zone rules over a zone that was just read: a quick scan of all of it, and the rules for what the scan suspects.
 
 `suspects` names every RRset that `rules.check_zone` could have an error or a
 warning for, and costs little for a zone that has none; `violations` asks the
@@ -215,16 +215,16 @@ def _ask(content: Content, ordered: list[bytes], records: Sequence[bytes]) -> li
     """What the rules say about these RRsets, and those at their names: what stands beside a CNAME breaks the rule."""
     zone = content.zone
     keys = dict.fromkeys(record[:-2] for record in records if record in content.sets)
-    asked = [_rrset(content.sets[record]) for key in keys for record in below(ordered, key)]
-    near = {(rrset.name, rrset.type): rrset for rrset in asked}
+    rrsets = [_rrset(content.sets[record]) for key in keys for record in below(ordered, key)]
+    near = {(rrset.name, rrset.type): rrset for rrset in rrsets}
     changed = set(near)
     if APEX_SOA in records:
         changed.add((zone, rdtypes.SOA))
-    for name in rules.names_to_know(zone, asked):
+    for name in rules.names_to_know(zone, rrsets):
         for record in below(ordered, relative_key(name, zone) + b"\0"):
             rrset = _rrset(content.sets[record])
             near[rrset.name, rrset.type] = rrset
-    under = {rrset.name: _names_below(content, ordered, rrset) for rrset in asked if rrset.type == rdtypes.DNAME}
+    under = {rrset.name: _names_below(content, ordered, rrset) for rrset in rrsets if rrset.type == rdtypes.DNAME}
     return rules.check_zone(zone, near, changed, below=under, allow_lua=True)
 
 

@@ -1,4 +1,4 @@
-"""What a zone file says so far: RRsets by record key, and where each of them stands.
+"""What was read of a zone file so far: RRsets by record key, and the place of each in the file.
 
 A record key is the owner's relative key, a zero byte and the type: sorted,
 they are in the order of the store. A *place* is a number that `Sheet` and
@@ -92,7 +92,7 @@ class Content:
         return key
 
     def add_to(self, key: bytes, ttl: int, text: str, wire: bytes, place: int, *, disabled: bool = False) -> None:
-        """Add a record to an RRset that is there."""
+        """Add a record to an RRset that exists."""
         first = self.sets[key]
         known = self.more.get(key)
         if known is None:

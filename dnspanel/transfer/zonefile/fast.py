@@ -1,7 +1,7 @@
 """The fast path of the zone-file parser: plain lines of the common types, a few microseconds each.
 
 A line is plain if it is `[owner] [ttl] [IN] TYPE rdata` in printable ASCII,
-without parentheses, escapes and comments. Whatever is not plain, faults
+without parentheses, escapes and comments. Every other line, faults
 included, is left to `Reader.read_slowly`; a test holds that both paths say
 the same.
 
@@ -48,7 +48,7 @@ class Table(dict[str, V], Generic[V]):
 
 # What the apex is called relative to the zone: by people, and by the absolute name. `@.example.test.` is neither.
 _APEX_WORD = " "
-_APEX_WORDS = ("@", _APEX_WORD)
+_APEX_NAMES = ("@", _APEX_WORD)
 _LABELS = re.compile(r"(?:[a-z0-9_*-]{1,63}\.)*[a-z0-9_*-]{1,63}", re.ASCII)
 _TTL = re.compile(r"(?:[0-9]{1,10}[smhdw])+|[0-9]{1,10}", re.ASCII)
 _TTL_PART = re.compile(r"([0-9]+)([smhdw]?)", re.ASCII)
@@ -72,7 +72,7 @@ def _ttl(word: str) -> int:
 
 def _labels(word: str) -> tuple[str, bytes, bytes]:
     """What stands before the zone in the name; the relative key; what stands before the zone in wire form."""
-    if word in _APEX_WORDS:
+    if word in _APEX_NAMES:
         return "", APEX, b""
     lowered = word.lower()
     if len(word) > LONGEST_LABELS or not _LABELS.fullmatch(lowered):
@@ -97,9 +97,9 @@ def _u16(word: str) -> Pair:
     return str(int(word)), int(word).to_bytes(2, "big")
 
 
-def _timers(words: str) -> Pair:
+def _timers(fields: str) -> Pair:
     """The four times at the end of a SOA."""
-    times = [_ttl(word) for word in words.split(" ")]
+    times = [_ttl(word) for word in fields.split(" ")]
     return " ".join(map(str, times)), b"".join([time.to_bytes(4, "big") for time in times])
 
 
@@ -147,35 +147,35 @@ class FastReader:
         kinds, ttls, labels, new = KINDS, TTLS, LABELS, tuple.__new__
         suffix, last_owner, default_ttl, last_ttl = self.suffix, self.owner, self.default_ttl, self.last_ttl
         for place, line in lines:
-            words = line.split(None, 4)
+            fields = line.split(None, 4)
             try:
-                if len(words) == 5 and words[2] == "IN" and line[0] > " ":
-                    owner, ttl_word, _, mnemonic, value = words
+                if len(fields) == 5 and fields[2] == "IN" and line[0] > " ":
+                    owner, ttl_word, _, mnemonic, value = fields
                     ttl = ttls[ttl_word]
                     stated = ttl
-                elif not words:
+                elif not fields:
                     continue
                 elif (
                     default_ttl is not None
-                    and len(words) > 3
-                    and words[1] == "IN"
-                    and words[2] in kinds
+                    and len(fields) > 3
+                    and fields[1] == "IN"
+                    and fields[2] in kinds
                     and line[0] > " "
                 ):
                     owner, _, mnemonic, value = line.split(None, 3)
                     ttl, stated = default_ttl, last_ttl
                 elif (
                     default_ttl is not None
-                    and len(words) > 2
-                    and words[0] == "IN"
-                    and words[1] in kinds
+                    and len(fields) > 2
+                    and fields[0] == "IN"
+                    and fields[1] in kinds
                     and line[0] <= " "
                 ):
                     _, mnemonic, value = line.split(None, 2)
                     owner, ttl, stated = last_owner, default_ttl, last_ttl
                     if not owner:
                         raise KeyError(line)
-                elif line[0] == "$" and self._read_plain_directive(words, last_owner):
+                elif line[0] == "$" and self._read_plain_directive(fields, last_owner):
                     suffix, last_owner, default_ttl = self.suffix, self.owner, self.default_ttl
                     continue
                 else:
@@ -219,15 +219,15 @@ class FastReader:
                 default_ttl, last_ttl = self.default_ttl, self.last_ttl
         self.owner, self.last_ttl = last_owner, last_ttl
 
-    def _read_plain_directive(self, words: list[str], last_owner: str) -> bool:
+    def _read_plain_directive(self, fields: list[str], last_owner: str) -> bool:
         """Read a `$TTL` or `$ORIGIN` as nearly every zone begins with; False if it is another line."""
-        if len(words) != 2:
+        if len(fields) != 2:
             return False
         self.owner = last_owner
-        if words[0] == "$TTL":
-            self.default_ttl = TTLS[words[1]]
-        elif words[0] == "$ORIGIN" and words[1] == self.zone:
-            self.set_origin(words[1])
+        if fields[0] == "$TTL":
+            self.default_ttl = TTLS[fields[1]]
+        elif fields[0] == "$ORIGIN" and fields[1] == self.zone:
+            self.set_origin(fields[1])
         else:
             return False
         return True
@@ -339,11 +339,11 @@ def _target(reader: FastReader, value: str) -> Pair:
 
 
 def _mx(reader: FastReader, value: str) -> Pair:
-    words = value.split()
-    if len(words) != 2:
+    fields = value.split()
+    if len(fields) != 2:
         raise KeyError(value)
-    preference, head = U16[words[0]]
-    text, wire, key = reader.name_at(words[1])
+    preference, head = U16[fields[0]]
+    text, wire, key = reader.name_at(fields[1])
     pair = f"{preference} {text}", head + wire
     if key:
         reader.content.hosts.add(key)
@@ -352,11 +352,11 @@ def _mx(reader: FastReader, value: str) -> Pair:
 
 
 def _srv(reader: FastReader, value: str) -> Pair:
-    words = value.split()
-    if len(words) != 4:
+    fields = value.split()
+    if len(fields) != 4:
         raise KeyError(value)
-    (priority, one), (weight, two), (port, three) = U16[words[0]], U16[words[1]], U16[words[2]]
-    text, wire, key = reader.name_at(words[3])
+    (priority, one), (weight, two), (port, three) = U16[fields[0]], U16[fields[1]], U16[fields[2]]
+    text, wire, key = reader.name_at(fields[3])
     pair = f"{priority} {weight} {port} {text}", one + two + three + wire
     if key:
         reader.content.hosts.add(key)
@@ -365,16 +365,16 @@ def _srv(reader: FastReader, value: str) -> Pair:
 
 
 def _soa(reader: FastReader, value: str) -> Pair:
-    words = value.split()
-    if len(words) != 7:
+    fields = value.split()
+    if len(fields) != 7:
         raise KeyError(value)
-    primary, one, _ = reader.name_at(words[0])
-    mailbox, two, _ = reader.name_at(words[1])
-    number = words[2]
+    primary, one, _ = reader.name_at(fields[0])
+    mailbox, two, _ = reader.name_at(fields[1])
+    number = fields[2]
     if not (number.isdigit() and len(number) <= 10 and int(number) < 1 << 32):
         raise KeyError(value)
     serial = int(number)
-    times, wire = TIMERS[" ".join(words[3:])]
+    times, wire = TIMERS[" ".join(fields[3:])]
     return f"{primary} {mailbox} {serial} {times}", one + two + serial.to_bytes(4, "big") + wire
 
 

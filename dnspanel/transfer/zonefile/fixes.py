@@ -1,4 +1,4 @@
-"""Why an entry cannot be read, for people: the token at fault, and the line as it was probably meant.
+"""Why an entry cannot be read: the token at fault, a reason for people, and the line as it was probably meant.
 
 A fix is only offered for entries of one line, and only if it can be read.
 """
@@ -45,7 +45,7 @@ def check_characters(tokens: list[Token], line: Line) -> None:
 
 
 def unknown_type(tokens: list[Token], at: int, blank: bool, line: Line) -> Unreadable:
-    """The word that should be a type is none."""
+    """The fault of an entry whose type is not a record type."""
     token = tokens[at]
     first = tokens[0]
     if at == 1 and not blank and _is_type(first.text) and line is not None:
@@ -63,7 +63,7 @@ def unknown_type(tokens: list[Token], at: int, blank: bool, line: Line) -> Unrea
 
 
 def missing_type(tokens: list[Token], line: Line) -> Unreadable:
-    """The entry ends before it comes to a type."""
+    """The fault of an entry that ends before its type."""
     last = tokens[-1]
     fix = _without_commas(line) if line is not None and "," in tokens[0].text else ""
     reason = "the record type is missing, as in: www 300 A 192.0.2.1"
@@ -75,7 +75,7 @@ def _without_commas(line: str) -> str:
 
 
 def bad_owner(token: Token, error: Exception, line: Line) -> Unreadable:
-    """The name at the beginning is none."""
+    """The fault of an entry whose owner is not a domain name."""
     fix = ""
     if ".." in token.text or token.text.startswith("."):
         fix = replaced(line, token, re.sub(r"\.{2,}", ".", token.text).lstrip("."))
@@ -100,10 +100,10 @@ def _is_type(text: str) -> bool:
 
 
 def bad_rdata(type: int, tokens: list[Token], at: int, origin: str, line: Line, error: Exception) -> Unreadable:
-    """The rdata, which begins at token `at`, is not what its type asks for. The type's own token is before it."""
+    """The fault of rdata, from token `at` on, that is not valid for its type. The token before it is the type."""
     values = tokens[at:]
-    said = f" {str(error).rpartition(' value: ')[2]} ".replace("“", " ").replace("”", " ")
-    culprit = next((token for token in values if token.text and f" {token.text} " in said), values[0])
+    reported = f" {str(error).rpartition(' value: ')[2]} ".replace("“", " ").replace("”", " ")
+    culprit = next((token for token in values if token.text and f" {token.text} " in reported), values[0])
     fix = ""
     if line is not None:
         for changed in _guesses(type, tokens, at, line):
@@ -125,7 +125,7 @@ def _readable(guess: Guess, origin: str) -> bool:
 
 
 def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Guess]:
-    """What may have been meant; nothing is checked yet."""
+    """Lines that may have been meant, none of them checked yet."""
     first = tokens[at]
     rest = line[first.column - 1 :]
 
@@ -146,11 +146,11 @@ def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Gue
             first.text,
         )
     if type in (rdtypes.MX, rdtypes.AFSDB, rdtypes.KX):
-        words = [token.text for token in tokens[at:]]
-        if len(words) == 1 and _HOST_NAME.fullmatch(words[0]) and not words[0].isdigit():
-            yield with_rdata(f"10 {words[0]}")
-        if len(words) == 2 and words[1].isdigit():
-            yield with_rdata(f"{words[1]} {words[0]}")
+        texts = [token.text for token in tokens[at:]]
+        if len(texts) == 1 and _HOST_NAME.fullmatch(texts[0]) and not texts[0].isdigit():
+            yield with_rdata(f"10 {texts[0]}")
+        if len(texts) == 2 and texts[1].isdigit():
+            yield with_rdata(f"{texts[1]} {texts[0]}")
     if any(token.quoted for token in tokens[at:]):
         yield with_rdata(rest.replace('"', ""))
 
@@ -191,10 +191,10 @@ def unquoted_text(tokens: list[Token], at: int, line: Line) -> Unreadable | None
     cut = line[last.end - 1 : last.end] == ";"
     if len(values) == 1 and not cut:
         return None
-    whole = line[first.column - 1 :] if cut else line[first.column - 1 : last.end - 1]
+    full_text = line[first.column - 1 :] if cut else line[first.column - 1 : last.end - 1]
     strings = "one string" if len(values) == 1 else f"{len(values)} strings"
     reason = f"without quotes this text is read as {strings}" + (", and it ends at the “;”" if cut else "")
-    text = whole.rstrip()
+    text = full_text.rstrip()
     behind = "" if cut else line[last.end - 1 :]
     fix = f'{line[: first.column - 1]}"{text}"{behind}' if '"' not in text else ""
     return Unreadable(reason, "txt-unquoted", first.column, first.line, fix=fix)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from django.conf import settings
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Document, Fault, Options, ParsedZone, ReadyRRset, Severity
+from dnspanel.transfer.documents import Document, Options, ParsedZone, ReadyRRset, Severity, SourceFault
 from dnspanel.transfer.zonefile import apex
 from dnspanel.transfer.zonefile.check import APEX_NS, APEX_SOA
 from dnspanel.transfer.zonefile.content import APEX, Content
@@ -49,7 +49,9 @@ def read_zone(document: Document, *, options: Options, include: Include, allow_l
         ordered = _finish(reader, options)
     except Enough:
         reason = f"there are {limits.MOST_FAULTS_OF_ZONE} errors or more; the rest of the file was not looked at"
-        reader.faults.append(Fault(document.path, 0, 0, "", reason, "too-many", severity=Severity.NOTE, zone=zone))
+        reader.faults.append(
+            SourceFault(document.path, 0, 0, "", reason, "too-many", severity=Severity.NOTE, zone=zone)
+        )
         return ParsedZone(zone, faults=reader.faults, generated=reader.generated)
     content = reader.content
     sets = content.sets
@@ -64,12 +66,12 @@ def read_zone(document: Document, *, options: Options, include: Include, allow_l
     )
 
 
-def _fault_of_file(sheet: Sheet, fault: Unreadable, line: int) -> Fault:
+def _fault_of_file(sheet: Sheet, fault: Unreadable, line: int) -> SourceFault:
     document = sheet.document
     mapped = document.lines
     number = line + 1 if mapped is None else mapped[line] if line < len(mapped) else 0
     source = printable(sheet.lines[line][:200])
-    return Fault(document.path, number, fault.column, source, fault.reason, fault.code, printable(fault.fix))
+    return SourceFault(document.path, number, fault.column, source, fault.reason, fault.code, printable(fault.fix))
 
 
 def _serial(content: Content) -> int:

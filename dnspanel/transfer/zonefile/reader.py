@@ -232,17 +232,22 @@ class Reader(RecordReader):
             reason = "$GENERATE needs a range, a name, a type and a value: $GENERATE 1-10 host$ A 192.0.2.$"
             raise Unreadable(reason, "generate", tokens[-1].end, tokens[-1].line)
         _, count, owner, *rest = tokens
-        wanted = numbers(count)
+        iterations = numbers(count)
         at = next((at for at, token in enumerate(rest) if _is_type(token)), len(rest)) + 1
         if at >= len(rest):
             raise Unreadable("$GENERATE needs a type and a value", "generate", rest[-1].column, rest[-1].line)
-        if self.generated + len(wanted) > limits.MOST_GENERATED:
+        if self.generated + len(iterations) > limits.MOST_GENERATED:
             raise Unreadable(limits.TITLES["generate"], "generate-limit", count.column, count.line)
-        self.generated += len(wanted)
+        self.generated += len(iterations)
         between = " ".join(token.written for token in rest[:at])
-        lines = map(" ".join, zip(
-            expand(owner.text, wanted, owner), repeat(between), expand(template(rest[at:]), wanted, rest[at])
-        ))  # fmt: skip
+        lines = map(
+            " ".join,
+            zip(
+                expand(owner.text, iterations, owner),
+                repeat(between),
+                expand(template(rest[at:]), iterations, rest[at]),
+            ),
+        )
         last_owner, last_ttl = self.owner, self.last_ttl
         try:
             self._read_as(Lines.MADE, zip(repeat(place), lines))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Fault, ReadyRRset, Severity
+from dnspanel.transfer.documents import ReadyRRset, Severity, SourceFault
 from dnspanel.transfer.zonefile.fast import FastReader, seconds
 from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Entry, Sheet, Token, Unreadable, joined, printable
@@ -28,7 +28,7 @@ _HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 
 
 class Enough(Exception):
-    """The zone has as many errors as are shown."""
+    """The zone has as many errors as are kept; the rest of it is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class RecordReader(FastReader):
         self.comments = comments
         self.allow_lua = allow_lua
         self.sheets: list[Sheet] = []
-        self.faults: list[Fault] = []
+        self.faults: list[SourceFault] = []
         self.errors = 0
         self.left_out: dict[int, tuple[int, int]] = {}  # of DNSSEC's own types, and LUA: how many, first place
         self.outside: list[int] = []  # places of records that are not of the zone
@@ -61,17 +61,17 @@ class RecordReader(FastReader):
         """Keep a fault of the entry at a place, or of the zone; raises Enough after the last error that is kept."""
         if place is None:
             path = self.sheets[0].document.path
-            self._keep(Fault(path, 0, 0, "", fault.reason, fault.code, fault.fix, severity, self.zone))
+            self._keep(SourceFault(path, 0, 0, "", fault.reason, fault.code, fault.fix, severity, self.zone))
             return
         sheet, line = self.sheets[place // PLACES_OF_FILE], place % PLACES_OF_FILE + fault.line
-        shown = sheet.lines[line] if fault.source is None else fault.source
+        source = sheet.lines[line] if fault.source is None else fault.source
         mapped = sheet.document.lines
         number = (mapped[line] if line < len(mapped) else 0) if mapped is not None else line + 1
-        shown, fix = printable(shown[:200]), printable(fault.fix)
+        source, fix = printable(source[:200]), printable(fault.fix)
         path = sheet.document.path
-        self._keep(Fault(path, number, fault.column, shown, fault.reason, fault.code, fix, severity, self.zone))
+        self._keep(SourceFault(path, number, fault.column, source, fault.reason, fault.code, fix, severity, self.zone))
 
-    def _keep(self, fault: Fault) -> None:
+    def _keep(self, fault: SourceFault) -> None:
         if fault.severity is not Severity.ERROR:
             if len(self.faults) - self.errors < limits.MOST_FAULTS_OF_ZONE:
                 self.faults.append(fault)

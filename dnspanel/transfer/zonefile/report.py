@@ -1,4 +1,4 @@
-"""What is to be said about a zone as a whole: what was left out or changed, and the rules that it breaks."""
+"""Faults and notes about a zone, not one entry: what was left out or changed, and the rules that it breaks."""
 
 from bisect import bisect_left
 from itertools import islice
@@ -26,11 +26,11 @@ def report_notes(reader: Reader) -> None:
     for type_, (count, place) in sorted(reader.left_out.items()):
         what = f"{count:,} {rdata.type_to_text(type_)} record{'s' * (count > 1)} left out: "
         if type_ == rdtypes.LUA:
-            why = "LUA records run code on the name servers; a setting must allow them first"
-            reader.warn(place, Unreadable(what + why, "lua-left-out"))
+            reason = "LUA records run code on the name servers; a setting must allow them first"
+            reader.warn(place, Unreadable(what + reason, "lua-left-out"))
         else:
-            why = "name servers make the records of DNSSEC themselves when a zone is signed"
-            reader.report(place, Unreadable(what + why, "dnssec-left-out"), Severity.NOTE)
+            reason = "name servers make the records of DNSSEC themselves when a zone is signed"
+            reader.report(place, Unreadable(what + reason, "dnssec-left-out"), Severity.NOTE)
     if reader.outside:
         count = len(reader.outside)
         reason = f"{count:,} record{'s' * (count > 1)} left out: outside of {zone}"
@@ -71,13 +71,13 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
         missing = _MISSING.get(violation.code)
         if missing in reader.failed or (reader.errors and violation.severity is not Severity.ERROR):
             continue  # because of a record that could not be read
-        if _is_said_already(violation, f".{reader.zone}{reader.zone}"):
+        if _is_reported_already(violation, f".{reader.zone}{reader.zone}"):
             continue
         place = None if missing else _place_of(reader, violation)
         reader.report(place, _at_its_word(reader, place, violation), violation.severity)
 
 
-def _is_said_already(violation: Violation, doubled: str) -> bool:
+def _is_reported_already(violation: Violation, doubled: str) -> bool:
     """An owner that ends in the zone's name twice, and a target that does and so does not exist."""
     if violation.code == "doubled-name":
         return violation.name.endswith(doubled)

@@ -16,12 +16,12 @@ _PLAIN = bytes((9, 10, *range(0x20, 0x7F)))
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _LINE_ENDS = re.compile(rb"\r\n|\r|\n")
-# How far an open parenthesis is followed once the file has shown that it does not close them.
+# How many lines an open parenthesis is followed in a file in which one was never closed.
 _FOLLOWED = 50
 
 
 class Unreadable(Exception):
-    """An entry cannot be read: why, and at which line (from 0, within the entry) and column (from 1)."""
+    """An entry cannot be read: the reason, and at which line (from 0, within the entry) and column (from 1)."""
 
     def __init__(
         self, reason: str, code: str, column: int = 1, line: int = 0, *, fix: str = "", source: str | None = None
@@ -184,7 +184,7 @@ def _what_is_wrong(line: str, position: int) -> tuple[str, str]:
 
 
 def printable(text: str) -> str:
-    """Text that can be stored and shown: without the halves of characters that stand for bytes that are not UTF-8."""
+    """Text that can be stored and displayed: without lone surrogates, which stand for bytes that are not UTF-8."""
     return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 

@@ -6,7 +6,7 @@ the comment at the end of its first line.
 """
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Document, Fault
+from dnspanel.transfer.documents import Document, SourceFault
 from replication.dns import rdata
 from replication.errors import BadRdata
 
@@ -35,14 +35,14 @@ class ZoneText:
 
     @property
     def is_too_large(self) -> bool:
-        """Whether the zone is beyond the limit, so that there is no use in adding more."""
+        """True once the zone exceeds the limit; what is added from then on is dropped."""
         return len(self._text) > limits.MOST_DOCUMENT_BYTES
 
-    def document(self, path: str) -> Document | Fault:
+    def document(self, path: str) -> Document | SourceFault:
         """The zone's document, or the fault that it is larger than the limit."""
         self._flush()
         if self.is_too_large:
-            return Fault(
+            return SourceFault(
                 path, 0, 0, "", f"the zone is too large: {limits.TITLES['document']}", "too-large", zone=self.zone
             )
         return Document(path, bytes(self._text), self.zone)

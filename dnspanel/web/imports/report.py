@@ -53,7 +53,7 @@ class ShownFault:
 def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
     """Counts, seconds, what waits, and what can be done next."""
     report = queries.report(job)
-    is_arriving = bool(report.published) and report.nodes_there < report.nodes
+    is_arriving = bool(report.published) and report.nodes_acked < report.nodes
     return {
         "report": report,
         "changes": _changes(report),
@@ -72,7 +72,7 @@ def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
         "may_fix": report.plan.failed > 0,
         "compare": f"{reverse('import-cutovers')}?job={job.pk}" if report.published else "",
         "compare_first": job.source in _SERVERS,
-        "seen": f"{job.state}-{report.nodes_there}-{report.nodes}",
+        "seen": f"{job.state}-{report.nodes_acked}-{report.nodes}",
     } | zones_context(request, job, chooses=False, plan=report.plan)
 
 

@@ -89,9 +89,11 @@ def estate() -> dict[str, list[RRset]]:
     zones = {zone: apex(zone) for zone in ODD_ZONES} | {
         "types.test.": every_type(),
         "odd.test.": odd_content(),
-        "2.0.192.in-addr.arpa.": [*apex("2.0.192.in-addr.arpa."),
-                                  make("1.2.0.192.in-addr.arpa.", rdtypes.PTR, 300, ["a.test."])],
-    }  # fmt: skip
+        "2.0.192.in-addr.arpa.": [
+            *apex("2.0.192.in-addr.arpa."),
+            make("1.2.0.192.in-addr.arpa.", rdtypes.PTR, 300, ["a.test."]),
+        ],
+    }
     return {zone: in_order(zone, rrsets) for zone, rrsets in zones.items()}
 
 

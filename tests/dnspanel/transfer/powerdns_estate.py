@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
-from dnspanel.transfer.documents import Document, Fault, Item, Kept, Options
+from dnspanel.transfer.documents import Document, Item, Kept, Options, SourceFault
 from dnspanel.transfer.models import KeptKind
 from dnspanel.transfer.zonefile.parse import read_zone
 from replication.dns.rrset import RRset
@@ -88,7 +88,7 @@ class Read:
     """What a source gave, sorted out."""
 
     documents: dict[str, Document] = field(default_factory=dict)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[SourceFault] = field(default_factory=list)
     kept: set[tuple[str, str, str, bytes]] = field(default_factory=set)
 
     def rrsets(self) -> dict[str, set[RRset]]:
@@ -113,7 +113,7 @@ def read(items: Iterable[Item]) -> Read:
         if isinstance(item, Document):
             assert item.zone not in found.documents
             found.documents[item.zone] = item
-        elif isinstance(item, Fault):
+        elif isinstance(item, SourceFault):
             found.faults.append(item)
         else:
             assert isinstance(item, Kept)

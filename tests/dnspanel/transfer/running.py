@@ -39,9 +39,14 @@ def free_port() -> int:
 def run(*command: str | Path, input: str | None = None) -> str:
     """Output of a program, both streams; AssertionError with it when the program fails."""
     done = subprocess.run(
-        list(map(str, command)), check=False, input=input, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        list(map(str, command)),
+        check=False,
+        input=input,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
         timeout=TOOL_SECONDS,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, f"{command} ended with {done.returncode}: {done.stdout[-2000:]}"
     return done.stdout
 
@@ -51,9 +56,12 @@ def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool])
     """A server in the foreground, once `ready` says so; killed at the end."""
     with log.open("wb") as out:
         process = subprocess.Popen(
-            list(map(str, command)), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+            list(map(str, command)),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
             start_new_session=True,
-        )  # fmt: skip
+        )
     try:
         deadline = time.monotonic() + START_SECONDS
         while not ready():

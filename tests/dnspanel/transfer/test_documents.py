@@ -2,11 +2,11 @@
 
 import pytest
 
-from dnspanel.transfer.documents import Fault, Options, ParsedZone, Severity
+from dnspanel.transfer.documents import Options, ParsedZone, Severity, SourceFault
 
 
-def fault(severity: Severity) -> Fault:
-    return Fault("a.zone", 3, 1, "www A x", "wrong", "bad-rdata", severity=severity)
+def fault(severity: Severity) -> SourceFault:
+    return SourceFault("a.zone", 3, 1, "www A x", "wrong", "bad-rdata", severity=severity)
 
 
 def test_options_come_back_from_what_is_stored_of_them() -> None:

@@ -70,8 +70,9 @@ def test_a_member_imports_into_granted_zones_and_no_others(mia: User, estate: di
     assert not Zone.objects.filter(name="new.test.").exists()
     reasons = {fault.zone: fault.reason for fault in queries.faults_page(job, severity="error")}
     assert reasons == {
-        "b.test.": "The zone exists already, and you may not see it.", "new.test.": "You may not create zones."
-    }  # fmt: skip
+        "b.test.": "The zone exists already, and you may not see it.",
+        "new.test.": "You may not create zones.",
+    }
 
 
 def test_what_others_have_is_not_shown_as_a_difference(mia: User, estate: dict[str, Zone]) -> None:

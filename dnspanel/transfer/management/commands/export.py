@@ -83,7 +83,7 @@ def _refuse_missing(selection: Selection, found: int) -> None:
 
 @contextmanager
 def _output(name: str) -> Iterator[BinaryIO]:
-    """Standard output, or a new file that is removed again if it does not become whole."""
+    """Standard output, or a new file, which is removed again if it is not completed."""
     if name == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

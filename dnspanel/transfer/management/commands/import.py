@@ -19,9 +19,12 @@ from dnspanel.transfer.imports import jobs, queries, worker
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
 
 _POLL_SECONDS = 0.1
-_WORDS = {
-    State.SCANNING: "scan", State.PLANNING: "dry run", State.APPLYING: "apply", State.UNDOING: "undo",
-}  # fmt: skip
+_PHASE_LABELS = {
+    State.SCANNING: "scan",
+    State.PLANNING: "dry run",
+    State.APPLYING: "apply",
+    State.UNDOING: "undo",
+}
 
 
 class Command(BaseCommand):
@@ -31,8 +34,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="*", help="zone files, directories, archives, named.conf with its files")
-        parser.add_argument("--format", choices=("files", "csv", "json", "powerdns-dump", "powerdns-lmdb"),
-                            default="files", help="what the files are")  # fmt: skip
+        parser.add_argument(
+            "--format",
+            choices=("files", "csv", "json", "powerdns-dump", "powerdns-lmdb"),
+            default="files",
+            help="what the files are",
+        )
         parser.add_argument("--axfr", metavar="SERVER[:PORT]", help="transfer zones from a running server")
         parser.add_argument("--zone", action="append", default=[], help="with --axfr or --powerdns-api: this zone")
         parser.add_argument("--catalog", default="", help="with --axfr: the members of this catalog zone")
@@ -40,8 +47,11 @@ class Command(BaseCommand):
             "--tsig", metavar="NAME:ALGORITHM", help="for --axfr; the secret is read from standard input"
         )
         parser.add_argument("--powerdns-api", metavar="URL", help="the key is read from standard input")
-        parser.add_argument("--powerdns-sql", metavar="URL", help="postgresql://USER@HOST/DB, mysql://…; the password "
-                            "is read from standard input")  # fmt: skip
+        parser.add_argument(
+            "--powerdns-sql",
+            metavar="URL",
+            help="postgresql://USER@HOST/DB, mysql://…; the password is read from standard input",
+        )
         parser.add_argument("--new", choices=("create", "skip"), default="create")
         parser.add_argument("--existing", choices=("merge", "replace", "skip"), default="merge")
         parser.add_argument("--ttl", type=int, help="replace every TTL")
@@ -109,17 +119,20 @@ class Command(BaseCommand):
             parameters=parameters,
             secret=secret,
             options=Options(
-                new=options["new"], existing=options["existing"], ttl=options["ttl"],
-                comments=not options["no_comments"], **reading,
+                new=options["new"],
+                existing=options["existing"],
+                ttl=options["ttl"],
+                comments=not options["no_comments"],
+                **reading,
             ),
-        )  # fmt: skip
+        )
         if job.state == State.UPLOADING:
             self._hand_over(job, [Path(name) for name in options["files"]])
             jobs.start_scan(job=job, now=timezone.now())
         return job
 
     def _hand_over(self, job: ImportJob, files: list[Path]) -> None:
-        """Copy the files to where the workers find them."""
+        """Copy the files to the import's directory."""
         for path in files:
             if not path.exists():
                 raise CommandError(f"{path} does not exist.")
@@ -134,7 +147,7 @@ class Command(BaseCommand):
         phase = job.state
         if phase not in ACTIVE_STATES:
             return
-        with tqdm(desc=_WORDS[State(phase)], unit=" zones", file=sys.stderr, dynamic_ncols=True) as bar:
+        with tqdm(desc=_PHASE_LABELS[State(phase)], unit=" zones", file=sys.stderr, dynamic_ncols=True) as bar:
             while job.state == phase:
                 if self._here:
                     worker.work_on_import(job.pk)
@@ -203,9 +216,13 @@ def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str
         server, port = _server(options["axfr"])
         name, _, algorithm = (options["tsig"] or "").partition(":")
         parameters = {
-            "server": server, "port": port, "zones": options["zone"], "catalog": options["catalog"],
-            "tsig_name": name, "tsig_algorithm": algorithm or "hmac-sha256",
-        }  # fmt: skip
+            "server": server,
+            "port": port,
+            "zones": options["zone"],
+            "catalog": options["catalog"],
+            "tsig_name": name,
+            "tsig_algorithm": algorithm or "hmac-sha256",
+        }
         return SourceKind.AXFR, parameters, {"tsig_secret": _read_secret()} if name else None
     if options["powerdns_api"]:
         parameters = {"url": options["powerdns_api"], "server_id": "localhost", "zones": options["zone"]}
@@ -237,9 +254,12 @@ def _database(text: str) -> dict[str, Any]:
     if found.scheme not in ("postgresql", "mysql", "sqlite"):
         raise CommandError("--powerdns-sql needs a URL that begins with postgresql://, mysql:// or sqlite:///.")
     return {
-        "kind": found.scheme, "host": found.hostname or "", "port": found.port, "user": found.username or "",
+        "kind": found.scheme,
+        "host": found.hostname or "",
+        "port": found.port,
+        "user": found.username or "",
         "database": unquote(found.path if found.scheme == "sqlite" else found.path.lstrip("/")),
-    }  # fmt: skip
+    }
 
 
 def _title(options: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ import pytest
 from dnspanel.transfer.archives import contents
 from dnspanel.transfer.archives.contents import Contents
 from dnspanel.transfer.archives.decompress import Meter
-from dnspanel.transfer.documents import Fault
+from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.errors import UploadRefused
 
 ZONE = b"example.test. 3600 IN A 192.0.2.1\n"
@@ -38,7 +38,7 @@ def zipped(*members: tuple[str, bytes]) -> bytes:
 
 @pytest.fixture
 def walk(tmp_path: Path):  # type: ignore[no-untyped-def]
-    def walk_uploads(*uploads: tuple[str, bytes]) -> list[tuple[str, bytes] | Fault]:
+    def walk_uploads(*uploads: tuple[str, bytes]) -> list[tuple[str, bytes] | SourceFault]:
         paths = []
         for number, (_, content) in enumerate(uploads):
             paths.append(tmp_path / f"{number:04d}")
@@ -101,7 +101,7 @@ def test_links_and_pipes_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     os.mkfifo(folder / "pipe")
     found = list(Contents([folder], ["estate"]).walk(Meter(0)))
 
-    assert [(fault.path, fault.code) for fault in found if isinstance(fault, Fault)] == [
+    assert [(fault.path, fault.code) for fault in found if isinstance(fault, SourceFault)] == [
         ("folder", "link"),
         ("link", "link"),
         ("pipe", "device"),
@@ -168,7 +168,7 @@ def test_a_file_too_large_for_a_document_is_a_fault(walk, monkeypatch: pytest.Mo
     large = bytes(5000)
     found = walk(("a", large), ("b.tar", tar(("c", large), ("d", b""))), ("e.zip", zipped(("f", large))))
 
-    assert [fault.path for fault in found if isinstance(fault, Fault) and fault.code == "document"] == [
+    assert [fault.path for fault in found if isinstance(fault, SourceFault) and fault.code == "document"] == [
         "a",
         "b.tar/c",
         "e.zip/f",

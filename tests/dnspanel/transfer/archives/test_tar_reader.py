@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnspanel.transfer.archives.decompress import Damaged, Entry, Kind
+from dnspanel.transfer.archives.decompress import Damaged, Entry, EntryKind
 from dnspanel.transfer.archives.tar_reader import BLOCK, is_tar, tar_entries
 from dnspanel.transfer.errors import UploadRefused
 
@@ -46,7 +46,7 @@ def packed(*members: tuple[str, bytes], format: int = tarfile.PAX_FORMAT, **attr
 def read_by_tarfile(archive: bytes) -> list[Entry]:
     with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
         return [
-            Entry(member.name.encode("utf-8", "surrogateescape"), Kind.FILE, file.read())
+            Entry(member.name.encode("utf-8", "surrogateescape"), EntryKind.FILE, file.read())
             for member in opened
             if (file := opened.extractfile(member))
         ]
@@ -73,10 +73,10 @@ def test_it_reads_what_gnu_tar_writes(tmp_path: Path, format: str) -> None:
         ["tar", f"--format={format}", "--sort=name", "-C", tmp_path, "-cf", "-", "."], check=True, capture_output=True
     ).stdout
 
-    assert [entry for entry in entries(archive) if entry.kind is Kind.FILE] == [
-        Entry(b"./a.zone", Kind.FILE, b"a" * 512),
-        Entry(b"./b.zone", Kind.FILE, b""),
-        Entry(f"./{long_path}/c.zone".encode(), Kind.FILE, b"c" * 5000),
+    assert [entry for entry in entries(archive) if entry.kind is EntryKind.FILE] == [
+        Entry(b"./a.zone", EntryKind.FILE, b"a" * 512),
+        Entry(b"./b.zone", EntryKind.FILE, b""),
+        Entry(f"./{long_path}/c.zone".encode(), EntryKind.FILE, b"c" * 5000),
     ]
 
 
@@ -88,22 +88,22 @@ def test_it_reads_what_bsdtar_writes(tmp_path: Path, format: str) -> None:
         ["bsdtar", f"--format={format}", "-C", tmp_path, "-cf", "-", "bücher.zone"], check=True, capture_output=True
     ).stdout
 
-    assert entries(archive) == [Entry("bücher.zone".encode(), Kind.FILE, b"x" * 700)]
+    assert entries(archive) == [Entry("bücher.zone".encode(), EntryKind.FILE, b"x" * 700)]
 
 
 @pytest.mark.parametrize(
     ("type", "kind"),
     [
-        (tarfile.SYMTYPE, Kind.LINK),
-        (tarfile.LNKTYPE, Kind.LINK),
-        (tarfile.CHRTYPE, Kind.DEVICE),
-        (tarfile.BLKTYPE, Kind.DEVICE),
-        (tarfile.FIFOTYPE, Kind.DEVICE),
-        (tarfile.DIRTYPE, Kind.FOLDER),
-        (b"M", Kind.UNKNOWN),
+        (tarfile.SYMTYPE, EntryKind.LINK),
+        (tarfile.LNKTYPE, EntryKind.LINK),
+        (tarfile.CHRTYPE, EntryKind.DEVICE),
+        (tarfile.BLKTYPE, EntryKind.DEVICE),
+        (tarfile.FIFOTYPE, EntryKind.DEVICE),
+        (tarfile.DIRTYPE, EntryKind.FOLDER),
+        (b"M", EntryKind.UNKNOWN),
     ],
 )
-def test_what_is_no_file_has_no_content(type: bytes, kind: Kind) -> None:
+def test_what_is_no_file_has_no_content(type: bytes, kind: EntryKind) -> None:
     archive = packed(("a", b""), type=type, linkname="/etc/passwd")
 
     assert [entry.kind for entry in entries(archive)] == [kind]
@@ -122,14 +122,14 @@ def test_sparse_files_are_passed_over(tmp_path: Path, format: str) -> None:
         capture_output=True,
     ).stdout
 
-    assert [entry.kind for entry in entries(archive)] == [Kind.SPARSE, Kind.FILE]
+    assert [entry.kind for entry in entries(archive)] == [EntryKind.SPARSE, EntryKind.FILE]
     assert entries(archive)[1].content == b"after"
 
 
 def test_a_file_that_is_too_large_is_passed_over_without_being_held() -> None:
     archive = packed(("large", bytes(MOST + 1)), ("small", b"x"))
 
-    assert entries(archive) == [Entry(b"large", Kind.TOO_LARGE), Entry(b"small", Kind.FILE, b"x")]
+    assert entries(archive) == [Entry(b"large", EntryKind.TOO_LARGE), Entry(b"small", EntryKind.FILE, b"x")]
 
 
 def test_a_size_in_base_256_is_read() -> None:
@@ -137,7 +137,7 @@ def test_a_size_in_base_256_is_read() -> None:
     header[124:136] = b"\x80" + (7).to_bytes(11, "big")
     header[148:156] = b"%06o\0 " % (sum(header[:148]) + sum(header[156:512]) + 256)
 
-    assert entries(bytes(header)) == [Entry(b"a", Kind.FILE, b"content")]
+    assert entries(bytes(header)) == [Entry(b"a", EntryKind.FILE, b"content")]
 
 
 @pytest.mark.parametrize("size", [b"-0000001000", b"0000_001000", b"0x000000010", b"00000000009", b"\xff" * 12])
@@ -155,7 +155,7 @@ def test_sums_of_signed_bytes_are_right_too() -> None:
     signed = sum(byte - 256 * (byte > 127) for byte in header[:148] + header[156:512]) + 256
     header[148:156] = b"%06o\0 " % signed
 
-    assert entries(bytes(header)) == [Entry("bücher".encode(), Kind.FILE, b"content")]
+    assert entries(bytes(header)) == [Entry("bücher".encode(), EntryKind.FILE, b"content")]
 
 
 def test_every_wrong_byte_of_a_header_is_noticed() -> None:

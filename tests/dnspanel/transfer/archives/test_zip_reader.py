@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dnspanel.transfer.archives import decompress, zip_reader
-from dnspanel.transfer.archives.decompress import Damaged, Entry, Kind, Meter
+from dnspanel.transfer.archives.decompress import Damaged, Entry, EntryKind, Meter
 from dnspanel.transfer.archives.zip_reader import is_zip, zip_entries
 from dnspanel.transfer.errors import UploadRefused
 
@@ -45,7 +45,7 @@ def entries(archive: bytes, tmp_path: Path) -> list[Entry]:
 )
 def test_it_reads_what_zipfile_writes(members: list[tuple[str, bytes]], method: int, tmp_path: Path) -> None:
     assert entries(packed(*members, method=method), tmp_path) == [
-        Entry(name.encode(), Kind.FILE, content) for name, content in members
+        Entry(name.encode(), EntryKind.FILE, content) for name, content in members
     ]
 
 
@@ -80,9 +80,14 @@ def test_old_archives_have_paths_in_the_code_page_of_the_first_pcs(tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("mode", "kind"),
-    [(stat.S_IFLNK, Kind.LINK), (stat.S_IFIFO, Kind.DEVICE), (stat.S_IFDIR, Kind.FOLDER), (stat.S_IFREG, Kind.FILE)],
+    [
+        (stat.S_IFLNK, EntryKind.LINK),
+        (stat.S_IFIFO, EntryKind.DEVICE),
+        (stat.S_IFDIR, EntryKind.FOLDER),
+        (stat.S_IFREG, EntryKind.FILE),
+    ],
 )
-def test_what_is_no_file_is_not_read(mode: int, kind: Kind, tmp_path: Path) -> None:
+def test_what_is_no_file_is_not_read(mode: int, kind: EntryKind, tmp_path: Path) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         member = zipfile.ZipInfo("a")
@@ -99,7 +104,11 @@ def test_encrypted_entries_and_unknown_methods_are_left_out_alone(tmp_path: Path
     archive[first + 8] |= 1
     archive[second + 10] = 93
 
-    assert [entry.kind for entry in entries(bytes(archive), tmp_path)] == [Kind.ENCRYPTED, Kind.METHOD, Kind.FILE]
+    assert [entry.kind for entry in entries(bytes(archive), tmp_path)] == [
+        EntryKind.ENCRYPTED,
+        EntryKind.METHOD,
+        EntryKind.FILE,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -111,8 +120,8 @@ def test_a_header_that_lies_costs_only_its_entry(where: bytes, offset: int, tmp_
     archive[archive.index(where) + offset] ^= 0x08
 
     found = entries(bytes(archive), tmp_path)
-    assert found[0].kind in (Kind.DAMAGED, Kind.METHOD)
-    assert found[1] == Entry(b"b", Kind.FILE, b"b")
+    assert found[0].kind in (EntryKind.DAMAGED, EntryKind.METHOD)
+    assert found[1] == Entry(b"b", EntryKind.FILE, b"b")
 
 
 def test_an_entry_that_unpacks_to_more_than_it_says_is_not_unpacked_further(tmp_path: Path) -> None:
@@ -124,7 +133,7 @@ def test_an_entry_that_unpacks_to_more_than_it_says_is_not_unpacked_further(tmp_
     path.write_bytes(archive)
     meter = Meter(len(archive))
     with path.open("rb") as file:
-        assert [entry.kind for entry in zip_entries(file, meter, MOST)] == [Kind.DAMAGED]
+        assert [entry.kind for entry in zip_entries(file, meter, MOST)] == [EntryKind.DAMAGED]
     assert meter.unpacked <= decompress.CHUNK_BYTES
 
 
@@ -169,7 +178,7 @@ def test_a_bomb_is_refused_while_it_unpacks(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_an_entry_beyond_the_size_of_a_document_is_not_read(tmp_path: Path) -> None:
-    assert entries(packed(("a", bytes(MOST + 1))), tmp_path) == [Entry(b"a", Kind.TOO_LARGE)]
+    assert entries(packed(("a", bytes(MOST + 1))), tmp_path) == [Entry(b"a", EntryKind.TOO_LARGE)]
 
 
 @one_file

@@ -12,7 +12,7 @@ from replication.dns import rdata, rdtypes
 from tests.people import NOW
 
 ZONE = "move.test."
-FINE, TO_DO, NOT_ASKED = Verdict.FINE, Verdict.TO_DO, Verdict.NOT_ASKED
+FINE, TO_DO, UNKNOWN = Verdict.FINE, Verdict.TO_DO, Verdict.UNKNOWN
 SOA = "ns1.new.test. hostmaster.new.test. {} 10800 3600 604800 3600"
 ROWS: list[Row] = [
     (ZONE, rdtypes.SOA, 3600, (SOA.format(10),), (), ""),
@@ -21,9 +21,12 @@ ROWS: list[Row] = [
 ]
 NODES = [Server("ns1", "192.0.2.1"), Server("ns2", "192.0.2.2")]
 GOOD = Delegation(
-    parent="test.", nameservers=frozenset({"ns1.new.test.", "ns2.move.test."}), ttl=7200,
-    glue={"ns2.move.test.": {"192.0.2.2"}}, ds=(),
-)  # fmt: skip
+    parent="test.",
+    nameservers=frozenset({"ns1.new.test.", "ns2.move.test."}),
+    ttl=7200,
+    glue={"ns2.move.test.": {"192.0.2.2"}},
+    ds=(),
+)
 ADDRESSES: dict[str, frozenset[str] | None] = {
     "ns1.new.test.": frozenset({"192.0.2.1"}),
     "ns2.move.test.": frozenset({"192.0.2.2"}),
@@ -77,7 +80,7 @@ def test_serials_compare_as_secondaries_do(old: int, verdict: Verdict) -> None:
 
 
 def test_a_silent_server_has_no_serial() -> None:
-    assert points(old_soa=Answer(None))["serial"].verdict == NOT_ASKED
+    assert points(old_soa=Answer(None))["serial"].verdict == UNKNOWN
 
 
 def test_long_ttls_are_listed_with_the_moment_when_caches_forget() -> None:
@@ -100,8 +103,10 @@ def test_the_parent_is_told_what_to_remove_and_add() -> None:
     old = Delegation(parent="test.", nameservers=frozenset({"ns1.old.test.", "ns2.move.test."}), ttl=7200, ds=())
     found = points(KnownWorld(old))
     assert found["parent"].lines == (
-        "remove ns1.old.test.", "add ns1.new.test.", "resolvers follow within 7200 s, the TTL there",
-    )  # fmt: skip
+        "remove ns1.old.test.",
+        "add ns1.new.test.",
+        "resolvers follow within 7200 s, the TTL there",
+    )
     assert found["glue"].verdict == TO_DO
     assert found["glue"].lines == ("ns2.move.test. 192.0.2.2",)
 
@@ -122,9 +127,12 @@ def test_ds_records_at_the_parent_stop_the_move() -> None:
 
 def test_what_could_not_be_asked_is_not_guessed() -> None:
     found = points(KnownWorld(None, {}))
-    assert {code for code, point in found.items() if point.verdict == NOT_ASKED} == {
-        "nameservers", "parent", "glue", "ds",
-    }  # fmt: skip
+    assert {code for code, point in found.items() if point.verdict == UNKNOWN} == {
+        "nameservers",
+        "parent",
+        "glue",
+        "ds",
+    }
 
 
 def test_the_list_can_be_sent_around_and_stored() -> None:

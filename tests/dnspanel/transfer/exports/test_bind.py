@@ -153,8 +153,12 @@ def test_knot_accepts_the_list(unpacked: Path) -> None:
     )
     done = subprocess.run(
         [tool, "-c", "whole.conf", "conf-check"],
-        cwd=unpacked, check=False, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        cwd=unpacked,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -20,11 +20,25 @@ def rows_of(zone: str, rrsets: list[RRset]) -> list[dict[str, str]]:
 def test_a_record_is_a_line() -> None:
     rrsets = [*apex("a.test."), make("www.a.test.", rdtypes.TXT, 60, ['"a, b"', '"c"'], ['"c"'], comment='"x",\ny')]
     assert rows_of("a.test.", rrsets)[-2:] == [
-        {"zone": "a.test.", "name": "www.a.test.", "type": "TXT", "ttl": "60", "value": '"c"', "disabled": "yes",
-         "comment": '"x",\ny'},
-        {"zone": "a.test.", "name": "www.a.test.", "type": "TXT", "ttl": "60", "value": '"a, b"', "disabled": "",
-         "comment": '"x",\ny'},
-    ]  # fmt: skip
+        {
+            "zone": "a.test.",
+            "name": "www.a.test.",
+            "type": "TXT",
+            "ttl": "60",
+            "value": '"c"',
+            "disabled": "yes",
+            "comment": '"x",\ny',
+        },
+        {
+            "zone": "a.test.",
+            "name": "www.a.test.",
+            "type": "TXT",
+            "ttl": "60",
+            "value": '"a, b"',
+            "disabled": "",
+            "comment": '"x",\ny',
+        },
+    ]
 
 
 def test_no_cell_begins_as_a_formula_does_and_every_cell_means_what_it_meant() -> None:

@@ -105,8 +105,11 @@ def test_dnsperf_reads_the_file_and_a_server_answers_it(tmp_path: Path) -> None:
         with place.server() as port:
             done = subprocess.run(
                 [tool, "-s", "127.0.0.1", "-p", str(port), "-d", str(queries), "-n", "1", "-l", "5"],
-                check=False, capture_output=True, text=True, timeout=30,
-            )  # fmt: skip
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=30,
+            )
     asked = len(queries.read_text().splitlines())
     assert f"Queries sent:         {asked}\n" in done.stdout, done.stdout + done.stderr
     assert f"Queries completed:    {asked} (100.00%)" in done.stdout

@@ -19,8 +19,13 @@ def test_the_soa_comes_first_and_the_rest_in_canonical_order(make_zone: MakeZone
     make_zone("@ 300 A 192.0.2.1", "b.a 300 A 192.0.2.1", "b 300 TXT x", "b 300 A 192.0.2.1", name="z.test.")
     found = [(name, type_) for name, type_, *_ in read()["z.test."]]
     assert found == [
-        ("z.test.", 6), ("z.test.", 1), ("z.test.", 2), ("b.a.z.test.", 1), ("b.z.test.", 1), ("b.z.test.", 16),
-    ]  # fmt: skip
+        ("z.test.", 6),
+        ("z.test.", 1),
+        ("z.test.", 2),
+        ("b.a.z.test.", 1),
+        ("b.z.test.", 1),
+        ("b.z.test.", 16),
+    ]
 
 
 def test_zones_come_by_name_and_what_is_not_read_of_one_is_skipped(make_zone: MakeZone) -> None:

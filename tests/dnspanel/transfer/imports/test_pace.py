@@ -34,9 +34,15 @@ def at(sequence: int) -> LogHead:
 def node(name: str, acked: int, *, seconds_ago: float = 0.0, state: str = NodeState.ACTIVE) -> None:
     now = timezone.now()
     Node.objects.create(
-        name=name, state=state, dns_address="192.0.2.1", agent_host="192.0.2.1", agent_port=1, created_at=now,
-        acked=acked, acked_at=now - timedelta(seconds=seconds_ago),
-    )  # fmt: skip
+        name=name,
+        state=state,
+        dns_address="192.0.2.1",
+        agent_host="192.0.2.1",
+        agent_port=1,
+        created_at=now,
+        acked=acked,
+        acked_at=now - timedelta(seconds=seconds_ago),
+    )
 
 
 def test_the_slowest_node_that_moves_sets_the_pace() -> None:

@@ -132,4 +132,4 @@ def test_the_report_says_how_many_nodes_have_it_all(job: ImportJob) -> None:
     jobs.start_apply(job=job, author=job.author, now=NOW)
     work_through(job)
     report = queries.report(job)
-    assert (report.published, report.plan.failed, report.nodes, report.nodes_there) == (3, 1, 0, 0)
+    assert (report.published, report.plan.failed, report.nodes, report.nodes_acked) == (3, 1, 0, 0)

@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer.documents import Document, Fault, Item, Kept, Severity
+from dnspanel.transfer.documents import Document, Item, Kept, Severity, SourceFault
 from dnspanel.transfer.errors import SourceAway
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import jobs, read
@@ -82,7 +82,7 @@ def test_reading_stops_when_the_job_does(job: ImportJob, monkeypatch: pytest.Mon
 
 def test_what_a_source_says_and_keeps_aside_is_kept_with_its_piece(job: ImportJob) -> None:
     items: list[Item] = [
-        Fault(
+        SourceFault(
             "server", 0, 0, "a\0b", "the zone x.test. was refused", "refused", severity=Severity.ERROR, zone="x.test."
         ),
         Kept("z.test.", KeptKind.METADATA, "ALSO-NOTIFY", b"192.0.2.1"),

@@ -10,7 +10,7 @@ import dns.message
 import dns.rrset
 import pytest
 
-from dnspanel.transfer.documents import Document, Fault, Item, Kept
+from dnspanel.transfer.documents import Document, Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.models import KeptKind
 from dnspanel.transfer.sources.axfr import AxfrSource, TsigKey
@@ -91,15 +91,15 @@ def zone_text(*lines: str) -> str:
 
 
 def faults(items: Iterator[Item]) -> dict[str, str]:
-    return {item.zone: item.code for item in items if isinstance(item, Fault)}
+    return {item.zone: item.code for item in items if isinstance(item, SourceFault)}
 
 
 def test_a_zone_that_is_not_given_stops_no_other_and_says_why(tmp_path: Path) -> None:
     zones = {"a.test.": zone_text(), "closed.test.": zone_text(), "z.test.": zone_text()}
     with named(tmp_path, zones, {"closed.test.": "allow-transfer { none; };"}) as port:
         items = list(AxfrSource("localhost", port, ["Z.test", "closed.test", "missing.test", "a.test"]).items())
-    assert [type(item) for item in items] == [Document, Fault, Fault, Document]
-    reasons = {item.zone: item.reason for item in items if isinstance(item, Fault)}
+    assert [type(item) for item in items] == [Document, SourceFault, SourceFault, Document]
+    reasons = {item.zone: item.reason for item in items if isinstance(item, SourceFault)}
     assert "REFUSED" in reasons["closed.test."]
     assert "NOTAUTH" in reasons["missing.test."]
 
@@ -116,7 +116,7 @@ def test_a_zone_that_is_not_given_stops_no_other_and_says_why(tmp_path: Path) ->
 def test_a_wrong_key_is_told_in_words(tmp_path: Path, key: TsigKey | None, words: str) -> None:
     with named(tmp_path, {"a.test.": zone_text()}, {"a.test.": "allow-transfer { key transfer; };"}) as port:
         (item,) = AxfrSource("127.0.0.1", port, ["a.test"], tsig=key).items()
-    assert isinstance(item, Fault)
+    assert isinstance(item, SourceFault)
     assert words in item.reason
     assert TSIG_SECRET not in item.reason
 
@@ -140,7 +140,7 @@ def test_the_members_of_a_catalog_zone_are_transferred(tmp_path: Path) -> None:
         (Kept, "a.test."),
         (Document, "a.test."),
         (Document, "b.test."),
-        (Fault, "missing.test."),
+        (SourceFault, "missing.test."),
     ]
     assert items[0] == Kept("a.test.", KeptKind.METADATA, "group", b"gold")
 
@@ -220,7 +220,7 @@ def test_a_transfer_that_breaks_is_begun_again_once() -> None:
 def test_a_transfer_that_never_ends_whole_is_a_fault() -> None:
     with server(lambda query: [answer(query, f"a.test. {SOA}")]) as (port, connections):
         (item,) = AxfrSource("127.0.0.1", port, ["a.test"], timeout=5).items()
-        assert isinstance(item, Fault)
+        assert isinstance(item, SourceFault)
         assert item.code == "transfer-broken"
         assert "before the end of the zone" in item.reason
         assert len(connections) == 2
@@ -239,14 +239,14 @@ def test_a_transfer_that_never_ends_whole_is_a_fault() -> None:
 def test_a_transfer_that_is_not_one_is_told(lines: list[str], words: str) -> None:
     with server(lambda query: [answer(query, *lines)]) as (port, _):
         (item,) = AxfrSource("127.0.0.1", port, ["a.test"], timeout=5).items()
-    assert isinstance(item, Fault)
+    assert isinstance(item, SourceFault)
     assert words in item.reason
 
 
 def test_bytes_that_are_no_message_are_told() -> None:
     with server(lambda query: [b"nonsense"]) as (port, _):
         (item,) = AxfrSource("127.0.0.1", port, ["a.test"], timeout=5).items()
-    assert isinstance(item, Fault)
+    assert isinstance(item, SourceFault)
     assert "no DNS message" in item.reason
 
 
@@ -260,7 +260,7 @@ def test_a_silent_server_is_not_waited_for_long() -> None:
     with server(silent) as (port, _):
         (item,) = AxfrSource("127.0.0.1", port, ["a.test"], timeout=0.3).items()
         done.set()
-    assert isinstance(item, Fault)
+    assert isinstance(item, SourceFault)
     assert item.code == "transfer-timeout"
 
 
@@ -268,7 +268,7 @@ def test_an_answer_that_should_be_signed_and_is_not_is_refused() -> None:
     whole = [f"a.test. {SOA}", "a.test. 300 IN NS ns1.other.test.", f"a.test. {SOA}"]
     with server(lambda query: [answer(query, *whole)]) as (port, _):
         (item,) = AxfrSource("127.0.0.1", port, ["a.test"], tsig=KEY, timeout=5).items()
-    assert isinstance(item, Fault)
+    assert isinstance(item, SourceFault)
     assert item.code == "tsig"
     assert "did not sign" in item.reason
 

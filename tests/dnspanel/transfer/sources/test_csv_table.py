@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dnspanel.transfer.documents import Document, Fault
+from dnspanel.transfer.documents import Document, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources.csv_table import CsvMapping, CsvSource, sample
 
@@ -18,10 +18,12 @@ def table(tmp_path: Path, text: str | bytes) -> Path:
     return path
 
 
-def read(tmp_path: Path, text: str | bytes, mapping: CsvMapping = MAPPING) -> tuple[dict[str, Document], list[Fault]]:
+def read(
+    tmp_path: Path, text: str | bytes, mapping: CsvMapping = MAPPING
+) -> tuple[dict[str, Document], list[SourceFault]]:
     found = list(CsvSource(table(tmp_path, text), mapping, name="x.csv").items())
     documents = {item.zone: item for item in found if isinstance(item, Document)}
-    return documents, [item for item in found if isinstance(item, Fault)]
+    return documents, [item for item in found if isinstance(item, SourceFault)]
 
 
 def lines(tmp_path: Path, rows: str, mapping: CsvMapping = MAPPING) -> list[str]:
@@ -50,14 +52,16 @@ def lines(tmp_path: Path, rows: str, mapping: CsvMapping = MAPPING) -> list[str]
         ("example.test,@,TXT,300,v=spf1 -all; x,,,", 'example.test. 300 IN TXT "v=spf1 -all; x"'),
         ('example.test,@,TXT,300,"""a"" ""b""",,,', 'example.test. 300 IN TXT "a" "b"'),
         ("example.test,@,TXT,300,schön,,,", 'example.test. 300 IN TXT "sch\\195\\182n"'),
-        ("example.test,@,SOA,300,ns1.a.test root.a.test 1 2 3 4 5,,,",
-         "example.test. 300 IN SOA ns1.a.test. root.a.test. 1 2 3 4 5"),
+        (
+            "example.test,@,SOA,300,ns1.a.test root.a.test 1 2 3 4 5,,,",
+            "example.test. 300 IN SOA ns1.a.test. root.a.test. 1 2 3 4 5",
+        ),
         ("example.test,x,A,300,192.0.2.1,,yes,", ";!disabled x.example.test. 300 IN A 192.0.2.1"),
         ("example.test,x,A,300,192.0.2.1,,0,ours; really", "x.example.test. 300 IN A 192.0.2.1 ; ours; really"),
         ("example.test,x,A,300,192.0.2.1,,,'=cmd", "x.example.test. 300 IN A 192.0.2.1 ; =cmd"),
         ("example.test,x,A,300,\\# 4 c0000201,,,", "x.example.test. 300 IN A \\# 4 c0000201"),
     ],
-)  # fmt: skip
+)
 def test_rows_become_lines(tmp_path: Path, row: str, line: str) -> None:
     assert lines(tmp_path, row) == [line]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dnspanel.transfer.archives import decompress
-from dnspanel.transfer.documents import Document, Fault, Severity
+from dnspanel.transfer.documents import Document, Severity, SourceFault
 from dnspanel.transfer.errors import UploadRefused
 from dnspanel.transfer.sources.files import FileSource, Members
 
@@ -63,7 +63,9 @@ def documents(source: FileSource) -> list[tuple[str, str]]:
 
 
 def faults(source: FileSource) -> list[tuple[str, str, Severity]]:
-    return sorted((found.path, found.code, found.severity) for found in source.items() if isinstance(found, Fault))
+    return sorted(
+        (found.path, found.code, found.severity) for found in source.items() if isinstance(found, SourceFault)
+    )
 
 
 def test_every_zone_file_is_a_document_and_litter_is_not(upload) -> None:

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnspanel.transfer.documents import Document, Fault
+from dnspanel.transfer.documents import Document, SourceFault
 from dnspanel.transfer.sources import group_by_zone
-from dnspanel.transfer.sources.group_by_zone import ScatteredZones, absolute_name, record_line, text_of_txt
+from dnspanel.transfer.sources.group_by_zone import ZoneCollector, absolute_name, record_line, text_of_txt
 from replication.dns import rdata, rdtypes
 
 
@@ -80,7 +80,7 @@ def test_names_of_tables_are_made_absolute(text: str, name: str) -> None:
 def test_zones_come_together_however_they_are_scattered(tmp_path: Path) -> None:
     rows = [(f"z{number % 7}.test.", f"line {number}\n", number + 2) for number in range(500)]
     random.Random(7).shuffle(rows)
-    zones = ScatteredZones(tmp_path)
+    zones = ZoneCollector(tmp_path)
     for zone, text, line in rows:
         zones.add(zone, text, line)
     found = list(zones.documents("x.csv"))
@@ -95,7 +95,7 @@ def test_zones_come_together_however_they_are_scattered(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_in_the_folder(tmp_path: Path) -> None:
-    zones = ScatteredZones(tmp_path)
+    zones = ZoneCollector(tmp_path)
     zones.add("a.test.", "x\n", 1)
 
     assert list(tmp_path.iterdir()) == []
@@ -103,11 +103,11 @@ def test_nothing_is_left_in_the_folder(tmp_path: Path) -> None:
 
 def test_a_zone_too_large_for_a_document_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_by_zone, "MOST_DOCUMENT_BYTES", 10)
-    zones = ScatteredZones(tmp_path)
+    zones = ZoneCollector(tmp_path)
     zones.add("a.test.", "x" * 11, 5)
     zones.add("b.test.", "x", 6)
     fault, document = zones.documents("x.csv")
 
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, SourceFault)
     assert (fault.zone, fault.line, fault.code) == ("a.test.", 5, "document")
     assert isinstance(document, Document)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dnspanel.transfer.documents import Document, Fault
+from dnspanel.transfer.documents import Document, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources.json_zones import JsonSource
 
@@ -26,10 +26,10 @@ def source(tmp_path: Path, text: str | bytes) -> JsonSource:
     return JsonSource(path, name="x.json")
 
 
-def read(tmp_path: Path, text: str | bytes) -> tuple[dict[str, Document], list[Fault]]:
+def read(tmp_path: Path, text: str | bytes) -> tuple[dict[str, Document], list[SourceFault]]:
     found = list(source(tmp_path, text).items())
     documents = {item.zone: item for item in found if isinstance(item, Document)}
-    return documents, [item for item in found if isinstance(item, Fault)]
+    return documents, [item for item in found if isinstance(item, SourceFault)]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -178,7 +178,7 @@ def test_large_texts_are_read_piece_by_piece(tmp_path: Path) -> None:
 @given(text=st.text('[]{},:"\\ \nzone rrsets1tn', max_size=60))
 def test_no_text_breaks_the_reader(tmp_path: Path, text: str) -> None:
     for item in source(tmp_path, text).items():
-        if isinstance(item, Fault):
+        if isinstance(item, SourceFault):
             assert item.line >= 1
             assert item.column >= 1
 

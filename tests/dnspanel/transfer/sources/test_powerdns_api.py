@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.transfer.documents import Document, Fault
+from dnspanel.transfer.documents import Document, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.sources.powerdns_api import PowerdnsApiSource
 from tests.dnspanel.transfer.databases import sqlite_estate as sqlite_estate
@@ -168,7 +168,7 @@ def test_a_zone_that_fails_stops_no_other_and_says_why() -> None:
     }
     with web_server(answers) as url:
         items = list(PowerdnsApiSource(url, KEY).items())
-    assert [(item.zone, item.code) for item in items if isinstance(item, Fault)] == [
+    assert [(item.zone, item.code) for item in items if isinstance(item, SourceFault)] == [
         ("b.test.", "api-failed"),
         ("broken.test.", "api-failed"),
         ("cut.test.", "api-failed"),

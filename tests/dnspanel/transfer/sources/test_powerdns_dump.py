@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dnspanel.transfer.documents import Document, Fault
+from dnspanel.transfer.documents import Document, SourceFault
 from dnspanel.transfer.errors import SourceRefused, UploadRefused
 from dnspanel.transfer.sources.powerdns_dump import PowerdnsDumpSource
 from tests.dnspanel.transfer.databases import mysql_estate as mysql_estate
@@ -69,7 +69,7 @@ INSERT INTO records VALUES (3,2,'b.test','A','192.0.2.1','60','0');
 
 def test_a_line_that_cannot_be_understood_is_a_fault_and_the_rest_is_read(tmp_path: Path) -> None:
     items = list(source_of(tmp_path, SMALL).items())
-    assert isinstance(items[0], Fault)
+    assert isinstance(items[0], SourceFault)
     assert (items[0].path, items[0].line, items[0].code) == ("dump.sql", 5, "dump-line")
     documents = [item for item in items if isinstance(item, Document)]
     assert [document.text.decode() for document in documents] == [

@@ -7,7 +7,7 @@ from uuid import UUID
 import lmdb
 import pytest
 
-from dnspanel.transfer.documents import Document, Fault, Kept
+from dnspanel.transfer.documents import Document, Kept, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.models import KeptKind
 from dnspanel.transfer.sources.powerdns_lmdb import PowerdnsLmdbSource
@@ -136,7 +136,7 @@ def test_damage_anywhere_ends_in_faults_or_a_refusal_and_never_in_a_crash(copied
         items = list(PowerdnsLmdbSource(copied).items())
     except SourceRefused:
         return
-    assert all(isinstance(item, Document | Fault | Kept) for item in items)
+    assert all(isinstance(item, Document | SourceFault | Kept) for item in items)
 
 
 def test_a_file_that_is_written_to_meanwhile_is_refused(copied: Path) -> None:
@@ -214,9 +214,12 @@ def variant_rows(schema: Any) -> list[tuple[Dbi, bytes, bytes]]:
 
 
 def put(
-    path: Path, schema: Any, tables: dict[bytes, dict[bytes, bytes]], rows: list[tuple[Dbi, bytes, bytes]],
+    path: Path,
+    schema: Any,
+    tables: dict[bytes, dict[bytes, bytes]],
+    rows: list[tuple[Dbi, bytes, bytes]],
     raw: dict[bytes, dict[bytes, bytes]] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Write rows, and raw values as they are."""
     with lmdb.open(str(path), subdir=False, max_dbs=128, map_size=1 << 24) as env, env.begin(write=True) as txn:
         for name, content in tables.items():

@@ -5,7 +5,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dnspanel.transfer.documents import Document, Fault, Item
+from dnspanel.transfer.documents import Document, Item, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources.powerdns_sql import PowerdnsSqlSource
 from dnspanel.zones.rules import Severity
@@ -118,7 +118,7 @@ def test_zones_without_records_and_records_without_zone_are_told(tmp_path: Path)
     INSERT INTO records (domain_id, name, type, content, ttl) VALUES (9, 'x.test', 'A', '192.0.2.1', 60),
       (NULL, 'y.test', 'A', '192.0.2.1', 60);
     """
-    faults = [item for item in database(tmp_path, rows).items() if isinstance(item, Fault)]
+    faults = [item for item in database(tmp_path, rows).items() if isinstance(item, SourceFault)]
     assert [(fault.code, fault.severity, fault.zone) for fault in faults] == [
         ("records-without-zone", Severity.WARNING, ""),
         ("bad-zone-name", Severity.ERROR, ""),

@@ -36,10 +36,11 @@ def test_uploaded_files_keep_the_names_that_people_know(alice: User) -> None:
 
 def test_a_file_of_the_same_upload_is_included(alice: User) -> None:
     job = job_of(
-        SourceKind.FILES, alice,
+        SourceKind.FILES,
+        alice,
         ("a.test.zone", zone_text("a.test.", "$INCLUDE shared/hosts")),
         ("shared/hosts", "www 300 IN A 192.0.2.7\n"),
-    )  # fmt: skip
+    )
     jobs.start_scan(job=job, now=NOW)
     import_all(job)
     assert "www.a.test. 300 1 192.0.2.7" in lines_of("a.test.")

@@ -19,12 +19,26 @@ def name_of(text: str, *, path: str = "zone", files: dict[str, str] | None = Non
 @pytest.mark.parametrize(
     "path",
     [
-        "db.example.test", "example.test.zone", "example.test.db", "example.test.hosts", "example.test.txt",
-        "named.example.test", "pri.example.test", "example.test", "zones/x/example.test/db", "Example.TEST.zone",
-        "/etc/bind/db.example.test", "example.test.zone.txt", "example.test.signed", "zone.example.test.bind",
-        "c:\\zones\\example.test.dns", "example.test/zone.db", "example.test./db", "master.example.test",
+        "db.example.test",
+        "example.test.zone",
+        "example.test.db",
+        "example.test.hosts",
+        "example.test.txt",
+        "named.example.test",
+        "pri.example.test",
+        "example.test",
+        "zones/x/example.test/db",
+        "Example.TEST.zone",
+        "/etc/bind/db.example.test",
+        "example.test.zone.txt",
+        "example.test.signed",
+        "zone.example.test.bind",
+        "c:\\zones\\example.test.dns",
+        "example.test/zone.db",
+        "example.test./db",
+        "master.example.test",
     ],
-)  # fmt: skip
+)
 def test_a_path_says_the_zone(path: str) -> None:
     assert guess(path) == "example.test."
     assert name_of("$TTL 60\n@ " + SOA, path=path) == "example.test."
@@ -33,15 +47,23 @@ def test_a_path_says_the_zone(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "zone"),
     [
-        ("db.192.0.2", "2.0.192.in-addr.arpa."), ("192.0.2.rev", "2.0.192.in-addr.arpa."),
+        ("db.192.0.2", "2.0.192.in-addr.arpa."),
+        ("192.0.2.rev", "2.0.192.in-addr.arpa."),
         ("db.10", "10.in-addr.arpa."),
-        ("2.0.192.in-addr.arpa.zone", "2.0.192.in-addr.arpa."), ("db.2.0.192.in-addr.arpa", "2.0.192.in-addr.arpa."),
+        ("2.0.192.in-addr.arpa.zone", "2.0.192.in-addr.arpa."),
+        ("db.2.0.192.in-addr.arpa", "2.0.192.in-addr.arpa."),
         ("0.8.b.d.0.1.0.0.2.ip6.arpa", "0.8.b.d.0.1.0.0.2.ip6.arpa."),
         ("0-25.2.0.192.in-addr.arpa", "0-25.2.0.192.in-addr.arpa."),
-        ("db", ""), ("zone.txt", ""), ("", ""), ("localhost.db", ""), ("db.999.0.2", ""), ("a..b.test", ""),
-        ("xn--bcher-kva.test.zone", "xn--bcher-kva.test."), ("bücher.test.zone", "xn--bcher-kva.test."),
+        ("db", ""),
+        ("zone.txt", ""),
+        ("", ""),
+        ("localhost.db", ""),
+        ("db.999.0.2", ""),
+        ("a..b.test", ""),
+        ("xn--bcher-kva.test.zone", "xn--bcher-kva.test."),
+        ("bücher.test.zone", "xn--bcher-kva.test."),
     ],
-)  # fmt: skip
+)
 def test_a_path_says_a_reverse_zone_or_nothing(path: str, zone: str) -> None:
     assert guess(path) == zone
 

@@ -14,9 +14,16 @@ ZONE = "example.test."
 OWNERS = ("@", "a", "b", "a.b", "c.a", "x.c.a", "*.a", "*", "_dmarc", "example.test", "b.example.test")
 TARGETS = (*OWNERS[:7], "gone", "z.a", "b.example.test", "example.test", "www.other.test.", ".")
 TEXTS = (
-    '"v=spf1 -all"', '"v=spf1 mx"', '"V=SPF1 ' + "a " * 11 + '"', '"v=DMARC1; p=none; rua=mailto:a@other.test"',
-    '"v=DMARC1"', '" v=DMARC1; p=bad"', '"x"', '"" "v=spf1 ' + "mx " * 11 + '"', '"v" "=spf1 ' + "mx " * 11 + '"',
-)  # fmt: skip
+    '"v=spf1 -all"',
+    '"v=spf1 mx"',
+    '"V=SPF1 ' + "a " * 11 + '"',
+    '"v=DMARC1; p=none; rua=mailto:a@other.test"',
+    '"v=DMARC1"',
+    '" v=DMARC1; p=bad"',
+    '"x"',
+    '"" "v=spf1 ' + "mx " * 11 + '"',
+    '"v" "=spf1 ' + "mx " * 11 + '"',
+)
 
 
 def values() -> st.SearchStrategy[str]:
@@ -82,9 +89,16 @@ def doubled_aside(found: set[rules.Violation]) -> set[rules.Violation]:
 def test_a_plain_zone_has_no_suspects() -> None:
     reader = Reader(ZONE, include=lambda path: None, comments=True, allow_lua=False)
     text = HEADS[0] + "\n".join(
-        ("@ 300 MX 10 mail", "mail 300 A 192.0.2.1", "www 300 CNAME mail", "@ 300 TXT \"v=spf1 mx -all\"",
-         "_sip._tcp 300 SRV 0 0 5060 mail", "sub 300 NS ns.sub", "ns.sub 300 A 192.0.2.2")
-    )  # fmt: skip
+        (
+            "@ 300 MX 10 mail",
+            "mail 300 A 192.0.2.1",
+            "www 300 CNAME mail",
+            '@ 300 TXT "v=spf1 mx -all"',
+            "_sip._tcp 300 SRV 0 0 5060 mail",
+            "sub 300 NS ns.sub",
+            "ns.sub 300 A 192.0.2.2",
+        )
+    )
     reader.read_sheet(Sheet(Document("z", text.encode(), ZONE), 0))
     found = suspects(reader.content, reader.content.finish())
     assert not found.grave

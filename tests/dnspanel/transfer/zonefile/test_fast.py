@@ -37,11 +37,21 @@ def read(*lines: str, suffix: str | None = "", default_ttl: int | None = 60) -> 
 @pytest.mark.parametrize(
     "line",
     [
-        "www 300 IN A 192.0.2.1", "www IN 300 A 192.0.2.1", "www\t300\ta 192.0.2.1", "www 5m in A 192.0.2.1  ",
-        "WWW.example.test. A 192.0.2.1", "@ MX 10 mail", "t TXT \"a\" \"b\\\"c\"", "t TXT word", "* CNAME @",
-        "@ CAA 0 issue \"ca.test\"", "_a._b SRV 1 2 3 x.y", "@ SOA a b. 1 2h 3 4 5", "1 PTR A.Other.TEST.",
+        "www 300 IN A 192.0.2.1",
+        "www IN 300 A 192.0.2.1",
+        "www\t300\ta 192.0.2.1",
+        "www 5m in A 192.0.2.1  ",
+        "WWW.example.test. A 192.0.2.1",
+        "@ MX 10 mail",
+        't TXT "a" "b\\"c"',
+        "t TXT word",
+        "* CNAME @",
+        '@ CAA 0 issue "ca.test"',
+        "_a._b SRV 1 2 3 x.y",
+        "@ SOA a b. 1 2h 3 4 5",
+        "1 PTR A.Other.TEST.",
     ],
-)  # fmt: skip
+)
 def test_plain_lines_are_read_quickly(line: str) -> None:
     reader = read(line)
     assert reader.left == []
@@ -51,17 +61,41 @@ def test_plain_lines_are_read_quickly(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "www A 192.0.2.300", "www A (192.0.2.1)", "www A 192.0.2.1 ; x", "w\\.w A 192.0.2.1", '"www" A 192.0.2.1',
-        "www.other.test. A 192.0.2.1", "$TTL x", "$TTL 300 ; x", "$ORIGIN sub", "$INCLUDE x",
-        "; www A 192.0.2.1", ";www 3600 IN A 192.0.2.1",
+        "www A 192.0.2.300",
+        "www A (192.0.2.1)",
+        "www A 192.0.2.1 ; x",
+        "w\\.w A 192.0.2.1",
+        '"www" A 192.0.2.1',
+        "www.other.test. A 192.0.2.1",
+        "$TTL x",
+        "$TTL 300 ; x",
+        "$ORIGIN sub",
+        "$INCLUDE x",
+        "; www A 192.0.2.1",
+        ";www 3600 IN A 192.0.2.1",
         "www 1h30 A 192.0.2.1",
-        "www 300 300 A 192.0.2.1", "www CH A 192.0.2.1", "www TYPE1 \\# 4 C0000201", "t TXT v=spf1", 't TXT "a',
-        't TXT "a" b', "@ MX mail", "@ MX 65536 mail", "@ SOA a b 1 2 3 4", "www A", "www", "www LOC x",
-        "a" * 64 + " A 192.0.2.1", "a..b A 192.0.2.1", "@ CAA 256 issue \"x\"", "www 2147483648 A 192.0.2.1",
+        "www 300 300 A 192.0.2.1",
+        "www CH A 192.0.2.1",
+        "www TYPE1 \\# 4 C0000201",
+        "t TXT v=spf1",
+        't TXT "a',
+        't TXT "a" b',
+        "@ MX mail",
+        "@ MX 65536 mail",
+        "@ SOA a b 1 2 3 4",
+        "www A",
+        "www",
+        "www LOC x",
+        "a" * 64 + " A 192.0.2.1",
+        "a..b A 192.0.2.1",
+        '@ CAA 256 issue "x"',
+        "www 2147483648 A 192.0.2.1",
         "@ SOA a b 4294967296 2 3 4 5",
-        "@.example.test. A 192.0.2.1", ".example.test. A 192.0.2.1", "www CNAME @.example.test.",
+        "@.example.test. A 192.0.2.1",
+        ".example.test. A 192.0.2.1",
+        "www CNAME @.example.test.",
     ],
-)  # fmt: skip
+)
 def test_whatever_is_not_plain_is_left_to_the_slow_path(line: str) -> None:
     reader = read("a 300 A 192.0.2.9", line)
     assert reader.left == [line]
@@ -120,9 +154,21 @@ def test_lines_that_the_slow_path_took_are_skipped() -> None:
 
 @pytest.mark.parametrize(
     ("word", "ttl"),
-    [("0", 0), ("300", 300), ("1h30m", 5400), ("1W", 604800), ("2d12H", 216000), ("1h30", None), ("h", None),
-     ("", None), ("-1", None), ("1.5h", None), ("4294967296", 2**32), ("12345678901", None)],
-)  # fmt: skip
+    [
+        ("0", 0),
+        ("300", 300),
+        ("1h30m", 5400),
+        ("1W", 604800),
+        ("2d12H", 216000),
+        ("1h30", None),
+        ("h", None),
+        ("", None),
+        ("-1", None),
+        ("1.5h", None),
+        ("4294967296", 2**32),
+        ("12345678901", None),
+    ],
+)
 def test_ttls_have_units(word: str, ttl: int | None) -> None:
     assert seconds(word) == ttl
 

@@ -34,9 +34,12 @@ def test_nothing_is_proposed_that_cannot_be_read_either() -> None:
 
 def test_targets_get_the_final_dot_that_they_lack() -> None:
     for line, fix in (
-        ("a CNAME b.test", "a CNAME b.test."), ("a CNAME b", ""), ("a CNAME 192.0.2.1", ""), ("a CNAME b.test.", ""),
+        ("a CNAME b.test", "a CNAME b.test."),
+        ("a CNAME b", ""),
+        ("a CNAME 192.0.2.1", ""),
+        ("a CNAME b.test.", ""),
         ("a CNAME http://b.test:80/x", "a CNAME b.test."),
-    ):  # fmt: skip
+    ):
         assert target_fix(line, tokens(line)[2]) == fix
 
 

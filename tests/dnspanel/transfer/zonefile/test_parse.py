@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Document, Fault, Options, ParsedZone, ReadyRRset, Severity
+from dnspanel.transfer.documents import Document, Options, ParsedZone, ReadyRRset, Severity, SourceFault
 from dnspanel.transfer.zonefile import fast as zonefile_fast
 from dnspanel.transfer.zonefile.parse import read_zone
 from replication.codec.keys import relative_key
@@ -59,7 +59,7 @@ def codes(zone: ParsedZone) -> list[str]:
     return [fault.code for fault in zone.faults if fault.code != "ns-few"]
 
 
-def only_fault(zone: ParsedZone) -> Fault:
+def only_fault(zone: ParsedZone) -> SourceFault:
     (fault,) = [fault for fault in zone.faults if fault.code != "ns-few"]
     return fault
 
@@ -111,8 +111,11 @@ def test_an_include_is_read_in_place_and_gives_the_origin_and_the_owner_back() -
     zone = body('www A 192.0.2.9\n$INCLUDE hosts sub\n A 192.0.2.10\n$INCLUDE "more"\n', files=files)
     assert codes(zone) == []
     assert [found.name for found in zone.rrsets if found.type == 1] == [
-        "c.example.test.", "a.sub.example.test.", "b.deep.sub.example.test.", "www.example.test.",
-    ]  # fmt: skip
+        "c.example.test.",
+        "a.sub.example.test.",
+        "b.deep.sub.example.test.",
+        "www.example.test.",
+    ]
     assert len(at(zone, "www", "A").texts) == 2
 
 
@@ -277,8 +280,12 @@ def test_every_error_of_a_file_is_said_with_its_place_and_the_good_lines_are_rea
     zone = body('a A 192.0.2.300\nb A 192.0.2.1\nc  MX mail\n\td BOGUS x\ne TXT "open\nf A (192.0.2.1\ng A 192.0.2.2\n')
     places = [(fault.line, fault.column, fault.code) for fault in zone.faults]
     assert places == [
-        (5, 5, "rdata"), (7, 7, "rdata"), (8, 2, "type-unknown"), (9, 7, "quote"), (10, 5, "parenthesis"),
-    ]  # fmt: skip
+        (5, 5, "rdata"),
+        (7, 7, "rdata"),
+        (8, 2, "type-unknown"),
+        (9, 7, "quote"),
+        (10, 5, "parenthesis"),
+    ]
     assert at(zone, "b", "A")
     assert at(zone, "g", "A")
     assert not zone.is_sound

@@ -54,9 +54,12 @@ def test_a_parenthesis_that_is_never_closed_has_its_place() -> None:
 def test_tokens_keep_their_escapes_and_their_places() -> None:
     entry = read_entry(['a\\ b "c \\" d"e ( f', "\tg ) ; the end"])
     assert [(token.text, token.quoted, token.line, token.column, token.end) for token in entry.tokens] == [
-        ("a\\ b", False, 0, 1, 5), ('c \\" d', True, 0, 6, 14), ("e", False, 0, 14, 15), ("f", False, 0, 18, 19),
+        ("a\\ b", False, 0, 1, 5),
+        ('c \\" d', True, 0, 6, 14),
+        ("e", False, 0, 14, 15),
+        ("f", False, 0, 18, 19),
         ("g", False, 1, 2, 3),
-    ]  # fmt: skip
+    ]
     assert (entry.comment, entry.blank, entry.lines) == ("the end", False, 2)
     assert joined(entry.tokens) == 'a\\ b "c \\" d"e f g'
     assert read_entry(["\tx"]).blank
@@ -64,9 +67,15 @@ def test_tokens_keep_their_escapes_and_their_places() -> None:
 
 @pytest.mark.parametrize(
     ("line", "code", "column"),
-    [('a "b', "quote", 3), ("a b\\", "escape", 4), ("a )", "parenthesis", 3), ("a\x07b", "control-character", 2),
-     ("ab \udcff", "wrong-encoding", 4), ('a "b\udcff"', "wrong-encoding", 5)],
-)  # fmt: skip
+    [
+        ('a "b', "quote", 3),
+        ("a b\\", "escape", 4),
+        ("a )", "parenthesis", 3),
+        ("a\x07b", "control-character", 2),
+        ("ab \udcff", "wrong-encoding", 4),
+        ('a "b\udcff"', "wrong-encoding", 5),
+    ],
+)
 def test_what_is_no_token_has_its_column(line: str, code: str, column: int) -> None:
     with pytest.raises(Unreadable) as caught:
         read_entry([line])

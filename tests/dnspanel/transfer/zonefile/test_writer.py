@@ -1,7 +1,7 @@
 import pytest
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Document, Fault
+from dnspanel.transfer.documents import Document, SourceFault
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text, wire_text
 
 
@@ -25,7 +25,7 @@ def test_a_zone_beyond_the_limit_is_a_fault_and_takes_no_more_memory(monkeypatch
     assert text.is_too_large
     assert len(text._text) < 2 << 20
     fault = text.document("a.test.")
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, SourceFault)
     assert fault.code == "too-large"
 
 

@@ -1,8 +1,8 @@
 """What merging and replacing do to a zone that exists."""
 
-from dnspanel.transfer.compare import changes_of, rrset_of, tally
 from dnspanel.transfer.documents import ParsedZone, ReadyRRset
 from dnspanel.transfer.models import Action
+from dnspanel.transfer.zone_changes import changes_of, rrset_of, tally
 from replication.codec.keys import relative_key
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset, make

@@ -1,8 +1,8 @@
-"""Before a zone's delegation moves: does an old server answer everything as our nodes do? No models here.
+"""Answers of an old server and of our nodes, compared before a zone's delegation moves. No models here.
 
 Every name and type that the zone has here is asked of both sides, and a few
-more at the apex and at a made-up name, by which a signed zone or a wildcard
-that we do not have would show.
+more at the apex and at a made-up name, which reveal a signed zone or a wildcard
+that we do not have.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ import dns.rcode
 
 from dnspanel.transfer.cutover import dns_probe
 from dnspanel.transfer.cutover.dns_probe import Answer, Found, Question, Server
-from dnspanel.transfer.exports.query_file import asked_types
+from dnspanel.transfer.exports.query_file import query_types
 from dnspanel.transfer.exports.rows import Row
 from dnspanel.transfer.models import DifferenceKind
 from replication.dns import names, rdata, rdtypes
@@ -22,12 +22,12 @@ from replication.errors import ReplicationError
 
 __all__ = ["Difference", "Server", "compare_zone", "compare_zones", "questions_of"]
 
-# Asked at every apex, whatever the zone has there.
+# Queried at every apex, whether the zone has them or not.
 _APEX_TYPES = (
     *(rdtypes.SOA, rdtypes.NS, rdtypes.A, rdtypes.AAAA, rdtypes.MX, rdtypes.TXT, rdtypes.CAA, rdtypes.DNSKEY),
 )
-_MOST_SHOWN = 2000
-_ASKED_AT_ONCE = 4000
+_MOST_TEXT = 2000
+_QUERIES_AT_ONCE = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ def questions_of(zone: str, rows: Iterable[Row]) -> list[Question]:
     """What to ask about a zone: each name and type once, disabled ones too, which the old server may well serve."""
     chance = Random(zone)
     probe = f"x-{chance.getrandbits(32):08x}"
-    asked = dict.fromkeys((zone, type_) for type_ in _APEX_TYPES)
+    queries = dict.fromkeys((zone, type_) for type_ in _APEX_TYPES)
     for row in rows:
         name = row[0] if not row[0].startswith("*.") else probe + row[0][1:]
-        asked.update(dict.fromkeys((name, type_) for type_ in asked_types(row)))
-    asked[f"{probe}.{zone}" if zone != names.ROOT else f"{probe}.", rdtypes.A] = None
-    return list(asked)
+        queries.update(dict.fromkeys((name, type_) for type_ in query_types(row)))
+    queries[f"{probe}.{zone}" if zone != names.ROOT else f"{probe}.", rdtypes.A] = None
+    return list(queries)
 
 
 def compare_zone(zone: str, questions: Sequence[Question], old: Server, new: Sequence[Server]) -> Iterator[Difference]:
@@ -65,9 +65,9 @@ def compare_zones(
 ) -> Iterator[Difference]:
     """The same for several zones (name, questions), whose questions travel together."""
     flat = ((zone, question) for zone, questions in zones for question in questions)
-    while asked := list(islice(flat, _ASKED_AT_ONCE)):
-        by_old, *by_new = dns_probe.ask([old, *new], [question for _, question in asked])
-        for number, (zone, question) in enumerate(asked):
+    while queries := list(islice(flat, _QUERIES_AT_ONCE)):
+        by_old, *by_new = dns_probe.ask([old, *new], [question for _, question in queries])
+        for number, (zone, question) in enumerate(queries):
             for server, answers in zip(new, by_new, strict=True):
                 difference = _difference(zone, question, server.name, by_old[number], answers[number])
                 if difference is not None:
@@ -110,7 +110,7 @@ def _in_zone(zone: str, answer: Answer) -> tuple[Found, ...]:
 
 
 def _leaves(zone: str, name: str, old: Answer, new: Answer) -> bool:
-    """True if both follow aliases out of the zone: what they find there, or whether they look, is not the zone's."""
+    """True if both follow aliases out of the zone: what they answer from there does not belong to the zone."""
     return all(_end_of_chain(name, answer) is not None for answer in (old, new)) and all(
         not names.is_within(_end_of_chain(name, answer) or zone, zone) for answer in (old, new)
     )
@@ -129,7 +129,7 @@ def _end_of_chain(name: str, answer: Answer) -> str | None:
 
 
 def _text(zone: str, name: str, answer: Answer) -> str:
-    """An answer in a few words: its records, or why there are none."""
+    """An answer as people read it: its records, or why it has none."""
     if answer.rcode is None:
         return answer.failure
     status = dns.rcode.to_text(dns.rcode.Rcode(answer.rcode))
@@ -142,7 +142,7 @@ def _text(zone: str, name: str, answer: Answer) -> str:
     ]
     if answer.rcode or not answer.is_authoritative or not lines:
         lines.insert(0, status if answer.rcode or not answer.is_authoritative else "no such records")
-    return "\n".join(lines)[:_MOST_SHOWN]
+    return "\n".join(lines)[:_MOST_TEXT]
 
 
 def _record(type: int, wire: bytes) -> str:

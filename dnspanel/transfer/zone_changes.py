@@ -20,11 +20,11 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
     it only ever moves on. Apex records that were made for want of any in the
     source never replace the zone's own.
     """
-    wanted = {(ready.name, ready.type): rrset_of(ready) for ready in _said(parsed, action)}
-    changes: Changes = {key: rrset for key, rrset in wanted.items() if not _same(current.get(key), rrset)}
+    expected = {(ready.name, ready.type): rrset_of(ready) for ready in _relevant_rrsets(parsed, action)}
+    changes: Changes = {key: rrset for key, rrset in expected.items() if not _same(current.get(key), rrset)}
     if action == Action.REPLACE:
         kept = {(parsed.name, type) for type in parsed.made}
-        changes.update({key: None for key in current if key not in wanted and key not in kept})
+        changes.update({key: None for key in current if key not in expected and key not in kept})
     return changes
 
 
@@ -39,8 +39,8 @@ def rrset_of(ready: ReadyRRset) -> RRset:
     return RRset(ready.name, ready.type, ready.ttl, ready.texts, ready.disabled, ready.comment)
 
 
-def _said(parsed: ParsedZone, action: str) -> Iterable[ReadyRRset]:
-    """What the source itself says of the zone, as far as the action regards it."""
+def _relevant_rrsets(parsed: ParsedZone, action: str) -> Iterable[ReadyRRset]:
+    """The RRsets of the source itself, without those that the action leaves alone."""
     for ready in parsed.rrsets:
         at_apex = ready.name == parsed.name
         if at_apex and ready.type in parsed.made:
@@ -50,9 +50,9 @@ def _said(parsed: ParsedZone, action: str) -> Iterable[ReadyRRset]:
         yield ready
 
 
-def _same(current: RRset | None, wanted: RRset) -> bool:
+def _same(current: RRset | None, expected: RRset) -> bool:
     if current is None:
         return False
-    if wanted.type == rdtypes.SOA:
-        return soa.same(current, wanted)
-    return current == wanted
+    if expected.type == rdtypes.SOA:
+        return soa.same(current, expected)
+    return current == expected

@@ -5,8 +5,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from dnspanel.transfer.cutover import compare
-from dnspanel.transfer.cutover.compare import Difference, compare_zone, questions_of
+from dnspanel.transfer.cutover import compare_answers
+from dnspanel.transfer.cutover.compare_answers import Difference, compare_zone, questions_of
 from dnspanel.transfer.cutover.dns_probe import Server
 from dnspanel.transfer.models import DifferenceKind as Kind
 from replication.dns import rdtypes
@@ -48,11 +48,19 @@ QUESTIONS = questions_of(
     [
         (f"{owner}{ZONE}", type_, 300, ("x",), (), "")
         for owner, type_ in (
-            ("", rdtypes.MX), ("mail.", 1), ("www.", 1), ("gone.", 1), ("ttl.", 1), ("out.", 5), ("out.", 1),
-            ("in.", 1), ("same.", 16), ("*.wild.", 1),
+            ("", rdtypes.MX),
+            ("mail.", 1),
+            ("www.", 1),
+            ("gone.", 1),
+            ("ttl.", 1),
+            ("out.", 5),
+            ("out.", 1),
+            ("in.", 1),
+            ("same.", 16),
+            ("*.wild.", 1),
         )
     ],
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +111,7 @@ def test_a_server_without_the_zone_differs_in_everything(servers: tuple[Server, 
 
 def test_many_questions_are_asked_in_turns(servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = list(compare_zone(ZONE, QUESTIONS, servers[0], [servers[1]]))
-    monkeypatch.setattr(compare, "_ASKED_AT_ONCE", 3)
+    monkeypatch.setattr(compare_answers, "_ASKED_AT_ONCE", 3)
     assert list(compare_zone(ZONE, QUESTIONS, servers[0], [servers[1]])) == at_once
 
 
