@@ -30,7 +30,7 @@ def body(response: Any) -> bytes:
     return content
 
 
-def test_a_file_comes_whole_with_its_length_and_name(file: Any) -> None:
+def test_a_file_comes_complete_with_its_length_and_name(file: Any) -> None:
     response = answer(file)
     assert response.status_code == 200
     assert response["Content-Length"] == str(len(TEXT))
@@ -41,7 +41,7 @@ def test_a_file_comes_whole_with_its_length_and_name(file: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "part"),
+    ("requested", "part"),
     [
         ("bytes=0-9", range(10)),
         ("bytes=700000-", range(700_000, len(TEXT))),
@@ -50,26 +50,26 @@ def test_a_file_comes_whole_with_its_length_and_name(file: Any) -> None:
         ("bytes=-99999999", range(len(TEXT))),
     ],
 )
-def test_a_broken_download_goes_on(file: Any, asked: str, part: range) -> None:
-    response = answer(file, Range=asked, If_Range='"1-2"')
+def test_a_broken_download_goes_on(file: Any, requested: str, part: range) -> None:
+    response = answer(file, Range=requested, If_Range='"1-2"')
     assert response.status_code == 206
     assert response["Content-Range"] == f"bytes {part.start}-{part.stop - 1}/{len(TEXT)}"
     assert response["Content-Length"] == str(len(part))
     assert body(response) == TEXT[part.start : part.stop]
 
 
-@pytest.mark.parametrize("asked", ["bytes=9-3", "bytes=-", "bytes=1-2,4-5", "lines=1-2", "bytes=a-b", "bytes=²-3"])
-def test_a_range_that_says_nothing_is_ignored(file: Any, asked: str) -> None:
-    assert body(answer(file, Range=asked)) == TEXT
+@pytest.mark.parametrize("requested", ["bytes=9-3", "bytes=-", "bytes=1-2,4-5", "lines=1-2", "bytes=a-b", "bytes=²-3"])
+def test_a_range_that_says_nothing_is_ignored(file: Any, requested: str) -> None:
+    assert body(answer(file, Range=requested)) == TEXT
 
 
-def test_a_range_of_another_file_gets_the_whole_of_this(file: Any) -> None:
+def test_a_range_of_another_file_gets_all_of_this(file: Any) -> None:
     assert body(answer(file, Range="bytes=5-", If_Range='"0-2"')) == TEXT
 
 
-@pytest.mark.parametrize("asked", ["bytes=768000-", "bytes=999999999-", "bytes=-0"])
-def test_a_range_behind_the_end_is_refused(file: Any, asked: str) -> None:
-    response = answer(file, Range=asked)
+@pytest.mark.parametrize("requested", ["bytes=768000-", "bytes=999999999-", "bytes=-0"])
+def test_a_range_behind_the_end_is_refused(file: Any, requested: str) -> None:
+    response = answer(file, Range=requested)
     assert response.status_code == 416
     assert response["Content-Range"] == f"bytes */{len(TEXT)}"
     assert file.closed

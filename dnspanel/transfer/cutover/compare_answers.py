@@ -20,7 +20,7 @@ from dnspanel.transfer.models import DifferenceKind
 from replication.dns import names, rdata, rdtypes
 from replication.errors import ReplicationError
 
-__all__ = ["Difference", "Server", "compare_zone", "compare_zones", "questions_of"]
+__all__ = ["Difference", "Server", "compare_zones", "questions_of"]
 
 # Queried at every apex, whether the zone has them or not.
 _APEX_TYPES = (
@@ -55,15 +55,10 @@ def questions_of(zone: str, rows: Iterable[Row]) -> list[Question]:
     return list(queries)
 
 
-def compare_zone(zone: str, questions: Sequence[Question], old: Server, new: Sequence[Server]) -> Iterator[Difference]:
-    """Yield what the old server and each of the new ones answer differently."""
-    yield from compare_zones([(zone, questions)], old, new)
-
-
 def compare_zones(
     zones: Sequence[tuple[str, Sequence[Question]]], old: Server, new: Sequence[Server]
 ) -> Iterator[Difference]:
-    """The same for several zones (name, questions), whose questions travel together."""
+    """Yield what the old server and each of the new ones answer differently about these zones (name, questions)."""
     flat = ((zone, question) for zone, questions in zones for question in questions)
     while queries := list(islice(flat, _QUERIES_AT_ONCE)):
         by_old, *by_new = dns_probe.ask([old, *new], [question for _, question in queries])

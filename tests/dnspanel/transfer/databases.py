@@ -30,36 +30,41 @@ def sqlite_estate(tmp_path_factory: pytest.TempPathFactory) -> PowerDNS:
     return powerdns
 
 
-def postgres_words() -> dict[str, str]:
+def postgres_options() -> dict[str, str]:
     """How libpq reaches the server that the tests have."""
-    there = settings.DATABASES["default"]
-    words = {"host": there["HOST"], "port": there["PORT"], "user": there["USER"], "password": there["PASSWORD"]}
-    return {name: str(value) for name, value in words.items() if value}
+    database_settings = settings.DATABASES["default"]
+    options = {
+        "host": database_settings["HOST"],
+        "port": database_settings["PORT"],
+        "user": database_settings["USER"],
+        "password": database_settings["PASSWORD"],
+    }
+    return {name: str(value) for name, value in options.items() if value}
 
 
 def postgres_url(database: str) -> str:
-    words = postgres_words()
-    password = f":{quote(words['password'], safe='')}" if "password" in words else ""
-    server = f"postgresql://{quote(words.get('user', ''))}{password}@"
-    if words.get("host", "").startswith("/"):
-        return f"{server}/{database}?host={quote(words['host'])}&port={words.get('port', 5432)}"
-    return f"{server}{words.get('host', 'localhost')}:{words.get('port', 5432)}/{database}"
+    options = postgres_options()
+    password = f":{quote(options['password'], safe='')}" if "password" in options else ""
+    server = f"postgresql://{quote(options.get('user', ''))}{password}@"
+    if options.get("host", "").startswith("/"):
+        return f"{server}/{database}?host={quote(options['host'])}&port={options.get('port', 5432)}"
+    return f"{server}{options.get('host', 'localhost')}:{options.get('port', 5432)}/{database}"
 
 
 @pytest.fixture(scope="session")
 def postgres_estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a filled PostgreSQL database of its own."""
     database = f"pdns_{uuid4().hex[:12]}"
-    with psycopg.connect(dbname="postgres", autocommit=True, **postgres_words()) as server:
+    with psycopg.connect(dbname="postgres", autocommit=True, **postgres_options()) as server:
         server.execute(f"CREATE DATABASE {database} TEMPLATE template0 ENCODING 'UTF8'")
         try:
-            with psycopg.connect(dbname=database, **postgres_words()) as connection:
+            with psycopg.connect(dbname=database, **postgres_options()) as connection:
                 connection.execute(schema("pgsql", "pgsql"))
             powerdns = PowerDNS(tmp_path_factory.mktemp("gpgsql"), {"launch": "gpgsql", "gpgsql-dnssec": "yes"})
-            powerdns.settings |= {f"gpgsql-{name}": value for name, value in postgres_words().items()}
+            powerdns.settings |= {f"gpgsql-{name}": value for name, value in postgres_options().items()}
             powerdns.settings["gpgsql-dbname"] = database
             fill(powerdns)
-            with psycopg.connect(dbname=database, **postgres_words()) as connection:
+            with psycopg.connect(dbname=database, **postgres_options()) as connection:
                 connection.execute(EXTRAS.format(true="true"))
             yield postgres_url(database)
         finally:
@@ -73,8 +78,8 @@ def mysql_estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDB]:
     with mariadb() as server:
         server.client("CREATE DATABASE pdns")
         server.client(tables, "pdns")
-        words = {"launch": "gmysql", "gmysql-dnssec": "yes", "gmysql-dbname": "pdns", "gmysql-user": "root"}
+        options = {"launch": "gmysql", "gmysql-dnssec": "yes", "gmysql-dbname": "pdns", "gmysql-user": "root"}
         directory: Path = tmp_path_factory.mktemp("gmysql")
-        fill(PowerDNS(directory, {**words, "gmysql-socket": server.socket, "gmysql-host": ""}))
+        fill(PowerDNS(directory, {**options, "gmysql-socket": server.socket, "gmysql-host": ""}))
         server.client(EXTRAS.format(true="1"), "--default-character-set=utf8mb4", "pdns")
         yield server

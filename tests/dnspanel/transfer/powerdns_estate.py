@@ -137,9 +137,9 @@ def check_parsed(document: Document) -> None:
     served = {
         (rrset.name, rrset.type, rrset.ttl, rrset.texts) for rrset in parsed.rrsets if rrset.texts != rrset.disabled
     }
-    wanted = expected()[document.zone]
+    expected_zones = expected()[document.zone]
     assert served == {
-        (rrset.name, rrset.type, rrset.ttl, rrset.rdata) for rrset in wanted if rrset.type not in (CDS, CDNSKEY)
+        (rrset.name, rrset.type, rrset.ttl, rrset.rdata) for rrset in expected_zones if rrset.type not in (CDS, CDNSKEY)
     }
     if document.zone == EXTRA_ZONE:
         comments = {(rrset.name, rrset.comment) for rrset in parsed.rrsets if rrset.comment}
@@ -152,9 +152,9 @@ def check_parsed(document: Document) -> None:
 
 def check_estate(found: Read, *, comments: bool = True) -> None:
     """Every zone has exactly the RRsets of the texts; order, notes, comments and what is kept aside are right."""
-    wanted, got = expected(), found.rrsets()
-    assert sorted(got) == sorted(wanted)
-    for zone, rrsets in wanted.items():
+    expected_zones, got = expected(), found.rrsets()
+    assert sorted(got) == sorted(expected_zones)
+    for zone, rrsets in expected_zones.items():
         assert got[zone] == rrsets, zone
         check_parsed(found.documents[zone])
     assert list(found.documents) == sorted(found.documents)

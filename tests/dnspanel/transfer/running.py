@@ -65,9 +65,9 @@ def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool])
     try:
         deadline = time.monotonic() + START_SECONDS
         while not ready():
-            said = log.read_text(errors="replace")[-2000:]
-            assert process.poll() is None, f"{command[0]} ended: {said}"
-            assert time.monotonic() < deadline, f"{command[0]} did not start: {said}"
+            log_end = log.read_text(errors="replace")[-2000:]
+            assert process.poll() is None, f"{command[0]} ended: {log_end}"
+            assert time.monotonic() < deadline, f"{command[0]} did not start: {log_end}"
             time.sleep(0.05)
         yield
     finally:
@@ -92,10 +92,10 @@ class PowerDNS:
     directory: Path
     settings: dict[str, object] = field(default_factory=dict)
 
-    def pdnsutil(self, *words: str) -> str:
+    def pdnsutil(self, *arguments: str) -> str:
         needed("pdnsutil")
         self._write_config({})
-        return run("pdnsutil", f"--config-dir={self.directory}", *words)
+        return run("pdnsutil", f"--config-dir={self.directory}", *arguments)
 
     def load_zone(self, zone: str, text: str) -> None:
         path = self.directory / "zonefile"
@@ -157,8 +157,8 @@ class MariaDB:
         secret = f":{password}" if password else ""
         return f"mysql://{user}{secret}@localhost/{database}?unix_socket={self.socket}"
 
-    def client(self, text: str, *words: str) -> str:
-        return run("mariadb", f"--socket={self.socket}", "--user=root", *words, input=text)
+    def client(self, text: str, *arguments: str) -> str:
+        return run("mariadb", f"--socket={self.socket}", "--user=root", *arguments, input=text)
 
 
 @contextmanager
@@ -166,13 +166,13 @@ def mariadb() -> Iterator[MariaDB]:
     """An empty MariaDB in a directory that its own user can reach: it refuses to run as root."""
     needed("mariadbd", "mariadb-install-db", "mariadb")
     with tempfile.TemporaryDirectory(prefix="mariadb-", dir="/tmp") as place:
-        words = ["--no-defaults", f"--datadir={place}/data"]
+        arguments = ["--no-defaults", f"--datadir={place}/data"]
         if os.geteuid() == 0:
             shutil.chown(place, "mysql", "mysql")
-            words.append("--user=mysql")
-        run("mariadb-install-db", *words, "--auth-root-authentication-method=normal", "--skip-test-db")
+            arguments.append("--user=mysql")
+        run("mariadb-install-db", *arguments, "--auth-root-authentication-method=normal", "--skip-test-db")
         server = MariaDB(Path(place, "socket"))
-        command = ["mariadbd", *words, "--skip-networking", f"--socket={server.socket}"]
+        command = ["mariadbd", *arguments, "--skip-networking", f"--socket={server.socket}"]
         # Commits need not survive the machine.
         command.append("--innodb-flush-log-at-trx-commit=0")
 

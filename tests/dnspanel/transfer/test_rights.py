@@ -75,7 +75,7 @@ def test_a_member_imports_into_granted_zones_and_no_others(mia: User, estate: di
     }
 
 
-def test_what_others_have_is_not_shown_as_a_difference(mia: User, estate: dict[str, Zone]) -> None:
+def test_what_others_have_is_no_difference(mia: User, estate: dict[str, Zone]) -> None:
     job = import_of(give(mia, estate["a.test."]), "b.test.")
     diff = queries.zone_diff(job, ImportZone.objects.get(job=job))
     assert (diff.diffs, diff.more) == ((), 0)

@@ -20,7 +20,7 @@ def kept_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
 
 
-def test_a_worker_does_what_there_is(make_import: MakeImport) -> None:
+def test_a_worker_does_all_that_waits(make_import: MakeImport) -> None:
     job = make_import({"a": zone_text("a.test.")})
     assert "units=" in tasks.run_import(job.pk)
     job.refresh_from_db()

@@ -59,7 +59,7 @@ def test_a_clean_path_stays_inside_and_can_be_stored(path: str) -> None:
     assert b"\0" not in clean.encode()
 
 
-def test_what_cannot_be_shown_is_escaped() -> None:
+def test_what_cannot_be_displayed_is_escaped() -> None:
     assert printable("a\x1b[31m\udcff") == "a%1b[31m%ff"
 
 

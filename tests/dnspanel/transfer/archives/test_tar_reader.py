@@ -126,7 +126,7 @@ def test_sparse_files_are_passed_over(tmp_path: Path, format: str) -> None:
     assert entries(archive)[1].content == b"after"
 
 
-def test_a_file_that_is_too_large_is_passed_over_without_being_held() -> None:
+def test_a_file_that_is_too_large_is_passed_over_and_not_kept() -> None:
     archive = packed(("large", bytes(MOST + 1)), ("small", b"x"))
 
     assert entries(archive) == [Entry(b"large", EntryKind.TOO_LARGE), Entry(b"small", EntryKind.FILE, b"x")]
@@ -169,7 +169,7 @@ def test_every_wrong_byte_of_a_header_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 100, 512, 10_000])
-def test_where_an_archive_breaks_off_is_said(chunk: int) -> None:
+def test_where_an_archive_breaks_off_is_reported(chunk: int) -> None:
     archive = packed(*((f"{number}.zone", b"x" * 700) for number in range(5)), format=tarfile.USTAR_FORMAT)
     third = 2 * (BLOCK + 1024)
 

@@ -59,7 +59,7 @@ def test_the_offset_of_a_wrong_byte_is_right_across_chunks(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("content", "message"),
     [
         ("zone".encode("utf-16"), "UTF-16"),
         (b"zone\0name", "zero byte at offset 4"),
@@ -68,6 +68,6 @@ def test_the_offset_of_a_wrong_byte_is_right_across_chunks(tmp_path: Path) -> No
         (b"x" * (MOST + 2), "no text of lines"),
     ],
 )
-def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
-    with pytest.raises(SourceRefused, match=sentence):
+def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(SourceRefused, match=message):
         list(text_file(tmp_path, content).lines(MOST))

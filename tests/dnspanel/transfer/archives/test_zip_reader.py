@@ -49,7 +49,7 @@ def test_it_reads_what_zipfile_writes(members: list[tuple[str, bytes]], method: 
     ]
 
 
-def test_large_content_comes_whole(tmp_path: Path) -> None:
+def test_large_content_is_complete(tmp_path: Path) -> None:
     content = bytes(range(256)) * 10_000
     for method in METHODS:
         assert entries(packed(("a", content), method=method), tmp_path)[0].content == content

@@ -96,7 +96,9 @@ def test_every_zone_is_compared_and_differences_are_kept(check: CutoverCheck) ->
     assert check.questions == sum(each.questions for each in CutoverZone.objects.all()) == 3 * 10
 
 
-def test_what_a_killed_worker_recorded_is_not_asked_again(check: CutoverCheck, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_killed_worker_recorded_is_not_queried_again(
+    check: CutoverCheck, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cutover_check, "_ZONES_AT_ONCE", 1)
     record = cutover_check._record
     calls = 0

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from dnspanel.transfer.cutover import compare_answers
-from dnspanel.transfer.cutover.compare_answers import Difference, compare_zone, questions_of
+from dnspanel.transfer.cutover.compare_answers import Difference, compare_zones, questions_of
 from dnspanel.transfer.cutover.dns_probe import Server
 from dnspanel.transfer.models import DifferenceKind as Kind
 from replication.dns import rdtypes
@@ -83,7 +83,7 @@ def servers() -> Iterator[tuple[Server, Server]]:
 
 def test_differences_are_found_and_named(servers: tuple[Server, Server]) -> None:
     old, new = servers
-    found = {(each.name.removesuffix(ZONE), each.type): each for each in compare_zone(ZONE, QUESTIONS, old, [new])}
+    found = {(each.name.removesuffix(ZONE), each.type): each for each in compare_zones([(ZONE, QUESTIONS)], old, [new])}
     probe = next(name for name, _ in QUESTIONS if name.endswith(".wild." + ZONE)).removesuffix(ZONE)
     assert {key: each.kind for key, each in found.items()} == {
         ("", rdtypes.SOA): Kind.SERIAL,
@@ -100,22 +100,22 @@ def test_differences_are_found_and_named(servers: tuple[Server, Server]) -> None
 
 
 def test_a_server_is_no_different_from_itself(servers: tuple[Server, Server]) -> None:
-    assert list(compare_zone(ZONE, QUESTIONS, servers[0], [servers[0], servers[0]])) == []
+    assert list(compare_zones([(ZONE, QUESTIONS)], servers[0], [servers[0], servers[0]])) == []
 
 
 def test_a_server_without_the_zone_differs_in_everything(servers: tuple[Server, Server]) -> None:
     questions = [("elsewhere.test.", rdtypes.SOA), ("www.elsewhere.test.", rdtypes.A)]
-    found = list(compare_zone("elsewhere.test.", questions, servers[0], [servers[1]]))
+    found = list(compare_zones([("elsewhere.test.", questions)], servers[0], [servers[1]]))
     assert [(each.kind, each.new) for each in found] == [(Kind.RCODE, "REFUSED, not authoritative")] * 2
 
 
-def test_many_questions_are_asked_in_turns(servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch) -> None:
-    at_once = list(compare_zone(ZONE, QUESTIONS, servers[0], [servers[1]]))
-    monkeypatch.setattr(compare_answers, "_ASKED_AT_ONCE", 3)
-    assert list(compare_zone(ZONE, QUESTIONS, servers[0], [servers[1]])) == at_once
+def test_many_questions_are_sent_in_turns(servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = list(compare_zones([(ZONE, QUESTIONS)], servers[0], [servers[1]]))
+    monkeypatch.setattr(compare_answers, "_QUERIES_AT_ONCE", 3)
+    assert list(compare_zones([(ZONE, QUESTIONS)], servers[0], [servers[1]])) == at_once
 
 
-def test_disabled_names_are_asked_and_wildcards_are_tried() -> None:
+def test_disabled_names_are_queried_and_wildcards_are_tried() -> None:
     rows = [
         ("off.a.test.", rdtypes.A, 60, ("192.0.2.1",), ("192.0.2.1",), ""),
         ("*.a.test.", rdtypes.TXT, 60, ('"x"',), (), ""),

@@ -69,7 +69,7 @@ def test_a_zone_that_has_moved_well_has_nothing_left_to_do() -> None:
 
 def test_differing_answers_come_first() -> None:
     found = points(differences=1)["answers"]
-    assert (found.verdict, found.sentence) == (TO_DO, "1 answer of our nodes differs from the old server’s.")
+    assert (found.verdict, found.message) == (TO_DO, "1 answer of our nodes differs from the old server’s.")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_the_parent_is_told_what_to_remove_and_add() -> None:
 
 def test_a_zone_without_a_delegation_gets_one() -> None:
     found = points(KnownWorld(Delegation(parent="test.", ds=())))["parent"]
-    assert found.sentence == "test. does not delegate the zone."
+    assert found.message == "test. does not delegate the zone."
     assert found.lines == ("add ns1.new.test.", "add ns2.move.test.")
 
 
@@ -121,11 +121,11 @@ def test_ds_records_at_the_parent_stop_the_move() -> None:
     signed = Delegation(parent="test.", nameservers=GOOD.nameservers, glue=GOOD.glue, ds=("1 13 2 ab",), ds_ttl=3600)
     found = points(KnownWorld(signed))["ds"]
     assert found.verdict == TO_DO
-    assert "wait 3600 s" in found.sentence
+    assert "wait 3600 s" in found.message
     assert found.lines == ("DS 1 13 2 ab",)
 
 
-def test_what_could_not_be_asked_is_not_guessed() -> None:
+def test_what_is_unknown_is_not_guessed() -> None:
     found = points(KnownWorld(None, {}))
     assert {code for code, point in found.items() if point.verdict == UNKNOWN} == {
         "nameservers",

@@ -48,7 +48,7 @@ def server(reply: Reply, tcp: Callable[[dns.message.Message], dns.message.Messag
     listener.listen()
     listener.settimeout(0.05)
     stop = threading.Event()
-    asked: dict[str, int] = {}
+    queries: dict[str, int] = {}
 
     def serve() -> None:
         while not stop.is_set():
@@ -58,8 +58,8 @@ def server(reply: Reply, tcp: Callable[[dns.message.Message], dns.message.Messag
                 continue
             query = dns.message.from_wire(packet)
             name = query.question[0].name.to_text()
-            asked[name] = asked.get(name, 0) + 1
-            for response in reply(query, asked[name]):
+            queries[name] = queries.get(name, 0) + 1
+            for response in reply(query, queries[name]):
                 udp.sendto(response.to_wire(), peer)
 
     def serve_tcp() -> None:
@@ -88,12 +88,12 @@ def server(reply: Reply, tcp: Callable[[dns.message.Message], dns.message.Messag
 
 
 def test_every_answer_belongs_to_its_question_whatever_the_order() -> None:
-    held: list[dns.message.Message] = []
+    pending: list[dns.message.Message] = []
 
     def reply(query: dns.message.Message, _: int) -> list[dns.message.Message]:
         number = int(str(query.question[0].name).split(".")[0][1:])
-        held.append(answer_to(query, f"192.0.2.{number}"))
-        return [held.pop(0) for _ in range(len(held))][::-1] if len(held) == 10 else []
+        pending.append(answer_to(query, f"192.0.2.{number}"))
+        return [pending.pop(0) for _ in range(len(pending))][::-1] if len(pending) == 10 else []
 
     questions = [(f"n{number}.test.", rdtypes.A) for number in range(100)]
     with server(reply) as one:
@@ -105,7 +105,7 @@ def test_every_answer_belongs_to_its_question_whatever_the_order() -> None:
         assert answer.is_authoritative
 
 
-def test_lost_packets_are_asked_for_again() -> None:
+def test_lost_packets_are_sent_again() -> None:
     with server(lambda query, times: [answer_to(query)] if times == 3 else []) as one:
         [answers] = ask([one], [(f"n{number}.test.", rdtypes.A) for number in range(50)], try_seconds=0.05)
     assert [answer.rcode for answer in answers] == [0] * 50
@@ -122,7 +122,7 @@ def test_a_silent_server_is_given_up_and_does_not_hold_up_others() -> None:
     assert time.monotonic() - started < 5
 
 
-def test_a_closed_port_is_said_in_words() -> None:
+def test_a_closed_port_is_explained() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
@@ -130,7 +130,7 @@ def test_a_closed_port_is_said_in_words() -> None:
     assert (answer.rcode, answer.failure) == (None, "Connection refused")
 
 
-def test_what_is_cut_short_is_asked_over_tcp() -> None:
+def test_what_is_cut_short_is_sent_over_tcp() -> None:
     def cut(query: dns.message.Message, _: int) -> list[dns.message.Message]:
         response = dns.message.make_response(query)
         response.flags |= dns.flags.TC

@@ -57,7 +57,7 @@ def test_the_parent_may_be_several_labels_up(port: int) -> None:
     assert (found.parent, found.nameservers, found.ds) == ("test.", {"host.test."}, ())
 
 
-def test_a_zone_that_is_not_delegated_is_said_to_be_so(port: int) -> None:
+def test_a_zone_that_is_not_delegated_has_no_nameservers(port: int) -> None:
     assert resolver(port).delegation("nobody.test.") == Delegation(parent="test.", ds=())
 
 
@@ -67,15 +67,15 @@ def test_a_host_has_its_addresses_or_none(port: int) -> None:
     assert one.addresses("nobody.test.") == frozenset()
 
 
-def test_nobody_is_asked_for_ever_when_no_resolver_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queries_end_when_no_resolver_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     from dnspanel.transfer.cutover import parent_zone
 
     monkeypatch.setattr(parent_zone, "SECONDS", 0.05)
-    asked: list[str] = []
+    queried: list[str] = []
     exchange = parent_zone._exchange
 
     def counted(address: str, port: int, name: str, type: int, *, is_recursive: bool = False) -> object:
-        asked.append(name)
+        queried.append(name)
         return exchange(address, port, name, type, is_recursive=is_recursive)
 
     monkeypatch.setattr(parent_zone, "_exchange", counted)
@@ -84,7 +84,7 @@ def test_nobody_is_asked_for_ever_when_no_resolver_answers(monkeypatch: pytest.M
         one = Resolver("127.0.0.1", silent.getsockname()[1])
         assert [one.addresses(f"h{number}.test.") for number in range(20)] == [None] * 20
         assert one.delegation("a.test.") is None
-    assert len(asked) == 3
+    assert len(queried) == 3
 
 
 def test_the_root_has_no_parent() -> None:

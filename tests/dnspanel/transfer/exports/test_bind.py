@@ -119,8 +119,8 @@ def test_a_comment_cannot_break_out_of_its_line() -> None:
 def test_dnspython_reads_what_nodes_serve(zone: str) -> None:
     rrsets = estate()[zone]
     text = OF_UNKNOWN_TYPE.sub("", text_of(zone, rrsets))
-    wanted = {record for record in served(rrsets) if record[1] not in UNKNOWN_TO_DNSPYTHON}
-    assert read_by_dnspython(zone, text) == wanted
+    expected = {record for record in served(rrsets) if record[1] not in UNKNOWN_TO_DNSPYTHON}
+    assert read_by_dnspython(zone, text) == expected
 
 
 def test_bind_reads_every_file_as_it_was_meant(unpacked: Path) -> None:
@@ -184,7 +184,7 @@ def test_the_archive_is_what_tarfile_would_have_made() -> None:
             assert found[start : start + 512] == again.tobuf(tarfile.USTAR_FORMAT)
 
 
-def test_a_zone_larger_than_its_place_in_memory_is_written_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zone_larger_than_its_place_in_memory_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bind, "_TEXT_IN_MEMORY", 1000)
     many = [make(f"h{number:04}.big.test.", rdtypes.A, 60, ["192.0.2.1"]) for number in range(3000)]
     zones = {"big.test.": [*apex("big.test."), *many], "small.test.": apex("small.test.")}

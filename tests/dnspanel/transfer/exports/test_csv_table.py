@@ -44,8 +44,8 @@ def test_a_record_is_a_line() -> None:
 def test_no_cell_begins_as_a_formula_does_and_every_cell_means_what_it_meant() -> None:
     for zone, rrsets in estate().items():
         found = rows_of(zone, rrsets)
-        wanted = [(r, text) for r in rrsets for text in r.rdata]
-        for row, (rrset, text) in zip(found, wanted, strict=True):
+        expected = [(r, text) for r in rrsets for text in r.rdata]
+        for row, (rrset, text) in zip(found, expected, strict=True):
             assert not any(cell[:1] in tuple("=+-@\t\r") for cell in row.values() if cell), row
             assert names.parse(row["zone"]) == zone
             assert names.parse(row["name"]) == rrset.name

@@ -68,7 +68,7 @@ def test_a_search_or_names_choose_zones(zones: None, alice: User) -> None:
     assert (zones_in(found), zones_in(named)) == (["shop.a.test."], ["b.test."])
 
 
-def test_zones_in_the_trash_stay_there(zones: None, alice: User) -> None:
+def test_zones_in_the_trash_are_left_out(zones: None, alice: User) -> None:
     Zone.objects.filter(name="b.test.").update(deleted_at=NOW)
     job = make_export(alice)
     export_jobs.run_export(job.pk)
@@ -182,7 +182,7 @@ def test_a_cancelled_export_stops_and_leaves_no_file(zones: None, alice: User, m
         export_jobs.cancel_export(job=job, now=NOW)
 
 
-def test_a_full_disk_is_told_in_words(zones: None, alice: User, settings: Any, tmp_path: Path) -> None:
+def test_a_full_disk_is_explained(zones: None, alice: User, settings: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     settings.TRANSFER_DIR = tmp_path / "file"  # no directory can be made in a file
     job = make_export(alice)

@@ -24,7 +24,7 @@ def many(zone: str, hosts: int) -> list[RRset]:
     return [*apex(zone), *(make(f"h{number}.{zone}", rdtypes.A, 60, ["192.0.2.1"]) for number in range(hosts))]
 
 
-def test_every_served_name_and_type_is_asked_once() -> None:
+def test_every_served_name_and_type_is_queried_once() -> None:
     zone = [
         *apex("a.test."),
         make("www.a.test.", rdtypes.A, 60, ["192.0.2.1", "192.0.2.2"], ["192.0.2.1"]),
@@ -45,7 +45,7 @@ def test_every_served_name_and_type_is_asked_once() -> None:
     ]
 
 
-def test_a_wildcard_is_asked_by_a_name_that_it_answers() -> None:
+def test_a_wildcard_is_queried_by_a_name_that_it_answers() -> None:
     [*_, line] = lines({"a.test.": [*apex("a.test."), make("*.a.test.", rdtypes.A, 60, ["192.0.2.1"])]})
     assert not line.startswith("*")
     assert line.endswith(".a.test. A")
@@ -110,9 +110,9 @@ def test_dnsperf_reads_the_file_and_a_server_answers_it(tmp_path: Path) -> None:
                 text=True,
                 timeout=30,
             )
-    asked = len(queries.read_text().splitlines())
-    assert f"Queries sent:         {asked}\n" in done.stdout, done.stdout + done.stderr
-    assert f"Queries completed:    {asked} (100.00%)" in done.stdout
+    queries_sent = len(queries.read_text().splitlines())
+    assert f"Queries sent:         {queries_sent}\n" in done.stdout, done.stdout + done.stderr
+    assert f"Queries completed:    {queries_sent} (100.00%)" in done.stdout
     codes = next(line for line in done.stdout.splitlines() if "Response codes" in line)
     assert {word for word in codes.split() if word.isupper()} == {"NOERROR"}  # a wildcard answers random names
 

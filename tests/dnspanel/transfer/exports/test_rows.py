@@ -36,7 +36,7 @@ def test_zones_come_by_name_and_what_is_not_read_of_one_is_skipped(make_zone: Ma
     assert names == list(zone_names(connection.connection, Zone.objects.all()))
 
 
-def test_everything_of_an_rrset_is_there(make_zone: MakeZone) -> None:
+def test_rows_have_everything_of_an_rrset(make_zone: MakeZone) -> None:
     zone = make_zone("www 300 A 192.0.2.1 | 192.0.2.2")
     zone.rrsets.filter(type=1).update(disabled=["192.0.2.2"], comment="half of it")
     [row] = [row for row in read()[zone.name] if row[1] == 1]

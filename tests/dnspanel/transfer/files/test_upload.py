@@ -147,7 +147,7 @@ def test_an_upload_may_not_have_too_many_files(job: ImportJob, monkeypatch: pyte
     send(job, "a", 1, b"2")
 
 
-def test_a_full_disk_is_said_before_it_is_full(job: ImportJob, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_is_refused_before_it_is_full(job: ImportJob, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1 << 40, 0, upload.FREE_BYTES + 4))
     with pytest.raises(UploadRefused, match="room for another 0 MiB only"):
@@ -157,7 +157,7 @@ def test_a_full_disk_is_said_before_it_is_full(job: ImportJob, monkeypatch: pyte
     assert send(job, "a", 0, b"1234") == 4
 
 
-def test_a_whole_file_replaces_what_was_there(job: ImportJob) -> None:
+def test_a_complete_file_replaces_the_earlier_one(job: ImportJob) -> None:
     send(job, "a", 0, b"half of someth")
     assert upload.receive_file(job=job, name="a", stream=io.BytesIO(b"whole")) == 5
     assert contents(job) == {"a": b"whole"}

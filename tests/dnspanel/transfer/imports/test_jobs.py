@@ -50,18 +50,18 @@ def test_csv_and_json_get_apex_records_where_they_have_none(alice: User) -> None
     assert (Options.from_json(job.options).soa, Options.from_json(job.options).nameservers) == ("missing", "missing")
 
 
-def test_every_start_rings_the_workers(alice: User, django_capture_on_commit_callbacks: Any) -> None:
+def test_every_start_wakes_the_workers(alice: User, django_capture_on_commit_callbacks: Any) -> None:
     rung: list[int] = []
 
-    def ring(sender: Any, job_id: int, **kwargs: Any) -> None:
+    def wake(sender: Any, job_id: int, **kwargs: Any) -> None:
         rung.append(job_id)
 
-    work_to_do.connect(ring)
+    work_to_do.connect(wake)
     try:
         with django_capture_on_commit_callbacks(execute=True):
             job = jobs.create_paste(title="one", text=b"x", zone="", author=alice, now=NOW)
     finally:
-        work_to_do.disconnect(ring)
+        work_to_do.disconnect(wake)
     assert rung == [job.pk]
 
 
@@ -112,7 +112,7 @@ def test_an_import_at_work_cannot_be_forgotten(make_import: MakeImport) -> None:
     assert not ImportZone.objects.exists()
 
 
-def test_nothing_to_correct_is_said(make_import: MakeImport, alice: User) -> None:
+def test_nothing_to_correct_is_refused(make_import: MakeImport, alice: User) -> None:
     job = work_through(make_import({"a": zone_text("a.test.")}))
     sound = ImportZone.objects.get(job=job)
     with pytest.raises(WrongState):

@@ -69,7 +69,7 @@ def test_what_is_not_encoded_yet_is_under_way() -> None:
 def test_waiting_ends_with_the_job_or_with_time() -> None:
     at(100)
     node("ns1", 10)
-    asked = iter((True, True, False))
-    pace.wait_for_room(lambda: next(asked))
-    assert next(asked, None) is None
+    answers = iter((True, True, False))
+    pace.wait_for_room(lambda: next(answers))
+    assert next(answers, None) is None
     pace.wait_for_room(lambda: True, most_seconds=0.05)

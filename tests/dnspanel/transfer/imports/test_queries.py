@@ -43,7 +43,7 @@ def job(make_import: MakeImport) -> ImportJob:
     return work_through(job)
 
 
-def test_imports_are_shown_to_those_who_may_edit(job: ImportJob, bob: User, charlie: User) -> None:
+def test_imports_are_visible_to_those_who_may_edit(job: ImportJob, bob: User, charlie: User) -> None:
     assert queries.job_for(bob, job.pk) == job
     with pytest.raises(Forbidden):
         queries.job_for(charlie, job.pk)
@@ -74,9 +74,9 @@ def test_the_dry_run_is_summed_up_and_mass_removal_stands_out(job: ImportJob) ->
     assert plan.guarded == 1
 
 
-def test_zones_page_by_name_and_by_what_is_asked(job: ImportJob) -> None:
-    def names(**wanted: object) -> list[str]:
-        return [zone.name for zone in queries.zones_page(job, **wanted).zones]  # type: ignore[arg-type]
+def test_zones_page_by_name_and_by_filter(job: ImportJob) -> None:
+    def names(**filters: object) -> list[str]:
+        return [zone.name for zone in queries.zones_page(job, **filters).zones]  # type: ignore[arg-type]
 
     assert names() == ["bad.test.", "big.test.", "new.test.", "old.test."]
     assert names(action=Action.CREATE) == ["new.test."]
@@ -121,7 +121,7 @@ def test_faults_page_by_id(job: ImportJob) -> None:
     assert queries.faults_page(job, after=first[-1].pk, limit=1) != first
 
 
-def test_the_text_of_a_zone_is_shown_unless_it_is_large(job: ImportJob, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_of_a_zone_is_given_unless_it_is_large(job: ImportJob, monkeypatch: pytest.MonkeyPatch) -> None:
     zone = ImportZone.objects.get(job=job, name="old.test.")
     assert queries.zone_text(job, zone) == zone_text("old.test.", "www 300 A 192.0.2.2")
     monkeypatch.setattr(queries, "MOST_TEXT_BYTES", 10)

@@ -48,10 +48,10 @@ def test_a_file_that_is_not_what_was_written_is_not_used(tmp_path: Path) -> None
     writer = StageWriter(path)
     writer.add(1, ZONE, ready())
     size, checksum = writer.finish()
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1])
+    complete = path.read_bytes()
+    path.write_bytes(complete[:-1])
     assert read_stage(path, size, checksum) is None
-    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    path.write_bytes(complete[:-1] + bytes([complete[-1] ^ 1]))
     assert read_stage(path, size, checksum) is None
     path.unlink()
     assert read_stage(path, size, checksum) is None

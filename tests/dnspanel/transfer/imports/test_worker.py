@@ -240,7 +240,7 @@ def test_a_stage_that_the_disk_lost_is_made_again(make_import: MakeImport) -> No
     assert "www.b.test. 300 1 192.0.2.1" in lines_of("b.test.")
 
 
-def test_a_spool_that_is_gone_stops_the_import_with_a_sentence(make_import: MakeImport) -> None:
+def test_a_spool_that_is_gone_stops_the_import_with_a_message(make_import: MakeImport) -> None:
     job = make_import(texts("a.test."))
     spool.spool_path(job.pk, 1).unlink()
     work_through(job)
@@ -274,7 +274,7 @@ def test_rows_that_the_database_refuses_stop_the_import_with_a_reason(
 
 def test_only_so_many_workers_share_an_import(make_import: MakeImport, settings: Any) -> None:
     settings.TRANSFER_PROCESSES = 0
-    assert worker.work_on_import(make_import(texts("a.test.")).pk).said == "enough workers"
+    assert worker.work_on_import(make_import(texts("a.test.")).pk).summary == "enough workers"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -325,11 +325,13 @@ def about_to_apply(job: ImportJob) -> ImportJob:
     return job
 
 
-def test_while_publishing_is_held_an_import_waits_at_its_place_and_goes_on_afterwards(make_import: MakeImport) -> None:
+def test_while_publishing_is_on_hold_an_import_waits_at_its_place_and_goes_on_afterwards(
+    make_import: MakeImport,
+) -> None:
     job = about_to_apply(make_import(texts("a.test.", "b.test.")))
     hold.hold(reason="ns1 knows more.", now=NOW)
     turn = worker.work_on_import(job.pk)
-    assert (turn.again, "waits while publishing is held" in turn.said) == (False, True)
+    assert (turn.again, "waits while publishing is held" in turn.summary) == (False, True)
     assert worker.active_imports() == []
     job.refresh_from_db()
     assert (job.state, job.paused, job.failure) == (State.APPLYING, False, "")
@@ -347,12 +349,12 @@ def test_a_hold_that_begins_while_a_piece_is_applied_leaves_the_piece_as_it_was(
     job = about_to_apply(make_import(texts("a.test.")))
     real = apply.apply_piece
 
-    def held_meanwhile(**how: Any) -> bool:
+    def refuse_to_publish(**how: Any) -> bool:
         hold.hold(reason="ns1 knows more.", now=NOW)
         return real(**how)
 
-    monkeypatch.setattr(apply, "apply_piece", held_meanwhile)
-    assert "held" in worker.work_on_import(job.pk).said
+    monkeypatch.setattr(apply, "apply_piece", refuse_to_publish)
+    assert "held" in worker.work_on_import(job.pk).summary
     monkeypatch.undo()
     assert not Zone.objects.exists()
     hold.release()

@@ -32,7 +32,7 @@ def without_keys(rrsets: dict[str, set[RRset]]) -> dict[str, set[RRset]]:
     }
 
 
-def test_zones_of_a_powerdns_come_whole(sqlite_estate: PowerDNS) -> None:
+def test_zones_of_a_powerdns_are_complete(sqlite_estate: PowerDNS) -> None:
     with sqlite_estate.server(**{"allow-axfr-ips": "127.0.0.0/8"}) as port:
         source = AxfrSource("127.0.0.1", port, list(texts()))
         found = read(source.items())
@@ -75,7 +75,7 @@ def bind_texts() -> dict[str, str]:
     }
 
 
-def test_zones_of_a_bind_come_whole_with_signatures(tmp_path: Path) -> None:
+def test_zones_of_a_bind_are_complete_with_signatures(tmp_path: Path) -> None:
     zones = bind_texts()
     signed = dict.fromkeys(zones, "allow-transfer { key transfer; };")
     with named(tmp_path, zones, signed) as port:
@@ -94,7 +94,7 @@ def faults(items: Iterator[Item]) -> dict[str, str]:
     return {item.zone: item.code for item in items if isinstance(item, SourceFault)}
 
 
-def test_a_zone_that_is_not_given_stops_no_other_and_says_why(tmp_path: Path) -> None:
+def test_a_zone_that_is_refused_stops_no_other_and_has_a_reason(tmp_path: Path) -> None:
     zones = {"a.test.": zone_text(), "closed.test.": zone_text(), "z.test.": zone_text()}
     with named(tmp_path, zones, {"closed.test.": "allow-transfer { none; };"}) as port:
         items = list(AxfrSource("localhost", port, ["Z.test", "closed.test", "missing.test", "a.test"]).items())
@@ -105,7 +105,7 @@ def test_a_zone_that_is_not_given_stops_no_other_and_says_why(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("key", "words"),
+    ("key", "reason"),
     [
         (TsigKey("other", "hmac-sha256", TSIG_SECRET), "BADKEY"),
         (TsigKey("transfer", "hmac-sha512", TSIG_SECRET), "BADKEY"),
@@ -113,11 +113,11 @@ def test_a_zone_that_is_not_given_stops_no_other_and_says_why(tmp_path: Path) ->
         (None, "REFUSED"),
     ],
 )
-def test_a_wrong_key_is_told_in_words(tmp_path: Path, key: TsigKey | None, words: str) -> None:
+def test_a_wrong_key_is_explained(tmp_path: Path, key: TsigKey | None, reason: str) -> None:
     with named(tmp_path, {"a.test.": zone_text()}, {"a.test.": "allow-transfer { key transfer; };"}) as port:
         (item,) = AxfrSource("127.0.0.1", port, ["a.test"], tsig=key).items()
     assert isinstance(item, SourceFault)
-    assert words in item.reason
+    assert reason in item.reason
     assert TSIG_SECRET not in item.reason
 
 
@@ -153,14 +153,14 @@ def test_a_catalog_that_is_none_is_refused(tmp_path: Path) -> None:
             list(AxfrSource("127.0.0.1", port, catalog="missing.test").items())
 
 
-def test_a_server_that_is_not_there_is_away() -> None:
+def test_a_server_that_does_not_answer_is_away() -> None:
     with pytest.raises(SourceAway, match="Connection refused"):
         list(AxfrSource("127.0.0.1", free_port(), ["a.test"]).items())
     with pytest.raises(SourceAway, match="has no address"):
         list(AxfrSource("no-such-host.invalid", 53, ["a.test"]).items())
 
 
-def test_what_is_no_name_or_key_is_refused_before_anything_is_asked() -> None:
+def test_what_is_no_name_or_key_is_refused_before_any_query() -> None:
     with pytest.raises(SourceRefused, match="not a domain name"):
         AxfrSource("127.0.0.1", 53, ["a..test"])
     with pytest.raises(SourceRefused, match="not Base64"):
@@ -217,7 +217,7 @@ def test_a_transfer_that_breaks_is_begun_again_once() -> None:
         assert len(connections) == 2
 
 
-def test_a_transfer_that_never_ends_whole_is_a_fault() -> None:
+def test_a_transfer_that_is_never_complete_is_a_fault() -> None:
     with server(lambda query: [answer(query, f"a.test. {SOA}")]) as (port, connections):
         (item,) = AxfrSource("127.0.0.1", port, ["a.test"], timeout=5).items()
         assert isinstance(item, SourceFault)
@@ -227,7 +227,7 @@ def test_a_transfer_that_never_ends_whole_is_a_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "words"),
+    ("lines", "reason"),
     [
         (["a.test. 300 IN NS ns1.other.test.", f"a.test. {SOA}"], "does not begin with the zone's SOA"),
         ([f"b.test. {SOA}", f"b.test. {SOA}"], "does not begin with the zone's SOA"),
@@ -236,11 +236,11 @@ def test_a_transfer_that_never_ends_whole_is_a_fault() -> None:
         ([], "does not begin with the zone's SOA"),
     ],
 )
-def test_a_transfer_that_is_not_one_is_told(lines: list[str], words: str) -> None:
+def test_a_transfer_that_is_not_one_is_told(lines: list[str], reason: str) -> None:
     with server(lambda query: [answer(query, *lines)]) as (port, _):
         (item,) = AxfrSource("127.0.0.1", port, ["a.test"], timeout=5).items()
     assert isinstance(item, SourceFault)
-    assert words in item.reason
+    assert reason in item.reason
 
 
 def test_bytes_that_are_no_message_are_told() -> None:
@@ -265,8 +265,8 @@ def test_a_silent_server_is_not_waited_for_long() -> None:
 
 
 def test_an_answer_that_should_be_signed_and_is_not_is_refused() -> None:
-    whole = [f"a.test. {SOA}", "a.test. 300 IN NS ns1.other.test.", f"a.test. {SOA}"]
-    with server(lambda query: [answer(query, *whole)]) as (port, _):
+    complete = [f"a.test. {SOA}", "a.test. 300 IN NS ns1.other.test.", f"a.test. {SOA}"]
+    with server(lambda query: [answer(query, *complete)]) as (port, _):
         (item,) = AxfrSource("127.0.0.1", port, ["a.test"], tsig=KEY, timeout=5).items()
     assert isinstance(item, SourceFault)
     assert item.code == "tsig"

@@ -28,7 +28,7 @@ def test_a_catalog_without_members_is_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    ("records", "words"),
+    ("records", "message"),
     [
         ([], "no version at all"),
         ([Record("version.cat.test.", TXT, '"1"')], 'it states "1"'),
@@ -37,6 +37,6 @@ def test_a_catalog_without_members_is_empty() -> None:
         ([VERSION, ptr("x", "a.test."), ptr("y", "a.test.")], "a.test. is in it twice"),
     ],
 )
-def test_a_broken_catalog_is_refused(records: list[Record], words: str) -> None:
-    with pytest.raises(BadCatalog, match=words):
+def test_a_broken_catalog_is_refused(records: list[Record], message: str) -> None:
+    with pytest.raises(BadCatalog, match=message):
         members("cat.test.", records)

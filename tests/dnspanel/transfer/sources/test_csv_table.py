@@ -110,7 +110,7 @@ def test_other_classes_are_faults(tmp_path: Path) -> None:
     assert documents["a.test."].text == b'x.a.test. 3600 IN TXT "y"\n'
 
 
-def test_a_quote_that_is_never_closed_is_said_with_its_line(tmp_path: Path) -> None:
+def test_a_quote_that_is_never_closed_is_reported_with_its_line(tmp_path: Path) -> None:
     rows = "".join(f"a.test,w{number},A,60,192.0.2.1,,,\n" for number in range(10_000))
     documents, faults = read(tmp_path, f'{HEADER}a.test,@,A,60,192.0.2.1,,,\na.test,x,TXT,60,"open,,,\n{rows}')
 
@@ -156,13 +156,13 @@ def test_tables_may_be_compressed_and_have_other_delimiters(tmp_path: Path) -> N
 
 def test_a_sample_shows_the_header_and_ten_rows(tmp_path: Path) -> None:
     rows = "".join(f"a.test,w{number},A,60,192.0.2.1,,,\n" for number in range(40))
-    shown = sample(table(tmp_path, HEADER + rows))
+    found = sample(table(tmp_path, HEADER + rows))
 
-    assert shown.header == HEADER.strip().split(",")
-    assert len(shown.rows) == 10
-    assert shown.rows[0] == ["a.test", "w0", "A", "60", "192.0.2.1", "", "", ""]
-    assert shown.mapping == MAPPING
-    assert CsvMapping(**asdict(shown.mapping)) == shown.mapping
+    assert found.header == HEADER.strip().split(",")
+    assert len(found.rows) == 10
+    assert found.rows[0] == ["a.test", "w0", "A", "60", "192.0.2.1", "", "", ""]
+    assert found.mapping == MAPPING
+    assert CsvMapping(**asdict(found.mapping)) == found.mapping
 
 
 def test_columns_that_are_missing_are_named(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ SOA = b"@ IN SOA ns1.example.test. root.example.test. 1 2 3 4 5\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "there"),
+    ("text", "expected"),
     [
         (SOA, True),
         (SOA.lower(), True),
@@ -18,8 +18,8 @@ SOA = b"@ IN SOA ns1.example.test. root.example.test. 1 2 3 4 5\n"
         (b"", False),
     ],
 )
-def test_the_word_soa_counts_outside_of_comments(text: bytes, there: bool) -> None:
-    assert has_soa(text) is there
+def test_the_word_soa_counts_outside_of_comments(text: bytes, expected: bool) -> None:
+    assert has_soa(text) is expected
 
 
 @pytest.mark.parametrize(

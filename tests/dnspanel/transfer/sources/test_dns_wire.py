@@ -34,11 +34,11 @@ def test_every_type_of_the_corpus_comes_as_it_went_in_from_a_compressed_message(
         response = dns.message.make_response(dns.message.make_query(NAME, "AXFR"))
         response.answer = [_rrset(one.name, one.type, one.ttl, one.rdata) for one in some]
         records = list(Message(response.to_wire()).answers())
-        wanted = [
+        expected = [
             Record(one.name, one.type, one.ttl, rdata.to_wire(one.type, text)) for one in some for text in one.rdata
         ]
         assert sorted((*record[:3], rdata.from_wire(record.type, record.rdata)) for record in records) == sorted(
-            (*record[:3], rdata.from_wire(record.type, record.rdata)) for record in wanted
+            (*record[:3], rdata.from_wire(record.type, record.rdata)) for record in expected
         )
 
 

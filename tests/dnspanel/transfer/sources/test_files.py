@@ -89,7 +89,7 @@ def test_every_zone_file_is_a_document_and_litter_is_not(upload) -> None:
     assert faults(source) == []
 
 
-def test_what_was_meant_to_be_imported_and_cannot_be_is_said(upload) -> None:
+def test_what_was_meant_to_be_imported_and_cannot_be_is_reported(upload) -> None:
     source = FileSource(
         *upload(
             {

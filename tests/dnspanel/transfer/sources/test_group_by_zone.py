@@ -77,7 +77,7 @@ def test_names_of_tables_are_made_absolute(text: str, name: str) -> None:
     assert absolute_name(text, "example.test.") == name
 
 
-def test_zones_come_together_however_they_are_scattered(tmp_path: Path) -> None:
+def test_lines_in_any_order_come_together_by_zone(tmp_path: Path) -> None:
     rows = [(f"z{number % 7}.test.", f"line {number}\n", number + 2) for number in range(500)]
     random.Random(7).shuffle(rows)
     zones = ZoneCollector(tmp_path)

@@ -34,8 +34,8 @@ def _steps() -> Iterator[None]:
 def test_members_are_those_that_json_finds_however_the_text_is_cut(value: Any, size: int) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=1).encode()
     found = list(members(slow(text, size)))
-    wanted = list(value.items()) if isinstance(value, dict) else [("", element) for element in value]
-    assert found == wanted
+    expected = list(value.items()) if isinstance(value, dict) else [("", element) for element in value]
+    assert found == expected
 
 
 def test_the_elements_of_a_named_array_come_one_by_one() -> None:

@@ -107,7 +107,7 @@ def test_a_line_that_is_not_json_costs_only_itself(tmp_path: Path) -> None:
         ("hello", 1, 1),
     ],
 )
-def test_where_a_text_is_not_json_is_said(tmp_path: Path, text: str, line: int, column: int) -> None:
+def test_where_a_text_is_not_json_is_reported(tmp_path: Path, text: str, line: int, column: int) -> None:
     _, faults = read(tmp_path, text)
 
     assert (faults[-1].line, faults[-1].column, faults[-1].code) == (line, column, "json-syntax")

@@ -54,7 +54,7 @@ def test_nsd_zones_are_read_with_patterns() -> None:
         ("c.test", "secondary", "c"),
     ]
     assert conf.directory == "/etc/nsd"
-    assert [zone.wanted for zone in conf.listed if isinstance(zone, Included)] == ["/etc/nsd/zones.d/*.conf"]
+    assert [zone.path for zone in conf.listed if isinstance(zone, Included)] == ["/etc/nsd/zones.d/*.conf"]
 
 
 def test_knot_zones_are_read_with_templates() -> None:

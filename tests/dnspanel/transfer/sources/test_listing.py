@@ -47,7 +47,7 @@ def test_included_files_count_where_they_are_included() -> None:
     assert (found.zones, found.directory, found.faults) == ({"a": ["a.test."]}, "/srv", [])
 
 
-def test_a_ring_of_includes_ends() -> None:
+def test_a_circle_of_includes_ends() -> None:
     found = listing(
         {
             "a.conf": b'include "b.conf";\n' + zone("a.test", "x"),
@@ -59,7 +59,7 @@ def test_a_ring_of_includes_ends() -> None:
     assert found.zones == {"x": ["b.test.", "a.test."]}
 
 
-def test_what_is_missing_is_said_with_its_line() -> None:
+def test_what_is_missing_is_reported_with_its_line() -> None:
     found = listing({"named.conf": b'include "gone.conf";\n' + zone("a.test", "gone"), "b": b""})
 
     assert [(fault.line, fault.code, fault.severity, fault.zone) for fault in found.faults] == [
@@ -97,7 +97,7 @@ def test_zones_that_are_not_primary_are_notes_and_their_files_passed_over() -> N
     assert found.passed_over == {"slave/a"}
 
 
-def test_a_zone_in_two_views_is_listed_twice_and_said() -> None:
+def test_a_zone_in_two_views_is_listed_twice_and_reported() -> None:
     found = listing(
         {
             "named.conf": b'view "in" {\n'

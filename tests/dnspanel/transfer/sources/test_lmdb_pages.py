@@ -86,7 +86,7 @@ def test_the_newest_state_counts_and_deleted_rows_are_gone(tmp_path: Path) -> No
     assert by_pages(path) == by_library(path)
 
 
-def test_a_table_that_is_not_there_is_none(tmp_path: Path) -> None:
+def test_a_table_that_does_not_exist_is_none(tmp_path: Path) -> None:
     write(tmp_path / "file", [(b"a", b"b")])
     with LmdbFile(tmp_path / "file") as file:
         assert file.table(b"tabl") is None
@@ -102,24 +102,24 @@ def test_a_commit_of_somebody_else_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def complete(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("whole") / "file"
     chance = random.Random(1)
     write(path, [(chance.randbytes(12), chance.randbytes(chance.choice((10, 100, 6000)))) for _ in range(2000)])
     return path.read_bytes()
 
 
-def test_every_truncation_is_refused_at_once(whole: bytes, tmp_path: Path) -> None:
-    for size in [*range(0, 9000, 501), len(whole) - 4096, len(whole) - 1]:
-        (tmp_path / "file").write_bytes(whole[:size])
+def test_every_truncation_is_refused_at_once(complete: bytes, tmp_path: Path) -> None:
+    for size in [*range(0, 9000, 501), len(complete) - 4096, len(complete) - 1]:
+        (tmp_path / "file").write_bytes(complete[:size])
         with pytest.raises(BadBytes):
             LmdbFile(tmp_path / "file")
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_damage_is_told_or_does_not_matter(whole: bytes, tmp_path: Path, seed: int) -> None:
+def test_damage_is_told_or_does_not_matter(complete: bytes, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
-    damaged = bytearray(whole)
+    damaged = bytearray(complete)
     for _ in range(20):
         page = chance.randrange(len(damaged) // 4096) * 4096
         at = page + chance.choice((chance.randrange(24), chance.randrange(16, 256), chance.randrange(4096)))
@@ -134,7 +134,7 @@ def test_damage_is_told_or_does_not_matter(whole: bytes, tmp_path: Path, seed: i
     except BadBytes:
         pass
     # Whatever a damaged tree says, it cannot have more rows than the pages of the file hold.
-    assert rows <= len(whole) // 8
+    assert rows <= len(complete) // 8
 
 
 def test_pages_that_lead_in_circles_are_told(tmp_path: Path) -> None:

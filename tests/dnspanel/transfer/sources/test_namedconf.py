@@ -67,7 +67,7 @@ def test_the_directory_and_what_is_included_are_read() -> None:
     conf = parse_named_conf("named.conf", DEBIAN)
 
     assert conf.directory == "/var/cache/bind"
-    assert [statement.wanted for statement in conf.listed if isinstance(statement, Included)] == [
+    assert [statement.path for statement in conf.listed if isinstance(statement, Included)] == [
         "/etc/bind/named.conf.options",
         "/etc/bind/named.conf.local",
     ]
@@ -96,7 +96,7 @@ def test_views_and_classes_are_read() -> None:
     ] == [("inside", "in", "master"), "inside", ("outside", "ch", "master"), ("outside", "in", "in-view")]
 
 
-def test_words_called_zone_elsewhere_are_no_zones() -> None:
+def test_what_is_called_zone_elsewhere_is_no_zone() -> None:
     assert zones(b'response-policy { zone "a.test" { type master; file "a"; }; };') == []
     assert zones(b'response-policy { zone "rpz.test"; };\noptions { zone { x y; }; };') == []
     assert zones(b'zone "a.test" { type master; file "a"; options { file "b"; }; };') == [("a.test", "master", "a")]

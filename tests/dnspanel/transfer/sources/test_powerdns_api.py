@@ -55,7 +55,7 @@ def test_a_list_of_zones_is_all_that_is_read(sqlite_estate: PowerDNS) -> None:
     assert {kept for kept in found.kept if kept[0] == EXTRA_ZONE} >= {kept for kept in KEPT if kept[0] == EXTRA_ZONE}
 
 
-def test_a_wrong_key_or_server_id_is_refused_in_words(sqlite_estate: PowerDNS) -> None:
+def test_a_wrong_key_or_server_id_is_explained(sqlite_estate: PowerDNS) -> None:
     with api(sqlite_estate) as url:
         with pytest.raises(SourceRefused, match="refuses the API key"):
             list(PowerdnsApiSource(url, "wrong").items())
@@ -65,7 +65,7 @@ def test_a_wrong_key_or_server_id_is_refused_in_words(sqlite_estate: PowerDNS) -
             list(PowerdnsApiSource(url.replace("http:", "https:"), KEY).items())
 
 
-def test_a_server_that_is_not_there_is_away() -> None:
+def test_a_server_that_does_not_answer_is_away() -> None:
     with pytest.raises(SourceAway, match="Connection refused"):
         list(PowerdnsApiSource(f"http://127.0.0.1:{free_port()}", KEY).items())
 
@@ -99,7 +99,7 @@ def web_server(answers: dict[str, Answer], tls: ssl.SSLContext | None = None) ->
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *words: Any) -> None:
+        def log_message(self, *reason: Any) -> None:
             """Nothing on the terminal."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -131,7 +131,7 @@ A_RRSET = {"name": "a.test.", "type": "A", "ttl": 60, "records": [{"content": "1
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("answer", "reason"),
     [
         ((200, {"Content-Type": "text/html"}, b"<html>"), "not the HTTP API of a PowerDNS"),
         ((200, JSON, b'{"daemon_type": "recursor"}'), "not the HTTP API of a PowerDNS"),
@@ -139,8 +139,8 @@ A_RRSET = {"name": "a.test.", "type": "A", "ttl": 60, "records": [{"content": "1
         ((401, {}, b""), "refuses the API key"),
     ],
 )
-def test_what_is_not_a_powerdns_is_refused_in_words(answer: Answer, words: str) -> None:
-    with web_server({"": answer}) as url, pytest.raises(SourceRefused, match=words):
+def test_what_is_not_a_powerdns_is_refused_with_a_reason(answer: Answer, reason: str) -> None:
+    with web_server({"": answer}) as url, pytest.raises(SourceRefused, match=reason):
         list(PowerdnsApiSource(url, KEY).items())
 
 
@@ -154,7 +154,7 @@ def test_a_certificate_that_nobody_trusts_is_refused(tmp_path: Path) -> None:
         list(PowerdnsApiSource(url, KEY).items())
 
 
-def test_a_zone_that_fails_stops_no_other_and_says_why() -> None:
+def test_a_zone_that_fails_stops_no_other_and_has_a_reason() -> None:
     names = ("a.test.", "b.test.", "broken.test.", "cut.test.", "gone.test.")
     empty: Answer = (200, JSON, b"[]")
     answers: dict[str, Answer] = {"": SERVER, "/zones?dnssec=false": zone_list(*names), "/tsigkeys": empty}

@@ -48,8 +48,8 @@ def test_a_dump_of_mysqldump_gives_what_the_database_gives(
     mysql_estate: MariaDB, tmp_path: Path, options: list[str]
 ) -> None:
     needed("mariadb-dump")
-    words = [f"--socket={mysql_estate.socket}", "--user=root", *options, "pdns"]
-    check_estate(read(source_of(tmp_path, run("mariadb-dump", *words)).items()))
+    arguments = [f"--socket={mysql_estate.socket}", "--user=root", *options, "pdns"]
+    check_estate(read(source_of(tmp_path, run("mariadb-dump", *arguments)).items()))
 
 
 def test_a_dump_may_be_compressed(sqlite_estate: PowerDNS, tmp_path: Path) -> None:
@@ -79,13 +79,13 @@ def test_a_line_that_cannot_be_understood_is_a_fault_and_the_rest_is_read(tmp_pa
 
 
 def test_an_interrupted_read_goes_on_without_parsing_the_dump_again(tmp_path: Path) -> None:
-    whole = list(source_of(tmp_path, SMALL).items())
+    complete = list(source_of(tmp_path, SMALL).items())
     first = source_of(tmp_path, SMALL).items()
-    assert next(first) == whole[0]
+    assert next(first) == complete[0]
     del first
     assert (tmp_path / "dump.sqlite").stat().st_mode & 0o777 == 0o600
     (tmp_path / "dump.sql").write_text("this is not read any more")
-    assert list(PowerdnsDumpSource(tmp_path / "dump.sql", tmp_path).items(1)) == whole[1:]
+    assert list(PowerdnsDumpSource(tmp_path / "dump.sql", tmp_path).items(1)) == complete[1:]
     assert not (tmp_path / "dump.sqlite").exists()
 
 

@@ -61,7 +61,7 @@ def test_all_of_an_lmdb_of_several_shards_comes_as_powerdns_wrote_it(written: Po
     assert source.done == source.total == len(found.documents)
 
 
-def test_names_of_the_full_length_come_whole(tmp_path: Path) -> None:
+def test_names_of_the_full_length_are_complete(tmp_path: Path) -> None:
     powerdns = lmdb_powerdns(tmp_path, 1)
     text = zone_texts()["long.test."]
     powerdns.load_zone("long.test.", text)
@@ -70,9 +70,9 @@ def test_names_of_the_full_length_come_whole(tmp_path: Path) -> None:
 
 
 def test_a_directory_with_the_files_will_do(written: PowerDNS, copied: Path) -> None:
-    whole = list(PowerdnsLmdbSource(written.directory / "pdns.lmdb").items())
-    assert list(PowerdnsLmdbSource(copied.parent).items()) == whole
-    assert list(PowerdnsLmdbSource(copied).items(5)) == whole[5:]
+    complete = list(PowerdnsLmdbSource(written.directory / "pdns.lmdb").items())
+    assert list(PowerdnsLmdbSource(copied.parent).items()) == complete
+    assert list(PowerdnsLmdbSource(copied).items(5)) == complete[5:]
     copied.with_name("another.lmdb").touch()
     with pytest.raises(SourceRefused, match="one main file of the LMDB beside its shards, it has 2"):
         list(PowerdnsLmdbSource(copied.parent).items())
@@ -85,12 +85,12 @@ def test_the_files_are_left_as_they_were(copied: Path) -> None:
 
 
 def test_a_missing_shard_is_a_fault_of_its_zones_only(written: PowerDNS, copied: Path) -> None:
-    whole = read(PowerdnsLmdbSource(written.directory / "pdns.lmdb").items())
+    complete = read(PowerdnsLmdbSource(written.directory / "pdns.lmdb").items())
     copied.with_name("pdns.lmdb-1").unlink()
     found = read(PowerdnsLmdbSource(copied).items())
     lost = {fault.zone for fault in found.faults if fault.code == "no-shard"}
-    assert 0 < len(lost) < len(whole.documents)
-    assert found.documents == {zone: text for zone, text in whole.documents.items() if zone not in lost}
+    assert 0 < len(lost) < len(complete.documents)
+    assert found.documents == {zone: text for zone, text in complete.documents.items() if zone not in lost}
     assert "pdns.lmdb-1, which is missing" in next(fault.reason for fault in found.faults if fault.code == "no-shard")
 
 
@@ -104,9 +104,9 @@ def test_a_truncated_shard_is_a_fault_of_its_zones_only(copied: Path) -> None:
 
 
 def test_a_truncated_main_file_is_refused(copied: Path) -> None:
-    whole = copied.read_bytes()
-    for size in (0, 100, 4096, 8192, len(whole) // 2, len(whole) - 1):
-        copied.write_bytes(whole[:size])
+    complete = copied.read_bytes()
+    for size in (0, 100, 4096, 8192, len(complete) // 2, len(complete) - 1):
+        copied.write_bytes(complete[:size])
         with pytest.raises(SourceRefused, match="cannot be read"):
             list(PowerdnsLmdbSource(copied).items())
 

@@ -128,7 +128,7 @@ def test_zones_without_records_and_records_without_zone_are_told(tmp_path: Path)
     assert faults[1].source == "bad..test"
 
 
-def test_a_large_zone_and_many_small_ones_come_whole_in_batches(tmp_path: Path) -> None:
+def test_a_large_zone_and_many_small_ones_come_complete_in_batches(tmp_path: Path) -> None:
     rows = """
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
       INSERT INTO domains (id, name, type) SELECT i, printf('z%04d.test', 2501 - i), 'NATIVE' FROM n;

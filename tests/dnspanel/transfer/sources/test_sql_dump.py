@@ -7,14 +7,14 @@ from dnspanel.transfer.sources import sql_dump
 from dnspanel.transfer.sources.sql_dump import BadLine, TableRow, dump_rows
 from dnspanel.transfer.sources.sql_literals import Value
 
-WANTED = {"domains", "records"}
+TABLES = {"domains", "records"}
 CREATE = "CREATE TABLE domains (id INTEGER PRIMARY KEY, name VARCHAR(255) NOT NULL, master TEXT DEFAULT 'a,b)');\n"
 
 
 def found(text: str | bytes, step: int = 1 << 16) -> list[TableRow | BadLine]:
-    whole = text.encode() if isinstance(text, str) else text
-    chunks: Iterator[bytes] = (whole[at : at + step] for at in range(0, len(whole), step))
-    return list(dump_rows(chunks, WANTED))
+    dump = text.encode() if isinstance(text, str) else text
+    chunks: Iterator[bytes] = (dump[at : at + step] for at in range(0, len(dump), step))
+    return list(dump_rows(chunks, TABLES))
 
 
 def values(text: str | bytes, step: int = 1 << 16) -> list[list[Value]]:
@@ -92,7 +92,7 @@ def test_a_statement_of_any_length_takes_little_memory() -> None:
             yield b",(%d,'%s','y')" % (number, b"z" * 90)
         yield b";\n"
 
-    count = sum(1 for row in dump_rows(chunks(), WANTED) if isinstance(row, TableRow))
+    count = sum(1 for row in dump_rows(chunks(), TABLES) if isinstance(row, TableRow))
     assert count == 200_001
 
 

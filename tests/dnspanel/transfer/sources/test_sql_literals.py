@@ -68,7 +68,7 @@ def test_functions_of_sqlites_dumps_are_computed() -> None:
         b"(b'2')",
     ],
 )
-def test_what_is_no_whole_row_is_none(text: bytes) -> None:
+def test_what_is_no_complete_row_is_none(text: bytes) -> None:
     assert OTHERS.row(text, 0) is None
 
 

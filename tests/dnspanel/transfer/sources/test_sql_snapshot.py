@@ -91,7 +91,7 @@ def test_options_that_reach_further_are_refused(option: str) -> None:
             pass
 
 
-def test_a_server_that_is_not_there_is_away_and_no_error_tells_the_password() -> None:
+def test_a_server_that_does_not_answer_is_away_and_no_error_has_the_password() -> None:
     port = free_port()
     for scheme in ("postgresql", "mysql"):
         url = f"{scheme}://user:{quote(PASSWORD, safe='')}@127.0.0.1:{port}/pdns"

@@ -10,8 +10,8 @@ SOA = "SOA ns1.provider.test. hostmaster.provider.test. 1 2 3 4 5\n"
 
 
 def name_of(text: str, *, path: str = "zone", files: dict[str, str] | None = None) -> str:
-    def include(wanted: str) -> Document | None:
-        return Document(wanted, files[wanted].encode()) if files and wanted in files else None
+    def include(included: str) -> Document | None:
+        return Document(included, files[included].encode()) if files and included in files else None
 
     return find(Sheet(Document(path, text.encode()), 0), include)[0]
 

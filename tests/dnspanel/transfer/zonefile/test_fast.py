@@ -249,7 +249,7 @@ def test_rdata_is_what_rdata_parse_makes_of_it_or_is_left_alone(mnemonic: str, d
     assert found == (text, rdata.to_wire(type_, text))
 
 
-def test_faulty_values_are_left_to_those_who_can_say_why() -> None:
+def test_faulty_values_are_left_to_the_slow_path() -> None:
     for mnemonic, value in (
         ("A", "192.0.2"),
         ("MX", "10"),

@@ -27,8 +27,8 @@ def test_the_column_is_that_of_the_word_at_fault() -> None:
 
 def test_nothing_is_proposed_that_cannot_be_read_either() -> None:
     for line, type_ in (("a A x,y z", 1), ("a MX 10,20 x", 15), ("a CNAME b c", 5), ("a A 1.2.3", 1)):
-        words = tokens(line)
-        fault = bad_rdata(type_, words, 2, "test.", line, ValueError("no"))
+        line_tokens = tokens(line)
+        fault = bad_rdata(type_, line_tokens, 2, "test.", line, ValueError("no"))
         assert fault.fix == "", line
 
 

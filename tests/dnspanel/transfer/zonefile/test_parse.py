@@ -37,7 +37,7 @@ def read(
     return read_zone(
         Document(path, raw, zone, lines),
         options=options,
-        include=lambda wanted: Document(wanted, files[wanted].encode()) if wanted in files else None,
+        include=lambda included: Document(included, files[included].encode()) if included in files else None,
         allow_lua=allow_lua,
     )
 
@@ -138,7 +138,7 @@ def test_includes_end_at_a_depth_and_at_a_size(monkeypatch: pytest.MonkeyPatch) 
     assert set(codes(zone)) == {"too-large"}
 
 
-def test_comments_at_the_end_of_records_are_kept_unless_they_are_not_wanted() -> None:
+def test_comments_at_the_end_of_records_are_kept_unless_the_options_drop_them() -> None:
     text = (
         "; not this\nwww A 192.0.2.1 ; web  server\nwww A 192.0.2.2;spare\nwww A 192.0.2.3 ; spare\n"
         't TXT "a;b" ; grün\nk TXT ( "one" ; first\n "two" ) ; key\n'
@@ -170,7 +170,7 @@ def test_a_disabled_record_is_kept_and_not_served() -> None:
     assert codes(zone) == ["type-missing"]
 
 
-def test_a_record_that_is_there_and_disabled_is_served() -> None:
+def test_a_record_that_is_enabled_and_disabled_is_served() -> None:
     off = ";!disabled www.example.test. 3600 IN A 192.0.2.1\n"
     for text in (f"www A 192.0.2.1\n{off}", f"{off}www A 192.0.2.1\n"):
         assert at(body(text), "www", "A").disabled == ()
@@ -234,7 +234,7 @@ def test_lua_is_left_out_unless_it_is_allowed() -> None:
     assert codes(body(text, allow_lua=True)) == []
 
 
-def test_duplicates_and_ttls_that_differ_are_said_once() -> None:
+def test_duplicates_and_ttls_that_differ_are_reported_once() -> None:
     zone = body("a A 192.0.2.1\na A 192.0.2.1\nb 60 A 192.0.2.1\nb 70 A 192.0.2.2\n")
     assert codes(zone) == ["duplicate", "ttl-differs"]
     assert at(zone, "b", "A").ttl == 60
@@ -268,7 +268,7 @@ def test_our_soa_keeps_the_serial_and_our_name_servers_replace_theirs(settings: 
     assert (zone.records, zone.faults) == (4, [])
 
 
-def test_a_missing_soa_and_missing_name_servers_are_errors_unless_ours_are_wanted() -> None:
+def test_a_missing_soa_and_missing_name_servers_are_errors_unless_ours_are_requested() -> None:
     assert codes(read("www 60 A 192.0.2.1\n", zone=ZONE)) == ["apex-ns-missing", "soa-missing"]
     assert codes(read("www 60 A 192.0.2.1\n", zone=ZONE, options=Options(soa="ours", nameservers="ours"))) == []
 
@@ -276,7 +276,7 @@ def test_a_missing_soa_and_missing_name_servers_are_errors_unless_ours_are_wante
 # Faults
 
 
-def test_every_error_of_a_file_is_said_with_its_place_and_the_good_lines_are_read() -> None:
+def test_every_error_of_a_file_is_reported_with_its_place_and_the_good_lines_are_read() -> None:
     zone = body('a A 192.0.2.300\nb A 192.0.2.1\nc  MX mail\n\td BOGUS x\ne TXT "open\nf A (192.0.2.1\ng A 192.0.2.2\n')
     places = [(fault.line, fault.column, fault.code) for fault in zone.faults]
     assert places == [
@@ -404,7 +404,7 @@ def test_the_root_and_zones_with_long_names_are_read_as_well() -> None:
 
 
 CORPUS = list(corpus().values())
-WORDS = sorted({*b"\n".join(CORPUS).split(), b"(", b")", b'"', b"\\", b";", b"$", b"@", b"\n", b"\xff", b"${", b"\0"})
+TOKENS = sorted({*b"\n".join(CORPUS).split(), b"(", b")", b'"', b"\\", b";", b"$", b"@", b"\n", b"\xff", b"${", b"\0"})
 
 
 def spoilt() -> st.SearchStrategy[bytes]:
@@ -416,7 +416,7 @@ def spoilt() -> st.SearchStrategy[bytes]:
             raw = raw[:where] + word + raw[where + cut :]
         return raw
 
-    change = st.tuples(st.integers(0, 10_000), st.integers(0, 4), st.sampled_from([b"", b" ", *WORDS]))
+    change = st.tuples(st.integers(0, 10_000), st.integers(0, 4), st.sampled_from([b"", b" ", *TOKENS]))
     return st.builds(spoil, st.sampled_from(CORPUS), st.lists(change, max_size=5))
 
 

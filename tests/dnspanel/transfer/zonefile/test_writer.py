@@ -37,7 +37,7 @@ def test_bytes_that_are_no_text_stay_what_they_are() -> None:
     assert document.text == b'a.test. 300 IN TXT "\xff"\n'
 
 
-def test_comments_are_one_line_and_each_said_once() -> None:
+def test_comments_are_one_line_and_none_is_repeated() -> None:
     assert comment_text([" a\nb ", "c", "a  b", "", "\r\n"]) == "a b; c"
     assert comment_text([]) == ""
 

@@ -22,8 +22,8 @@ def zones(make_zone: MakeZone) -> None:
     make_zone("www 300 A 192.0.2.2", name="b.test.")
 
 
-def run(path: Path, *words: str, **options: Any) -> bytes:
-    call_command("export", *words, output=str(path), quiet=True, stderr=io.StringIO(), **options)
+def run(path: Path, *arguments: str, **options: Any) -> bytes:
+    call_command("export", *arguments, output=str(path), quiet=True, stderr=io.StringIO(), **options)
     return path.read_bytes()
 
 
@@ -54,7 +54,7 @@ def test_query_files_have_their_options(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "options", "message"),
+    ("arguments", "options", "message"),
     [
         (["c.test"], {}, "There is no such zone."),
         (["a.test", "c.test"], {}, "One of these zones does not exist."),
@@ -63,11 +63,11 @@ def test_query_files_have_their_options(tmp_path: Path) -> None:
         ([], {"random": 99}, "at most 95 %"),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence_and_leaves_no_file(
-    tmp_path: Path, words: list[str], options: dict[str, Any], message: str
+def test_what_cannot_be_is_explained_and_leaves_no_file(
+    tmp_path: Path, arguments: list[str], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(CommandError, match=message):
-        run(tmp_path / "file", *words, **options)
+        run(tmp_path / "file", *arguments, **options)
     assert list(tmp_path.glob("file*")) == []
 
 

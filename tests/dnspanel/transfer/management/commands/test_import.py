@@ -33,18 +33,18 @@ def directory(tmp_path: Path) -> Path:
 
 
 def test_a_directory_is_imported_after_the_dry_run(directory: Path, alice: User) -> None:
-    said = run(str(directory), yes=True, author="alice")
-    assert "Found 3 zones" in said
-    assert "Would create 2 zones" in said
-    assert "Published 2 zones" in said
-    assert "bad.test.zone:6:" in said
+    output = run(str(directory), yes=True, author="alice")
+    assert "Found 3 zones" in output
+    assert "Would create 2 zones" in output
+    assert "Published 2 zones" in output
+    assert "bad.test.zone:6:" in output
     assert "www.a.test. 300 1 192.0.2.1" in lines_of("a.test.")
     assert Publication.objects.get().author == alice
 
 
 def test_nothing_is_applied_without_a_yes(directory: Path) -> None:
-    said = run(str(directory))
-    assert "Would create 2 zones" in said
+    output = run(str(directory))
+    assert "Would create 2 zones" in output
     assert not Zone.objects.exists()
     job = ImportJob.objects.get()
     assert job.state == State.PLANNED
@@ -57,7 +57,7 @@ def test_an_import_is_undone(directory: Path) -> None:
     assert not Zone.objects.filter(deleted_at=None).exists()
 
 
-def test_what_is_missing_is_said() -> None:
+def test_what_is_missing_is_reported() -> None:
     with pytest.raises(CommandError, match="Import what"):
         run()
     with pytest.raises(CommandError, match="does not exist"):
