@@ -83,7 +83,7 @@ def _address(text: str) -> str:
 _VERDICT_MARKS = {
     Verdict.FINE: ("ok", "check"),
     Verdict.TO_DO: ("warn", "alert"),
-    Verdict.NOT_ASKED: ("quiet", "minus"),
+    Verdict.UNKNOWN: ("quiet", "minus"),
 }
 
 
@@ -289,7 +289,7 @@ def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpRe
     context = {
         "shown": _shown(check),
         "zone": zone,
-        "points": [ShownPoint(point.verdict, point.sentence, point.lines) for point in points],
+        "points": [ShownPoint(point.verdict, point.message, point.lines) for point in points],
         "text": delegation.text_of(zone.name, points),
         "differences": [_shown_difference(row) for row in found],
     }
