@@ -109,7 +109,7 @@ class ShownPoint:
     """A point of the checklist."""
 
     verdict: Verdict
-    sentence: str
+    message: str
     lines: tuple[str, ...]
 
     @property
