@@ -10,6 +10,8 @@ from pathlib import Path
 # pytest-xdist names its processes gw0, gw1, ...; a run in one process has none of them.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 FOLDER = Path(__file__).resolve().parents[1] / "var" / "test" / WORKER
+# Other people's programs, which take minutes to install: one copy for all checkouts of a person.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dnspanel"
 
 
 def _redis_url(url: str) -> str:

@@ -7,7 +7,7 @@ keeps a zone as it is told. Each runs the same acceptance first with a real
 did is checked by `dig` at every one of them. ACME clients have a token of the
 preset "ACME for one name" and nothing more.
 
-The first run builds the programs from the Go module proxy below var/clients,
+The first run builds the programs from the Go module proxy below ~/.cache/dnspanel/clients,
 which takes minutes and some gigabytes; it is not measured. Exit status 1 if a client failed.
 """
 
@@ -141,7 +141,7 @@ CLIENTS: dict[str, Callable[[Service, Path], None]] = {
 
 
 def install(clients: Sequence[str]) -> None:
-    """Everything that these clients need is below var/clients. Raises NotInstalled."""
+    """Everything that these clients need is below ~/.cache/dnspanel/clients. Raises NotInstalled."""
     for name in ("clients", "clients-certbot1"):
         python_programs(name)
     for name in ("pebble", *(client for client in ("lego", "external-dns") if client in clients)):

@@ -1,4 +1,4 @@
-"""Published packages of the clients, below var/clients: nothing of them gets into the panel's own environment.
+"""Published packages of the clients, in ~/.cache/dnspanel: nothing of them gets into the panel's own environment.
 
 Python packages come from PyPI by `requirements/NAME.txt`. Go programs are built
 from the Go module proxy by `go/NAME/go.mod` and `go.sum`, with the Go toolchain
@@ -16,8 +16,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.workers import CACHE
+
 ROOT = Path(__file__).resolve().parents[2]
-PLACE = ROOT / "var" / "clients"
+PLACE = CACHE / "clients"
 GO_MODULES = Path(__file__).resolve().parent / "go"
 GO_LOCK = "clients-go"
 

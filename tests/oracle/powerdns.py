@@ -1,5 +1,6 @@
 """PowerDNS installations to compare with: the machine's own, and others in throwaway roots of Debian suites."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -13,8 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-ROOTS = CHECKOUT / "var" / "roots"
+from tests.workers import CACHE
+
+ROOTS = CACHE / "roots"
 PACKAGES = "pdns-server,pdns-backend-lmdb"
 DEBOOTSTRAP_SECONDS = 1200
 TOOL_SECONDS = 120
@@ -161,12 +163,16 @@ def native() -> PowerDNS:
 
 
 def of_suite(suite: str) -> PowerDNS:
-    """PowerDNS of a Debian suite in a root under `var/roots`, made on first use; raises Unavailable."""
+    """PowerDNS of a Debian suite in a root below `~/.cache/dnspanel/roots`, made on first use; raises Unavailable."""
     if os.geteuid() != 0:
         raise Unavailable("only root may run a program in another root directory")
     root = ROOTS / suite
     if not root.is_dir():
-        _make_root(suite, root)
+        ROOTS.mkdir(parents=True, exist_ok=True)
+        with (ROOTS / f"{suite}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not root.is_dir():
+                _make_root(suite, root)
     return PowerDNS(_version(PowerDNS("0", root)), root)
 
 
@@ -174,7 +180,6 @@ def _make_root(suite: str, root: Path) -> None:
     if shutil.which("debootstrap") is None:
         raise Unavailable("debootstrap is not installed on this machine")
     mirror = _debian_mirror()
-    root.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f"{suite}-partial-", dir=root.parent))
     try:
         _debootstrap(suite, partial, mirror)
