@@ -1,0 +1,30 @@
+"""Installs every program of other people that the tests run, side by side: `./dev setup`."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from tests.clients.packages import NotInstalled, go_programs, python_programs
+from tests.oracle.powerdns import Unavailable, of_suite
+
+
+def install(step: Callable[[], object]) -> str:
+    """Why it could not be had; the tests that need it will say so too."""
+    try:
+        step()
+    except (NotInstalled, Unavailable) as exc:
+        return str(exc)
+    return ""
+
+
+def main() -> None:
+    steps: list[Callable[[], object]] = [partial(of_suite, suite) for suite in ("trixie", "sid")]
+    steps += [partial(python_programs, name) for name in ("clients", "clients-certbot1")]
+    steps += [partial(go_programs, name) for name in ("go-powerdns", "pebble")]
+    with ThreadPoolExecutor(len(steps)) as pool:
+        for problem in filter(None, pool.map(install, steps)):
+            print(problem)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
