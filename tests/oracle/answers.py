@@ -16,8 +16,8 @@ from replication.dns.rrset import RRset
 SECONDS = 5
 # Asked at every name besides its own types.
 ANY = 255
-ASKED = (rdtypes.A, rdtypes.AAAA, rdtypes.NS, rdtypes.DS, rdtypes.SOA, rdtypes.MX, rdtypes.TXT, rdtypes.CNAME, ANY)
-ASKED_AT_ENT = (rdtypes.A, rdtypes.NS, rdtypes.DS, ANY)
+QUESTIONS = (rdtypes.A, rdtypes.AAAA, rdtypes.NS, rdtypes.DS, rdtypes.SOA, rdtypes.MX, rdtypes.TXT, rdtypes.CNAME, ANY)
+QUESTIONS_AT_ENT = (rdtypes.A, rdtypes.NS, rdtypes.DS, ANY)
 ABSENT = ("nx-0", "one.two.nx-0", "~~~", "*")
 Question = tuple[str, int]
 # One line per record: owner, TTL, type, rdata; letter case of names aside.
@@ -45,7 +45,7 @@ def questions(zone: str, rrsets: Iterable[RRset]) -> list[Question]:
         while above is not None and names.is_within(above, zone) and above not in types:
             types[above] = set()
             above = names.parent(above)
-    found = [(name, type) for name, own in types.items() for type in {*own, *(ASKED if own else ASKED_AT_ENT)}]
+    found = [(name, type) for name, own in types.items() for type in {*own, *(QUESTIONS if own else QUESTIONS_AT_ENT)}]
     for name, own in types.items():
         for absent in _absent_below(name, ABSENT if own else ABSENT[:1]):
             found += [(absent, rdtypes.A), (absent, rdtypes.DS), (absent, ANY)]

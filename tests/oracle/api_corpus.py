@@ -220,19 +220,19 @@ def changes() -> Iterator[Call]:
 
 def comments() -> Iterator[Call]:
     yield Call("POST", ZONES, new("c.test."))
-    said = {"content": "why", "account": "bob", "modified_at": 1600000000}
+    answer = {"content": "why", "account": "bob", "modified_at": 1600000000}
     for more in (
-        {"comments": [said]},
+        {"comments": [answer]},
         {},
         {"comments": []},
-        {"comments": [said, {**said, "content": "because"}]},
+        {"comments": [answer, {**answer, "content": "because"}]},
         {"comments": [{"account": "x"}]},
         {"comments": [1]},
         {"comments": "x"},
     ):
         yield patch("c.test.", rrset("www.c.test.", "A", "192.0.2.1", **more))
         yield Call("GET", f"{ZONES}/c.test.?rrset_name=www.c.test.")
-    only = {"name": "www.c.test.", "type": "A", "changetype": "REPLACE", "comments": [said]}
+    only = {"name": "www.c.test.", "type": "A", "changetype": "REPLACE", "comments": [answer]}
     yield patch("c.test.", only)
     yield Call("GET", f"{ZONES}/c.test.?rrset_name=www.c.test.")
     yield patch("c.test.", {**only, "comments": []})

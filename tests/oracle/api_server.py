@@ -53,7 +53,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Said:
+class Answer:
     """What a server answered."""
 
     status: int
@@ -67,7 +67,7 @@ class TheirApi:
 
     port: int
 
-    def __call__(self, call: Call) -> Said:
+    def __call__(self, call: Call) -> Answer:
         headers = {"Accept": call.accept} if call.accept else {}
         if call.key:
             headers["X-API-Key"] = KEY if call.key == "right" else call.key
@@ -77,7 +77,7 @@ class TheirApi:
                 connection.putheader(name, value)
             connection.endheaders(call.content)
             response = connection.getresponse()
-            return Said(response.status, response.headers.get("Content-Type", ""), response.read())
+            return Answer(response.status, response.headers.get("Content-Type", ""), response.read())
 
 
 @contextmanager

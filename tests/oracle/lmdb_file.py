@@ -134,6 +134,6 @@ def canonical_body(body: bytes, rel: bytes, type: int, zone: str) -> bytes:
     )
 
 
-def shown_key(zone: str, rel: bytes, type: int) -> str:
+def key_text(zone: str, rel: bytes, type: int) -> str:
     """A row's key for the reader of a failed test."""
     return f"{names.relative_text(keys.name_from_relative_key(rel, zone), zone)} TYPE{type}"

@@ -52,9 +52,9 @@ class PowerDNS:
         finally:
             shutil.rmtree(directory)
 
-    def command(self, *words: str) -> list[str]:
+    def command(self, *arguments: str) -> list[str]:
         """The command line that runs a program of this installation."""
-        return list(words) if self.root is None else ["chroot", str(self.root), *words]
+        return list(arguments) if self.root is None else ["chroot", str(self.root), *arguments]
 
 
 @dataclass(frozen=True)
@@ -86,15 +86,15 @@ class Place:
         """What check-zone says; its exit code states whether it found errors or warnings."""
         return self.pdnsutil("check-zone", zone, allowed=(0, 1, 2))
 
-    def pdnsutil(self, *words: str, allowed: tuple[int, ...] = (0,)) -> str:
+    def pdnsutil(self, *arguments: str, allowed: tuple[int, ...] = (0,)) -> str:
         """Output of pdnsutil, both streams; AssertionError for an exit code that is not allowed."""
         self._write_config()
-        command = self.powerdns.command("pdnsutil", f"--config-dir={self._seen(self.directory)}", *words)
+        command = self.powerdns.command("pdnsutil", f"--config-dir={self._seen(self.directory)}", *arguments)
         done = subprocess.run(
             command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TOOL_SECONDS
         )
         if done.returncode not in allowed:
-            raise AssertionError(f"{' '.join(words)} ended with {done.returncode}: {done.stdout}")
+            raise AssertionError(f"{' '.join(arguments)} ended with {done.returncode}: {done.stdout}")
         return done.stdout
 
     def load_zone(self, zone: str, text: str) -> None:

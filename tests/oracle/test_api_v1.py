@@ -11,7 +11,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from tests.dnspanel.api.v1.calls import caller
 from tests.oracle.api_corpus import corpus
-from tests.oracle.api_server import Call, Said, TheirApi, their_api
+from tests.oracle.api_server import Answer, Call, TheirApi, their_api
 from tests.oracle.powerdns import Unavailable
 from tests.people import bob
 
@@ -21,7 +21,7 @@ SOA = f"{NAMESERVER} {HOSTMASTER} 0 10800 3600 604800 3600"
 # How a SOA's serial counts is each server's own business.
 SERIALS = {"serial", "edited_serial", "notified_serial"}
 
-Answers = list[tuple[Call, Said, Said]]
+Answers = list[tuple[Call, Answer, Answer]]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def answers(theirs: TheirApi, bob: User, settings: Any) -> Answers:
 
 
 @pytest.mark.django_db
-def test_every_call_is_answered_alike_or_it_is_written_down_why_not(answers: Answers) -> None:
+def test_every_call_is_answered_alike_or_the_difference_is_listed(answers: Answers) -> None:
     assert len(answers) > 1000
     different = [(call, one, other) for call, one, other in answers if told(call, one) != told(call, other)]
     unexplained = [f"{c}\n  theirs: {one}\n  ours: {other}" for c, one, other in different if not c.differs]
@@ -56,42 +56,44 @@ def test_every_call_is_answered_alike_or_it_is_written_down_why_not(answers: Ans
     assert {200, 201, 204, 400, 401, 404, 405, 409, 422} <= {other.status for _, _, other in answers}
 
 
-def ours(call: Call, key: str) -> Said:
+def ours(call: Call, key: str) -> Answer:
     headers = {"Accept": call.accept} if call.accept else {}
     if call.key:
         headers["X-API-Key"] = key if call.key == "right" else call.key
     response = Client().generic(call.method, call.url, call.content, content_type="", headers=headers)
-    return Said(response.status_code, response.headers.get("Content-Type", ""), response.content)
+    return Answer(response.status_code, response.headers.get("Content-Type", ""), response.content)
 
 
-def told(call: Call, said: Said) -> tuple[int, str, Any]:
+def told(call: Call, answer: Answer) -> tuple[int, str, Any]:
     """What must be equal: status, media type, and the body without what each server has of its own."""
-    media_type = said.type.partition(";")[0] if said.body else ""
+    media_type = answer.type.partition(";")[0] if answer.body else ""
     if media_type != "application/json":
-        return said.status, media_type, _text(said.body.decode())
-    value = json.loads(said.body)
-    if said.status == 422:  # in other words in each release
+        return answer.status, media_type, _text(answer.body.decode())
+    value = json.loads(answer.body)
+    if answer.status == 422:  # in other words in each release
         assert list(value) == ["error"]
-        return said.status, media_type, "error"
-    shown = _shown(value)
-    return said.status, media_type, sorted(shown, key=str) if isinstance(shown, list) else shown
+        return answer.status, media_type, "error"
+    rendered = _rendered(value)
+    return answer.status, media_type, sorted(rendered, key=str) if isinstance(rendered, list) else rendered
 
 
-def _shown(value: Any) -> Any:
+def _rendered(value: Any) -> Any:
     """A value of JSON without serials; RRsets and records in one order."""
     if isinstance(value, list):
-        return [_shown(item) for item in value]
+        return [_rendered(item) for item in value]
     if not isinstance(value, dict):
         return _text(value) if isinstance(value, str) else value
-    shown = {key: _shown(item) for key, item in value.items() if key not in SERIALS}
-    return {key: sorted(item, key=str) if key in {"rrsets", "records"} else item for key, item in shown.items()}
+    rendered = {key: _rendered(item) for key, item in value.items() if key not in SERIALS}
+    return {key: sorted(item, key=str) if key in {"rrsets", "records"} else item for key, item in rendered.items()}
 
 
 def _text(text: str) -> str:
     """Without serials of SOA records; and with HTML that is none of today's."""
     lines = []
     for line in text.replace("<!doctype html>", "<!html>").split("\n"):
-        words = line.split(" ")
+        fields = line.split(" ")
         # ... IN SOA mname rname serial refresh retry expire minimum
-        lines.append(" ".join([*words[:2], "serial", *words[3:]]) if len(words) == 7 and words[2].isdigit() else line)
+        lines.append(
+            " ".join([*fields[:2], "serial", *fields[3:]]) if len(fields) == 7 and fields[2].isdigit() else line
+        )
     return "\n".join(lines)

@@ -4,7 +4,7 @@ from replication.codec import values
 from replication.dns.rdtypes import CNAME, MB, MG, MINFO, MR, MX, NS, PTR, SOA
 from tests.oracle import lmdb_file
 from tests.oracle.conftest import Pair
-from tests.oracle.lmdb_file import canonical_body, shown_key
+from tests.oracle.lmdb_file import canonical_body, key_text
 
 COMPRESSED = {NS, CNAME, PTR, MX, SOA, MB, MG, MR, MINFO}
 
@@ -21,11 +21,11 @@ def test_every_row_of_every_zone_is_equal(pair: Pair) -> None:
     compared = 0
     for zone in pair.texts:
         expected = {
-            shown_key(zone, rel, type): canonical_body(body, rel, type, zone)
+            key_text(zone, rel, type): canonical_body(body, rel, type, zone)
             for (rel, type), body in theirs.rows_of(zone).items()
         }
         # Not canonicalised: what we write is canonical already.
-        found = {shown_key(zone, rel, type): body for (rel, type), body in ours.rows_of(zone).items()}
+        found = {key_text(zone, rel, type): body for (rel, type), body in ours.rows_of(zone).items()}
         assert found == expected
         compared += len(found)
     assert compared > 500

@@ -13,7 +13,7 @@ from replication.dns.rdtypes import NS
 from tests.golden import powerdns_objects
 from tests.oracle import lmdb_file
 from tests.oracle.corpus import rrsets_of, zone_texts
-from tests.oracle.lmdb_file import Contents, canonical_body, shown_key
+from tests.oracle.lmdb_file import Contents, canonical_body, key_text
 from tests.oracle.powerdns import Place, PowerDNS
 
 NSEC = "nsec.test."
@@ -56,11 +56,11 @@ def contents(signed: Place) -> Contents:
 @pytest.mark.parametrize("zone", MODES)
 def test_nsec3_rows_are_equal_in_every_mode(contents: Contents, zone: str) -> None:
     expected = {
-        shown_key(zone, rel, type): canonical_body(body, rel, type, zone)
+        key_text(zone, rel, type): canonical_body(body, rel, type, zone)
         for (rel, type), body in contents.rows_of(zone).items()
     }
     found = {
-        shown_key(zone, rel, type): body
+        key_text(zone, rel, type): body
         for rel, type, body in compile_zone(zone, rrsets_of(zone, text_for(zone)), nsec3=MODES[zone][1])
     }
     assert found == expected
@@ -69,13 +69,11 @@ def test_nsec3_rows_are_equal_in_every_mode(contents: Contents, zone: str) -> No
 def test_nsec_rows_are_equal_but_for_what_5_x_no_longer_writes(contents: Contents, installation: PowerDNS) -> None:
     """Up to 4.9 PowerDNS sets a flag and writes a row per name in NSEC zones, which nothing reads."""
     expected = {
-        shown_key(NSEC, rel, type): _without_flag(canonical_body(body, rel, type, NSEC), installation)
+        key_text(NSEC, rel, type): _without_flag(canonical_body(body, rel, type, NSEC), installation)
         for (rel, type), body in contents.rows_of(NSEC).items()
         if type != 50 or installation.schema >= 6
     }
-    found = {
-        shown_key(NSEC, rel, type): body for rel, type, body in compile_zone(NSEC, rrsets_of(NSEC, text_for(NSEC)))
-    }
+    found = {key_text(NSEC, rel, type): body for rel, type, body in compile_zone(NSEC, rrsets_of(NSEC, text_for(NSEC)))}
     assert found == expected
 
 

@@ -145,7 +145,7 @@ def judge(raw: bytes, directory: Path) -> Verdicts:
     return Verdicts(accepted, ours, (directory / "dump").read_text() if accepted[NAMED] else "")
 
 
-def test_our_verdict_is_that_of_named_checkzone_or_there_is_a_reason(verdicts: dict[str, Verdicts]) -> None:
+def test_our_verdict_is_that_of_named_checkzone_or_has_a_reason(verdicts: dict[str, Verdicts]) -> None:
     named = {title: found.accepted[NAMED] for title, found in verdicts.items()}
     ours = {title: found.ours.is_sound for title, found in verdicts.items()}
     assert {title for title in ours if named[title] and not ours[title]} == REFUSED_HERE.keys()
@@ -153,7 +153,7 @@ def test_our_verdict_is_that_of_named_checkzone_or_there_is_a_reason(verdicts: d
 
 
 @pytest.mark.parametrize("tool", [KNOT, LDNS])
-def test_where_another_tool_judges_differently_there_is_a_reason(tool: str, verdicts: dict[str, Verdicts]) -> None:
+def test_where_another_tool_judges_differently_a_reason_is_given(tool: str, verdicts: dict[str, Verdicts]) -> None:
     different = {title for title, found in verdicts.items() if found.ours.is_sound != found.accepted[tool]}
     assert different == set().union(*DISAGREE[tool].values())
 
@@ -222,17 +222,17 @@ def hosts(chance: random.Random) -> str:
     return chance.choice((name,) * 8 + ("@", ".", ZONE))
 
 
-TEXT_WORDS = ("v=spf1", "include:_spf.other.test", "-all", "k=rsa;", "(", ")", "\\;", '\\"', "\\\\", "\\065", "\\255")
+TEXT_PARTS = ("v=spf1", "include:_spf.other.test", "-all", "k=rsa;", "(", ")", "\\;", '\\"', "\\\\", "\\065", "\\255")
 
 
 def texts(chance: random.Random) -> str:
     strings = []
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        words = chance.choices(
-            [*TEXT_WORDS, "x" * chance.randrange(40), f"{chance.randrange(1 << 64):x}"],
+        parts = chance.choices(
+            [*TEXT_PARTS, "x" * chance.randrange(40), f"{chance.randrange(1 << 64):x}"],
             k=chance.randrange(5),
         )
-        strings.append('"' + chance.choice((" ", "")).join(words) + '"')
+        strings.append('"' + chance.choice((" ", "")).join(parts) + '"')
     return chance.choice((" ", "  ", "\t")).join(strings)
 
 

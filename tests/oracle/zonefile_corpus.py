@@ -26,10 +26,10 @@ def corpus() -> dict[str, bytes]:
     text = Path(__file__).with_name("zonefiles.txt").read_text()
     for case in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
         title, _, body = case.partition("\n")
-        whole = title.removeprefix("whole: ")
-        raw = (body if whole != title else HEAD + body).encode()
-        assert whole not in found, f"two cases are called “{whole}”"
+        short_title = title.removeprefix("whole: ")
+        raw = (body if short_title != title else HEAD + body).encode()
+        assert short_title not in found, f"two cases are called “{short_title}”"
         for word, replacement in BYTES.items():
             raw = raw.replace(f"«{word}»".encode(), replacement)
-        found[whole] = raw
+        found[short_title] = raw
     return found

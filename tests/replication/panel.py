@@ -114,13 +114,13 @@ class Panel:
         ops, marks = [], []
         for zone, changed in changes.items():
             zone_id, rrsets = self.zones[zone]
-            wanted = {(c.name, c.type): c for c in changed if isinstance(c, RRset)}
-            wanted |= {c: None for c in changed if not isinstance(c, RRset)}
-            wanted.setdefault((zone, rdtypes.SOA), self.soa(zone, self.serial(zone) + 1))
-            for (rel, type), body in compile_changes(zone, self.store.rows(zone_id), wanted).items():
+            requested = {(c.name, c.type): c for c in changed if isinstance(c, RRset)}
+            requested |= {c: None for c in changed if not isinstance(c, RRset)}
+            requested.setdefault((zone, rdtypes.SOA), self.soa(zone, self.serial(zone) + 1))
+            for (rel, type), body in compile_changes(zone, self.store.rows(zone_id), requested).items():
                 kind = OpKind.DELETE if body is None else OpKind.PUT
                 ops.append(Op(kind, Dbi.RECORDS, keys.record_key(zone_id, rel, type), body or b""))
-            for key, after in wanted.items():
+            for key, after in requested.items():
                 if after is None:
                     rrsets.pop(key, None)
                 else:

@@ -38,7 +38,7 @@ def zone_of(*texts: str) -> list[RRset]:
     return [one(name, type_from_text(mnemonic)) for name, mnemonic in lines]
 
 
-def shown(rows: list[Row]) -> dict[str, int]:
+def readable(rows: list[Row]) -> dict[str, int]:
     """Rows as `name TYPE` → auth."""
     found = {}
     for rel, type, body in rows:
@@ -113,12 +113,12 @@ def test_an_rrset_without_served_records_is_absent() -> None:
 
 
 def test_a_name_between_two_names_gets_an_empty_non_terminal() -> None:
-    found = shown(compile_zone(ZONE, zone_of("a.b.c A")))
+    found = readable(compile_zone(ZONE, zone_of("a.b.c A")))
     assert {name: auth for name, auth in found.items() if "ENT" in name} == {"b.c ENT": True, "c ENT": True}
 
 
 def test_delegations_and_what_is_below_them_are_not_authoritative_but_ds_is() -> None:
-    found = shown(compile_zone(ZONE, zone_of("sub NS", "sub DS", "sub TXT", "ns.sub A", "x.y.sub A", "x.y.sub DS")))
+    found = readable(compile_zone(ZONE, zone_of("sub NS", "sub DS", "sub TXT", "ns.sub A", "x.y.sub A", "x.y.sub DS")))
     assert found == {
         "@ SOA": True,
         "@ NS": True,
@@ -133,14 +133,14 @@ def test_delegations_and_what_is_below_them_are_not_authoritative_but_ds_is() ->
 
 
 def test_an_empty_non_terminal_over_delegations_alone_is_not_authoritative() -> None:
-    assert shown(compile_zone(ZONE, zone_of("a.net NS", "b.net NS")))["net ENT"] is False
-    assert shown(compile_zone(ZONE, zone_of("a.net NS", "b.net A")))["net ENT"] is True
+    assert readable(compile_zone(ZONE, zone_of("a.net NS", "b.net NS")))["net ENT"] is False
+    assert readable(compile_zone(ZONE, zone_of("a.net NS", "b.net A")))["net ENT"] is True
 
 
 def test_disabled_records_do_not_travel() -> None:
     half = rrset.make("www", A, 300, ["192.0.2.1", "192.0.2.2"], disabled=["192.0.2.1"], origin=ZONE)
-    whole = rrset.make("off.deep", A, 300, ["192.0.2.1"], disabled=["192.0.2.1"], origin=ZONE)
-    rows = compile_zone(ZONE, [half, whole])
+    full = rrset.make("off.deep", A, 300, ["192.0.2.1"], disabled=["192.0.2.1"], origin=ZONE)
+    rows = compile_zone(ZONE, [half, full])
     assert [(rel, type) for rel, type, _ in rows] == [(b"www\0", A)]
     assert [record.content for record in values.decode_records(rows[0][2])] == [bytes((192, 0, 2, 2))]
 
@@ -201,7 +201,7 @@ def test_the_fast_way_and_the_general_way_compile_the_same(
 
 @settings(max_examples=600, deadline=None)
 @given(content=CONTENT, edits=st.lists(EDITS, max_size=4), data=st.data())
-def test_compiling_changes_equals_the_difference_of_two_whole_compiles(
+def test_compiling_changes_equals_the_difference_of_two_full_compiles(
     content: dict[tuple[str, int], int], edits: list[dict[tuple[str, int], int | None]], data: st.DataObject
 ) -> None:
     zone = {key: one(*key, ttl) for key, ttl in content.items()}

@@ -49,7 +49,7 @@ def test_every_error_is_in_the_drawn_tree() -> None:
         assert f"── {type(error).__name__} " in (errors.__doc__ or "")
 
 
-def test_messages_carry_the_facts() -> None:
+def test_errors_carry_their_attributes() -> None:
     assert str(EXAMPLES[1]) == "the node is at sequence 7 and cannot apply a segment that starts at 9"
     assert "1 MiB" in str(errors.MapFull(path="x", map_size=1 << 20))
 

@@ -189,23 +189,23 @@ def recorded() -> Digests:
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_segments_say_what_they_said(made: Digests, recorded: Digests, schema: int) -> None:
+def test_segments_have_their_recorded_content(made: Digests, recorded: Digests, schema: int) -> None:
     assert made[f"content.{schema}"] == recorded[f"content.{schema}"]
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_segments_have_the_bytes_that_they_had(made: Digests, recorded: Digests, schema: int) -> None:
+def test_segments_have_their_recorded_bytes(made: Digests, recorded: Digests, schema: int) -> None:
     if made["zlib"] != recorded["zlib"]:
         pytest.skip("this zlib deflates otherwise than the one of the recording")
     assert made[f"sealed.{schema}"] == recorded[f"sealed.{schema}"]
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_snapshots_hold_the_rows_that_they_held(made: Digests, recorded: Digests, schema: int) -> None:
+def test_snapshots_have_their_recorded_rows(made: Digests, recorded: Digests, schema: int) -> None:
     assert made[f"snapshot.{schema}"] == recorded[f"snapshot.{schema}"]
 
 
-def test_zones_compile_to_the_rows_that_they_had(made: Digests, recorded: Digests) -> None:
+def test_zones_compile_to_their_recorded_rows(made: Digests, recorded: Digests) -> None:
     assert made["compiled"] == recorded["compiled"]
 
 

@@ -39,9 +39,9 @@ def served(tmp_path: Path) -> Iterator[tuple[Panel, Pdns]]:
             panel.close()
 
 
-def expected_of(panel: Panel, *asked: tuple[str, str, int]) -> list[Expectation]:
+def expected_of(panel: Panel, *questions: tuple[str, str, int]) -> list[Expectation]:
     """Expectations for (zone, relative key in text, type)."""
-    found = [keys.record_key(panel.zones[zone][0], rel.encode(), type) for zone, rel, type in asked]
+    found = [keys.record_key(panel.zones[zone][0], rel.encode(), type) for zone, rel, type in questions]
     return list(expectations(panel.store, [], found))
 
 
@@ -69,12 +69,12 @@ def test_what_was_published_is_what_is_answered(served: tuple[Panel, Pdns]) -> N
     pdns.start()
     marks = [ZoneMark(1, ZONE, 1), ZoneMark(9, "never.test.", None)]
     found = list(expectations(panel.store, marks, (key for key, _ in panel.store.rows(1).raw())))
-    asked = {str(expectation) for expectation in found}
+    questions = {str(expectation) for expectation in found}
     check(pdns, [*found, position_expectation(panel.store.position())])
     for question in ("*.example.test. TXT", "large.example.test. TXT", "sub.example.test. DS", "never.test. SOA"):
-        assert question in asked
+        assert question in questions
     for question in ("sub.example.test. NS", "ns.sub.example.test. A"):
-        assert question not in asked, "without authority PowerDNS does not answer from the row"
+        assert question not in questions, "without authority PowerDNS does not answer from the row"
 
 
 def position_expectation(position: object) -> Expectation:
@@ -83,7 +83,7 @@ def position_expectation(position: object) -> Expectation:
     return Expectation(POSITION_ZONE, rdtypes.TXT, 0, frozenset((bytes((len(text),)) + text,)))
 
 
-def test_each_wrong_answer_is_noticed_in_words(served: tuple[Panel, Pdns]) -> None:
+def test_each_wrong_answer_is_described(served: tuple[Panel, Pdns]) -> None:
     panel, pdns = served
     panel.create(small_zone(ZONE, records(ZONE, "sub", "NS", 60, "ns.elsewhere.test.")))
     pdns.start()
@@ -97,10 +97,10 @@ def test_each_wrong_answer_is_noticed_in_words(served: tuple[Panel, Pdns]) -> No
         Expectation("elsewhere.test.", rdtypes.A, 300, one): "REFUSED",
         Expectation(ZONE, rdtypes.SOA): "1 records",
     }
-    for expectation, words in wrong.items():
+    for expectation, reason in wrong.items():
         with pytest.raises(NotServed) as raised:
             check(pdns, [expectation])
-        assert raised.value.found == words
+        assert raised.value.found == reason
         assert raised.value.question == str(expectation)
 
 
@@ -111,7 +111,7 @@ def test_silence_is_an_error_within_its_time() -> None:
         verify.ask("127.0.0.1", free_port(), ZONE, rdtypes.SOA, 0.2)
 
 
-def test_names_inside_another_served_zone_are_not_asked(panel: Panel) -> None:
+def test_names_inside_another_served_zone_are_not_compared(panel: Panel) -> None:
     panel.create(small_zone(ZONE, records(ZONE, "www.sub", "A", 60, "192.0.2.1")), small_zone("sub.example.test."))
     assert expected_of(panel, (ZONE, "sub\0www\0", rdtypes.A)) == []
     assert [str(e) for e in expected_of(panel, (ZONE, "www\0", rdtypes.A))] == ["www.example.test. A"]
@@ -133,14 +133,14 @@ def test_what_powerdns_computes_is_not_compared(panel: Panel, type: str) -> None
     assert expected_of(panel, (ZONE, "computed\0", item.type)) == []
 
 
-def test_a_zone_is_asked_for_once(panel: Panel) -> None:
+def test_a_zone_is_compared_once(panel: Panel) -> None:
     panel.create(small_zone(ZONE))
     soa = keys.record_key(1, keys.APEX, rdtypes.SOA)
     assert [str(e) for e in expectations(panel.store, [ZoneMark(1, ZONE, 1)], [soa])] == ["example.test. SOA"]
 
 
 @pytest.mark.parametrize("length", [0, 1, 5, 8, 9, 17, 100, 1000])
-def test_a_sample_is_bounded_and_spread_over_the_whole(length: int) -> None:
+def test_a_sample_is_bounded_and_evenly_spread(length: int) -> None:
     sample: EvenSample[int] = EvenSample(8)
     for item in range(length):
         sample.add(item)

@@ -282,7 +282,7 @@ def test_a_second_agent_with_a_directory_of_its_own_refuses_the_same_lmdb_files(
     assert "pdns.lmdb (an agent) is in use by another process" in done.stderr
 
 
-def test_a_port_that_is_taken_is_one_sentence(node: RunningNode) -> None:
+def test_a_port_that_is_taken_gives_one_line(node: RunningNode) -> None:
     node.files.settings |= {"state_dir": "other", "lmdb_path": "other.lmdb"}
     node.files.write()
     done = run_agent("run", "--config", str(node.files.path))

@@ -109,7 +109,7 @@ def test_a_damaged_identity_is_a_fault(tmp_path: Path, text: str) -> None:
         read_config(write(tmp_path))
 
 
-def test_a_file_that_is_not_there_or_not_toml_is_a_fault(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_not_toml_is_a_fault(tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match="No such file"):
         read_config(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("= 3")
@@ -122,7 +122,7 @@ def test_an_identity_survives_its_file() -> None:
     assert parse_identity(json.loads(format_identity(identity))) == identity
 
 
-def test_an_identity_needs_whole_keys_and_a_known_schema() -> None:
+def test_an_identity_needs_complete_keys_and_a_known_schema() -> None:
     fields = {
         "node": "ns1",
         "cluster": str(CLUSTER),
@@ -135,7 +135,7 @@ def test_an_identity_needs_whole_keys_and_a_known_schema() -> None:
         parse_identity(fields | {"signing_keys": [base64.b64encode(bytes(32)).decode()], "schema": 7})
 
 
-def test_where_pdns_conf_is_and_which_program_runs_may_be_said(tmp_path: Path) -> None:
+def test_where_pdns_conf_is_and_which_program_runs_may_be_set(tmp_path: Path) -> None:
     enrol(tmp_path)
     config = read_config(write(tmp_path))
     assert (config.pdns_conf, config.pdns_server) == (None, "pdns_server")

@@ -86,18 +86,18 @@ def door(tmp_path: Path) -> Iterator[Door]:
 
 
 def join(door: Door, directory: Path, code: str | None = None) -> list[str]:
-    said: list[str] = []
-    enroll(door.url, code or door.code, directory, say=said.append, wait=lambda _: None)
-    return said
+    messages: list[str] = []
+    enroll(door.url, code or door.code, directory, say=messages.append, wait=lambda _: None)
+    return messages
 
 
 def test_an_approved_server_has_everything_an_agent_needs(door: Door, tmp_path: Path) -> None:
     identity = tmp_path / "identity"
-    said = join(door, identity)
+    messages = join(door, identity)
     assert len(door.requests) == 3
     assert len({request["csr"] for request in door.requests}) == 1
-    assert "fingerprint" in said[0]
-    assert said[1:] == [f"This server is now node ns1; its identity is in {identity}."]
+    assert "fingerprint" in messages[0]
+    assert messages[1:] == [f"This server is now node ns1; its identity is in {identity}."]
     config = read_config(write(tmp_path))
     assert config.identity.node == "ns1"
     assert config.identity.signing_keys == PUBLIC_KEYS
@@ -145,16 +145,16 @@ def test_a_certificate_of_another_authority_is_refused(door: Door, tmp_path: Pat
         join(door, tmp_path / "identity")
 
 
-def test_a_refusal_is_told_in_the_panels_words(door: Door, tmp_path: Path) -> None:
+def test_a_refusal_has_the_panels_message(door: Door, tmp_path: Path) -> None:
     door.answer = lambda body: (403, {"error": "code refused", "message": "This code was used before."})
     with pytest.raises(NotEnrolled, match="This code was used before"):
         join(door, tmp_path / "identity")
 
 
-def test_a_panel_that_is_down_is_asked_again(door: Door, tmp_path: Path) -> None:
+def test_a_panel_that_is_down_gets_the_request_again(door: Door, tmp_path: Path) -> None:
     door.answer = lambda body: (503, {}) if len(door.requests) == 1 else door.usual(body)
-    said = join(door, tmp_path / "identity")
-    assert "does not answer" in said[0]
+    messages = join(door, tmp_path / "identity")
+    assert "does not answer" in messages[0]
 
 
 def test_an_unreachable_panel_is_transient(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class Home:
         return self.authority.sign(key, name).decode()  # type: ignore[arg-type]
 
     @property
-    def shown(self) -> str:
+    def presented(self) -> str:
         """The certificate on disk; loading it shows that the key beside it is its own."""
         config = self.config
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.certificate_path, config.key_path)
@@ -54,22 +54,22 @@ def home() -> Iterator[Home]:
         yield Home(directory)
 
 
-def test_a_request_is_for_one_new_key_however_often_it_is_asked(home: Home) -> None:
+def test_repeated_requests_are_for_one_new_key(home: Home) -> None:
     keeper = home.keeper()
     first = x509.load_pem_x509_csr(keeper.request().encode())
     again = x509.load_pem_x509_csr(home.keeper().request().encode())
     assert first.public_key() == again.public_key()
-    assert first.public_key() != x509.load_pem_x509_certificate(home.shown.encode()).public_key()
+    assert first.public_key() != x509.load_pem_x509_certificate(home.presented.encode()).public_key()
 
 
-def test_a_new_certificate_is_shown_at_once_and_after_a_restart(home: Home) -> None:
+def test_a_new_certificate_is_presented_at_once_and_after_a_restart(home: Home) -> None:
     keeper = home.keeper()
     before = keeper.context
     certificate = home.signed(keeper.request())
     for _ in range(2):  # sent twice, it is installed once
         keeper.install(certificate, home.authority.pem.decode())
     assert keeper.context is not before
-    assert home.shown == certificate
+    assert home.presented == certificate
     assert home.keeper().certificate_expires_at == keeper.certificate_expires_at
     left = {path.name for path in home.config.identity_dir.iterdir()}
     assert left == {"node.key", "node.pem", "ca.pem", "identity.json"}
@@ -81,7 +81,7 @@ def test_a_crash_between_two_files_leaves_a_key_with_its_own_certificate(
     home: Home, monkeypatch: pytest.MonkeyPatch, writes: int
 ) -> None:
     keeper = home.keeper()
-    old = home.shown
+    old = home.presented
     certificate = home.signed(keeper.request())
     original: Callable[[Path, str], None] = identity.write_atomically
     done = 0
@@ -98,14 +98,14 @@ def test_a_crash_between_two_files_leaves_a_key_with_its_own_certificate(
         with contextlib.suppress(KeyboardInterrupt):
             keeper.install(certificate, home.authority.pem.decode())
     home.keeper()
-    assert home.shown == certificate != old
+    assert home.presented == certificate != old
 
 
 def test_a_crash_before_the_decision_leaves_the_old_pair_and_the_new_key(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keeper = home.keeper()
-    old, request = home.shown, keeper.request()
+    old, request = home.presented, keeper.request()
 
     def cut(path: Path, text: str) -> None:
         raise OSError(28, "no space left", str(path))
@@ -115,9 +115,9 @@ def test_a_crash_before_the_decision_leaves_the_old_pair_and_the_new_key(
         with pytest.raises(OSError, match="no space"):
             keeper.install(home.signed(request), home.authority.pem.decode())
     assert home.keeper().request()
-    assert home.shown == old
+    assert home.presented == old
     keeper.install(home.signed(request), home.authority.pem.decode())
-    assert home.shown != old
+    assert home.presented != old
 
 
 def test_a_certificate_that_is_not_ours_is_refused(home: Home, tmp_path: Path) -> None:
@@ -142,12 +142,12 @@ def test_a_certificate_that_is_not_ours_is_refused(home: Home, tmp_path: Path) -
 
 def test_rotated_signing_keys_count_at_once_for_whoever_holds_them(home: Home) -> None:
     keeper = home.keeper()
-    held = keeper.signing_keys
-    assert list(held) == [OLD]
+    accepted = keeper.signing_keys
+    assert list(accepted) == [OLD]
     keeper.take_keys(encode_keyring(Keyring(CLUSTER, 2, (NEW, OLD)), SIGNING_KEY))
-    assert (list(held), held[0], held[0:1], len(held)) == ([NEW, OLD], NEW, (NEW,), 2)
+    assert (list(accepted), accepted[0], accepted[0:1], len(accepted)) == ([NEW, OLD], NEW, (NEW,), 2)
     keeper.take_keys(encode_keyring(Keyring(CLUSTER, 3, (NEW,)), NEW_KEY))
-    assert list(held) == list(home.keeper().signing_keys) == [NEW]
+    assert list(accepted) == list(home.keeper().signing_keys) == [NEW]
 
 
 def test_an_older_list_changes_nothing_and_a_strangers_or_another_clusters_is_refused(home: Home) -> None:

@@ -27,9 +27,9 @@ def test_every_release_has_the_schema_that_it_writes_and_others_none(release: st
     assert schema_of_release(release) == schema
 
 
-def write_program(path: Path, words: str) -> None:
+def write_program(path: Path, output: str) -> None:
     path.unlink(missing_ok=True)
-    path.write_text(f"#!/bin/sh\necho {words!r} >&2\nexit 99\n")
+    path.write_text(f"#!/bin/sh\necho {output!r} >&2\nexit 99\n")
     path.chmod(0o755)
 
 
@@ -39,7 +39,7 @@ def test_the_real_program_says_its_release() -> None:
     assert schema_of_release(InstalledPowerdns("pdns_server").release) in (4, 5, 6)
 
 
-def test_a_program_that_was_replaced_is_asked_again(tmp_path: Path) -> None:
+def test_a_program_that_was_replaced_is_run_again(tmp_path: Path) -> None:
     program = tmp_path / "pdns_server"
     installed = InstalledPowerdns(str(program))
     assert installed.release == ""

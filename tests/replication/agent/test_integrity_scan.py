@@ -254,7 +254,7 @@ def alter(store: Store, zone_id: int) -> None:
         txn.put(keys.record_key(zone_id, b"www\0", rdtypes.A), b"wrong", db=table.tables[0])
 
 
-def test_a_check_is_due_at_the_start_then_after_a_pause_or_when_asked(store: Store) -> None:
+def test_a_check_is_due_at_the_start_then_after_a_pause_or_on_request(store: Store) -> None:
     scanner = IntegrityScanner(store, clock=lambda: 1000.0)
     assert scanner.step(time.monotonic())
     assert (scanner.checked_at, scanner.share) == (1000.0, 1.0)
@@ -296,13 +296,13 @@ def test_suspects_come_first_and_leave_what_is_known_of_others(store: Store) -> 
 def test_a_check_stands_back_while_a_push_is_under_way_but_not_for_ever(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[float] = []
+    calls: list[float] = []
     monkeypatch.setattr("replication.agent.integrity_scan.LONGEST_WAIT", 0.02)
     monkeypatch.setattr("replication.agent.integrity_scan.SLICE_SECONDS", 0.0)
-    scanner = IntegrityScanner(store, is_busy=lambda: bool(asked.append(time.monotonic()) or True))
+    scanner = IntegrityScanner(store, is_busy=lambda: bool(calls.append(time.monotonic()) or True))
     assert scanner.step(time.monotonic())
     assert scanner.checked_at > 0
-    assert len(asked) > 3
+    assert len(calls) > 3
 
 
 def test_files_that_cannot_be_read_are_told_and_end_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,10 +20,10 @@ def joining(directory: Path, **changes: object) -> Joining:
     return Joining(panel="http://127.0.0.1:1", code="x", dns_address="192.0.2.53", **(places | changes))  # type: ignore[arg-type]
 
 
-def test_everything_in_the_way_is_said_before_anything_is_written(tmp_path: Path) -> None:
+def test_every_obstacle_is_reported_before_anything_is_written(tmp_path: Path) -> None:
     unfit = joining(tmp_path, user=NOBODY_KNOWS, pdns_server="no-such-program")
     with pytest.raises(CannotJoin) as refused:
-        join(unfit, render_pdns_conf=lambda config: "", say=lambda words: None)
+        join(unfit, render_pdns_conf=lambda config: "", say=lambda reason: None)
     assert f"There is no user {NOBODY_KNOWS}" in str(refused.value)
     assert "no-such-program is not installed" in str(refused.value)
     assert list(tmp_path.iterdir()) == []
@@ -32,7 +32,7 @@ def test_everything_in_the_way_is_said_before_anything_is_written(tmp_path: Path
 @pytest.mark.skipif(os.geteuid() == 0, reason="says what only others than root are told")
 def test_who_is_not_root_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(CannotJoin, match="Run this as root"):
-        join(joining(tmp_path), render_pdns_conf=lambda config: "", say=lambda words: None)
+        join(joining(tmp_path), render_pdns_conf=lambda config: "", say=lambda reason: None)
 
 
 def test_the_units_name_the_places_and_nothing_is_left_open(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_systemd_understands_the_agents_unit_and_finds_it_well_protected(tmp_pat
 
 
 @pytest.mark.skipif(Path("/run/systemd/system").is_dir(), reason="systemd runs here, and would be asked")
-def test_without_systemd_nothing_is_started_and_it_is_said() -> None:
-    said: list[str] = []
-    start_units(said.append)
-    assert said == ["systemd does not run here. Start PowerDNS and the agent with the commands in their units."]
+def test_without_systemd_nothing_is_started_and_a_message_tells_so() -> None:
+    messages: list[str] = []
+    start_units(messages.append)
+    assert messages == ["systemd does not run here. Start PowerDNS and the agent with the commands in their units."]

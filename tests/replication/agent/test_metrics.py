@@ -61,11 +61,11 @@ def test_a_node_tells_its_own_numbers_and_powerdnss(scraped: int, node: RunningN
     sealed = panel.create(small_zone("example.test."))
     node.client.push(sealed, len(sealed))
     panel.close()
-    asked = 20
-    for _ in range(asked):
+    questions = 20
+    for _ in range(questions):
         node.answer("www.example.test.")
     deadline = time.monotonic() + 10
-    while (found := samples(get(scraped)[1])).get("dnspanel_powerdns_queries_total udp", 0) < asked:
+    while (found := samples(get(scraped)[1])).get("dnspanel_powerdns_queries_total udp", 0) < questions:
         assert time.monotonic() < deadline, found
         time.sleep(0.1)
     assert found["dnspanel_segments_applied_total"] == 1
@@ -73,9 +73,9 @@ def test_a_node_tells_its_own_numbers_and_powerdnss(scraped: int, node: RunningN
     assert found["dnspanel_agent_powerdns_answers"] == 1
     assert 0 < found["dnspanel_agent_map_used_ratio"] < 1
     assert 0 < found["dnspanel_agent_disk_free_bytes"] < found["dnspanel_agent_disk_bytes"]
-    assert found["dnspanel_powerdns_answers_total NOERROR"] >= asked
+    assert found["dnspanel_powerdns_answers_total NOERROR"] >= questions
     lookups = [found[f"dnspanel_powerdns_cache_lookups_total packet {result}"] for result in ("hit", "miss")]
-    assert sum(lookups) >= asked
+    assert sum(lookups) >= questions
     assert any(name.startswith("dnspanel_agent_info ") and "ns1" in name.split() for name in found)
 
 
@@ -89,7 +89,7 @@ def test_many_scrapes_cost_no_memory(scraped: int, node: RunningNode) -> None:
     assert resident_mib(node.agent.pid) < 64
 
 
-def test_there_is_one_path_and_nothing_can_be_sent(scraped: int, node: RunningNode) -> None:
+def test_one_path_is_served_and_nothing_can_be_sent(scraped: int, node: RunningNode) -> None:
     assert get(scraped, "/")[0] == 404
     assert get(scraped, "/v1/status")[0] == 404
     connection = http.client.HTTPConnection("127.0.0.1", scraped, timeout=5)

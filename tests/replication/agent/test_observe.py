@@ -167,12 +167,12 @@ def test_the_numbers_of_a_real_powerdns_are_understood(node: RunningNode, panel:
     assert sample.packet_hits + sample.packet_misses >= 11
 
 
-def test_without_powerdns_there_is_no_sample() -> None:
+def test_without_powerdns_no_sample_is_taken() -> None:
     before = stats.SAMPLES_MISSED.value
     assert not Observer(partial(read_counters, PdnsApi(free_port(), API_KEY))).step()
     assert stats.SAMPLES_MISSED.value == before + 1
 
 
-def test_with_a_wrong_key_there_is_no_sample(node: RunningNode) -> None:
+def test_with_a_wrong_key_no_sample_is_taken(node: RunningNode) -> None:
     with pytest.raises(NotServed, match="401"):
         read_counters(PdnsApi(node.pdns.api_port, "wrong"))

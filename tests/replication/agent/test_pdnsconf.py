@@ -35,7 +35,7 @@ def test_no_setting_comes_twice() -> None:
     assert len(names) == len(set(names))
 
 
-def test_what_the_agent_relies_on_is_there() -> None:
+def test_what_the_agent_relies_on_is_set() -> None:
     found = values_of(render(settings(cores=8, map_size=4 << 30)))
     assert found["lmdb-shards"] == "1"
     assert found["lmdb-schema-version"] == "4"
@@ -46,7 +46,7 @@ def test_what_the_agent_relies_on_is_there() -> None:
     assert found["local-address"] == "192.0.2.53, 2001:db8::53"
 
 
-def test_without_a_key_there_is_no_web_server() -> None:
+def test_without_a_key_no_web_server_runs() -> None:
     assert "webserver" not in render(settings())
     found = values_of(render(settings(api_key="k")))
     assert (found["webserver-address"], found["api-key"]) == ("127.0.0.1", "k")

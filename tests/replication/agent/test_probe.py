@@ -20,7 +20,7 @@ def probe(path: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_whole_files_are_read_to_the_last_row(panel: Panel, tmp_path: Path) -> None:
+def test_undamaged_files_are_read_to_the_last_row(panel: Panel, tmp_path: Path) -> None:
     panel.create(*(small_zone(f"z{number}.test.") for number in range(1000)))
     panel.store.copy(tmp_path / "copy.lmdb")
     assert read_everything(str(tmp_path / "copy.lmdb")) > 1000 * 6
@@ -42,7 +42,7 @@ def test_files_cut_short_end_the_probe(panel: Panel, tmp_path: Path) -> None:
     assert probe(tmp_path / "copy.lmdb").returncode != 0
 
 
-def test_what_is_no_lmdb_file_is_said_in_words(tmp_path: Path) -> None:
+def test_what_is_no_lmdb_file_gets_a_message(tmp_path: Path) -> None:
     for name in ("", "-0"):
         (tmp_path / f"junk{name}").write_bytes(b"junk" * 4096)
     done = probe(tmp_path / "junk")

@@ -38,7 +38,7 @@ class World:
 
 def thread_steps(world: World, index: int) -> Iterator[World]:
     """What one receiver may do next: as PowerDNS answers one question."""
-    doing, held = world.threads[index]
+    doing, content = world.threads[index]
 
     def become(state: tuple[str, str | None], **changes: str | None) -> World:
         threads = tuple(state if n == index else thread for n, thread in enumerate(world.threads))
@@ -54,9 +54,9 @@ def thread_steps(world: World, index: int) -> Iterator[World]:
     elif doing == "read":
         yield become(("fill query cache", world.rows))
     elif doing == "fill query cache":
-        yield become(("fill packet cache", held), query_cache=held)
+        yield become(("fill packet cache", content), query_cache=content)
     elif doing == "fill packet cache":
-        yield become(("idle", None), packet_cache=held)
+        yield become(("idle", None), packet_cache=content)
 
 
 def agent_steps(world: World, plan: tuple[str, ...]) -> Iterator[World]:
@@ -129,7 +129,7 @@ def test_a_command_names_each_zone_with_all_below_it() -> None:
 
 
 @pytest.mark.parametrize(("receivers", "sockets"), [(0, 1), (1, 1), (2, 31), (4, 77), (128, 512)])
-def test_there_are_enough_sockets_for_all_receivers(receivers: int, sockets: int) -> None:
+def test_the_sockets_are_enough_for_all_receivers(receivers: int, sockets: int) -> None:
     assert socket_count(receivers) == sockets
 
 

@@ -235,7 +235,7 @@ def test_a_node_whose_powerdns_was_upgraded_says_so_and_takes_files_of_the_schem
     try:
         newer.create(small_zone(ZONE))
         snapshot = made(newer, tmp_path)
-        offer_whole(node.client, snapshot)
+        offer_all(node.client, snapshot)
         with pytest.raises(Busy):  # it starts anew; nobody serves schema 5 here
             node.client.install_snapshot(snapshot.name, 0)
     finally:
@@ -248,12 +248,12 @@ def test_a_node_whose_powerdns_was_upgraded_says_so_and_takes_files_of_the_schem
     assert "resolve-across-zones=no" in conf
 
 
-def offer_whole(client: NodeClient, snapshot: Made) -> None:
+def offer_all(client: NodeClient, snapshot: Made) -> None:
     for number in client.offer_snapshot(snapshot.sealed):
         client.send_chunk(snapshot.name, number, snapshot.chunk(number))
 
 
-def test_a_schema_that_nobody_asked_for_is_refused(node: RunningNode, panel: Panel, tmp_path: Path) -> None:
+def test_a_schema_that_nobody_needs_is_refused(node: RunningNode, panel: Panel, tmp_path: Path) -> None:
     (tmp_path / "six").mkdir()
     other = Panel(tmp_path / "six", 6)
     try:

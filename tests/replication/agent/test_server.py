@@ -68,8 +68,8 @@ def test_another_nodes_certificate_is_not_the_panels(shared_node: RunningNode) -
 
 def test_the_panel_speaks_only_to_the_agent_with_the_pinned_certificate(shared_node: RunningNode) -> None:
     context = shared_node.authority.client_context()
-    shown = ssl.PEM_cert_to_DER_cert((shared_node.authority.directory / "node.pem").read_text())
-    pin = hashlib.sha256(shown).hexdigest()
+    presented = ssl.PEM_cert_to_DER_cert((shared_node.authority.directory / "node.pem").read_text())
+    pin = hashlib.sha256(presented).hexdigest()
     with NodeClient("127.0.0.1", shared_node.files.port, context, certificate_sha256=pin) as client:
         assert client.status().node == "ns1"
     other = NodeClient("127.0.0.1", shared_node.files.port, context, certificate_sha256="0" * 64)
@@ -115,7 +115,7 @@ def test_a_body_that_ends_too_early_is_no_push(node: RunningNode, panel: Panel) 
     assert node.client.push(sealed, len(sealed)).position.sequence == 1
 
 
-def test_a_damaged_segment_is_refused_in_words_and_nothing_is_written(node: RunningNode, panel: Panel) -> None:
+def test_a_damaged_segment_is_refused_with_a_message_and_nothing_is_written(node: RunningNode, panel: Panel) -> None:
     sealed = bytearray(panel.create(small_zone("example.test.")))
     sealed[60] ^= 1
     with pytest.raises(Refused, match="signature") as refused:

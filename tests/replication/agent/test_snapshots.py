@@ -289,7 +289,7 @@ def test_a_snapshot_larger_than_the_map_is_refused_before_it_travels(
 # --- killed in between
 
 
-def test_an_agent_killed_anywhere_in_an_installation_ends_with_the_whole_of_it(
+def test_an_agent_killed_anywhere_in_an_installation_ends_with_all_of_it(
     node: RunningNode, panel: Panel, tmp_path: Path, sample: Sample
 ) -> None:
     names = [f"z{number}.test." for number in range(3000)]
@@ -349,7 +349,7 @@ def test_an_agent_ends_by_itself_what_a_kill_cut_short(node: RunningNode, large:
     assert node.answer("www.z39999.test.") == ["192.0.2.1"]
 
 
-def test_a_half_installed_snapshot_takes_no_segments_until_another_is_whole(
+def test_a_half_installed_snapshot_takes_no_segments_until_another_is_installed(
     node: RunningNode, panel: Panel, tmp_path: Path
 ) -> None:
     first = panel.create(small_zone(ZONE))

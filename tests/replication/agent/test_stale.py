@@ -92,9 +92,7 @@ def test_all_names_of_the_zone_are_forgotten_and_those_that_came_or_went(
         rr("old", "DNAME", "elsewhere.test."),
     ],
 )
-def test_a_row_that_answers_for_other_names_makes_the_zone_be_forgotten_whole(
-    panel: Panel, store: Store, row: RRset
-) -> None:
+def test_a_row_that_answers_for_other_names_purges_the_zone(panel: Panel, store: Store, row: RRset) -> None:
     published(panel, store)
     assert stale_after(store, panel.change(ZONE, row)) == [None], "when it appears"
     assert stale_after(store, panel.change(ZONE, rr("www", "A", "192.0.2.9"))) == [None], "while it is there"
@@ -123,9 +121,7 @@ def test_a_wildcard_that_stays_answers_as_before_while_the_same_names_exist(
     assert stale_after(store, panel.change(ZONE, rr("new", "A", "192.0.2.9"))) == [ALWAYS | below | {f"new.{ZONE}"}]
 
 
-def test_a_name_that_came_and_went_in_one_push_makes_a_zone_with_a_wildcard_be_forgotten_whole(
-    panel: Panel, store: Store
-) -> None:
+def test_a_name_that_came_and_went_in_one_push_purges_a_zone_with_a_wildcard(panel: Panel, store: Store) -> None:
     published(panel, store, rr("*", "A", "192.0.2.2"))
     came, again = panel.change(ZONE, rr("new", "A", "192.0.2.9")), panel.change(ZONE, rr("new", "A", "192.0.2.8"))
     first, second = changes_of(store, came, again)
@@ -142,7 +138,7 @@ def test_of_the_soa_only_another_serial_changes_no_other_answer(panel: Panel, st
     assert stale_after(store, panel.change(ZONE, shorter)) == [None]
 
 
-def test_a_zone_with_many_names_is_forgotten_whole(panel: Panel, store: Store) -> None:
+def test_a_zone_with_many_names_is_purged_as_one(panel: Panel, store: Store) -> None:
     published(panel, store, *(rr(f"h{number}", "A", "192.0.2.2") for number in range(MAX_NAMES - len(ALWAYS))))
     (names,) = stale_after(store, panel.change(ZONE, rr("www", "A", "192.0.2.2")))
     assert names is not None
@@ -202,7 +198,7 @@ def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, st
 
 TYPES = (rdtypes.A, rdtypes.TXT, rdtypes.MX, rdtypes.SRV, rdtypes.CNAME, rdtypes.NS, rdtypes.SOA, 255)
 HOSTS = ("www", "mail", "a.b", "b", "x.y.z")
-ASKED = (
+QUESTIONS = (
     "@",
     *HOSTS,
     "y.z",
@@ -222,7 +218,7 @@ ASKED = (
 def everything(node: RunningNode) -> dict[tuple[str, int], object]:
     """Every answer PowerDNS gives now, but for the serial beside a negative one."""
     found: dict[tuple[str, int], object] = {}
-    for label in ASKED:
+    for label in QUESTIONS:
         name = ZONE if label == "@" else f"{label}.{ZONE}"
         for type in TYPES:
             message = verify.ask("127.0.0.1", node.pdns.port, name, type, 2)
@@ -234,10 +230,10 @@ def lines(message: dns.message.Message, section: int) -> list[str]:
     found = []
     for rrset in message.sections[section]:
         for item in rrset:
-            words = item.to_text().split()
+            fields = item.to_text().split()
             if rrset.rdtype == rdtypes.SOA and not message.answer:
-                words[2] = "serial"
-            found.append(f"{rrset.name} {rrset.ttl} {rrset.rdtype} {' '.join(words)}")
+                fields[2] = "serial"
+            found.append(f"{rrset.name} {rrset.ttl} {rrset.rdtype} {' '.join(fields)}")
     return sorted(found)
 
 
@@ -245,7 +241,7 @@ def some_change(chance: random.Random, panel: Panel) -> list[RRset | Key]:
     """An RRset that is put or deleted."""
     label, target = chance.choice(HOSTS), chance.choice(HOSTS)
     number = chance.randrange(1, 250)
-    wanted = chance.choice(
+    expected = chance.choice(
         [
             rr(label, "A", f"192.0.2.{number}"),
             rr(label, "A", f"192.0.2.{number}", "192.0.2.251"),
@@ -264,7 +260,7 @@ def some_change(chance: random.Random, panel: Panel) -> list[RRset | Key]:
     deletable = [key for key in here if key[1] != rdtypes.SOA and key != (ZONE, rdtypes.NS)]
     if chance.random() < 0.45 and len(deletable) > 1:
         return [chance.choice(deletable)]
-    return [wanted]
+    return [expected]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -17,13 +17,13 @@ from tests.replication.agent.servers import API_KEY, free_port
 from tests.replication.panel import Panel, small_zone
 
 
-def answer(**rings: dict[str, int]) -> bytes:
+def answer(**statistics: dict[str, int]) -> bytes:
     """As PowerDNS writes it: keys sorted, numbers as texts, other statistics around the rings."""
     items: list[dict[str, Any]] = [
         {"name": "udp-queries", "type": "StatisticItem", "value": "9"},
         {"name": "response-by-qtype", "type": "MapStatisticItem", "value": [{"name": "TRAP", "value": "99"}]},
     ]
-    for name, counts in rings.items():
+    for name, counts in statistics.items():
         value = [{"name": what, "value": str(count)} for what, count in counts.items()]
         items.append({"name": name.replace("_", "-"), "size": "10000", "type": "RingStatisticItem", "value": value})
     items.append({"name": "zz-map", "type": "MapStatisticItem", "value": [{"name": "TRAP", "value": "99"}]})
@@ -59,11 +59,11 @@ def test_names_types_and_failures_are_counted_the_most_first() -> None:
 def test_an_answer_in_pieces_counts_the_same() -> None:
     names = {f'we"ird\\{n}.one.test/TXT': n + 1 for n in range(40)} | {"Grüße.test/A": 99}
     body = answer(queries=names, nxdomain_queries={"x.test/A": 1})
-    whole = counted(body)
-    assert whole.names[0] == Counted("grüße.test/A", 99)
-    assert whole.names[1] == Counted('we"ird\\39.one.test/TXT', 40)
+    full = counted(body)
+    assert full.names[0] == Counted("grüße.test/A", 99)
+    assert full.names[1] == Counted('we"ird\\39.one.test/TXT', 40)
     for piece in (1, 7, 100):
-        assert counted(body, piece=piece) == whole
+        assert counted(body, piece=piece) == full
 
 
 def test_clients_are_networks_and_only_where_the_operator_says_so() -> None:
@@ -73,12 +73,12 @@ def test_clients_are_networks_and_only_where_the_operator_says_so() -> None:
     assert networks == (Counted("192.0.2.0/24", 11), Counted("2001:db8:1::/48", 5), Counted("other", 1))
 
 
-def test_memory_does_not_grow_with_the_rings() -> None:
-    rings = {
+def test_memory_does_not_grow_with_the_statistics() -> None:
+    statistics = {
         name: {f"{n:05d}{'x' * 100}.one.test/A": n for n in range(10_000)}
         for name in ("queries", "nxdomain_queries", "unauth_queries")
     }
-    body = answer(**rings)
+    body = answer(**statistics)
     assert len(body) > 4_000_000
     file = io.BytesIO(body)
     tracemalloc.start()
@@ -95,7 +95,7 @@ def test_an_answer_without_end_is_refused() -> None:
         list(statistic_items(io.BytesIO(b'[{"name": "' + b"x" * 1_000_000)))
 
 
-def test_powerdns_is_asked_and_the_panel_is_told(node: RunningNode, tmp_path: Path) -> None:
+def test_the_panel_gets_the_top_lists_of_powerdns(node: RunningNode, tmp_path: Path) -> None:
     panel = Panel(tmp_path)
     sealed = panel.create(small_zone("example.test."))
     node.client.push(sealed, len(sealed))
@@ -103,9 +103,10 @@ def test_powerdns_is_asked_and_the_panel_is_told(node: RunningNode, tmp_path: Pa
         node.answer(name)
     top = node.client.top()
     panel.close()
-    asked = {counted.what: counted.times for counted in top.names}
-    assert asked["www.example.test/A"] >= 2
-    assert not [name for name in asked if name.startswith("position.")]  # the agent's own proof is nobody's question
+    questions = {counted.what: counted.times for counted in top.names}
+    assert questions["www.example.test/A"] >= 2
+    # The agent's own questions are nobody's.
+    assert not [name for name in questions if name.startswith("position.")]
     assert dict(top.types)["A"] >= 4
     assert Counted("no.example.test/A", 1) in top.nxdomain
     assert "else.test/A" in [counted.what for counted in top.refused]
@@ -113,22 +114,22 @@ def test_powerdns_is_asked_and_the_panel_is_told(node: RunningNode, tmp_path: Pa
 
 
 def test_an_answer_is_good_for_some_seconds() -> None:
-    asked: list[float] = []
+    calls: list[float] = []
     now = [100.0]
 
     class Counting(TopLists):
         def _ask(self, at: float) -> Top:
-            asked.append(at)
+            calls.append(at)
             return Top(at=at)
 
     lists = Counting(PdnsApi(1, "key"), rcodes=dict, clients=False, clock=lambda: now[0])
     for seconds in (100.0, 100.0 + GOOD_FOR_SECONDS - 0.1, 100.0 + GOOD_FOR_SECONDS, 50.0):
         now[0] = seconds
         lists.read()
-    assert asked == [100.0, 104.0, 50.0]  # the clock was set back
+    assert calls == [100.0, 104.0, 50.0]  # the clock was set back
 
 
-def test_without_a_key_or_a_powerdns_there_are_no_lists() -> None:
+def test_without_a_key_or_a_powerdns_no_lists_are_given() -> None:
     with pytest.raises(NotServed, match="api_key"):
         TopLists(PdnsApi(1, ""), rcodes=dict, clients=False).read()
     with pytest.raises(NotServed, match="refused"):

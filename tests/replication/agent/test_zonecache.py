@@ -64,19 +64,19 @@ def test_nothing_new_costs_nothing(api_port: int) -> None:
     assert (Api.flushed, control.sent) == ([], [])
 
 
-def test_many_zones_are_learnt_by_reading_the_whole_list(api_port: int) -> None:
+def test_many_zones_are_learnt_by_reading_the_full_list(api_port: int) -> None:
     control = Control()
     ZoneCache(control, PdnsApi(api_port, "key")).learn([f"z{n}.test." for n in range(MAX_SINGLE + 1)])
     assert (Api.flushed, control.sent) == ([], ["rediscover"])
 
 
-def test_a_name_that_powerdns_does_not_take_is_learnt_with_the_whole_list(api_port: int) -> None:
+def test_a_name_that_powerdns_does_not_take_is_learnt_with_the_full_list(api_port: int) -> None:
     control = Control()
     ZoneCache(control, PdnsApi(api_port, "key")).learn(["odd\\046name.test."])
     assert control.sent == ["rediscover"]
 
 
-def test_without_a_key_the_whole_list_is_read() -> None:
+def test_without_a_key_the_full_list_is_read() -> None:
     control = Control()
     ZoneCache(control, PdnsApi(1, "")).learn(["one.test."])
     assert control.sent == ["rediscover"]

@@ -125,14 +125,14 @@ def test_parents_lead_to_the_root() -> None:
     assert names.parent(".") is None
 
 
-def test_names_are_shown_relative_to_their_zone() -> None:
+def test_names_are_displayed_relative_to_their_zone() -> None:
     assert names.relative_text("example.test.", "example.test.") == "@"
     assert names.relative_text("a.b.example.test.", "example.test.") == "a.b"
     assert names.relative_text("a.b.", ".") == "a.b"
     assert names.relative_text("www.other.test.", "example.test.") == "www.other.test."
 
 
-def test_names_are_shown_in_their_own_script() -> None:
+def test_names_are_displayed_in_their_own_script() -> None:
     assert names.display("xn--bcher-kva.test.") == "bücher.test."
     assert names.display("www.test.") == "www.test."
     assert names.display("xn--0.test.") == "xn--0.test."

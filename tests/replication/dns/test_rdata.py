@@ -82,7 +82,7 @@ VALUES: dict[str, list[tuple[str, str]]] = {
 }
 
 
-def test_there_are_values_for_every_type_that_powerdns_serves() -> None:
+def test_every_type_that_powerdns_serves_has_values() -> None:
     assert {type_from_text(name) for name in VALUES} - {1234} == SERVED_TYPES
 
 
@@ -128,7 +128,7 @@ def test_rdata_becomes_canonical_and_keeps_its_meaning_in_bytes(name: str, text:
         ("ANY", "x", "ANY is a type of questions"),
     ],
 )
-def test_what_is_wrong_is_said_to_a_person(name: str, text: str, reason: str) -> None:
+def test_what_is_wrong_is_explained_to_a_person(name: str, text: str, reason: str) -> None:
     with pytest.raises(BadRdata, match=reason) as caught:
         rdata.parse(type_from_text(name), text, ZONE)
     assert "Text input" not in str(caught.value)

@@ -24,7 +24,7 @@ def test_types_without_a_name_are_written_by_number() -> None:
     assert rdtypes.type_from_text("TYPE1") == rdtypes.A
 
 
-def test_meta_types_have_numbers_for_asking() -> None:
+def test_meta_types_have_numbers_for_queries() -> None:
     assert rdtypes.type_from_text("ANY") == 255
 
 

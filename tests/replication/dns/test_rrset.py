@@ -52,7 +52,7 @@ def test_an_rrset_without_values_is_refused() -> None:
         rrset.make("www", A, 300, [], origin=ZONE)
 
 
-def test_a_disabled_value_that_is_not_there_is_refused() -> None:
+def test_a_disabled_value_that_is_missing_is_refused() -> None:
     with pytest.raises(BadRRset, match="not among"):
         rrset.make("www", A, 300, ["192.0.2.1"], disabled=["192.0.2.2"], origin=ZONE)
 

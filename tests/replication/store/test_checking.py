@@ -228,14 +228,14 @@ def test_the_zones_of_an_older_release_are_adopted(pair: Pair) -> None:
 
 @pytest.mark.parametrize("which", ["_main", "_records"])
 def test_a_digest_of_a_file_that_drifted_is_put_right(pair: Pair, which: str) -> None:
-    wanted = pair.node.digests()
+    expected = pair.node.digests()
     database = getattr(pair.node, which)
     with database.env.begin(write=True) as txn:
         row = database.row(txn)
         txn.put(ROW_KEY, replace(row, digest=row.digest + 1).encode(), db=database.own)
-    assert pair.node.digests() != wanted
+    assert pair.node.digests() != expected
     assert diverged(pair.node) == []
-    assert pair.node.digests() == wanted
+    assert pair.node.digests() == expected
 
 
 def test_a_digest_is_left_alone_while_anything_else_is_wrong(pair: Pair) -> None:

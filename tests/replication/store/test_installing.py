@@ -94,7 +94,7 @@ def test_an_empty_store_becomes_the_snapshot(node: Node) -> None:
     node.assert_equal()
 
 
-def test_of_what_is_there_already_nothing_is_written(node: Node) -> None:
+def test_rows_that_exist_already_are_not_written(node: Node) -> None:
     for sealed in (node.panel.create(small_zone(ZONE)), node.panel.change(ZONE)):
         node.store.apply(open_segment(sealed, PUBLIC_KEYS))
     assert node.install().rows == 0

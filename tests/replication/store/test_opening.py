@@ -83,7 +83,7 @@ def test_what_is_no_copy_is_refused(panel: Panel, tmp_path: Path) -> None:
         (lmdb.BadTxnError("x"), lmdb.BadTxnError),
     ],
 )
-def test_what_lmdb_says_is_said_in_our_words(panel: Panel, error: Exception, ours: type[Exception]) -> None:
+def test_errors_of_lmdb_become_errors_of_ours(panel: Panel, error: Exception, ours: type[Exception]) -> None:
     with pytest.raises(ours), lmdb_errors(panel.store._main, panel.store._records):
         raise error
 

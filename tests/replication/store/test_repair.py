@@ -150,7 +150,7 @@ def test_a_zone_that_was_deleted_by_hand_comes_back(pair: Pair) -> None:
     assert pair.is_equal()
 
 
-def test_a_foreign_zone_with_metadata_and_keys_is_removed_whole(pair: Pair) -> None:
+def test_a_foreign_zone_is_removed_with_its_metadata_and_keys(pair: Pair) -> None:
     foreign = 2**31 if pair.node.schema.number == 4 else 77
     for dbi, key, body in pair.node.schema.zone_rows(foreign, "foreign.test."):
         pair.put(dbi, key, body)

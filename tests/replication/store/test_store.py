@@ -333,8 +333,8 @@ def test_segments_cut_otherwise_lead_to_the_same_rows(tmp_path: Path, panel: Pan
     rrsets[-1] = records(ZONE, "www", "A", 300, "192.0.2.3")
     other.zones[ZONE] = (1, {})
     ops = other.created_ops(1, ZONE, rrsets)
-    whole = other.seal(ops, [ZoneMark(1, ZONE, 3)], sequences=3)
-    panel.store.apply(open_segment(whole, PUBLIC_KEYS))
+    full = other.seal(ops, [ZoneMark(1, ZONE, 3)], sequences=3)
+    panel.store.apply(open_segment(full, PUBLIC_KEYS))
     assert panel.store.position() == Position(EPOCH, 3)
     assert panel.store.digests() == other.store.digests()
     other.close()
@@ -424,7 +424,7 @@ def test_a_copy_holds_the_same_rows(tmp_path: Path, panel: Panel) -> None:
         assert copy.digests() == panel.store.digests()
 
 
-def test_an_older_main_file_put_back_is_made_whole_again(node_path: Path, panel: Panel) -> None:
+def test_an_older_main_file_put_back_is_completed_again(node_path: Path, panel: Panel) -> None:
     first = panel.create(small_zone(ZONE))
     with open_node(node_path) as store:
         apply(store, first)
@@ -482,7 +482,7 @@ def test_a_deleted_zone_is_removed_in_short_transactions(node_path: Path, panel:
         assert store.zone_id(ZONE) is None
 
 
-def test_readers_see_each_zone_whole_while_it_changes(node_path: Path, panel: Panel) -> None:
+def test_readers_see_each_zone_before_or_after_its_change(node_path: Path, panel: Panel) -> None:
     """Each change sets two names of each of 30 zones to one value; no reader may find two values in one zone."""
     zones = [f"z{number}.test." for number in range(30)]
 
@@ -695,7 +695,7 @@ def test_packed_rows_do_not_hide_that_a_store_had_diverged(node_path: Path, pane
     assert first != second
 
 
-def test_a_row_of_a_new_zone_that_is_there_with_another_value_is_refused(node_path: Path, panel: Panel) -> None:
+def test_a_row_of_a_new_zone_that_exists_with_another_value_is_refused(node_path: Path, panel: Panel) -> None:
     key = keys.record_key(1, keys.APEX, rdtypes.TXT)
     packed, digest = record_puts(1, [(keys.APEX, rdtypes.TXT, b"one")])
     puts = PackedPuts(pack_puts([packed]), 1, digest)
@@ -819,12 +819,12 @@ def test_killed_anywhere_and_applied_again_the_store_is_the_same(tmp_path: Path,
     points, batches = map(int, calm.stdout.split())
     assert points > 40
     assert (batches > 10) == (how == "batches")
-    wanted = dump(tmp_path / "calm")
+    expected = dump(tmp_path / "calm")
     # One store that is killed at every single point in turn: each start continues what the last one left.
     path = tmp_path / "killed"
     killed = run_and_kill(path, segments, [*range(1, points, 3), 1, 2, 3, 0], schema, how)
     assert killed.returncode == 0, killed.stderr
-    assert dump(path) == wanted
+    assert dump(path) == rows
     with open_node(path, schema) as store:
         assert store.digests() == expected
 
@@ -906,7 +906,7 @@ def test_released_pages_leave_memory(node_path: Path, panel: Panel) -> None:
     with open_node(node_path) as store:
         apply(store, sealed)
         assert sum(1 for zone_id in range(1, 6001) for _ in store.rows(zone_id).raw()) == 24000
-        held = mapped.file_bytes_resident()
+        resident = mapped.file_bytes_resident()
         mapped.release(mapped.ranges_of((str(node_path), f"{node_path}-0")))
-        assert mapped.file_bytes_resident() < held - (1 << 20)
+        assert mapped.file_bytes_resident() < resident - (1 << 20)
         assert len(_rows(store, 17)) == 4

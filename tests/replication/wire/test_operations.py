@@ -70,7 +70,7 @@ def test_puts_of_one_table_come_together_and_those_of_another_apart() -> None:
     assert [(type(run), run.dbi) for run in runs] == [(Puts, Dbi.RECORDS), (Puts, Dbi.DOMAINS), (Op, Dbi.RECORDS)]
 
 
-def test_no_more_operations_are_read_than_asked_for() -> None:
+def test_no_more_operations_are_read_than_requested() -> None:
     plain = b"".join(encode_op(Op(OpKind.PUT, Dbi.RECORDS, b"key%d" % number, b"body")) for number in range(10))
     body = Body.of(deflated(plain))
     assert len(flattened(body, 9)) == 9

@@ -98,7 +98,7 @@ def test_a_gap_carries_the_position_of_the_node() -> None:
         WrongCluster(ours=EPOCH, theirs=UUID(int=1)),
     ],
 )
-def test_what_needs_a_person_comes_back_in_the_agents_words(error: ReplicationError) -> None:
+def test_what_needs_a_person_comes_back_with_the_agents_message(error: ReplicationError) -> None:
     code, body = encode_refusal(error, HERE)
     found = decode_refusal(code, body)
     assert code == 422

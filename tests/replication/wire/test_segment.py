@@ -177,7 +177,7 @@ def test_an_unknown_version_is_refused_although_it_is_signed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plain", "marks", "ops", "words"),
+    ("plain", "marks", "ops", "reason"),
     [
         (b"\x47\1k", 0, 1, "unknown kind"),
         (b"\x1f\1k\0", 0, 1, "unknown kind"),
@@ -189,9 +189,9 @@ def test_an_unknown_version_is_refused_although_it_is_signed() -> None:
         (b"\0\0\0\1\0\x3fab", 1, 0, "too early"),
     ],
 )
-def test_nonsense_in_a_signed_body_is_refused(plain: bytes, marks: int, ops: int, words: str) -> None:
+def test_nonsense_in_a_signed_body_is_refused(plain: bytes, marks: int, ops: int, reason: str) -> None:
     segment = open_segment(with_body(plain, marks=marks, ops=ops), PUBLIC_KEYS)
-    with pytest.raises(BadSegment, match=words):
+    with pytest.raises(BadSegment, match=reason):
         list(segment.ops())
 
 
@@ -331,6 +331,6 @@ def test_records_beside_packed_ones_are_refused() -> None:
 def test_packed_rows_of_another_number_are_noticed() -> None:
     puts, ops = packed_rows(range(1, 3))
     assert [row for run in puts.runs() for row in run.rows] == [(op.key, op.body) for op in ops]  # type: ignore[union-attr]
-    for count, words in ((3, "follow"), (5, "early")):
-        with pytest.raises(BadSegment, match=words):
+    for count, reason in ((3, "follow"), (5, "early")):
+        with pytest.raises(BadSegment, match=reason):
             list(PackedPuts(puts.packed, count, puts.digest).runs())
