@@ -1,4 +1,4 @@
-"""The demo's nodes enrol by the way that every node takes: a one-time code, a signing request, an approval."""
+"""The demo's nodes enroll by the way that every node takes: a one-time code, a signing request, an approval."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from dnspanel.demo.ports import LOOPBACK
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll
 
-ENROLMENT_SECONDS = 30
+ENROLLMENT_SECONDS = 30
 POLL_SECONDS = 0.05
 
 
@@ -22,17 +22,17 @@ class NotEnrolled(Exception):
     """An agent did not become a node in time."""
 
     def __init__(self, name: str, *, log: str) -> None:
-        super().__init__(f"{name} did not enrol within {ENROLMENT_SECONDS} s; its agent said: {log or 'nothing'}")
+        super().__init__(f"{name} did not enrol within {ENROLLMENT_SECONDS} s; its agent said: {log or 'nothing'}")
 
 
-def enrol_nodes(nodes: Sequence[DemoNode], *, panel: str, now: datetime) -> list[Node]:
+def enroll_nodes(nodes: Sequence[DemoNode], *, panel: str, now: datetime) -> list[Node]:
     """Every one of these servers is a node of the panel; returns those that were not before. Raises NotEnrolled.
 
     Interrupted anywhere, the next call goes on: a code is kept beside the
     node until its agent has its certificate.
     """
-    deadline = time.monotonic() + ENROLMENT_SECONDS
-    agents = [(node, _ask_to_enrol(node, panel=panel, now=now)) for node in nodes if not _has_identity(node)]
+    deadline = time.monotonic() + ENROLLMENT_SECONDS
+    agents = [(node, _ask_to_enroll(node, panel=panel, now=now)) for node in nodes if not _has_identity(node)]
     try:
         for node, agent in agents:
             _wait(node, agent, partial(approve_request, node.name, now=now), deadline=deadline)
@@ -46,8 +46,8 @@ def enrol_nodes(nodes: Sequence[DemoNode], *, panel: str, now: datetime) -> list
     return [enroll.node_by_name(node.name) for node, _ in agents]
 
 
-def _ask_to_enrol(node: DemoNode, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
-    """Start the agent's enrolment with the code that the node has, or with a new one."""
+def _ask_to_enroll(node: DemoNode, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
+    """Start the agent's enrollment with the code that the node has, or with a new one."""
     known = Node.objects.filter(name=node.name).first() or enroll.create_node(
         name=node.name,
         dns_address=LOOPBACK,

@@ -1,7 +1,7 @@
 """A node of a stack: where its files are, on which ports it answers, and its configuration.
 
 nodes/ns1/agent.toml      the agent's configuration
-nodes/ns1/identity/       what enrolment gave it
+nodes/ns1/identity/       what enrollment gave it
 nodes/ns1/state/          the agent's own files
 nodes/ns1/pdns/           pdns.conf, and the LMDB files that the agent writes and pdns_server reads
 """

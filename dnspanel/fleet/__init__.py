@@ -1,1 +1,1 @@
-"""PUSH, VERIFY, LIVE NUMBERS: nodes, enrolment, push tasks, telemetry."""
+"""PUSH, VERIFY, LIVE NUMBERS: nodes, enrollment, push tasks, telemetry."""

@@ -1,4 +1,4 @@
-"""Nodes, their enrolment, what they acknowledged, and the panel's own certificate authority."""
+"""Nodes, their enrollment, what they acknowledged, and the panel's own certificate authority."""
 
 from typing import Any
 

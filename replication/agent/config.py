@@ -84,7 +84,7 @@ class Identity:
     cluster: UUID
     schema: int
     signing_keys: tuple[bytes, ...]
-    keys_generation: int = 0  # of the list they came with; 0 at enrolment
+    keys_generation: int = 0  # of the list they came with; 0 at enrollment
 
 
 @dataclass(frozen=True, slots=True)

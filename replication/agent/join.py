@@ -1,4 +1,4 @@
-"""Make a server a node with one command: enrolment, configuration, LMDB files, and the two systemd units.
+"""Make a server a node with one command: enrollment, configuration, LMDB files, and the two systemd units.
 
     /etc/dnspanel-agent/agent.toml       the agent's configuration; what an operator may change
     /var/lib/dnspanel-agent/identity/    key and certificate; the key never leaves the server
@@ -74,7 +74,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
 
     1. Look whether everything is there, before anything is written.
     2. Directories and agent.toml. Keys made by an earlier run are kept.
-    3. Enrol, unless that was done; waits for a person's approval.
+    3. Enroll, unless that was done; waits for a person's approval.
     4. LMDB files and pdns.conf, as the user that PowerDNS runs as.
     5. Units.
 

@@ -52,7 +52,7 @@ def main() -> None:
         bench.wait_until_in_sync(timeout=1800)
         say(f"{args.zones:,} zones, {records:,} more records at all nodes")
         with MoreNodes(bench) as more:
-            (node,) = more.enrol(1)
+            (node,) = more.enroll(1)
             result |= _bootstrap(bench, more, node)
             result |= _catch_up(bench, more, node, args.changes)
     say(json.dumps(result))
@@ -184,7 +184,7 @@ def _until_merged(behind: int, timeout: float = 300) -> None:
 def _edits_at(bench: stacks.BenchStack, size: int, edits: int) -> tuple[float, float]:
     """p50 and p99 in milliseconds of single edits to a fleet of so many nodes."""
     with MoreNodes(bench) as more:
-        extra = more.enrol(size - len(bench.stack.nodes)) if size > len(bench.stack.nodes) else []
+        extra = more.enroll(size - len(bench.stack.nodes)) if size > len(bench.stack.nodes) else []
         more.start(extra)
         bench.wait_until_in_sync(timeout=600)
         everywhere = [*bench.dns_addresses, *addresses_of(extra)]

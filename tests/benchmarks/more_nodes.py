@@ -33,13 +33,13 @@ class MoreNodes:
     def __exit__(self, *exc: object) -> None:
         self.retire()
 
-    def enrol(self, count: int) -> list[DemoNode]:
+    def enroll(self, count: int) -> list[DemoNode]:
         """So many more nodes are approved; their files are empty and nothing of them runs."""
-        from dnspanel.demo.fleet import enrol_nodes
+        from dnspanel.demo.fleet import enroll_nodes
 
         new = [self._new_node() for _ in range(count)]
         for first in range(0, len(new), 8):  # each asks in a process of its own
-            enrol_nodes(new[first : first + 8], panel=self._stack.url, now=datetime.now(UTC))
+            enroll_nodes(new[first : first + 8], panel=self._stack.url, now=datetime.now(UTC))
         self.nodes += new
         return new
 

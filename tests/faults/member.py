@@ -4,7 +4,7 @@
         node.kill_agent()
         node.start_agent(env=clocks.shifted(3600))
 
-It enrols as every node does. Nothing brings back what was killed. Leaving the block retires it and ends its
+It enrolls as every node does. Nothing brings back what was killed. Leaving the block retires it and ends its
 processes.
 """
 
@@ -108,7 +108,7 @@ class Member:
     def __enter__(self) -> Self:
         try:
             self.configure()
-            self._enrol()
+            self._enroll()
             self.prepare()
             if self._start_both:
                 self.start_pdns()
@@ -248,7 +248,7 @@ class Member:
         """The LMDB files exist."""
         self.stack.run([sys.executable, "-m", "replication.agent", "prepare", "--config", str(self.files.toml)])
 
-    def _enrol(self) -> None:
+    def _enroll(self) -> None:
         code = self.panel.do(
             acts.create_node,
             name=self.name,

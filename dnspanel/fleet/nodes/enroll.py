@@ -150,10 +150,10 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
         secret_sha256=secret_sha256, used_at=None, expires_at__gt=now, node__state=NodeState.AWAITING_APPROVAL
     ).update(used_at=now, csr_pem=csr_pem, csr_sha256=request_sha256)
     used = EnrolmentCode.objects.select_related("node").filter(secret_sha256=secret_sha256, csr_sha256=request_sha256)
-    enrolment = used.first()
-    if enrolment is None:
+    enrollment = used.first()
+    if enrollment is None:
         raise CodeRefused
-    node = enrolment.node
+    node = enrollment.node
     if claimed:
         logger.info("signing request received node=%s fingerprint=%s", node.name, request_sha256)
     if node.state == NodeState.AWAITING_APPROVAL:

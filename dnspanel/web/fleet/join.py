@@ -56,21 +56,21 @@ def node_new(request: PanelRequest) -> HttpResponse:
         except NameTaken as exc:
             form.refuse("name", str(exc))
         else:
-            return _enrolment(request, node, code=enroll.make_code(node=node, now=now, by=request.user))
+            return _enrollment(request, node, code=enroll.make_code(node=node, now=now, by=request.user))
     return render(request, "fleet/new.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
 @no_store
 @require_http_methods(["GET", "HEAD", "POST"])
-def node_enrolment(request: PanelRequest, name: str) -> HttpResponse:
+def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
     """How far a node has come on its way into the fleet; a POST makes a new code."""
     access.require(request.user, Permission.FLEET)
     node = enroll.node_by_name(name)
     if request.method != "POST":
-        return _enrolment(request, node)
+        return _enrollment(request, node)
     access.require(request.user, Permission.NODES)
     try:
-        return _enrolment(request, node, code=enroll.make_code(node=node, now=timezone.now(), by=request.user))
+        return _enrollment(request, node, code=enroll.make_code(node=node, now=timezone.now(), by=request.user))
     except WrongState as exc:
         messages.error(request, str(exc))
         return redirect("node-detail", node.name)
@@ -103,7 +103,7 @@ def _enroll_command(code: str) -> str:
     return f"python -m replication.agent enroll --panel {settings.PANEL_URL} --code {code} --dir /etc/dnspanel-agent"
 
 
-def _enrolment(request: PanelRequest, node: Node, code: str = "") -> HttpResponse:
+def _enrollment(request: PanelRequest, node: Node, code: str = "") -> HttpResponse:
     waiting = enroll.request_of(node)
     context: dict[str, Any] = {
         "node": node,

@@ -1,4 +1,4 @@
-"""The demo's nodes enrol with real agents at a real panel, and go on after an interruption."""
+"""The demo's nodes enroll with real agents at a real panel, and go on after an interruption."""
 
 import secrets
 from pathlib import Path
@@ -33,32 +33,32 @@ def nodes(tmp_path: Path) -> list[DemoNode]:
     return made
 
 
-def enrol(nodes: list[DemoNode], live_server: Any) -> list[Node]:
-    return fleet.enrol_nodes(nodes, panel=live_server.url, now=timezone.now())
+def enroll_all(nodes: list[DemoNode], live_server: Any) -> list[Node]:
+    return fleet.enroll_nodes(nodes, panel=live_server.url, now=timezone.now())
 
 
 def test_each_server_becomes_an_active_node_once(nodes: list[DemoNode], live_server: Any) -> None:
-    assert [node.name for node in enrol(nodes, live_server)] == ["ns1", "ns2"]
+    assert [node.name for node in enroll_all(nodes, live_server)] == ["ns1", "ns2"]
     assert set(Node.objects.values_list("state", flat=True)) == {NodeState.ACTIVE}
     assert all((node.identity / "identity.json").exists() for node in nodes)
-    assert enrol(nodes, live_server) == []
+    assert enroll_all(nodes, live_server) == []
 
 
 def test_no_code_is_left_behind(nodes: list[DemoNode], live_server: Any) -> None:
-    enrol(nodes, live_server)
+    enroll_all(nodes, live_server)
     assert [path for node in nodes for path in node.directory.glob("*code*")] == []
 
 
 def test_a_node_that_was_approved_but_never_heard_of_it_goes_on(nodes: list[DemoNode], live_server: Any) -> None:
     one = nodes[:1]
-    agent = fleet._ask_to_enrol(one[0], panel=live_server.url, now=timezone.now())
+    agent = fleet._ask_to_enroll(one[0], panel=live_server.url, now=timezone.now())
     known = enroll.node_by_name("ns1")
     while enroll.request_of(known) is None:
         assert agent.poll() is None
     agent.kill()
     agent.wait()
     enroll.approve(node=known, now=timezone.now(), by=None)
-    assert [node.name for node in enrol(one, live_server)] == ["ns1"]
+    assert [node.name for node in enroll_all(one, live_server)] == ["ns1"]
     assert Node.objects.count() == 1
 
 
@@ -67,7 +67,7 @@ def test_a_code_may_begin_with_a_hyphen(
 ) -> None:
     """One code in 64 does; the agent's command line took it for an option, and the demo did not start."""
     monkeypatch.setattr(secrets, "token_urlsafe", lambda size: "-" + "a" * size)
-    assert [node.name for node in enrol(nodes[:1], live_server)] == ["ns1"]
+    assert [node.name for node in enroll_all(nodes[:1], live_server)] == ["ns1"]
 
 
 def test_a_panel_that_refuses_is_quoted(
@@ -75,4 +75,4 @@ def test_a_panel_that_refuses_is_quoted(
 ) -> None:
     monkeypatch.setattr(enroll, "make_code", lambda **_: "wrong." + "0" * 32)
     with pytest.raises(fleet.NotEnrolled, match=r"ns1 did not enrol .* said: .*refused"):
-        enrol(nodes[:1], live_server)
+        enroll_all(nodes[:1], live_server)

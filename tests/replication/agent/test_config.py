@@ -27,7 +27,7 @@ def write(directory: Path, **changes: object) -> Path:
     return path
 
 
-def enrol(directory: Path, text: str | None = None) -> None:
+def enroll(directory: Path, text: str | None = None) -> None:
     identity = directory / "identity"
     identity.mkdir()
     for name in ("node.key", "node.pem", "ca.pem"):
@@ -37,7 +37,7 @@ def enrol(directory: Path, text: str | None = None) -> None:
 
 
 def test_a_complete_configuration_is_read(tmp_path: Path) -> None:
-    enrol(tmp_path)
+    enroll(tmp_path)
     config = read_config(write(tmp_path, map_size_mib=64, api_key="secret"))
     assert config.identity == Identity("ns1", CLUSTER, 4, PUBLIC_KEYS)
     assert config.control_socket == tmp_path / "run/pdns.controlsocket"
@@ -48,7 +48,7 @@ def test_a_complete_configuration_is_read(tmp_path: Path) -> None:
 
 
 def test_metrics_and_clients_are_told_only_where_somebody_decided_so(tmp_path: Path) -> None:
-    enrol(tmp_path)
+    enroll(tmp_path)
     config = read_config(write(tmp_path))
     assert (config.metrics_port, config.metrics_address, config.show_clients) == (0, "127.0.0.1", False)
     config = read_config(write(tmp_path, metrics_port=9153, metrics_address="192.0.2.53", show_clients=True))
@@ -90,7 +90,7 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_socket_path_that_no_kernel_takes_is_a_fault(tmp_path: Path) -> None:
-    enrol(tmp_path)
+    enroll(tmp_path)
     with pytest.raises(BadConfig, match="UNIX socket"):
         read_config(write(tmp_path, control_socket="/run/" + "x" * 120))
 
@@ -104,7 +104,7 @@ def test_a_server_that_is_not_enrolled_is_told_what_to_do(tmp_path: Path) -> Non
     "text", ["", "{}", '{"node":"ns1"}', '{"node":"ns1","cluster":"x","schema":4,"signing_keys":[]}']
 )
 def test_a_damaged_identity_is_a_fault(tmp_path: Path, text: str) -> None:
-    enrol(tmp_path, text)
+    enroll(tmp_path, text)
     with pytest.raises(BadConfig, match=r"identity\.json"):
         read_config(write(tmp_path))
 
@@ -136,7 +136,7 @@ def test_an_identity_needs_complete_keys_and_a_known_schema() -> None:
 
 
 def test_where_pdns_conf_is_and_which_program_runs_may_be_set(tmp_path: Path) -> None:
-    enrol(tmp_path)
+    enroll(tmp_path)
     config = read_config(write(tmp_path))
     assert (config.pdns_conf, config.pdns_server) == (None, "pdns_server")
     config = read_config(write(tmp_path, pdns_conf="etc/pdns.conf", pdns_server="/opt/pdns/sbin/pdns_server"))

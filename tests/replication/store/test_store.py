@@ -819,7 +819,7 @@ def test_killed_anywhere_and_applied_again_the_store_is_the_same(tmp_path: Path,
     points, batches = map(int, calm.stdout.split())
     assert points > 40
     assert (batches > 10) == (how == "batches")
-    expected = dump(tmp_path / "calm")
+    rows = dump(tmp_path / "calm")
     # One store that is killed at every single point in turn: each start continues what the last one left.
     path = tmp_path / "killed"
     killed = run_and_kill(path, segments, [*range(1, points, 3), 1, 2, 3, 0], schema, how)

@@ -1,4 +1,4 @@
-"""Enrol the nodes of a stack."""
+"""Enroll the nodes of a stack."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.demo.fleet import NotEnrolled, enrol_nodes
+from dnspanel.demo.fleet import NotEnrolled, enroll_nodes
 from dnspanel.demo.stack import Stack
 from dnspanel.fleet.errors import FleetError
 
@@ -21,7 +21,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, directory: Path, **options: Any) -> None:
         stack = Stack(directory)
         try:
-            new = enrol_nodes(stack.servers, panel=stack.url, now=timezone.now())
+            new = enroll_nodes(stack.servers, panel=stack.url, now=timezone.now())
         except (FleetError, NotEnrolled) as exc:
             raise CommandError(str(exc)) from exc
         names = ", ".join(node.name for node in new)

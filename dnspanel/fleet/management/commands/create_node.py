@@ -1,4 +1,4 @@
-"""Make a node and print the code with which its agent enrols."""
+"""Make a node and print the code with which its agent enrolls."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""Enrolment with real keys, requests and certificates."""
+"""Enrollment with real keys, requests and certificates."""
 
 import base64
 import re
@@ -153,7 +153,7 @@ def test_two_nodes_cannot_have_one_name(waiting_node: MakeNode) -> None:
         waiting_node("ns1")
 
 
-def test_only_administrators_enrol_nodes(waiting_node: MakeNode) -> None:
+def test_only_administrators_enroll_nodes(waiting_node: MakeNode) -> None:
     node = waiting_node()
     editor = User.objects.create(username="bob", email="bob@people.test", role=Role.EDITOR)
     for verb in (enroll.make_code, enroll.approve, enroll.decline, enroll.drain, enroll.resume, enroll.retire):
@@ -169,7 +169,7 @@ def test_a_node_is_found_by_name_or_unknown(waiting_node: MakeNode) -> None:
 
 
 def test_a_code_is_one_word_on_any_command_line(waiting_node: MakeNode) -> None:
-    """A code that began with a dash was taken for an option, about once in sixty enrolments."""
+    """A code that began with a dash was taken for an option, about once in sixty enrollments."""
     node = waiting_node()
     for _ in range(5):
         code = enroll.make_code(node=node, now=NOW, by=None)

@@ -123,7 +123,7 @@ def test_a_person_may_replace_it_at_any_time(enrolled_agent: Make) -> None:
     assert fresh(agent).certificate_sha256 != old
 
 
-def test_a_revoked_certificate_counts_no_more_at_once_and_a_new_enrolment_does(enrolled_agent: Make) -> None:
+def test_a_revoked_certificate_counts_no_more_at_once_and_a_new_enrollment_does(enrolled_agent: Make) -> None:
     agent = enrolled_agent(age=DUE)
     client = agent.client()
     enroll.revoke(node=agent.node, now=timezone.now(), by=None)
