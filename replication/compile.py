@@ -193,7 +193,7 @@ def compile_changes(
     """The rows to put (body) or delete (None) so that `rows` become the zone with `changed` applied.
 
     Equal to the difference of two calls of `compile_zone`, for unsigned zones
-    and NSEC; a zone with NSEC3 has to be compiled whole. Values of `changed`
+    and NSEC; a zone with NSEC3 has to be compiled in full. Values of `changed`
     are the RRsets afterwards, None for absent ones.
 
     The cost does not grow with the zone: a change reads the rows of its name

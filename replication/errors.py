@@ -27,7 +27,7 @@
         ├── NodeAhead             the node has what the panel never published
         └── Refused               the agent refused for good, and says why
 
-Facts are attributes under the names of the constructor's keywords, so an
+Attributes have the names of the constructor's keywords, so an
 error survives pickling between workers.
 """
 
@@ -49,7 +49,7 @@ def _rebuild(kind: "type[ReplicationError]", attributes: dict[str, Any]) -> "Rep
 
 
 class ReplicationError(Exception):
-    """Something between panel and node went wrong; the facts are attributes."""
+    """Something between panel and node went wrong; what is known of it are attributes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), dict(self.__dict__))
@@ -121,7 +121,7 @@ class BadName(Permanent):
 
 
 class BadRdata(Permanent):
-    """`text` is not rdata of `type`; `reason` is a sentence for the person who typed it."""
+    """`text` is not rdata of `type`; `reason` is a message for the person who typed it."""
 
     def __init__(self, *, type: int, text: str, reason: str) -> None:
         super().__init__(reason)
@@ -129,7 +129,7 @@ class BadRdata(Permanent):
 
 
 class BadRRset(Permanent):
-    """Records that are each right but cannot form one RRset; `reason` is a sentence for people."""
+    """Records that are each right but cannot form one RRset; `reason` is a message for people."""
 
     def __init__(self, *, name: str, type: int, reason: str) -> None:
         super().__init__(reason)
@@ -145,7 +145,7 @@ class BadBytes(Permanent):
 
 
 class Damaged(BadBytes):
-    """An LMDB file that cannot be read any more; only whole new files help."""
+    """An LMDB file that cannot be read any more; only new files help."""
 
     def __init__(self, *, what: str, reason: str) -> None:
         super().__init__(what=what, reason=f"the file is damaged ({reason})")

@@ -1,4 +1,4 @@
-"""Bring a node to the panel's head: decide what it lacks, send it, and take its word only with proof.
+"""Bring a node to the panel's head: decide what it lacks, send it, and return its ack.
 
 `steps.next_step` decides and is pure. `bring_to_head` acts, over a `NodeClient` and a `ChangeLog`; `send_snapshot`
 acts where segments cannot help.
@@ -55,7 +55,7 @@ SLOWEST_INSTALLED_PER_SECOND = 2_000_000
 # Segments of this size together travel in one request: a node far behind purges and verifies once for all.
 BATCH_BYTES = 1 << 20
 BATCH_SEGMENTS = 256
-# A node that got whole new files is back after this long, or something is wrong with it.
+# A node that got new files is back after this long, or something is wrong with it.
 RESTART_SECONDS = 30.0
 _RESTART_PAUSE_SECONDS = 0.2
 _RESTARTS = 3
@@ -85,7 +85,7 @@ class ChangeLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RepairAnswer:
-    """What a node says of a repair: its ack, and the first differences that it found."""
+    """A node's answer to a repair: its ack, and the first differences that it found."""
 
     ack: Ack
     differences: tuple[str, ...]
@@ -118,7 +118,7 @@ class NodeClient:
         self._socket: ssl.SSLSocket | None = None
 
     def status(self) -> Status:
-        """How the node is doing. Raises NodeUnreachable."""
+        """The status of the node. Raises NodeUnreachable."""
         return Status.from_json(self._get(STATUS_PATH))
 
     def samples(self, after: int) -> list[Sample]:
@@ -157,7 +157,7 @@ class NodeClient:
     def install_snapshot(self, snapshot: str, raw_size: int) -> Ack:
         """Make the snapshot what PowerDNS answers from; `raw_size` says how long to wait.
 
-        Raises Busy where another push is under way, or where the agent has put whole files in place and starts
+        Raises Busy where another push is under way, or where the agent has put new files in place and starts
         anew: ask again. Repeating is harmless as long as chunks are sent again that `offer_snapshot` names.
         """
         seconds = self._answer_seconds + INSTALL_SECONDS + raw_size / SLOWEST_INSTALLED_PER_SECOND
@@ -319,7 +319,7 @@ class NodeClient:
             raise Refused(error="WrongCertificate", message=message)
 
     def _describe_untimely(self, error: ssl.SSLCertVerificationError) -> str:
-        """Words for a certificate that does not count now. It is about this node alone, whose PowerDNS goes on."""
+        """A message for a certificate that is not valid now. It concerns this node alone, whose PowerDNS goes on."""
         whose = f"the certificate of the agent at {self.host} port {self.port}"
         if error.verify_code == _EXPIRED:
             return f"{whose} has expired; revoke it on the node's page and enroll the node again"
@@ -347,10 +347,10 @@ def send_snapshot(
     """Bring a node to a snapshot, whatever is there; return its ack.
 
     1. Offer the manifest, and send the chunks that the node lacks: all, or the rest of an earlier attempt.
-    2. Have it installed. A node that has to begin with whole new files puts them in place and starts anew; then
+    2. Have it installed. A node that needs new files puts them in place and starts anew; then
        ask again, for `restart_seconds`.
 
-    `sent` hears of each chunk's number and size. Raises what the agent refuses with, or NodeUnreachable; calling
+    `sent` is called with each chunk's number and size. Raises what the agent refuses with, or NodeUnreachable; calling
     again continues where this ended.
     """
     name = snapshot_id(sealed)

@@ -86,7 +86,7 @@ class Expectation:
         return f"{self.name} {rdata.type_to_text(self.type)}"
 
     def difference(self, answer: dns.message.Message) -> str | None:
-        """What the answer has instead, in words; None if it is as expected."""
+        """A description of what the answer has instead; None if it is as expected."""
         found = _rrset_in(answer, self.name, self.type)
         if not self.rdata:
             return None if found is None else f"{len(found)} records"
@@ -139,7 +139,7 @@ def _served_name(store: Store, zone_id: int) -> str | None:
 
 
 def _expectation_of_row(store: Store, zone: str, zone_id: int, name: str, rel: bytes, type: int) -> Expectation | None:
-    """What must be answered for one row, or for its absence; None where that cannot be told from rows."""
+    """What must be answered for one row, or for its absence; None where rows alone do not determine it."""
     if _in_other_zone(store, name, zone):
         return None
     rows = store.rows(zone_id)

@@ -28,7 +28,7 @@ logger = logging.getLogger("replication.agent")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; 0 if it did what it says, 1 with one sentence on standard error if not."""
+    """Run one command; return 0 on success, 1 with a message on standard error otherwise."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     logging.getLogger().addHandler(RECENT_LOG)

@@ -1,4 +1,4 @@
-"""What the agent does with a push: write it, make PowerDNS answer it, see the answer, and only then say so.
+"""How the agent handles a push: write it, purge PowerDNS's caches, verify the answers over DNS, then acknowledge.
 
 One push at a time. Data that was committed stays committed whatever comes after: PowerDNS being down delays the
 ack, not the data. The panel repeats what was not acknowledged, and what is repeated is verified again, never
@@ -40,9 +40,9 @@ VERIFY_SECONDS = 1.5
 # A first look that finds something else is repeated: after this pause, this often.
 ATTEMPTS = 2
 PAUSE_SECONDS = 0.05
-# Of a segment that does not fit, so many zones are looked at before all others.
+# Of a segment whose digest differs, so many zones are checked before all others.
 MAX_SUSPECTS = 200
-# So many names are forgotten singly; beyond, zones are forgotten whole.
+# Up to so many names are purged one by one; beyond, their zones are purged.
 MAX_STALE_NAMES = 1_000
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What went wrong last, in words; empty strings when nothing did since."""
+    """The last refusal and the last wrong answer of PowerDNS, as messages; empty once they are over."""
 
     refusal: str = ""
     refused_at: float = 0.0
@@ -80,9 +80,9 @@ class Applier:
         self.health = Health()
         self.powerdns_version = ""
         self._has_checked = False
-        # Told of the zones of a segment that met rows which were not ours.
+        # Called with the zones of a segment that found rows which the agent did not write.
         self.suspect: Callable[[Iterable[int]], None] = lambda zone_ids: None
-        # Told in words of what may be a file that cannot be read any more.
+        # Called with the reason where a file may be damaged.
         self.damaged: Callable[[str], None] = lambda reason: None
 
     def apply(self, body: bytes | BinaryIO) -> Ack:
@@ -104,9 +104,9 @@ class Applier:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """No other push, repair or snapshot meanwhile; what goes wrong inside is kept for the status.
+        """Keep other pushes, repairs and snapshots out; errors raised inside go into the status.
 
-        Raises Busy if another takes too long.
+        Raises Busy if another one takes too long.
         """
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise Busy(what="the agent")
@@ -149,7 +149,8 @@ class Applier:
     def install(self, write: Callable[[Callable[[], None]], Applied | None]) -> Ack:
         """Have a snapshot written and prove by DNS that PowerDNS answers from it.
 
-        `write` gets what it has to call before records go to which PowerDNS may still know the way.
+        `write` is called with a function that it has to call before it deletes records of zones which PowerDNS may
+        still have in its list.
         Raises what `write` raises, NotServed, or Busy if a push takes too long.
         """
         with self._alone():
@@ -179,7 +180,7 @@ class Applier:
             self._purger.purge_everything(None)
 
     def check_powerdns(self) -> None:
-        """What is done at the start and once a second: see whether PowerDNS is there and answers our position.
+        """Check that PowerDNS runs and answers our position; called at the start and once a second.
 
         After a start nobody knows what a former agent left unpurged; after an outage, what was applied meanwhile
         is unproven. Then everything is purged and the position zone asked, until it answers.
@@ -187,7 +188,7 @@ class Applier:
         try:
             self._purger.sweep()
             self.powerdns_version = self._purger.version()
-            if self._store.installing():  # nothing to prove before a snapshot is whole
+            if self._store.installing():  # nothing to verify before a snapshot is complete
                 self._change_health(unserved="", unserved_since=0.0)
             elif self.health.unserved or not self._has_checked or self.health.answered != self._store.position():
                 self._purge_everything()
@@ -299,7 +300,7 @@ class Applier:
         self._change_health(unserved=str(error), unserved_since=self.health.unserved_since or self._clock())
 
     def note_refusal(self, error: ReplicationError) -> None:
-        """A refusal that a person has to see stays in the status until something was applied after it."""
+        """Count and log a refusal; one that needs a person stays in the status until a later push is applied."""
         stats.REFUSALS.add()
         logger.warning("refused: %s: %s", type(error).__name__, error)
         if isinstance(error, Damaged):
@@ -313,12 +314,12 @@ class Applier:
 
 
 class _Touched:
-    """What a push touched: the zones to purge, and a selection of zones and rows to ask for. Bounded."""
+    """What a push touched: the zones to purge, and a bounded selection of zones and rows to verify."""
 
     def __init__(self) -> None:
         self.zones: set[str] = set()
         self.appeared: set[str] = set()  # those that may be new to PowerDNS
-        self.changes: dict[str, ZoneChange] = {}  # of zones that need not be forgotten whole
+        self.changes: dict[str, ZoneChange] = {}  # of zones of which single names can be purged
         self.everything = False  # too many zones to name
         self.marks: verify.EvenSample[ZoneMark] = verify.EvenSample()
         self.keys: verify.EvenSample[bytes] = verify.EvenSample()
@@ -335,7 +336,7 @@ class _Touched:
         return touched
 
     def add_changes(self, segment: Segment, store: Store) -> None:
-        """As `add_marks`, of a segment that is about to be applied: its zones may be told by names."""
+        """As `add_marks`, of a segment that is about to be applied, and note which names of its zones change."""
         known = set(self.zones)
         marks = self.add_marks(segment)
         if self._is_beyond_names:
@@ -347,7 +348,7 @@ class _Touched:
     def add_marks(self, segment: Segment) -> list[ZoneMark]:
         """Note its zones, and return their marks.
 
-        Of a segment with more zones than are purged by name, as many as could be asked for are looked at.
+        Of a segment with more zones than are purged by name, only as many as could be verified are noted.
         """
         self.everything |= segment.mark_count > MAX_ZONES
         every = -(-segment.mark_count // verify.MAX_QUESTIONS) if segment.mark_count > MAX_ZONES else 1
@@ -361,18 +362,18 @@ class _Touched:
         return marks
 
     def _merge(self, zone: str, change: ZoneChange | None, *, is_first: bool) -> None:
-        """A zone is told by names if every segment of the push that touches it can be."""
+        """Names of a zone are purged singly only if that is possible for every segment of the push."""
         before = self.changes.pop(zone, None)
         if change is not None and (before is not None or is_first):
             self.changes[zone] = before.followed_by(change) if before else change
 
     @property
     def _is_beyond_names(self) -> bool:
-        """More zones than are noted were touched: everything is purged, whatever could be told by names."""
+        """More zones than are noted were touched: everything is purged."""
         return self.everything or len(self.zones) > MAX_ZONES
 
     def stale(self, store: Store) -> tuple[set[str], set[str]]:
-        """The zones to forget whole, and the names to forget of the others."""
+        """The zones to purge with all their names, and the single names to purge of the others."""
         if self._is_beyond_names:
             return self.zones, set()
         zones, names = set(self.zones), set[str]()
@@ -387,7 +388,7 @@ class _Touched:
         """The zones and rows to ask for.
 
         The digest says that every row is right, the position that PowerDNS reads this very file, and the purge
-        that it holds nothing older. Questions show the whole way once more, and some show it as well as many.
+        that it holds nothing older. The questions prove the way from file to answer; a few do that as well as many.
         """
         every = verify.MAX_QUESTIONS // verify.FEW_QUESTIONS if self.everything else 1
         return self.marks.items[::every], self.keys.items[::every]

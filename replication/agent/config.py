@@ -78,7 +78,7 @@ class BadConfig(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who this node is, as the panel said when it enrolled."""
+    """Who this node is, as the panel answered when it enrolled."""
 
     node: str
     cluster: UUID
@@ -89,7 +89,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """A configuration in which everything was checked that can be without touching the network."""
+    """A configuration, checked as far as possible without the network."""
 
     identity: Identity
     identity_dir: Path
@@ -171,7 +171,7 @@ def read_config(path: Path) -> AgentConfig:
 
 
 def _faults_in(values: Mapping[str, Any]) -> list[str]:
-    """Everything that can be said about the values without looking at other files."""
+    """Every fault of the values that shows without reading other files."""
     faults = [f"{name} is missing" for name in _REQUIRED if name not in values]
     known = _REQUIRED | {name: type(default) for name, default in _DEFAULTS.items()}
     for name, value in values.items():

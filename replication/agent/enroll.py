@@ -39,7 +39,7 @@ _MAX_ANSWER = 1 << 20
 
 
 class NotEnrolled(Permanent):
-    """The panel said no, or is not the panel that made the code."""
+    """The panel refused, or is not the panel that made the code."""
 
 
 class PanelUnreachable(Transient):
@@ -135,7 +135,7 @@ def _parse_answer(status: int, answer: bytes) -> Waiting | Enrolled:
 
 
 def _message_in(answer: bytes) -> str:
-    """The sentence in a refusal, if there is one."""
+    """The message in a refusal, or empty."""
     try:
         return str(json.loads(answer)["message"])
     except (ValueError, KeyError, TypeError):
@@ -157,7 +157,7 @@ def _signing_request(directory: Path) -> str:
 
 
 def _check(answer: Enrolled, expected_ca: str, directory: Path) -> None:
-    """Raises NotEnrolled unless the CA is the code's, it signed the certificate, and that is for our key."""
+    """Raise NotEnrolled unless the CA is the code's, it signed the certificate, and that is for our key."""
     try:
         ca = x509.load_pem_x509_certificate(answer.ca.encode())
         certificate = x509.load_pem_x509_certificate(answer.certificate.encode())

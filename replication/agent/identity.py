@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class SigningKeys(Sequence[bytes]):
-    """The keys that are accepted just now: whoever holds this sees a new one at once."""
+    """The keys that are accepted now; a replacement is seen at once by all who share this object."""
 
     def __init__(self, keys: tuple[bytes, ...]) -> None:
         self._keys = keys
@@ -175,7 +175,7 @@ def format_key(key: ec.EllipticCurvePrivateKey) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file that only this user may read; it is there whole or not at all, also after a power loss."""
+    """Write a file that only this user may read; after a crash or power loss it holds the old text or the new one."""
     partial = path.with_name(path.name + ".part")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)

@@ -1,12 +1,12 @@
-"""The agent's own look at what PowerDNS serves from: every row, again and again, and at once where there is reason to.
+"""The agent checks every row that PowerDNS serves from: in turn, and at once where there is reason to.
 
-A check (`checking`) is taken in slices of a few milliseconds with rests between them. Ordinarily it takes about a
+A check (`store.checking`) runs in slices of a few milliseconds with rests between them. Ordinarily it takes about a
 twentieth of one core, so a large database is read in some minutes. It is hurried, to about half a core, when somebody
-else has committed to a file, when the panel asks, and while a zone of many rows is read in one transaction. It always
-stands back while a push is under way. Pages that it touched are let go.
+else has committed to a file, when the panel requests it, and while a zone of many rows is read in one transaction. It
+waits while a push is under way. Pages that it touched are released.
 
-A segment that meets rows which are not ours is refused; its zones are looked at before everything else, so that the
-panel hears within a second which of them to repair.
+A segment that finds rows which the agent did not write is refused; its zones are checked first, so that the panel
+learns within a second which of them to repair.
 """
 
 import logging
@@ -26,11 +26,11 @@ SLICE_SECONDS = 0.002
 # What part of the time is spent reading.
 SHARE = 0.05
 HURRIED_SHARE = 0.5
-# Between two checks nobody asked for.
+# Between two checks that nobody requested.
 PAUSE_SECONDS = 20.0
-# How often is looked for foreign commits and for what was asked.
+# How often foreign commits and requests are looked up.
 POLL_SECONDS = 0.5
-# A push under way is waited for, but not for ever: an import must not keep a check from ending.
+# A slice waits for a push under way at most so long: an import must not keep a check from ending.
 LONGEST_WAIT = 0.25
 _RELEASE_EVERY = 16  # slices
 
@@ -38,13 +38,13 @@ logger = logging.getLogger(__name__)
 
 
 class IntegrityScanner:
-    """Checks one store, in a thread of its own (`run`). What it found is there for others to read."""
+    """Checks one store, in a thread of its own (`run`). Its attributes have what it found."""
 
     def __init__(
         self, store: Store, *, is_busy: Callable[[], bool] = lambda: False, clock: Callable[[], float] = time.time
     ) -> None:
         self._store, self._is_busy, self._clock = store, is_busy, clock
-        # Told in words of what may be a file that cannot be read any more.
+        # Called with the reason where a file may be damaged.
         self.damaged: Callable[[str], None] = lambda reason: None
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -68,17 +68,17 @@ class IntegrityScanner:
         return len(self._diverged)
 
     def check_now(self) -> None:
-        """Look at everything at once, whatever is under way begins anew."""
+        """Check every row now; a check under way begins anew."""
         self._is_requested = True
         self._wake.set()
 
     def suspect(self, zone_ids: Iterable[int]) -> None:
-        """Look at these zones first."""
+        """Check these zones first."""
         self._suspects.extend(zone_ids)
         self._wake.set()
 
     def recheck(self, zone_ids: Iterable[int]) -> None:
-        """Look at these zones now, in the caller's thread: they were repaired."""
+        """Check these zones now, in the caller's thread: they were repaired."""
         for _ in self._check_zones(list(zone_ids)):
             pass
 
@@ -111,7 +111,7 @@ class IntegrityScanner:
         check = self._store.check()
         try:
             ended = self._drive(check.everything(), share, check)
-        except Exception as exc:  # a damaged file may show itself in any way; the agent goes on, and says so
+        except Exception as exc:  # damage may raise anything; the agent goes on and reports it
             logger.exception("a check ended unexpectedly")
             self._replace({0: DivergedZone(0, "", f"the files cannot be read: {exc}")})
             if is_damage(exc):
@@ -125,7 +125,7 @@ class IntegrityScanner:
             logger.debug("checked rows=%d faults=%d s=%.1f", check.rows, len(check.diverged), time.monotonic() - began)
 
     def _check_zones(self, zone_ids: list[int]) -> Steps:
-        """Look at these alone; what is known of others stays."""
+        """Check these alone; what is known of others stays."""
         check = self._store.check()
         yield from check.zones(zone_ids)
         if check.is_done:
@@ -134,7 +134,7 @@ class IntegrityScanner:
             self._replace(known | check.diverged)
 
     def _drive(self, steps: Steps, share: float, check: Check | None = None) -> bool:
-        """Take the steps with rests between them; False if they were left because something came in between."""
+        """Run the steps with pauses between them; False if something more urgent interrupted them."""
         slices = 0
         while self._slice(steps):
             slices += 1

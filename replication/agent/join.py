@@ -45,7 +45,7 @@ class CannotJoin(Permanent):
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What the operator said, and where things go."""
+    """What the operator chose, and the paths to write to."""
 
     panel: str
     code: str
@@ -72,7 +72,7 @@ class Joining:
 def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], say: Say) -> AgentConfig:
     """The server is a node: enrolled, configured, its units written. Starting them is the caller's.
 
-    1. Look whether everything is there, before anything is written.
+    1. Check that everything needed is present, before anything is written.
     2. Directories and agent.toml. Keys made by an earlier run are kept.
     3. Enroll, unless that was done; waits for a person's approval.
     4. LMDB files and pdns.conf, as the user that PowerDNS runs as.
@@ -186,7 +186,7 @@ def _run_as_user(joining: Joining, command: str) -> None:
 
 
 def _write(joining: Joining, path: Path, text: str) -> None:
-    """A file with a secret in it: whole or not at all, and for the user only."""
+    """Write a file with a secret in it, in one rename, for the user only."""
     partial = path.with_name(path.name + ".part")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)

@@ -1,7 +1,7 @@
 """What names this machine, so that the panel notices when the same identity shows up on another one.
 
 An identity is a few files, and files get copied: with a disk image, a container's volume, a restored backup. So
-what the panel is told hashes three things that do not all travel together:
+what is reported to the panel hashes three things that do not all travel together:
 
     /etc/machine-id     of the operating system; new on every installation, often copied with an image
     product_uuid        of the (virtual) hardware; most hypervisors give a clone another one; readable by root only

@@ -1,4 +1,4 @@
-"""What Prometheus is told by a node itself, over plain HTTP, where agent.toml names a port for it.
+"""A node's own metrics for Prometheus, over plain HTTP, where agent.toml names a port for it.
 
 Nothing is measured here: `stats` has this agent's own counters, `Status` how the node is, `Observer` PowerDNS's
 totals as they were a moment ago. PowerDNS's counters begin anew when it is started, as Prometheus expects of them.

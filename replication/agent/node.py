@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from replication.agent.metrics import MetricsServer
 
 LOCK_FILE = "agent.lock"
-# Before it starts anew, an agent gives what it was asked this long to be answered.
+# Before it starts anew, an agent leaves this long for answers under way.
 ANSWER_SECONDS = 0.3
-# So long it waits for a first look at PowerDNS before it says that it has started, and for the last one to end.
+# It waits so long for the first check of PowerDNS before it logs that it has started, and for the last one to end.
 FIRST_CHECK_SECONDS = 2.0
 # Beside the LMDB's main file: two agents with directories of their own must not share the files.
 LMDB_LOCK_SUFFIX = "-agent"
-# From here on a full map is announced in words; LMDB would stop taking changes at 1.
+# From here on the status warns of a full map; at 1 LMDB takes no more changes.
 MAP_ALARM = 0.7
 
 logger = logging.getLogger(__name__)
@@ -160,7 +160,7 @@ class AgentNode:
         logger.info("stopped node=%s position=%s", self._config.identity.node, self._store.position() or "none")
 
     def _check_powerdns(self, stop: threading.Event) -> None:
-        """See each second whether PowerDNS answers. In a thread, because one that is broken may not even say no."""
+        """Check once a second whether PowerDNS answers. In a thread, because a broken one may not even refuse."""
         while not stop.is_set() and not self.starts_anew:
             self.applier.check_powerdns()
             self._has_checked.set()
@@ -192,7 +192,7 @@ class AgentNode:
             return None
 
     def status(self) -> Status:
-        """How this node is doing, in facts and in words."""
+        """The status of this node, as numbers and messages."""
         health = self.applier.health
         position, main, records = self._store.position_and_digests()
         uses = self._store.use()
@@ -237,7 +237,7 @@ class AgentNode:
         )
 
     def _state(self, map_used: float, *, has_position: bool) -> str:
-        """The most important thing there is to say."""
+        """The most important message of the status."""
         health = self.applier.health
         if self.rebuild.reason:
             return f"quarantined, waiting for whole new files; PowerDNS answers as it can: {self.rebuild.reason}"
@@ -261,7 +261,7 @@ class AgentNode:
         return "in order" if has_position else "new: nothing applied yet"
 
     def _bootstrapping(self) -> str:
-        """How far a snapshot has come, in words; empty while none is on its way."""
+        """A message about the snapshot on its way; empty while there is none."""
         if self._store.installing() and self.applier.is_busy:
             return "bootstrapping: writing the snapshot; zones that were there before are served on"
         if progress := self.snapshots.progress:

@@ -1,8 +1,8 @@
 """PowerDNS's own counters, once a second, kept for an hour as differences.
 
 A counter that went backwards, or an uptime that did, means that PowerDNS was started anew. Then, and after
-seconds in which it did not answer, there is nothing to compare with: the sample says so (`seconds` is 0) and
-whoever draws it draws a gap, never a spike and never a negative number. The agent's own questions are taken
+seconds in which it did not answer, there is nothing to compare with: the sample has 0 `seconds` and
+is drawn as a gap, never a spike and never a negative number. The agent's own questions are taken
 out, so that publishing does not look like traffic.
 """
 

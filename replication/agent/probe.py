@@ -1,7 +1,13 @@
 """Read every row of the node's files once, in a process of its own that a damaged file may take down.
 
-LMDB trusts what it maps: a torn page can end whoever touches it with a signal. So an agent that finds that the one
-before it did not end by itself has this read everything first.
+LMDB trusts what it maps: a torn page can end the process that touches it with a signal. So an agent whose predecessor
+did not end by itself has this read everything first.
+
+The panel reads uploaded LMDB files with a page reader of its own instead (`dnspanel.transfer.sources.lmdb_pages`), and
+neither way serves for both. A hostile upload must not reach the LMDB library at all, not even in a process of its own.
+A node's files are written to while they are read: only a reader that LMDB knows of is safe from pages being reused.
+What counts here is whether LMDB, and so PowerDNS, can read them; a stricter reader would quarantine files that are
+served without trouble. And the page reader takes four times as long (250,000 rows: 1.9 s instead of 0.4 s).
 
 python -m replication.agent.probe LMDB_PATH      status 0: all of it could be read
 """

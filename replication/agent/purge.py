@@ -61,7 +61,7 @@ DRAIN_SECONDS = 1.5
 # A question that got lost in a full socket buffer is asked again after this.
 RETRY_SECONDS = 0.02
 TCP_GRACE_SECONDS = 0.01
-# With more zones than this to forget whole, everything is purged at once.
+# With more zones than this to purge, everything is purged at once.
 MAX_ZONES = 200
 
 # The chance that some receiver gets none of the questions.

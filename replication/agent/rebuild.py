@@ -1,10 +1,10 @@
-"""Whole new files in the place of those that PowerDNS serves from, for a node that cannot be mended in place.
+"""New LMDB files in place of those that PowerDNS serves from, for a node that cannot be repaired in place.
 
 Two things need it: files that cannot be read any more, and a PowerDNS of another schema. Neither stops PowerDNS from
 answering for as long as it can; the agent meanwhile takes no segments, says why, and waits for a snapshot. When that
 is here and verified, its two files are what PowerDNS needs, byte for byte:
 
-1. They are linked (or copied) beside the old ones as `<lmdb_path>.next`, opened and looked at.
+1. They are linked (or copied) beside the old ones as `<lmdb_path>.next`, opened and checked.
 2. `swap.json` in the agent's directory says that they are to be put in place: from here on that will happen.
 3. Four renames put them and their lock files there. Whoever has the old ones open keeps them.
 4. identity.json and, if the agent knows where it is, pdns.conf are written for the new schema.
@@ -13,7 +13,7 @@ is here and verified, its two files are what PowerDNS needs, byte for byte:
 
 An agent that finds `swap.json` at its start does steps 3 to 6 first.
 
-    <state_dir>/quarantine      why the files are not used any more, in words; gone with the swap
+    <state_dir>/quarantine      why the files are not used any more, as text; gone with the swap
     <state_dir>/swap.json       {"schema": n}: the files beside are to be put in place
     <state_dir>/running         there while an agent runs; whoever finds it knows that the last one did not end well
     <state_dir>/stand-in/       an empty store that the agent has open while it cannot use the node's
@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 
 class Rebuild:
-    """Whether this node needs whole new files, and how it gets them. `reason` is empty while it uses what it has."""
+    """Whether this node needs new files, and how it gets them. `reason` is empty while it uses what it has."""
 
     def __init__(self, config: AgentConfig, identity: IdentityKeeper, control: ControlSocket) -> None:
         self._config, self._identity, self._control = config, identity, control
@@ -111,7 +111,7 @@ class Rebuild:
         return self._quarantined()
 
     def suspect_damage(self, reason: str) -> None:
-        """Somebody met what may be damage: have everything read, and do without the files if that cannot be done."""
+        """Have every row read, because of what may be damage; quarantine the files if they cannot be read."""
         if self.is_open and self.probed.is_set():
             logger.warning("reading every row, because: %s", reason)
             self.probed.clear()
@@ -194,7 +194,7 @@ class Rebuild:
         logger.warning("whole new files are in place path=%s schema=%d", path, schema)
 
     def end_powerdns(self) -> bool:
-        """Have PowerDNS quit; return when it has, False if none was there to be told."""
+        """Make PowerDNS quit and return once it has; False if none runs."""
         before = self._control.listener()
         if before is None:
             return False

@@ -108,7 +108,7 @@ class AgentServer(ThreadingHTTPServer):
         logger.exception("a connection of %s ended unexpectedly", client_address[0])
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """In the connection's own thread: shake hands, look at the certificate, serve."""
+        """In the connection's own thread: shake hands, check the certificate, serve."""
         try:
             request.settimeout(HANDSHAKE_SECONDS)
             with self.identity.context.wrap_socket(request, server_side=True) as connection:

@@ -1,4 +1,4 @@
-"""Snapshots on their way into this node: received chunk by chunk, kept across restarts, installed when whole.
+"""Snapshots on their way into this node: received chunk by chunk, kept across restarts, installed when complete.
 
     <state_dir>/snapshot/<id>/   one snapshot at a time; others are removed when a new one is offered
         manifest                 sealed, as it was offered
@@ -93,7 +93,7 @@ class _Reception:
 
 
 class Snapshots:
-    """Receives and installs. One request at a time; another one meanwhile is told Busy."""
+    """Receives and installs. One request at a time; others meanwhile are refused with Busy."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class Snapshots:
     def resume(self) -> None:
         """Called every second: go on with an installation that a crash cut short, if all of it is here.
 
-        One attempt per start; what it cannot do, the panel hears of, and sends a snapshot again.
+        One attempt per start; where it fails, the panel sees that in the status and sends a snapshot again.
         """
         name = self._store.installing()
         if name is None and time.monotonic() - self._started > _FORGET_SECONDS:
@@ -201,7 +201,7 @@ class Snapshots:
         threading.Thread(target=run, name="install", daemon=True).start()
 
     def _forget_placed(self) -> None:
-        """Nobody asks any more for what is served long since."""
+        """Drop a snapshot whose files are in place for so long that nobody will ask for its ack."""
         if self._reception is not None and self._reception.is_placed:
             with suppress(Busy), self._alone():
                 self._forget_all()
@@ -274,7 +274,7 @@ class Snapshots:
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """What a person has to see stays in the status."""
+        """Note errors that need a person in the status."""
         try:
             yield
         except ReplicationError as exc:

@@ -2,7 +2,7 @@
 
 Forgetting `zone$`, a zone with all below it, is always enough, and dear: PowerDNS then walks every shard of both its
 caches, 2 ms of processor time for each zone whatever it holds, and forgets the settings of *all* zones. Forgetting
-a name costs microseconds. In a zone of moderate size nearly every change can be told by names:
+a name costs microseconds. In a zone of moderate size, purging single names is enough for nearly every change:
 
 - What PowerDNS keeps, it keeps under the name asked. An answer to a name that exists in the zone is made of rows of
   names in the zone (CNAMEs that it follows, addresses that it adds) and of the SOA: all names of the zone are
@@ -10,7 +10,7 @@ a name costs microseconds. In a zone of moderate size nearly every change can be
 - A name that does not exist is answered from the SOA alone, while no wildcard, DNAME or delegation stands above it.
   The change gives it another answer only by making it exist; then it is among those that changed, or lies above one.
 
-So a zone is told by names unless
+So single names are enough unless
 
 - it has, had or gets a DNAME, a delegation, or rows of its own signing: these answer for names that no row has;
 - a wildcard comes, goes or changes. One that stays as it is answers as before while its rows name nobody else
@@ -42,7 +42,7 @@ _MAX_ROWS = 4 * MAX_NAMES
 _WILDCARD = b"*\0"
 _SIGNING = frozenset((46, 47, 50, 51))  # RRSIG, NSEC, NSEC3, NSEC3PARAM
 _CUTS = frozenset((rdtypes.NS, rdtypes.DS))
-# Of these PowerDNS makes an answer without looking at any other name.
+# Of these PowerDNS makes an answer without reading any other name.
 _SELF_CONTAINED = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.TXT, rdtypes.CAA))
 
 
@@ -83,7 +83,7 @@ class ZoneChange:
 
 
 def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> list[ZoneChange]:
-    """What a segment that is about to be applied changes in its zones; empty where that cannot be told by names.
+    """What a segment that is about to be applied changes in its zones; empty where single names are not enough.
 
     `marks` are all of the segment's.
     """

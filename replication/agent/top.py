@@ -1,7 +1,7 @@
 """What PowerDNS is asked most: counted from its rings of the last questions, when somebody wants to know.
 
 A ring holds the last 10,000 questions of one kind. PowerDNS tells all of them at once, up to megabytes of JSON; they
-are counted as they arrive, so that memory holds a few longest lists and never the whole. An answer is good for some
+are counted as they arrive, so that memory holds a few short lists and never all of them. An answer is kept for some
 seconds, however many ask.
 """
 

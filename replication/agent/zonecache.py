@@ -1,8 +1,8 @@
-"""PowerDNS's list of zones in memory, told of every zone that appears.
+"""PowerDNS's list of zones in memory (its zone cache), kept up to date as zones appear.
 
 With `zone-cache-refresh-interval` above 0 PowerDNS looks for a question's zone in memory alone; without, every label
 of every question may cost a lookup in LMDB, a fifth of the processor time of an answer to a random name. The price:
-a new zone answers REFUSED until PowerDNS was told. Two ways, both of which return when the list has the zone:
+a new zone answers REFUSED until it is in the list. Two requests add it, and return once it is there:
 
     PUT /api/v1/servers/localhost/cache/flush?domain=<zone>    that one zone: below 1 ms
     `rediscover` on the control socket                          all zones: about 2.5 µs each
@@ -17,7 +17,7 @@ from typing import Protocol
 
 from replication.agent.pdns_api import PdnsApi
 
-# More zones than these are learnt by reading the whole list.
+# More zones than these are added by reading the full list.
 MAX_SINGLE = 20
 _ANSWER_SECONDS = 5.0
 _REDISCOVER_SECONDS = 60.0

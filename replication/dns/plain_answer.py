@@ -1,7 +1,7 @@
 """Whether an answer in wire form is exactly an RRset, for the plain cases and without parsing all of it. Pure.
 
-A node asks for everything that a push touched. To read each answer whole with dnspython costs more than all else about
-the push. Here "yes" is certain, and "no" only means that somebody has to look closely.
+A node asks for everything that a push touched. Parsing each answer in full with dnspython costs more than the rest of
+the push. Here "yes" is certain, and "no" only means that the answer has to be parsed in full.
 """
 
 import struct
@@ -14,7 +14,7 @@ _HEADER = struct.Struct(">HHHHHH")
 _FIXED = struct.Struct(">HHIH")  # type, class, TTL, length of the rdata
 _QUESTION = 12
 _OWNER = b"\xc0\x0c"  # a pointer to the name asked
-# QR, opcode, AA, TC and the rcode of the flags: an authoritative answer, whole and without error.
+# QR, opcode, AA, TC and the rcode of the flags: an authoritative answer, complete and without error.
 _FLAGS_MASK, _FLAGS = 0xFE0F, 0x8400
 
 

@@ -30,7 +30,7 @@ MAX_RDATA = 65535
 
 
 def check_type(type: int) -> None:
-    """Nothing, or BadRdata with the reason why a zone cannot hold this type."""
+    """Raise BadRdata, with the reason, if a zone cannot hold this type."""
     reason = refusal(type)
     if reason is not None:
         raise BadRdata(type=type, text="", reason=reason)

@@ -2,7 +2,7 @@
 
 A *form* turns presentation text into wire bytes and back: `encode` accepts
 what people type, `decode` prints the canonical text. Both raise ValueError
-with a sentence for people. `rdata` chooses the form, or dnspython.
+with a message for people. `rdata` chooses the form, or dnspython.
 
     type                         wire form
     A, AAAA                      4 or 16 address bytes

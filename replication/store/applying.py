@@ -209,7 +209,7 @@ class _Writer:
                 self.commit_part()
 
     def _put_batch(self, puts: Puts) -> bool:
-        """Put rows of new zones with one call of LMDB; False, and nothing is done, where that cannot be told.
+        """Put rows of new zones with one call of LMDB; False, and nothing is done, where that is not certain.
 
         It can if the keys ascend, no row lies from the first to the last of them, and nobody sees the last
         zone yet: then the transaction may end behind it, as it may before the first.
@@ -244,7 +244,7 @@ class _Writer:
 
     def _put_between(self, puts: Puts) -> bool:
         """Put rows of the main file that belong between others with one call; False, and nothing is done, if one is
-        there already: then each has to be looked at."""
+        there already: then each has to be compared."""
         (dbi, rows), table = puts, self._database.tables[puts.dbi]
         if dbi is Dbi.RECORDS or not self._is_first_time:
             return False
@@ -332,7 +332,7 @@ class _Writer:
         """Note one more row; True if the transaction was ended here, inside a zone.
 
         Only a zone that nobody can see yet or any more is cut by time; one that is served only beyond
-        ZONE_ROWS_IN_ONE, so that an ordinary change of a zone is seen whole or not at all.
+        ZONE_ROWS_IN_ONE, so that an ordinary change of a zone is seen as one.
         """
         self.rows += 1
         self._rows_in_txn += 1

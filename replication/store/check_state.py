@@ -1,4 +1,4 @@
-"""What all parts of a check share: the files they look at, and what they found."""
+"""What all parts of a check share: the files they read, and what they found."""
 
 import threading
 from collections.abc import Generator, Iterator
@@ -15,7 +15,7 @@ from replication.store.file_row import Database, common_position
 
 # Rows read in one read transaction.
 ROWS_AT_ONCE = 20_000
-# Zones looked at between two steps.
+# Zones checked between two steps.
 ZONES_PER_STEP = 100
 OWN_ZONES = frozenset((POSITION_ZONE_ID, keys.GUARD_ZONE_ID))
 
@@ -34,13 +34,13 @@ class DivergedZone(NamedTuple):
     """A zone that is not what we wrote; zone 0 stands for what belongs to no single zone."""
 
     zone_id: int
-    name: str  # empty where the files do not say it any more
+    name: str  # empty where the files do not have it any more
     reason: str
 
 
 @dataclass(slots=True)
 class CheckState:
-    """One look at the two files of a store, or at some of their zones."""
+    """One check of the two files of a store, or of some of their zones."""
 
     schema: Schema
     main: Database
@@ -51,7 +51,7 @@ class CheckState:
     share: float = 0.0  # of everything that was read
 
     def note(self, zone_id: int, name: str, reason: str) -> None:
-        """Note a fault; of several of one zone the words are joined."""
+        """Note a diverged zone; several reasons of one zone are joined."""
         known = self.diverged.get(zone_id)
         if known is None:
             self.diverged[zone_id] = DivergedZone(zone_id, name, reason)
@@ -59,7 +59,7 @@ class CheckState:
             self.diverged[zone_id] = DivergedZone(zone_id, known.name or name, f"{known.reason}; {reason}")
 
     def name_diverged(self) -> None:
-        """Give each fault its zone's name, where the main file still says it."""
+        """Fill in the names of diverged zones, where the main file still has them."""
         with self.main.env.begin() as txn:
             for zone_id, zone in self.diverged.items():
                 value = txn.get(self.schema.row_id_key(zone_id), db=self.main.tables[Dbi.DOMAINS])

@@ -10,8 +10,8 @@ What must hold, and is true at every commit of ours:
   them; nothing else leads to a zone, and no zone has metadata or keys;
 - the digest of each file is the sum over what is in it.
 
-The main file is compared with the records file's table, so each look at it waits for a moment at which both are whole
-at one position. What is found is a fact, not a suspicion: a row altered while we look is seen before or after.
+The main file is compared with the records file's table, so each part of that waits for a moment at which both are
+complete at one position. There are no false alarms: a row altered during the check is seen before or after.
 
 Digests that nobody has computed yet are filled in on the way. A digest of a whole file that is not the sum of what is
 in it, where that is all as it should be, is put right: it drifts when a segment meets another hand's rows half-way.
@@ -35,13 +35,13 @@ logger = logging.getLogger(__name__)
 
 
 class Check:
-    """One look at everything, or at some zones. Use once; `lock` is the store's."""
+    """One check of everything, or of some zones. Use once; `lock` is the store's."""
 
     def __init__(self, schema: Schema, main: Database, records: Database, lock: threading.Lock) -> None:
         self._main, self._records = main, records
         self._state = CheckState(schema, main, records, lock)
         self._of_records, self._of_list = RecordsCheck(self._state), ZoneListCheck(self._state)
-        self.is_done = False  # everything was read; False where the files did not come to rest at one position
+        self.is_done = False  # everything was read; False where the files were never at one position
 
     @property
     def diverged(self) -> dict[int, DivergedZone]:

@@ -56,7 +56,7 @@ class RecordsCheck:
         self._unknown: list[_Unknown] = []
 
     def walk(self, entries: int) -> Steps:
-        """All zones; `entries` is about how many rows the whole look has to read."""
+        """All zones; `entries` is about how many rows the full check has to read."""
         at: int | None = 0
         while at is not None:
             with self._records.env.begin() as txn:
@@ -147,7 +147,7 @@ class RecordsCheck:
             self._state.note(zone_id, "", ALTERED if count else EMPTIED)
 
     def _decode(self, value: bytes, zone: bytes) -> Running:
-        """A digest that cannot be read is as good as none: the panel has the zone."""
+        """A digest that cannot be read counts as unknown, and its zone as diverged."""
         try:
             return decode_running(value)
         except BadBytes:
@@ -169,5 +169,5 @@ class RecordsCheck:
 
 
 def is_at_rest(row: FileRow | None) -> bool:
-    """Whether no segment is half in the records file."""
+    """Whether no segment is half applied to the records file."""
     return row is not None and row.begun <= row.applied

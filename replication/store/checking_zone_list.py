@@ -2,7 +2,7 @@
 
 A zone in that table, and no other, has its object and its name there, exactly as `Schema.zone_rows` makes them;
 nothing else leads to a zone, and no zone has metadata or keys. Each part waits for a moment at which both files are
-whole at one position.
+complete at one position.
 """
 
 from collections.abc import Generator

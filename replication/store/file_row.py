@@ -51,7 +51,7 @@ def combined_position(main: FileRow | None, records: FileRow | None) -> Position
 
 
 def common_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """The position at which both files are whole and neither holds anything newer; None while there is no such."""
+    """The position at which both files are complete and neither holds anything newer; None while there is no such."""
     if records is None or records.begun > records.applied:
         return None
     if main is None:

@@ -189,7 +189,7 @@ def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[C
     """What has to be put and deleted so that `found` has the rows of `target`, in key order.
 
     Windows of which nothing is there are offered to `put_all`, and only if it declines they are among the changes.
-    No transaction is open while a change is looked at.
+    No transaction is open while a change is yielded.
     """
     behind: bytes | None = None
     while True:

@@ -1,4 +1,4 @@
-"""The LMDB environments of a store: opened as PowerDNS needs them, or read-only; what LMDB says, in our words."""
+"""The LMDB environments of a store: opened as PowerDNS needs them, or read-only; LMDB's errors as ours."""
 
 import errno
 import os
@@ -19,10 +19,10 @@ OWN_DBI = b"dnspanel"
 MAX_READERS = 1024  # the first opener sizes the table for PowerDNS too, which would stop at 126
 MAX_DBS = 128
 
-# What LMDB says when the disk takes no more; a write that was cut short is an "Input/output error".
+# LMDB's messages when the disk takes no more; a write that was cut short is an "Input/output error".
 _DISK_ERRORS = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG))
 
-# What it says of files that it cannot read.
+# LMDB's errors for files that it cannot read.
 DAMAGE = (
     lmdb.InvalidError,
     lmdb.CorruptedError,
@@ -118,7 +118,7 @@ def _write_settings(env: Any, path: str, schema: Schema, cluster: UUID) -> None:
 
 @contextmanager
 def lmdb_errors(main: Database, records: Database) -> Iterator[None]:
-    """What LMDB says when a file or the disk cannot go on, as our errors."""
+    """Turn LMDB's errors about a file or the disk into ours."""
     try:
         yield
     except lmdb.MapFullError as exc:

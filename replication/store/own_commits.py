@@ -7,7 +7,7 @@ LMDB numbers its commits one by one, so it is enough to remember the number of o
     8       8     the newest commit of somebody else that no check has covered since; 0: none
 
 Whoever writes to a file calls `note_commit` last of all in the transaction. A transaction that finds another number
-than its own less one follows a foreign commit and says so for good, until a check that began later has read every
+than its own less one follows a foreign commit and records that, until a check that began later has read every
 row. PowerDNS opens its tables inside write transactions but changes nothing there, and such a commit gets no number.
 """
 

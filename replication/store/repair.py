@@ -1,4 +1,4 @@
-"""One zone of a node that is not what the panel wrote, made so again; every other zone's rows stay untouched.
+"""Repair one zone of a node that is not what the panel wrote; every other zone's rows stay untouched.
 
 A repair is a segment of version 3. It moves nothing: `first` and `last` are the position where the node stands. Its one
 mark names the zone, by id, and its operations say everything that the zone consists of at this position:
@@ -36,7 +36,7 @@ from replication.wire.segment import DIGEST_MODULUS, Op, OpKind, Puts, Segment, 
 
 # The difference of one zone goes into one transaction up to this many rows; beyond, memory and the lock are bounded.
 LONGEST_CHANGE = 5_000
-# So many differences are told in words.
+# So many differences are described.
 MAX_DIFFERENCES = 20
 # Rows are compared in read transactions of at most this many.
 _ROWS_AT_ONCE = 20_000
@@ -128,7 +128,7 @@ class RepairWriter:
         return Repaired(self._mark, tuple(self._differences), self._rows, self._longest_hold * 1000, tuple(self._keys))
 
     def _row_at_position(self) -> FileRow:
-        """The records file's row. Raises Gap unless both files are whole at the segment's position."""
+        """The records file's row. Raises Gap unless both files are complete at the segment's position."""
         main, records = self._main.row(), self._records.row()
         at = common_position(main, records)
         if at is None or records is None:
@@ -255,7 +255,7 @@ class RepairWriter:
         self._note(differences, time.monotonic() - began)
 
     def _remove_foreign(self, txn: Any) -> list[str]:
-        """Delete what leads to the zone or hangs on its names without being ours; return words for it."""
+        """Delete what leads to the zone or belongs to its names without being ours; return descriptions of it."""
         differences = []
         key = self._schema.row_id_key(self._mark.zone_id)
         value = txn.get(key, db=self._main.tables[Dbi.DOMAINS])
@@ -318,7 +318,7 @@ class RepairWriter:
         return self._schema.wrap(body, self._segment.time_ns, self._segment.last)
 
     def _spoken(self, key: bytes) -> str:
-        """A record's key as people write it."""
+        """A description of a record's key: name and type."""
         try:
             _, relative, type = keys.decode_record_key(key)
             name = keys.name_from_relative_key(relative, self._mark.name)

@@ -1,4 +1,4 @@
-"""A snapshot: a whole LMDB at one position, as it travels to a node that no segment can help.
+"""A snapshot: a full LMDB at one position, as it travels to a node that no segment can help.
 
 The two files of a store, copied compactly at one position, cut into chunks that are deflated one by one, and a
 manifest that names them all and is signed. Whoever has the manifest knows every byte that is still to come, so
@@ -196,7 +196,7 @@ def write_snapshot(
     """Make a snapshot of the store in `directory`, which is created and must not exist: `manifest` and its chunks.
 
     Works beside a publisher that goes on publishing, in this process or in another one. Needs as much room as the
-    two files meanwhile, and the memory of one chunk. Raises Busy while nothing whole can be copied, and leaves no
+    two files meanwhile, and the memory of one chunk. Raises Busy while no complete state can be copied, and leaves no
     directory behind when it fails.
     """
     directory.mkdir(parents=True)

@@ -263,7 +263,7 @@ class Store:
     ) -> Applied:
         """Make the store what the panel had at `segment.after`, as the module's docstring lays out.
 
-        A segment whose sequences are all applied already changes nothing and says so. `watch` sees the
+        A segment whose sequences are all applied already changes nothing (`Applied.already`). `watch` sees the
         keys of records that are put or deleted. Raises Gap, WrongEpoch, Unfinished, Diverged, BadSegment, MapFull,
         DiskFull, or Busy when another process writes our rows; whatever was committed before that is repeated by the
         next attempt.
@@ -330,7 +330,7 @@ class Store:
         `before_removal` is called when nothing leads to zones that the copy lacks any more, and their records are there
         still: whoever keeps a list of zones in memory has to forget them.
 
-        What the copy holds, `copied`, has to come from somebody who can be believed. Raises BadSnapshot for a copy of
+        What the copy holds, `copied`, has to come from a signed manifest. Raises BadSnapshot for a copy of
         something else or from before the store's own position, MapFull, DiskFull, or Busy when another process writes
         to the files: then the installation has to be repeated before the store has a position again.
         """
@@ -358,11 +358,11 @@ class Store:
         return Applied(copied.position, False, installation.rows, installation.commits, hold)
 
     def check(self) -> Check:
-        """A look at every row, to be taken in steps."""
+        """A check of every row, to be run in steps."""
         return Check(self.schema, self._main, self._records, self._lock)
 
     def has_foreign_commit(self) -> bool:
-        """Whether somebody else has written to a file since every row was last looked at."""
+        """Whether somebody else has written to a file since every row was last checked."""
         return any(foreign_commit(database) for database in (self._main, self._records))
 
     def copy(self, path: str | os.PathLike[str], *, seconds: float = COPY_SECONDS) -> Copied:

@@ -16,7 +16,7 @@ _ROWS_PER_TRANSACTION = 1_500
 WRITE_SHARE = 0.3
 # So few rows behind others are worth taking out and putting back, so that the others are appended.
 _MOST_ROWS_BEHIND = 4
-# So many rows are deleted between two looks at the clock.
+# So many rows are deleted before the clock is read again.
 _PIECE = 1_000
 
 Row = tuple[bytes, bytes]

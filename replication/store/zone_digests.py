@@ -81,7 +81,7 @@ class Changes:
         self._unhashed.update({key[:4] for key in keys_})
 
     def remove(self, zone: bytes) -> None:
-        """All rows of this zone have been deleted; `add` was told of each."""
+        """All rows of this zone have been deleted; `add` was called for each."""
         self._removed.add(zone)
 
     def write(self, txn: Any) -> None:
@@ -122,7 +122,7 @@ def _zone_of(row: tuple[bytes, bytes]) -> bytes:
 def _drop(txn: Any, table: Any, zone: bytes) -> None:
     """Forget a zone without rows; unless its digest says that others were deleted than had been written.
 
-    Then the row stays, so that what is wrong with the file's digest can be told and mended as this zone's fault.
+    Then the row stays, so that the error in the file's digest is found and repaired with this zone.
     """
     value = txn.get(zone, db=table)
     if value is not None:

@@ -154,7 +154,7 @@ class Body:
                     raise BadSegment(reason=str(exc)) from exc
 
     def skip_marks(self, count: int) -> None:
-        """Go on behind the marks. Their names are not looked at. Raises BadSegment."""
+        """Skip the marks without decoding their names. Raises BadSegment."""
         for _ in range(count):
             self._mark()
 
@@ -209,7 +209,7 @@ class Body:
         return Puts(_PUT_TAGS.get(tag, Dbi.RECORDS), rows)
 
     def _read_puts(self, tag: int, most: int, rows: list[tuple[bytes, bytes]]) -> None:
-        """Append what lies whole in the buffer, until there are `most` rows or another operation comes.
+        """Append what is complete in the buffer, until there are `most` rows or another operation comes.
 
         Only the lengths that rows usually have are known here, of one byte and of two: it is all about speed.
         """

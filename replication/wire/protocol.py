@@ -6,7 +6,7 @@
     PUT  /v1/snapshots/<id>                 200 Missing        body: the sealed manifest (`snapshot`); which chunks lack
     PUT  /v1/snapshots/<id>/chunks/<n>      200 {}             body: one chunk as it is stored
     POST /v1/snapshots/<id>/install         200 Ack            once PowerDNS answers from it
-    PUT  /v1/repairs                        200 Ack            body: one sealed segment of version 3, one zone whole
+    PUT  /v1/repairs                        200 Ack            body: one sealed segment of version 3, all of one zone
     POST /v1/check                          200 {}             read every row now, as fast as is decent
     GET  /v1/zones?after=<zone id>          200 [ServedZone]   the next zones by id, at most ZONES_PAGE
     GET  /v1/zones/<zone id>/rows           200 [[key, body]]  hex, of the records; 413 beyond MAX_ROWS_AT_ONCE
@@ -19,7 +19,7 @@
     POST /v1/restart                        200 {}             PowerDNS ends; whoever supervises it starts it again
 
 A refusal is `{"error": <class of replication.errors>, "message": <words>, "position": <position or null>}`:
-409 Gap, 503 NotServed, Busy or DiskFull (try again), 422 anything a person has to look at, 400 and 404 and 413
+409 Gap, 503 NotServed, Busy or DiskFull (try again), 422 anything that needs a person, 400 and 404 and 413
 for requests that are not of this protocol. All bodies are JSON without spaces, digests are hex.
 """
 
@@ -83,18 +83,18 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How a node is doing, in facts and in words."""
+    """The status of a node, as numbers and messages."""
 
     node: str
     position: Position | None
     digest_main: bytes
     digest_records: bytes
     schema: int
-    state: str  # one sentence for people; "in order" when nothing is wrong
-    refusal: str = ""  # the last refusal in words, empty once something was applied after it
+    state: str  # a message for people; "in order" when nothing is wrong
+    refusal: str = ""  # the message of the last refusal, empty once something was applied after it
     refused_at: float = 0.0
     answered: Position | None = None  # the newest position that PowerDNS was seen to answer
-    unserved: str = ""  # how PowerDNS does not answer as it should, in words; empty while it does
+    unserved: str = ""  # why PowerDNS does not answer as it should; empty while it does
     clock: float = 0.0
     started_at: float = 0.0
     versions: Mapping[str, str] = field(default_factory=dict)  # agent, powerdns, lmdb
@@ -112,7 +112,7 @@ class Status:
     installed_powerdns: str = ""  # the release of the program on disk, which may be newer than the one that runs
     needed_schema: int = 0  # what the installed PowerDNS needs; 0 while that is unknown
     installing: tuple[str, int, int] | None = None  # a snapshot on its way: its id, chunks here, chunks in all
-    diverged: tuple[tuple[int, str, str], ...] = ()  # zone id, name and words, at most MAX_LISTED_DIVERGED
+    diverged: tuple[tuple[int, str, str], ...] = ()  # zone id, name and problem, at most MAX_LISTED_DIVERGED
     diverged_count: int = 0  # zones whose rows are not what this agent wrote
     checked_at: float = 0.0  # when a check of every row last ended; 0: never
     check_share: float = 0.0  # how much of the database the check under way has read, 0 to 1

@@ -26,7 +26,7 @@ Version 2 has 16 more bytes before the body: the sum of the digests of its rows 
 are put and belong to zones that are new. The panel has checked it, so no node has to hash millions of new rows.
 
 Version 3 is a repair: it moves nothing, `first` and `last` are where the node stands, and its one mark names the zone
-that it carries whole (`repair`).
+that it carries in full (`store.repair`).
 
 `operations` has the layout of marks and operations.
 
@@ -136,7 +136,7 @@ class Segment:
     main_op_count: int
     record_op_count: int
     new_rows_digest: int | None  # of all rows of records, where they belong to new zones alone
-    is_repair: bool  # one zone whole, at the position where the store is
+    is_repair: bool  # all of one zone, at the position where the store is
     size: int
     _source: BinaryIO = field(repr=False, compare=False)
     _offset: int = field(repr=False, compare=False)
@@ -265,7 +265,7 @@ def seal(
 def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segment:
     """The one segment that fills `source`, once one of `public_keys` (32 bytes each) has signed it.
 
-    Raises BadSignature, BadSegment or UnknownSchema; nothing of the body is looked at before that.
+    Raises BadSignature, BadSegment or UnknownSchema; nothing of the body is read before that.
     """
     opened = open_segments(source, public_keys)
     segment = next(opened, None)

@@ -5,7 +5,7 @@ truncated or damaged upload would kill the process (SIGBUS, SIGSEGV). Here each
 offset is checked against its page and each page number against the file, and
 damage is BadBytes. Nothing is written and no lock is taken; `check_unchanged`
 says whether another process wrote to the file meanwhile, which may have given
-pages that we still need to something else.
+pages that we still need to something else. Why an agent reads its own files otherwise: `replication.agent.probe`.
 
 A child process that reads through the library, which is how an agent looks for
 damage in its own files (`replication.agent.probe`), would not do here: it says
