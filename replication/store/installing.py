@@ -23,7 +23,7 @@ from replication.codec.schema import Dbi, Schema
 from replication.errors import BadBytes, Busy
 from replication.store.applying import POSITION_ZONE_ID, ZONE_ROWS_IN_ONE, position_row
 from replication.store.file_row import INSTALLING_KEY, Database, FileRow
-from replication.store.writing import Change, Row, Writer
+from replication.store.writing import Row, RowChange, Writer
 from replication.store.zone_digests import mark_complete, mark_unknown
 from replication.wire.position import Position
 
@@ -140,14 +140,14 @@ class Installation:
             self._main.add(dbi, [change])
         self._main.flush()
 
-    def _differences(self, dbi: Dbi) -> Iterator[Change]:
+    def _differences(self, dbi: Dbi) -> Iterator[RowChange]:
         def put_all(rows: Sequence[Row]) -> bool:
             self._main.put_all(dbi, rows)
             return True
 
         return _differences(self._rows(dbi, of_snapshot=True), self._rows(dbi), put_all)
 
-    def _name_of(self, change: Change) -> bytes:
+    def _name_of(self, change: RowChange) -> bytes:
         """The name in an index key: another id for the same name comes in the transaction in which the old one goes."""
         return change.key[:-4] if self._schema.has_header else change.key
 
@@ -185,7 +185,7 @@ def _has_zone(main: Database, schema: Schema, prefix: bytes) -> bool:
         return txn.get(key, db=main.tables[Dbi.DOMAINS]) is not None
 
 
-def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[Change]:
+def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[RowChange]:
     """What has to be put and deleted so that `found` has the rows of `target`, in key order.
 
     Windows of which nothing is there are offered to `put_all`, and only if it declines they are among the changes.
@@ -263,19 +263,19 @@ class _Rows:
                 own = sum(1 for _ in cursor.iternext(values=False))
             return int(txn.stat(self._table)["entries"]) - own
 
-    def changes(self, new: list[Row], old: list[Row]) -> list[Change]:
+    def changes(self, new: list[Row], old: list[Row]) -> list[RowChange]:
         """What makes the rows `old` the rows `new`, in key order."""
         if self._has_duplicates:
-            found = [Change(key, value, None) for key, value in set(new) - set(old)]
-            found += [Change(key, None, value) for key, value in set(old) - set(new)]
+            found = [RowChange(key, value, None) for key, value in set(new) - set(old)]
+            found += [RowChange(key, None, value) for key, value in set(old) - set(new)]
         else:
             remaining = dict(old)
             found = [
-                Change(key, value, before)
+                RowChange(key, value, before)
                 for key, value in new
                 if (before := remaining.pop(key, None)) is None or not self._is_same(before, value)
             ]
-            found += [Change(key, None, value) for key, value in remaining.items()]
+            found += [RowChange(key, None, value) for key, value in remaining.items()]
         return sorted(found, key=lambda change: self._order(change.key))
 
     def _is_same(self, old: bytes, new: bytes) -> bool:

@@ -22,7 +22,7 @@ _PIECE = 1_000
 Row = tuple[bytes, bytes]
 
 
-class Change(NamedTuple):
+class RowChange(NamedTuple):
     """A row to put; or to delete, where `value` is None, and then `old` is what it has."""
 
     key: bytes
@@ -40,7 +40,7 @@ class Writer:
         self._has_duplicates = [schema.dbi(dbi).dupsort for dbi in schema.all_dbis]
         self._write_seconds = hold_seconds * WRITE_SHARE
         self._release_pages = release_pages
-        self._waiting: list[tuple[Dbi, Sequence[Change]]] = []
+        self._waiting: list[tuple[Dbi, Sequence[RowChange]]] = []
         self._rows_waiting = 0
         self.rows = self.commits = 0
         self.longest_hold = 0.0
@@ -49,7 +49,7 @@ class Writer:
         """A write transaction of its own, committed at the end of the block."""
         return _Transaction(self)
 
-    def add(self, dbi: Dbi, group: Sequence[Change]) -> None:
+    def add(self, dbi: Dbi, group: Sequence[RowChange]) -> None:
         """Write these changes before long, in one transaction."""
         self._waiting.append((dbi, group))
         self._rows_waiting += len(group)
@@ -104,7 +104,7 @@ class Writer:
         txn.put(ROW_KEY, row.encode(), db=self.database.own)
         txn.delete(INSTALLING_KEY, db=self.database.own)
 
-    def _write(self, txn: Any, dbi: Dbi, group: Sequence[Change]) -> None:
+    def _write(self, txn: Any, dbi: Dbi, group: Sequence[RowChange]) -> None:
         table = self.database.tables[dbi]
         for key, value, old in group:
             if value is not None:

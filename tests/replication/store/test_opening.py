@@ -88,7 +88,7 @@ def test_errors_of_lmdb_become_errors_of_ours(panel: Panel, error: Exception, ou
         raise error
 
 
-def test_any_error_of_lmdb_is_reason_to_look_closer() -> None:
+def test_any_error_of_lmdb_is_suspected_damage() -> None:
     assert is_damage(lmdb.BadTxnError("x"))
     assert is_damage(Damaged(what="pdns.lmdb", reason="x"))
     assert not is_damage(ValueError("x"))
