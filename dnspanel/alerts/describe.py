@@ -20,8 +20,10 @@ def subject_of(messages: Sequence[Message]) -> str:
     if len(wrong) + len(over) == 1:
         alert = (wrong or over)[0].alert
         assert alert is not None
-        words = f"{'over: ' if over else ''}{alert.sentence}"
-        return _SUBJECT_START + (words if len(words) <= _LONGEST_SUBJECT else f"{words[: _LONGEST_SUBJECT - 1]}…")
+        description = f"{'over: ' if over else ''}{alert.sentence}"
+        return _SUBJECT_START + (
+            description if len(description) <= _LONGEST_SUBJECT else f"{description[: _LONGEST_SUBJECT - 1]}…"
+        )
     parts = [_count(wrong, "alert", "alerts")] if wrong else []
     parts += [f"{len(over)} over"] if over else []
     critical = sum(1 for message in wrong if message.alert and message.alert.severity == Severity.CRITICAL)
@@ -45,8 +47,8 @@ def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
     """The body of a webhook, in the form of Standard Webhooks."""
     wrong, over = _split(messages)
     kind = "alerts" if wrong or over else "test"
-    facts = {"raised": [_facts(message) for message in wrong], "over": [_facts(message) for message in over]}
-    message = {"type": kind, "timestamp": _moment(now), "data": facts}
+    data = {"raised": [_alert_json(message) for message in wrong], "over": [_alert_json(message) for message in over]}
+    message = {"type": kind, "timestamp": _moment(now), "data": data}
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -79,7 +81,7 @@ def _lines(messages: Sequence[Message]) -> list[str]:
     return lines
 
 
-def _facts(message: Message) -> dict[str, object]:
+def _alert_json(message: Message) -> dict[str, object]:
     alert = message.alert
     assert alert is not None
     return {

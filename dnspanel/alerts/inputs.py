@@ -13,12 +13,12 @@ from django.db.models import Count, Max, Min
 from redis.exceptions import RedisError
 
 from dnspanel.alerts.models import DiskMark
-from dnspanel.alerts.rules import DeliveryFacts, Facts, NodeFacts
+from dnspanel.alerts.rules import AlertInputs, DeliveryInputs, NodeInputs
 from dnspanel.backup.models import Backup
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
-from dnspanel.fleet.reads.queries import Standing, node_standings
+from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.zones.models import LogHead, Publication
@@ -41,8 +41,8 @@ _ENCODED = """
 class Reading:
     """Everything that was read at one moment: the facts, and what only metrics show besides."""
 
-    facts: Facts
-    standings: tuple[Standing, ...]
+    inputs: AlertInputs
+    statuses: tuple[NodeStatus, ...]
     epoch: UUID
     head: int
     encoded: Mapping[int, int]  # schema → sequence
@@ -51,17 +51,17 @@ class Reading:
 
 def read(now: datetime) -> Reading:
     """How the fleet and the panel are just now, in the same few queries for any fleet, and a question to Redis."""
-    standings = node_standings(now=now)
+    statuses = node_statuses(now=now)
     log = LogHead.objects.get()
-    encoded = encoded_by_schema(log.epoch, [standing.node.schema for standing in standings])
+    encoded = encoded_by_schema(log.epoch, [status.node.schema for status in statuses])
     beats = heartbeats()
     authority = Authority.objects.only("client_pem", "created_at").first()
     disk = shutil.disk_usage(next(path for path in (settings.VAR_DIR, *settings.VAR_DIR.parents) if path.exists()))
-    facts = Facts(
-        nodes=_nodes(standings, now),
+    inputs = AlertInputs(
+        nodes=_nodes(statuses, now),
         stalls=tuple(Stall.objects.order_by("schema").values_list("message", flat=True)),
         unencoded_since=_first_after(log.epoch, _encoded_everywhere(encoded)),
-        held_reason=log.held_reason,
+        hold_reason=log.held_reason,
         delivery=_delivery(),
         failed=_failed(log.sequence, now),
         damaged_segments=Segment.objects.filter(damaged=True).count(),
@@ -73,7 +73,7 @@ def read(now: datetime) -> Reading:
         disk_free_bytes=disk.free,
         disk_bytes=disk.total,
     )
-    return Reading(facts, standings, log.epoch, log.sequence, encoded, beats)
+    return Reading(inputs, statuses, log.epoch, log.sequence, encoded, beats)
 
 
 def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
@@ -92,20 +92,20 @@ def redis_answers() -> bool:
         return False
 
 
-def _nodes(standings: Sequence[Standing], now: datetime) -> tuple[NodeFacts, ...]:
+def _nodes(statuses: Sequence[NodeStatus], now: datetime) -> tuple[NodeInputs, ...]:
     open_divergences = Divergence.objects.filter(repaired_at=None).values("node").order_by()
     diverged = {row["node"]: row for row in open_divergences.annotate(zones=Count("pk"), since=Min("found_at"))}
     bootstraps = {row.node_id: row for row in Bootstrap.objects.all()}
-    growth = _growth(standings, now)
+    growth = _growth(statuses, now)
     found = []
-    for standing in standings:
-        node, bootstrap, differs = standing.node, bootstraps.get(standing.node.pk), diverged.get(standing.node.pk)
+    for status in statuses:
+        node, bootstrap, differs = status.node, bootstraps.get(status.node.pk), diverged.get(status.node.pk)
         found.append(
-            NodeFacts(
+            NodeInputs(
                 node_id=node.pk,
                 name=node.name,
                 state=node.state,
-                health=standing.health,
+                health=status.health,
                 report=node.report,
                 new_since=node.created_at if node.contact_at is None else None,
                 clock_offset=_clock_offset(node.report, node.reported_at),
@@ -129,9 +129,9 @@ def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) ->
     return float(clock) - reported_at.timestamp()
 
 
-def _growth(standings: Sequence[Standing], now: datetime) -> dict[int, float]:
+def _growth(statuses: Sequence[NodeStatus], now: datetime) -> dict[int, float]:
     """By how many bytes a day each node's free disk shrinks, since its oldest mark."""
-    free = {s.node.pk: int(s.node.report.get("disk_free_bytes", 0)) for s in standings if s.node.report}
+    free = {s.node.pk: int(s.node.report.get("disk_free_bytes", 0)) for s in statuses if s.node.report}
     oldest = DiskMark.objects.order_by("node", "at").distinct("node").values_list("node", "at", "free_bytes")
     found = {}
     for node_id, at, then in oldest:
@@ -152,11 +152,11 @@ def _first_after(epoch: UUID, sequence: int) -> datetime | None:
     return later.values_list("at", flat=True).first()
 
 
-def _delivery() -> DeliveryFacts:
+def _delivery() -> DeliveryInputs:
     row = Delivery.objects.first()
     if row is None:
-        return DeliveryFacts()
-    return DeliveryFacts(row.stopped_reason, row.stopped_at, row.pinned, row.pinned_reason, row.pinned_at)
+        return DeliveryInputs()
+    return DeliveryInputs(row.stopped_reason, row.stopped_at, row.pinned, row.pinned_reason, row.pinned_at)
 
 
 def _failed(head: int, now: datetime) -> tuple[tuple[int, str], ...]:

@@ -38,35 +38,35 @@ def send_mail(to: str, subject: str, text: str, *, message_id: str) -> Answer:
         _say(server.rcpt(to))
         step = "mail"
         message: Any = mail.message()
-        status, words = _say(server.data(message.as_bytes(linesep="\r\n")))
+        status, text = _say(server.data(message.as_bytes(linesep="\r\n")))
     except (OSError, smtplib.SMTPException) as exc:
-        raise NotTold(_words(step, exc)) from exc
+        raise NotTold(_describe(step, exc)) from exc
     finally:
         connection.close()
-    return Answer(status, words, (time.monotonic() - begun) * 1000)
+    return Answer(status, text, (time.monotonic() - begun) * 1000)
 
 
 def _say(reply: tuple[int, bytes]) -> tuple[int, str]:
     """The reply of a step that went well. Raises SMTPResponseException with any other."""
-    status, words = reply[0], reply[1].decode("utf-8", "replace")
+    status, text = reply[0], reply[1].decode("utf-8", "replace")
     if status not in (_TAKEN, 251):
-        raise smtplib.SMTPResponseException(status, words)
-    return status, words
+        raise smtplib.SMTPResponseException(status, text)
+    return status, text
 
 
 def _answer_of(exc: Exception) -> str:
     if isinstance(exc, smtplib.SMTPResponseException):
-        words = exc.smtp_error
-        return f"{exc.smtp_code} {words.decode('utf-8', 'replace') if isinstance(words, bytes) else words}"
+        text = exc.smtp_error
+        return f"{exc.smtp_code} {text.decode('utf-8', 'replace') if isinstance(text, bytes) else text}"
     return ""
 
 
-def _words(step: str, exc: Exception) -> str:
+def _describe(step: str, exc: Exception) -> str:
     where = f"{settings.EMAIL_HOST}, port {settings.EMAIL_PORT}"
     if isinstance(exc, smtplib.SMTPAuthenticationError):
         return f"The mail server {where} refuses name and password: {_answer_of(exc)}."
-    if said := _answer_of(exc):
-        return f"The mail server {where} refuses the {step}: {said}."
+    if answer := _answer_of(exc):
+        return f"The mail server {where} refuses the {step}: {answer}."
     return f"The mail server {where} cannot be reached: {str(exc) or type(exc).__name__}."
 
 

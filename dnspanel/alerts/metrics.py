@@ -18,11 +18,11 @@ from redis.exceptions import RedisError
 
 from dnspanel.alerts.inputs import Reading, read
 from dnspanel.alerts.models import Alert
-from dnspanel.alerts.rules import KINDS, NodeFacts
+from dnspanel.alerts.rules import KINDS, NodeInputs
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.health import OFFLINE_AFTER, Word
 from dnspanel.fleet.models import NodeState, Release
-from dnspanel.fleet.reads.queries import Standing
+from dnspanel.fleet.reads.queries import NodeStatus
 
 QUEUES = ("publish", "push", "bootstrap", "bulk")
 # Over so many of the newest proofs, push latencies are measured.
@@ -52,23 +52,23 @@ class _Fleet(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield from _of_nodes(self._reading, self._now)
-        yield from _of_traffic(self._reading.standings)
+        yield from _of_traffic(self._reading.statuses)
         yield from _of_panel(self._reading)
         yield from _of_alerts()
 
 
 def _of_nodes(reading: Reading, now: datetime) -> Iterator[Family]:
-    by_id = {node.node_id: node for node in reading.facts.nodes}
-    pairs = [(standing, by_id[standing.node.pk]) for standing in reading.standings]
+    by_id = {node.node_id: node for node in reading.inputs.nodes}
+    pairs = [(status, by_id[status.node.pk]) for status in reading.statuses]
     up = _gauge("node_up", "Whether the node's agent answers", "node")
     state = _gauge("node_state", "The word for how a node stands: 1 for the one that holds", "node", "state")
     position = _gauge("node_position", "The newest sequence that the node answered over DNS", "node")
     changes = _gauge("node_lag_changes", "Publications that the node lacks", "node")
     seconds = _gauge("node_lag_seconds", "For how long the node has lacked the oldest of them", "node")
     contact = _gauge("node_contact_timestamp_seconds", "When the panel last heard of the node", "node")
-    for standing, _ in pairs:
-        node, health = standing.node, standing.health
-        up.add_metric([node.name], _is_up(standing, now))
+    for status, _ in pairs:
+        node, health = status.node, status.health
+        up.add_metric([node.name], _is_up(status, now))
         for word in Word:
             state.add_metric([node.name, word], health.word == word)
         position.add_metric([node.name], node.acked)
@@ -77,10 +77,10 @@ def _of_nodes(reading: Reading, now: datetime) -> Iterator[Family]:
         if node.contact_at is not None:
             contact.add_metric([node.name], node.contact_at.timestamp())
     yield from (up, state, position, changes, seconds, contact)
-    yield from _of_reports([facts for _, facts in pairs])
+    yield from _of_reports([inputs for _, inputs in pairs])
 
 
-def _of_reports(nodes: Sequence[NodeFacts]) -> Iterator[Family]:
+def _of_reports(nodes: Sequence[NodeInputs]) -> Iterator[Family]:
     """What agents said of themselves, and what the panel knows of it."""
     for name, key, about in (
         ("map_used_ratio", "map_used", "How full the fuller of the LMDB maps is"),
@@ -112,8 +112,8 @@ def _of_reports(nodes: Sequence[NodeFacts]) -> Iterator[Family]:
     yield from (ends, clock, equal, diverged, bootstrapping)
 
 
-def _of_traffic(standings: Sequence[Standing]) -> Iterator[Family]:
-    names = {standing.node.pk: standing.node.name for standing in standings}
+def _of_traffic(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
+    names = {status.node.pk: status.node.name for status in statuses}
     totals = telemetry.totals(list(names))
     queries = _counter("node_queries", "Questions that PowerDNS took", "node", "transport")
     answers = _counter("node_answers", "Answers that PowerDNS gave", "node", "rcode")
@@ -136,27 +136,27 @@ def _of_traffic(standings: Sequence[Standing]) -> Iterator[Family]:
 
 
 def _of_panel(reading: Reading) -> Iterator[Family]:
-    facts = reading.facts
+    inputs = reading.inputs
     encoded = _gauge("log_encoded", "Up to which sequence there are segments", "schema")
     for schema, sequence in reading.encoded.items():
         encoded.add_metric([str(schema)], sequence)
     yield encoded
     yield _one(_counter("publications", "Publications of the log, which is its head"), reading.head)
-    yield _one(_gauge("publishing_stalled", "Schemas for which publishing stands still"), len(facts.stalls))
-    yield _one(_gauge("publishing_held", "Whether publishing waits for a person's decision"), bool(facts.held_reason))
-    stopped, pinned = bool(facts.delivery.stopped_reason), facts.delivery.pinned is not None
+    yield _one(_gauge("publishing_stalled", "Schemas for which publishing stands still"), len(inputs.stalls))
+    yield _one(_gauge("publishing_held", "Whether publishing waits for a person's decision"), bool(inputs.hold_reason))
+    stopped, pinned = bool(inputs.delivery.stopped_reason), inputs.delivery.pinned is not None
     yield _one(_gauge("delivery_stopped", "Whether delivery to later groups was stopped"), stopped)
     yield _one(_gauge("delivery_pinned", "Whether the fleet is pinned"), pinned)
-    yield _one(_gauge("damaged_segments", "Segments whose object is gone or altered"), facts.damaged_segments)
-    yield _one(_gauge("redis_up", "Whether Redis answers"), facts.redis_answers)
-    yield _one(_gauge("disk_free_bytes", "Free bytes on the panel's disk"), facts.disk_free_bytes)
-    yield _one(_gauge("disk_bytes", "Size of the panel's disk"), facts.disk_bytes)
+    yield _one(_gauge("damaged_segments", "Segments whose object is gone or altered"), inputs.damaged_segments)
+    yield _one(_gauge("redis_up", "Whether Redis answers"), inputs.redis_answers)
+    yield _one(_gauge("disk_free_bytes", "Free bytes on the panel's disk"), inputs.disk_free_bytes)
+    yield _one(_gauge("disk_bytes", "Size of the panel's disk"), inputs.disk_bytes)
     waits = _gauge("log_waiting_since_timestamp_seconds", "When the oldest publication without a segment was made")
-    yield _one(waits, facts.unencoded_since.timestamp() if facts.unencoded_since else None)
+    yield _one(waits, inputs.unencoded_since.timestamp() if inputs.unencoded_since else None)
     ends = _gauge("certificate_expiry_timestamp_seconds", "When the certificate ends with which the panel calls agents")
-    yield _one(ends, facts.certificate_expires_at.timestamp() if facts.certificate_expires_at else None)
+    yield _one(ends, inputs.certificate_expires_at.timestamp() if inputs.certificate_expires_at else None)
     backup = _gauge("backup_timestamp_seconds", "When the newest backup of the panel was made")
-    yield _one(backup, facts.backup_at.timestamp() if facts.backup_at else None)
+    yield _one(backup, inputs.backup_at.timestamp() if inputs.backup_at else None)
     beats = _gauge("heartbeat_timestamp_seconds", "When a process of the panel was last at work", "process")
     for process, at in reading.heartbeats.items():
         beats.add_metric([process], at.timestamp())
@@ -212,8 +212,8 @@ def _of_alerts() -> Iterator[Family]:
     yield family
 
 
-def _is_up(standing: Standing, now: datetime) -> bool:
-    node = standing.node
+def _is_up(status: NodeStatus, now: datetime) -> bool:
+    node = status.node
     known = node.state in {NodeState.ACTIVE, NodeState.DRAINED} and node.contact_at is not None
     return known and now - node.contact_at <= OFFLINE_AFTER  # type: ignore[operator]
 

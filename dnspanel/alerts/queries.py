@@ -9,18 +9,18 @@ from dnspanel.alerts.models import Alert, Message, Route, Severity
 
 
 @dataclass(frozen=True, slots=True)
-class Bell:
+class AlertSummary:
     """How many alerts are open, and how many of them are critical."""
 
     open: int
     critical: int
 
     @property
-    def sentence(self) -> str:
+    def message(self) -> str:
         if not self.open:
             return "No open alerts"
-        words = "1 open alert" if self.open == 1 else f"{self.open} open alerts"
-        return f"{words}, {self.critical} critical" if self.critical else words
+        message = "1 open alert" if self.open == 1 else f"{self.open} open alerts"
+        return f"{message}, {self.critical} critical" if self.critical else message
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class RouteRow:
         return self.last is not None and self.last.sent_at is None
 
 
-def bell() -> Bell:
+def alert_summary() -> AlertSummary:
     """The open alerts in two numbers; one small query, for every page."""
     found = Alert.objects.filter(over_at=None).aggregate(
         open=Count("pk"), critical=Count("pk", filter=Q(severity=Severity.CRITICAL))
     )
-    return Bell(found["open"], found["critical"])
+    return AlertSummary(found["open"], found["critical"])
 
 
 def open_alerts() -> list[Alert]:

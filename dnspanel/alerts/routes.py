@@ -61,14 +61,14 @@ def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, 
     _refuse_bad_terms(terms, resolve, address_checked=terms.address == route.address)
     try:
         with transaction.atomic():
-            there = _locked(route)
-            wanted = _columns(terms)
-            changed = [name for name, value in wanted.items() if getattr(there, name) != value]
+            current = _locked(route)
+            columns = _columns(terms)
+            changed = [name for name, value in columns.items() if getattr(current, name) != value]
             for name in changed:
-                setattr(there, name, wanted[name])
+                setattr(current, name, columns[name])
             if changed:
-                there.save(update_fields=changed)
-                audit.record(action="route.change", by=by, now=now, target=there.name, changed=changed)
+                current.save(update_fields=changed)
+                audit.record(action="route.change", by=by, now=now, target=current.name, changed=changed)
     except IntegrityError as exc:
         raise _name_taken(terms.name) from exc
 
@@ -89,10 +89,10 @@ def rotate_secret(*, route: Route, by: Author, now: datetime) -> str:
         raise RouteRefused({"kind": ["Mail is not signed."]})
     secret = new_secret()
     with transaction.atomic():
-        there = _locked(route)
-        there.secret = encrypt_secret(secret.encode())
-        there.save(update_fields=["secret"])
-        audit.record(action="route.rotate", by=by, now=now, target=there.name)
+        current = _locked(route)
+        current.secret = encrypt_secret(secret.encode())
+        current.save(update_fields=["secret"])
+        audit.record(action="route.rotate", by=by, now=now, target=current.name)
     return secret
 
 
@@ -160,10 +160,10 @@ def _columns(terms: RouteTerms) -> dict[str, object]:
 
 def _locked(route: Route) -> Route:
     """The route as it is by now, until the transaction ends. Raises RouteUnknown when it was deleted."""
-    there = Route.objects.select_for_update().filter(pk=route.pk).first()
-    if there is None:
+    current = Route.objects.select_for_update().filter(pk=route.pk).first()
+    if current is None:
         raise RouteUnknown
-    return there
+    return current
 
 
 def _name_taken(name: str) -> RouteRefused:

@@ -15,7 +15,7 @@ from dnspanel.fleet.health import Health, Word, spoken
 from dnspanel.fleet.models import NodeState
 
 # A code lives for a quarter of an hour; a node that was made longer ago should have been reached by now.
-NEVER_REACHED_FOR = timedelta(minutes=20)
+NEVER_CONTACTED_FOR = timedelta(minutes=20)
 # A node that is late for less than this will probably be in order before anybody has read the message.
 LATE_FOR = timedelta(seconds=30)
 DISK_SHARE, DISK_SHARE_AGAIN = 0.10, 0.12
@@ -69,12 +69,12 @@ class Condition:
     key: str
     kind: str
     severity: Severity
-    sentence: str
+    message: str
     node_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFacts:
+class NodeInputs:
     """What is known of one node; `report` is what its agent said last, and stays when the agent is silent."""
 
     node_id: int
@@ -94,7 +94,7 @@ class NodeFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryFacts:
+class DeliveryInputs:
     """How far publications may go, and why no further."""
 
     stopped_reason: str = ""
@@ -105,14 +105,14 @@ class DeliveryFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class AlertInputs:
     """What is known of the fleet and the panel at one moment."""
 
-    nodes: tuple[NodeFacts, ...] = ()
+    nodes: tuple[NodeInputs, ...] = ()
     stalls: tuple[str, ...] = ()
     unencoded_since: datetime | None = None  # of the oldest publication that no segment holds
-    held_reason: str = ""
-    delivery: DeliveryFacts = DeliveryFacts()
+    hold_reason: str = ""
+    delivery: DeliveryInputs = DeliveryInputs()
     failed: tuple[tuple[int, str], ...] = ()  # sequence, why
     damaged_segments: int = 0
     redis_answers: bool = True
@@ -124,19 +124,19 @@ class Facts:
     set_up_at: datetime | None = None  # when the panel began to have something to lose
 
 
-def conditions(facts: Facts, now: datetime, *, is_open: Collection[str] = ()) -> list[Condition]:
+def conditions(inputs: AlertInputs, now: datetime, *, is_open: Collection[str] = ()) -> list[Condition]:
     """Return everything that is wrong; `is_open` has the keys of what was wrong at the last look."""
-    silent = _collector_is_silent(facts, now)
-    found = list(_of_panel(facts, now, is_open))
-    for node in facts.nodes:
+    silent = _collector_is_silent(inputs, now)
+    found = list(_of_panel(inputs, now, is_open))
+    for node in inputs.nodes:
         if node.state in {NodeState.ACTIVE, NodeState.DRAINED}:
             found += _of_node(node, now, is_open, contact_is_known=not silent)
     return found
 
 
-def _of_node(node: NodeFacts, now: datetime, is_open: Collection[str], *, contact_is_known: bool) -> list[Condition]:
+def _of_node(node: NodeInputs, now: datetime, is_open: Collection[str], *, contact_is_known: bool) -> list[Condition]:
     rules = (
-        _standing(node, now, contact_is_known=contact_is_known),
+        _health(node, now, contact_is_known=contact_is_known),
         _powerdns(node),
         _diverged(node, now),
         _disk(node, is_open),
@@ -149,41 +149,41 @@ def _of_node(node: NodeFacts, now: datetime, is_open: Collection[str], *, contac
     return [condition for condition in rules if condition is not None]
 
 
-def _standing(node: NodeFacts, now: datetime, *, contact_is_known: bool) -> Condition | None:
+def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condition | None:
     """Late, stale, offline and rejecting are one trouble, which may grow."""
-    word, sentence = node.health.word, f"{node.name} is {node.health.word}. {node.health.sentence}"
+    word, message = node.health.word, f"{node.name} is {node.health.word}. {node.health.message}"
     key = f"node.standing:{node.name}"
     if word == Word.LATE and node.health.lag_seconds >= LATE_FOR.total_seconds():
-        return Condition(key, "node.late", Severity.WARNING, sentence, node.node_id)
+        return Condition(key, "node.late", Severity.WARNING, message, node.node_id)
     if word == Word.OFFLINE and not contact_is_known:
         return None  # the collector is silent: nobody knows
-    if word == Word.OFFLINE and node.new_since is not None and now - node.new_since < NEVER_REACHED_FOR:
+    if word == Word.OFFLINE and node.new_since is not None and now - node.new_since < NEVER_CONTACTED_FOR:
         return None  # it was just approved
     if word in {Word.STALE, Word.OFFLINE, Word.REJECTING}:
-        return Condition(key, f"node.{word}", Severity.CRITICAL, sentence, node.node_id)
+        return Condition(key, f"node.{word}", Severity.CRITICAL, message, node.node_id)
     return None
 
 
-def _powerdns(node: NodeFacts) -> Condition | None:
+def _powerdns(node: NodeInputs) -> Condition | None:
     if not (unserved := str(node.report.get("unserved", ""))):
         return None
-    sentence = f"PowerDNS on {node.name} does not answer as it should: {unserved}"
-    return Condition(f"node.powerdns:{node.name}", "node.powerdns", Severity.CRITICAL, sentence, node.node_id)
+    message = f"PowerDNS on {node.name} does not answer as it should: {unserved}"
+    return Condition(f"node.powerdns:{node.name}", "node.powerdns", Severity.CRITICAL, message, node.node_id)
 
 
-def _diverged(node: NodeFacts, now: datetime) -> Condition | None:
+def _diverged(node: NodeInputs, now: datetime) -> Condition | None:
     """Repair takes a minute; what is not mended by then needs a person."""
     if node.diverged and node.diverged_since is not None and now - node.diverged_since >= DIVERGED_FOR:
         zones = "1 zone is" if node.diverged == 1 else f"{node.diverged:,} zones are"
-        sentence = f"On {node.name}, {zones} not what the panel sent, for {spoken(now - node.diverged_since)}."
-        return Condition(f"node.diverged:{node.name}", "node.diverged", Severity.CRITICAL, sentence, node.node_id)
+        message = f"On {node.name}, {zones} not what the panel sent, for {spoken(now - node.diverged_since)}."
+        return Condition(f"node.diverged:{node.name}", "node.diverged", Severity.CRITICAL, message, node.node_id)
     if node.digest_equal is False and not node.diverged and node.bootstrap_since is None:
-        sentence = f"The digest of {node.name} is not the panel's, and no zone is known that differs."
-        return Condition(f"node.digest:{node.name}", "node.digest", Severity.CRITICAL, sentence, node.node_id)
+        message = f"The digest of {node.name} is not the panel's, and no zone is known that differs."
+        return Condition(f"node.digest:{node.name}", "node.digest", Severity.CRITICAL, message, node.node_id)
     return None
 
 
-def _disk(node: NodeFacts, is_open: Collection[str]) -> Condition | None:
+def _disk(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     free, total = int(node.report.get("disk_free_bytes", 0)), int(node.report.get("disk_bytes", 0))
     key = f"node.disk:{node.name}"
     share = _disk_share(f"The disk of {node.name}", free, total, key, "node.disk", is_open, node.node_id)
@@ -192,8 +192,8 @@ def _disk(node: NodeFacts, is_open: Collection[str]) -> Condition | None:
     days = free / node.bytes_a_day
     if days > (DISK_DAYS_AGAIN if key in is_open else DISK_DAYS):
         return None
-    sentence = f"The disk of {node.name} will be full in {days:.0f} days if it goes on like this: {_size(free)} free."
-    return Condition(key, "node.disk", Severity.WARNING, sentence, node.node_id)
+    message = f"The disk of {node.name} will be full in {days:.0f} days if it goes on like this: {_size(free)} free."
+    return Condition(key, "node.disk", Severity.WARNING, message, node.node_id)
 
 
 def _disk_share(
@@ -205,112 +205,112 @@ def _disk_share(
     return Condition(key, kind, severity, f"{what} has {_size(free)} free, {free / total:.1%} of it.", node_id)
 
 
-def _map(node: NodeFacts, is_open: Collection[str]) -> Condition | None:
+def _map(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     used, key = float(node.report.get("map_used", 0.0)), f"node.map:{node.name}"
     if used <= (MAP_SHARE_AGAIN if key in is_open else MAP_SHARE):
         return None
     severity = Severity.CRITICAL if used > MAP_SHARE_CRITICAL else Severity.WARNING
-    sentence = f"The LMDB map of {node.name} is {used:.0%} full: raise lmdb-map-size and the agent's map_size_mib."
-    return Condition(key, "node.map", severity, sentence, node.node_id)
+    message = f"The LMDB map of {node.name} is {used:.0%} full: raise lmdb-map-size and the agent's map_size_mib."
+    return Condition(key, "node.map", severity, message, node.node_id)
 
 
-def _reader(node: NodeFacts, is_open: Collection[str]) -> Condition | None:
+def _reader(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     lag, key = int(node.report.get("oldest_reader", 0)), f"node.reader:{node.name}"
     if lag <= (READER_LAG_AGAIN if key in is_open else READER_LAG):
         return None
-    sentence = f"A reader on {node.name} is {lag:,} transactions old: its files grow until that program ends."
-    return Condition(key, "node.reader", Severity.WARNING, sentence, node.node_id)
+    message = f"A reader on {node.name} is {lag:,} transactions old: its files grow until that program ends."
+    return Condition(key, "node.reader", Severity.WARNING, message, node.node_id)
 
 
 def _certificate(
-    expires_at: datetime | None, whose: str, key: str, now: datetime, node: NodeFacts | None = None
+    expires_at: datetime | None, whose: str, key: str, now: datetime, node: NodeInputs | None = None
 ) -> Condition | None:
     if expires_at is None or (left := expires_at - now) > CERTIFICATE_SOON:
         return None
     severity = Severity.CRITICAL if left <= CERTIFICATE_NOW else Severity.WARNING
     when = f"ends in {spoken(left)}" if left > timedelta(0) else f"ended {spoken(-left)} ago"
-    sentence = f"The certificate {whose} {when}, on {expires_at:%Y-%m-%d}, and was not renewed by itself."
-    return Condition(key, key.partition(":")[0], severity, sentence, node.node_id if node else None)
+    message = f"The certificate {whose} {when}, on {expires_at:%Y-%m-%d}, and was not renewed by itself."
+    return Condition(key, key.partition(":")[0], severity, message, node.node_id if node else None)
 
 
-def _clock(node: NodeFacts, is_open: Collection[str]) -> Condition | None:
+def _clock(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     offset, key = node.clock_offset, f"node.clock:{node.name}"
     if offset is None or abs(offset) <= (CLOCK_OFF_AGAIN if key in is_open else CLOCK_OFF):
         return None
     direction = "ahead of" if offset > 0 else "behind"
-    sentence = f"The clock of {node.name} is {spoken(timedelta(seconds=abs(offset)))} {direction} the panel's."
-    return Condition(key, "node.clock", Severity.WARNING, sentence, node.node_id)
+    message = f"The clock of {node.name} is {spoken(timedelta(seconds=abs(offset)))} {direction} the panel's."
+    return Condition(key, "node.clock", Severity.WARNING, message, node.node_id)
 
 
-def _bootstrap(node: NodeFacts, now: datetime) -> Condition | None:
+def _bootstrap(node: NodeInputs, now: datetime) -> Condition | None:
     if node.bootstrap_since is None:
         return None
     key, kind = f"node.bootstrap:{node.name}", "node.bootstrap"
     if node.bootstrap_error:
-        sentence = f"{node.name} does not get its snapshot: {node.bootstrap_error}"
-        return Condition(key, kind, Severity.CRITICAL, sentence, node.node_id)
+        message = f"{node.name} does not get its snapshot: {node.bootstrap_error}"
+        return Condition(key, kind, Severity.CRITICAL, message, node.node_id)
     if (lasting := now - node.bootstrap_since) < BOOTSTRAP_SLOW:
         return None
-    sentence = f"{node.name} has been getting a snapshot for {spoken(lasting)}."
-    return Condition(key, kind, Severity.WARNING, sentence, node.node_id)
+    message = f"{node.name} has been getting a snapshot for {spoken(lasting)}."
+    return Condition(key, kind, Severity.WARNING, message, node.node_id)
 
 
-def _of_panel(facts: Facts, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
-    yield from _of_publishing(facts, now)
-    yield from _of_delivery(facts, now)
-    if not facts.redis_answers:
-        words = "Redis does not answer: publications are found by polling, later, and there are no live numbers."
-        yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, words)
-    if _collector_is_silent(facts, now):
-        since = f"for {spoken(now - facts.collector_at)}" if facts.collector_at else "since the panel was set up"
-        words = f"The collector has not been at work {since}: nobody knows how the nodes are."
-        yield Condition("panel.collector", "panel.collector", Severity.CRITICAL, words)
-    if ending := _certificate(facts.certificate_expires_at, "of the panel", "panel.certificate", now):
+def _of_panel(inputs: AlertInputs, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
+    yield from _of_publishing(inputs, now)
+    yield from _of_delivery(inputs, now)
+    if not inputs.redis_answers:
+        message = "Redis does not answer: publications are found by polling, later, and there are no live numbers."
+        yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, message)
+    if _collector_is_silent(inputs, now):
+        since = f"for {spoken(now - inputs.collector_at)}" if inputs.collector_at else "since the panel was set up"
+        message = f"The collector has not been at work {since}: nobody knows how the nodes are."
+        yield Condition("panel.collector", "panel.collector", Severity.CRITICAL, message)
+    if ending := _certificate(inputs.certificate_expires_at, "of the panel", "panel.certificate", now):
         yield ending
-    free, total = facts.disk_free_bytes, facts.disk_bytes
+    free, total = inputs.disk_free_bytes, inputs.disk_bytes
     if filling := _disk_share("The panel's disk", free, total, "panel.disk", "panel.disk", is_open, None):
         yield filling
-    safe_at = facts.backup_at or facts.set_up_at
+    safe_at = inputs.backup_at or inputs.set_up_at
     if safe_at is not None and now - safe_at > BACKUP_AGE:
-        last = f"the last one is {spoken(now - safe_at)} old" if facts.backup_at else "there is none"
+        last = f"the last one is {spoken(now - safe_at)} old" if inputs.backup_at else "there is none"
         yield Condition("panel.backup", "panel.backup", Severity.WARNING, f"The panel lacks a fresh backup: {last}.")
 
 
-def _of_publishing(facts: Facts, now: datetime) -> Iterator[Condition]:
-    if facts.stalls:
-        sentence = f"Publishing stands still: {facts.stalls[0]}"
-        yield Condition("panel.stall", "panel.stall", Severity.CRITICAL, sentence)
-    elif facts.unencoded_since is not None and (age := now - facts.unencoded_since) >= LOG_AGE:
+def _of_publishing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
+    if inputs.stalls:
+        message = f"Publishing stands still: {inputs.stalls[0]}"
+        yield Condition("panel.stall", "panel.stall", Severity.CRITICAL, message)
+    elif inputs.unencoded_since is not None and (age := now - inputs.unencoded_since) >= LOG_AGE:
         severity = Severity.CRITICAL if age >= LOG_AGE_CRITICAL else Severity.WARNING
-        sentence = f"The oldest publication that waits to be encoded is {spoken(age)} old: no node can get it yet."
-        yield Condition("panel.log_age", "panel.log_age", severity, sentence)
-    if facts.held_reason:
-        sentence = f"Publishing is held until a person decides: {facts.held_reason}"
-        yield Condition("panel.held", "panel.held", Severity.CRITICAL, sentence)
-    for sequence, reason in facts.failed:
-        sentence = f"Publication {sequence:,} was taken back: {reason}"
-        yield Condition(f"panel.failed:{sequence}", "panel.failed", Severity.CRITICAL, sentence)
-    if facts.damaged_segments:
-        objects = "1 segment is" if facts.damaged_segments == 1 else f"{facts.damaged_segments:,} segments are"
-        sentence = f"{objects} damaged or gone from the storage: nodes that need them get a snapshot instead."
-        yield Condition("panel.object", "panel.object", Severity.WARNING, sentence)
+        message = f"The oldest publication that waits to be encoded is {spoken(age)} old: no node can get it yet."
+        yield Condition("panel.log_age", "panel.log_age", severity, message)
+    if inputs.hold_reason:
+        message = f"Publishing is held until a person decides: {inputs.hold_reason}"
+        yield Condition("panel.held", "panel.held", Severity.CRITICAL, message)
+    for sequence, reason in inputs.failed:
+        message = f"Publication {sequence:,} was taken back: {reason}"
+        yield Condition(f"panel.failed:{sequence}", "panel.failed", Severity.CRITICAL, message)
+    if inputs.damaged_segments:
+        objects = "1 segment is" if inputs.damaged_segments == 1 else f"{inputs.damaged_segments:,} segments are"
+        message = f"{objects} damaged or gone from the storage: nodes that need them get a snapshot instead."
+        yield Condition("panel.object", "panel.object", Severity.WARNING, message)
 
 
-def _of_delivery(facts: Facts, now: datetime) -> Iterator[Condition]:
-    delivery = facts.delivery
+def _of_delivery(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
+    delivery = inputs.delivery
     if delivery.stopped_reason:
-        sentence = f"Delivery was stopped: {delivery.stopped_reason}"
-        yield Condition("panel.stopped", "panel.stopped", Severity.CRITICAL, sentence)
+        message = f"Delivery was stopped: {delivery.stopped_reason}"
+        yield Condition("panel.stopped", "panel.stopped", Severity.CRITICAL, message)
     if delivery.pinned is not None and delivery.pinned_at is not None and now - delivery.pinned_at >= PINNED_FOR:
-        why = f" ({delivery.pinned_reason})" if delivery.pinned_reason else ""
-        sentence = f"The fleet has been pinned at {delivery.pinned:,} for {spoken(now - delivery.pinned_at)}{why}."
-        yield Condition("panel.pinned", "panel.pinned", Severity.WARNING, sentence)
+        reason = f" ({delivery.pinned_reason})" if delivery.pinned_reason else ""
+        message = f"The fleet has been pinned at {delivery.pinned:,} for {spoken(now - delivery.pinned_at)}{reason}."
+        yield Condition("panel.pinned", "panel.pinned", Severity.WARNING, message)
 
 
-def _collector_is_silent(facts: Facts, now: datetime) -> bool:
-    if not any(node.state in {NodeState.ACTIVE, NodeState.DRAINED} for node in facts.nodes):
+def _collector_is_silent(inputs: AlertInputs, now: datetime) -> bool:
+    if not any(node.state in {NodeState.ACTIVE, NodeState.DRAINED} for node in inputs.nodes):
         return False
-    return facts.collector_at is None or now - facts.collector_at > COLLECTOR_SILENT
+    return inputs.collector_at is None or now - inputs.collector_at > COLLECTOR_SILENT
 
 
 def _size(size: int) -> str:

@@ -46,7 +46,7 @@ def look(*, now: datetime) -> Looked | None:
             return None
         reading = read(now)
         is_open = Alert.objects.filter(over_at=None).values_list("key", flat=True)
-        looked = keep(conditions(reading.facts, now, is_open=set(is_open)), now=now)
+        looked = keep(conditions(reading.inputs, now, is_open=set(is_open)), now=now)
         mark_disks(reading, now=now)
         beat(process=WATCH, now=now)
         return looked
@@ -61,10 +61,10 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
     """
     by_key = {condition.key: condition for condition in found}
     with transaction.atomic():
-        there = {alert.key: alert for alert in Alert.objects.filter(over_at=None).select_for_update(of=("self",))}
-        raised = _raise([condition for key, condition in by_key.items() if key not in there], now)
-        worse = _update([(there[key], by_key[key]) for key in there.keys() & by_key.keys()], now)
-        gone = [a for key, a in there.items() if key not in by_key and now - a.seen_at >= OVER_AFTER]
+        open_alerts = {alert.key: alert for alert in Alert.objects.filter(over_at=None).select_for_update(of=("self",))}
+        raised = _raise([condition for key, condition in by_key.items() if key not in open_alerts], now)
+        worse = _update([(open_alerts[key], by_key[key]) for key in open_alerts.keys() & by_key.keys()], now)
+        gone = [a for key, a in open_alerts.items() if key not in by_key and now - a.seen_at >= OVER_AFTER]
         _end(gone, now)
         if raised or worse:
             _tell([*raised, *worse], now)
@@ -72,12 +72,12 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
         logger.warning("alert %s %s: %s", alert.severity, alert.key, alert.sentence)
     for alert in gone:
         logger.info("over: %s", alert.key)
-    return Looked(len(raised), len(gone), len(there) + len(raised) - len(gone))
+    return Looked(len(raised), len(gone), len(open_alerts) + len(raised) - len(gone))
 
 
 def mark_disks(reading: Reading, *, now: datetime) -> None:
     """A few times a day, how much is free on each node's disk is written down; old marks are gone."""
-    free = {node.node_id: int(node.report.get("disk_free_bytes", 0)) for node in reading.facts.nodes if node.report}
+    free = {node.node_id: int(node.report.get("disk_free_bytes", 0)) for node in reading.inputs.nodes if node.report}
     newest: datetime | None = DiskMark.objects.aggregate(at=Max("at"))["at"]
     if not free or (newest is not None and now - newest < MARK_EVERY):
         return
@@ -97,7 +97,7 @@ def _raise(fresh: Iterable[Condition], now: datetime) -> list[Alert]:
     return Alert.objects.bulk_create(
         Alert(
             key=condition.key, kind=condition.kind, severity=condition.severity, node_id=condition.node_id,
-            sentence=condition.sentence, since=now, seen_at=now,
+            sentence=condition.message, since=now, seen_at=now,
         )
         for condition in fresh
     )  # fmt: skip
@@ -110,7 +110,7 @@ def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Ale
         if condition.severity == Severity.CRITICAL and alert.severity != Severity.CRITICAL:
             alert.severity = Severity.CRITICAL
             worse.append(alert)
-        alert.kind, alert.sentence, alert.seen_at = condition.kind, condition.sentence, now
+        alert.kind, alert.sentence, alert.seen_at = condition.kind, condition.message, now
         alerts.append(alert)
     Alert.objects.bulk_update(alerts, ["kind", "severity", "sentence", "seen_at"])
     return worse

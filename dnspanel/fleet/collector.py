@@ -190,8 +190,8 @@ class Collector:
         acks.record_contact(node_ids=[p.node_id for p in heard], versions=fresh, now=timezone.now())
         at = [(poller.name, poller.position) for poller in heard if poller.position is not None]
         hold_if_ahead(positions=at, now=timezone.now())
-        said = {p.node_id: (p.status_at, p.status.to_json()) for p in heard if p.status and p.status_at}
-        acks.record_reports(reports=said)
+        reports = {p.node_id: (p.status_at, p.status.to_json()) for p in heard if p.status and p.status_at}
+        acks.record_reports(reports=reports)
         for poller in heard:
             poller.heard, poller.versions_recorded = False, poller.versions
         beat(process=COLLECTOR, now=timezone.now())

@@ -32,25 +32,25 @@ class NameTaken(FleetError):
 class BadNode(FleetError):
     """`field` names the value that is wrong."""
 
-    def __init__(self, field: str, why: str) -> None:
+    def __init__(self, field: str, reason: str) -> None:
         self.field = field
-        super().__init__(why)
+        super().__init__(reason)
 
 
 class WrongState(FleetError):
     """The node's state does not allow this act; somebody else may have been first."""
 
-    def __init__(self, name: str, why: str) -> None:
+    def __init__(self, name: str, reason: str) -> None:
         self.name = name
-        super().__init__(f"{name} {why}.")
+        super().__init__(f"{name} {reason}.")
 
 
 class GroupRefused(FleetError):
     """`field` names the value that is wrong; empty where it is the act itself."""
 
-    def __init__(self, why: str, *, field: str = "") -> None:
+    def __init__(self, reason: str, *, field: str = "") -> None:
         self.field = field
-        super().__init__(why)
+        super().__init__(reason)
 
 
 class DeliveryRefused(FleetError):
@@ -60,9 +60,9 @@ class DeliveryRefused(FleetError):
 class WrongDecision(FleetError):
     """What was decided about a lost history cannot be carried out; `field` names the value that is wrong."""
 
-    def __init__(self, field: str, why: str) -> None:
+    def __init__(self, field: str, reason: str) -> None:
         self.field = field
-        super().__init__(why)
+        super().__init__(reason)
 
 
 class CodeRefused(FleetError):
@@ -75,5 +75,5 @@ class CodeRefused(FleetError):
 class BadRequest(FleetError):
     """Not a certificate signing request that we would sign."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"The signing request cannot be used: {why}.")
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The signing request cannot be used: {reason}.")

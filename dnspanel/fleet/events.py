@@ -1,4 +1,4 @@
-"""What happened to a node, one sentence each, for its page. Old ones are forgotten. Verbs."""
+"""What happened to a node, one message each, for its page. Old ones are forgotten. Verbs."""
 
 from datetime import datetime, timedelta
 
@@ -8,9 +8,9 @@ from dnspanel.fleet.models import NodeEvent
 KEPT = timedelta(days=90)
 
 
-def note(*, node_id: int, kind: str, sentence: str, now: datetime, by: Author = None) -> None:
+def note(*, node_id: int, kind: str, message: str, now: datetime, by: Author = None) -> None:
     """One more event of this node; part of the caller's transaction, if there is one."""
-    NodeEvent.objects.create(node_id=node_id, at=now, kind=kind, sentence=sentence, by=user_of(by))
+    NodeEvent.objects.create(node_id=node_id, at=now, kind=kind, sentence=message, by=user_of(by))
 
 
 def forget_events(*, now: datetime) -> int:

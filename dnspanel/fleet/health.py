@@ -1,4 +1,4 @@
-"""How a node is doing, in one word and one sentence, from numbers. Pure."""
+"""How a node is doing, in one word and one message, from numbers. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ class Word(StrEnum):
     CATCHING_UP = "catching up"
     LATE = "late"
     STALE = "stale"
-    HELD = "held back"
+    LIMITED = "held back"
     OFFLINE = "offline"
     REJECTING = "rejecting"
     DRAINED = "drained"
@@ -36,11 +36,11 @@ FAULTS = frozenset({Word.OFFLINE, Word.REJECTING, Word.STALE})
 
 # Words of a node that does all it may: during an import every node is behind for as long as it lasts, and one that is
 # held back waits for the groups before it.
-WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.HELD})
+WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.LIMITED})
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class HealthInputs:
     """What is known of a node. `behind_since` is when the first publication that it lacks was published.
 
     `limit` is up to where it may go (None: to the head), and `waits` says why not further.
@@ -64,59 +64,59 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A word, why, and the lag in changes and in seconds."""
+    """A word, a message that explains it, and the lag in changes and in seconds."""
 
     word: Word
-    sentence: str
+    message: str
     lag: int
     lag_seconds: float
 
 
-def health(facts: Facts, now: datetime) -> Health:
+def health(inputs: HealthInputs, now: datetime) -> Health:
     """Return the word that matters most: a state set by people, then a refusal, then silence, then lag."""
-    ours = facts.epoch == facts.head_epoch
-    lag = max(0, facts.head - facts.acked) if ours else facts.head
-    behind = _since(facts.behind_since, now) if lag else timedelta(0)
-    word, sentence = _judge(facts, lag, behind, now)
-    return Health(word, sentence, lag, behind.total_seconds())
+    ours = inputs.epoch == inputs.head_epoch
+    lag = max(0, inputs.head - inputs.acked) if ours else inputs.head
+    behind = _since(inputs.behind_since, now) if lag else timedelta(0)
+    word, message = _judge(inputs, lag, behind, now)
+    return Health(word, message, lag, behind.total_seconds())
 
 
-def _judge(facts: Facts, lag: int, behind: timedelta, now: datetime) -> tuple[Word, str]:
-    if facts.state == NodeState.AWAITING_APPROVAL:
+def _judge(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> tuple[Word, str]:
+    if inputs.state == NodeState.AWAITING_APPROVAL:
         return Word.WAITING, "Its agent has not been approved yet."
-    if facts.state == NodeState.DRAINED:
-        return Word.DRAINED, f"It takes no pushes{facts.drain} and serves sequence {facts.acked}."
-    if facts.state == NodeState.RETIRED:
+    if inputs.state == NodeState.DRAINED:
+        return Word.DRAINED, f"It takes no pushes{inputs.drain} and serves sequence {inputs.acked}."
+    if inputs.state == NodeState.RETIRED:
         return Word.RETIRED, "It has left the fleet."
-    if facts.certificate_expires_at is not None and facts.certificate_expires_at <= now:
-        expired = f"its certificate expired {facts.certificate_expires_at:%Y-%m-%d}"
-        return Word.REJECTING, f"It stays at sequence {facts.acked}: {expired}. Revoke it and enroll the node again."
-    if facts.refusal:
-        return Word.REJECTING, f"It stays at sequence {facts.acked}: {facts.refusal}."
-    if facts.contact_at is None:
+    if inputs.certificate_expires_at is not None and inputs.certificate_expires_at <= now:
+        expired = f"its certificate expired {inputs.certificate_expires_at:%Y-%m-%d}"
+        return Word.REJECTING, f"It stays at sequence {inputs.acked}: {expired}. Revoke it and enroll the node again."
+    if inputs.refusal:
+        return Word.REJECTING, f"It stays at sequence {inputs.acked}: {inputs.refusal}."
+    if inputs.contact_at is None:
         return Word.OFFLINE, "The panel has not reached its agent yet."
-    silent = _since(facts.contact_at, now)
+    silent = _since(inputs.contact_at, now)
     if silent > OFFLINE_AFTER:
-        return Word.OFFLINE, f"No contact for {spoken(silent)}; it keeps serving sequence {facts.acked}."
-    if facts.snapshot:
-        return Word.CATCHING_UP, f"{facts.snapshot} It serves sequence {facts.acked} meanwhile."
+        return Word.OFFLINE, f"No contact for {spoken(silent)}; it keeps serving sequence {inputs.acked}."
+    if inputs.snapshot:
+        return Word.CATCHING_UP, f"{inputs.snapshot} It serves sequence {inputs.acked} meanwhile."
     if not lag:
-        return Word.LIVE, f"It answers with everything up to sequence {facts.head}."
-    if facts.behind_since is not None and timedelta(0) <= now - facts.behind_since <= IN_FLIGHT:
-        return Word.LIVE, f"It answers with sequence {facts.acked}; {facts.head} is on its way."
-    if facts.limit is not None and facts.limit <= facts.acked and facts.epoch == facts.head_epoch:
-        return Word.HELD, f"It answers with sequence {facts.acked} of {facts.head}; {facts.waits}."
-    behind_words = f"sequence {facts.acked} of {facts.head}, behind for {spoken(behind)}"
-    if behind <= LATE_AFTER or _moved_lately(facts, now):
-        return Word.CATCHING_UP, f"It is taking changes: {behind_words}."
+        return Word.LIVE, f"It answers with everything up to sequence {inputs.head}."
+    if inputs.behind_since is not None and timedelta(0) <= now - inputs.behind_since <= IN_FLIGHT:
+        return Word.LIVE, f"It answers with sequence {inputs.acked}; {inputs.head} is on its way."
+    if inputs.limit is not None and inputs.limit <= inputs.acked and inputs.epoch == inputs.head_epoch:
+        return Word.LIMITED, f"It answers with sequence {inputs.acked} of {inputs.head}; {inputs.waits}."
+    progress = f"sequence {inputs.acked} of {inputs.head}, behind for {spoken(behind)}"
+    if behind <= LATE_AFTER or _moved_lately(inputs, now):
+        return Word.CATCHING_UP, f"It is taking changes: {progress}."
     if behind <= STALE_AFTER:
-        return Word.LATE, f"It is reachable but late: {behind_words}."
-    return Word.STALE, f"It serves old answers: {behind_words}."
+        return Word.LATE, f"It is reachable but late: {progress}."
+    return Word.STALE, f"It serves old answers: {progress}."
 
 
-def _moved_lately(facts: Facts, now: datetime) -> bool:
+def _moved_lately(inputs: HealthInputs, now: datetime) -> bool:
     """True while a node that is far behind, such as a new one, makes progress."""
-    return facts.acked_at is not None and _since(facts.acked_at, now) <= LATE_AFTER
+    return inputs.acked_at is not None and _since(inputs.acked_at, now) <= LATE_AFTER
 
 
 def _since(at: datetime | None, now: datetime) -> timedelta:

@@ -48,7 +48,7 @@ def check_now(*, node: Node, now: datetime, by: Author) -> None:
         raise WrongState(node.name, "cannot be asked just now: the queue of tasks does not answer")
     with transaction.atomic():
         audit.record(action="node.check", by=by, now=now, target=node.name)
-        events.note(node_id=node.pk, kind="check", sentence="A check of every row was asked for.", now=now, by=by)
+        events.note(node_id=node.pk, kind="check", message="A check of every row was asked for.", now=now, by=by)
 
 
 def _ask(node: Node, *, reason: str, schema: int, now: datetime) -> None:

@@ -24,11 +24,11 @@ from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks, maintenance
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.connections import AgentConnection, connections
-from dnspanel.fleet.push.give_snapshot import give_snapshot
 from dnspanel.fleet.push.lease import SHORT_PAUSE, Lease, LeaseLost, free_bootstraps
-from dnspanel.fleet.push.lost import lost_nodes
 from dnspanel.fleet.push.outcome import Refusal, SendSnapshot, TryAgain, outcome_of
+from dnspanel.fleet.push.regressed import regressed_nodes
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
+from dnspanel.fleet.push.send_snapshot import send_snapshot
 from dnspanel.fleet.rollout import deliver, poison
 from dnspanel.fleet.rollout.gates import free_nodes, with_limit
 from dnspanel.wake import wake, wake_each
@@ -126,8 +126,8 @@ def check_node(node_id: int) -> None:
             with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
                 client.check()
         except ReplicationError as exc:
-            sentence = f"It could not be asked for a check: {exc}."
-            events.note(node_id=node_id, kind="check", sentence=sentence, now=timezone.now())
+            message = f"It could not be asked for a check: {exc}."
+            events.note(node_id=node_id, kind="check", message=message, now=timezone.now())
 
 
 @shared_task(ignore_result=True)
@@ -135,7 +135,7 @@ def bootstrap_node(node_id: int) -> None:
     """Send a node its snapshot, then wake its push. Twice, late or never does no harm: a lease lets one do it."""
     with while_postgresql_answers(), suppress(LeaseLost):
         lease = Lease.take(node_id=node_id, now=timezone.now())
-        if lease is not None and give_snapshot(lease=lease):
+        if lease is not None and send_snapshot(lease=lease):
             wake(push_node, node_id)
         elif lease is not None and lease.pause == SHORT_PAUSE:
             wake(bootstrap_node, node_id, countdown=SHORT_PAUSE.total_seconds() + 0.1)
@@ -148,25 +148,26 @@ def bootstrap_waiting_nodes() -> None:
     Nodes that lost what they had are among them from here on.
     """
     with while_postgresql_answers():
-        for node_id, reason in lost_nodes():
+        for node_id, reason in regressed_nodes():
             ask_for_snapshot(node_id=node_id, reason=reason, now=timezone.now())
         waiting = list(free_bootstraps(now=timezone.now()).values_list("node_id", flat=True))
         random.shuffle(waiting)
         wake_each(bootstrap_node, waiting)
 
 
-@shared_task(ignore_result=True)
-def tend_hold() -> None:
+# Tasks keep the names under which messages of the version before may still lie in Redis during an upgrade.
+@shared_task(name="dnspanel.fleet.tasks.tend_hold", ignore_result=True)
+def maintain_hold() -> None:
     """While publishing is held, find what only the nodes know, and carry out a decision. In the bulk workers."""
     with while_postgresql_answers():
         decision.step(now=timezone.now())
 
 
-@shared_task(ignore_result=True)
-def tend_log() -> None:
+@shared_task(name="dnspanel.fleet.tasks.tend_log", ignore_result=True)
+def maintain_log() -> None:
     """The log stays short: snapshots, merged segments, and nothing that nobody needs. In the bulk workers."""
     with while_postgresql_answers():
-        maintenance.tend_log(now=timezone.now())
+        maintenance.maintain_log(now=timezone.now())
 
 
 def late_nodes() -> list[int]:
@@ -218,7 +219,7 @@ def _push(node_id: int, connection: AgentConnection) -> None:
     if node is None:
         return
     if node.other_machine:
-        acks.record_refusal(node_id=node_id, message=machines.words(node), now=timezone.now())
+        acks.record_refusal(node_id=node_id, message=machines.describe_conflict(node), now=timezone.now())
         return
     try:
         _bring_to_head_with_keys(node, connection.client(node.agent_host, node.agent_port, node.pins))
@@ -254,7 +255,7 @@ def _bring_to_head_with_keys(node: Node, client: NodeClient) -> None:
     try:
         _bring_to_head(node, client)
     except Refused as exc:
-        if not exc.was(BadSignature) or keys.send_keys(client) != keys.Gave.NOW:
+        if not exc.was(BadSignature) or keys.send_keys(client) != keys.KeysSent.NOW:
             raise
         _bring_to_head(node, client)
 

@@ -242,7 +242,7 @@ def point(sample: Sample) -> Point:
     return Point(
         sample.at, _rounded(qps), rates["noerror"], rates["nxdomain"], rates["servfail"], rates["other"],
         sample.latency_us / 1000, None if hit is None else round(hit, 4),
-        *(_rounded(asked / sample.seconds) for asked in (
+        *(_rounded(count / sample.seconds) for count in (
             sample.udp - sample.udp6, sample.tcp - sample.tcp6, sample.udp6, sample.tcp6,
         )),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
-from dnspanel.alerts.queries import Bell, bell
+from dnspanel.alerts.queries import AlertSummary, alert_summary
 from dnspanel.fleet.reads.queries import FleetSummary, fleet_summary
 from dnspanel.zones import access, queries
 from dnspanel.zones.hold import Hold, current_hold
@@ -85,9 +85,9 @@ class Frame:
         return fleet_summary() if can(self._request.user, Permission.FLEET) else None
 
     @cached_property
-    def bell(self) -> Bell | None:
+    def bell(self) -> AlertSummary | None:
         """None for a person who may not see nodes."""
-        return bell() if can(self._request.user, Permission.FLEET) else None
+        return alert_summary() if can(self._request.user, Permission.FLEET) else None
 
     @cached_property
     def hold(self) -> Hold | None:
@@ -125,7 +125,7 @@ def fleet_pill(request: PanelRequest) -> HttpResponse:
     """The pill alone, or 204 when it would say what the page says already."""
     access.require(request.user, Permission.FLEET)
     summary = fleet_summary()
-    if request.GET.get("seen") == summary.sentence:
+    if request.GET.get("seen") == summary.message:
         return HttpResponse(status=204)
     return render(request, "fleet/_pill.html", {"fleet": summary})
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dnspanel.fleet.health import FAULTS, Health
 from dnspanel.fleet.models import NodeState
-from dnspanel.fleet.reads.queries import Standing
+from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.web.templatetags.panel import duration
 
 _MOST_NAMED = 1
@@ -21,7 +21,7 @@ class Sync:
     behind: str  # "ns3 late 40 s", or nothing
 
 
-def sync_of(sequence: int, standings: Sequence[Standing]) -> Sync:
+def sync_of(sequence: int, standings: Sequence[NodeStatus]) -> Sync:
     """How many active nodes have proved to answer with this sequence, and what the others do."""
     active = [standing for standing in standings if standing.node.state == NodeState.ACTIVE]
     late = [standing for standing in active if not has_reached(standing, sequence)]
@@ -36,7 +36,7 @@ def sync_of(sequence: int, standings: Sequence[Standing]) -> Sync:
     return Sync("bad" if fault else "warn", len(active) - len(late), len(active), ", ".join(named))
 
 
-def has_reached(standing: Standing, sequence: int) -> bool:
+def has_reached(standing: NodeStatus, sequence: int) -> bool:
     """Whether the node has proved that it answers with this sequence of the present log."""
     return standing.node.epoch == standing.head_epoch and standing.node.acked >= sequence
 

@@ -14,7 +14,7 @@ from django.db import transaction
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.fleet.health import WELL, Word
 from dnspanel.fleet.models import Ack, Node, NodeState
-from dnspanel.fleet.reads.queries import Standing, head, node_standings
+from dnspanel.fleet.reads.queries import NodeStatus, head, node_statuses
 from dnspanel.transfer.imports import queries
 from dnspanel.transfer.models import ENDED_STATES, ImportJob
 from dnspanel.webhooks.access import listener
@@ -40,7 +40,7 @@ def open_watch(*, now: datetime) -> None:
         NodeWatch.objects.bulk_create(
             [
                 NodeWatch(node=status.node, told=word, seen=word, seen_since=now)
-                for status in node_standings(now=now)
+                for status in node_statuses(now=now)
                 for word in [_told_word(status.health.word)]
             ],
             ignore_conflicts=True,
@@ -160,7 +160,7 @@ def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int]
 def _node_states(now: datetime, subscribed: bool) -> list[Event]:
     """A node whose state has been another one for a while than the one that was told last."""
     watches = {watch.node_id: watch for watch in NodeWatch.objects.select_related("node")}
-    statuses = {status.node.pk: status for status in node_standings(now=now)}
+    statuses = {status.node.pk: status for status in node_statuses(now=now)}
     events = []
     for node in [*(s.node for s in statuses.values()), *(w.node for w in watches.values() if _has_left(w))]:
         status = statuses.get(node.pk)
@@ -177,13 +177,13 @@ def _node_states(now: datetime, subscribed: bool) -> list[Event]:
     return events
 
 
-def _node_event(node: Node, word: str, watch: NodeWatch, status: Standing | None, now: datetime) -> Event:
+def _node_event(node: Node, word: str, watch: NodeWatch, status: NodeStatus | None, now: datetime) -> Event:
     details = {
         "name": node.name,
         "state": word,
         "was": watch.told or None,
         "since": moment(watch.seen_since),
-        "sentence": status.health.sentence if status else "It has left the fleet.",
+        "sentence": status.health.message if status else "It has left the fleet.",
         "acked": node.acked,
         "lag": status.health.lag if status else 0,
     }

@@ -26,8 +26,8 @@ from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import Authority, Choice, Node
 from dnspanel.fleet.nodes import enroll, keys, machines
 from dnspanel.fleet.nodes.authority import NODE_LIFETIME, client_ssl_context, sign_node_certificate
-from dnspanel.fleet.push.maintenance import tend_log
-from dnspanel.fleet.reads.queries import node_standings
+from dnspanel.fleet.push.maintenance import maintain_log
+from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.fleet.tasks import bootstrap_waiting_nodes, push_node
 from dnspanel.publish import signing
 from dnspanel.publish.encode import encode_step
@@ -111,12 +111,12 @@ def _zone(name: str) -> Zone:
 def positions() -> dict[str, Any]:
     """The head, and what the panel shows of each node: epoch, position, word and sentence."""
     head = LogHead.objects.get()
-    standings = node_standings(now=timezone.now())
+    standings = node_statuses(now=timezone.now())
     return {
         "epoch": str(head.epoch),
         "head": head.sequence,
         "nodes": {
-            s.node.name: [str(s.node.epoch), s.node.acked, str(s.health.word), s.health.sentence] for s in standings
+            s.node.name: [str(s.node.epoch), s.node.acked, str(s.health.word), s.health.message] for s in standings
         },
     }
 
@@ -261,7 +261,7 @@ def revoke(name: str) -> None:
 
 def tend() -> None:
     """What beat has done every minute and every few seconds: snapshots, merging, pruning, and their bells."""
-    tend_log(now=timezone.now())
+    maintain_log(now=timezone.now())
     bootstrap_waiting_nodes.apply_async(retry=False)
 
 

@@ -7,7 +7,7 @@ from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v1.view import Refusal, actor_in, shown
 from dnspanel.api.waiting import LONGEST_WAIT, wait_for_nodes
-from dnspanel.fleet.reads.reach import NodeReach, reach
+from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals
 from dnspanel.zones.models import Publication
 
 USUAL_SECONDS = 30.0
@@ -32,16 +32,16 @@ def wait_for_all(request: Request, publication: Publication | None, seconds: flo
     """Every node has proved the publication, or there is nothing to wait for; else Refusal (504) says what lacks."""
     if publication is None or seconds is None or wait_for_nodes(publication, seconds):
         return
-    late = [node for node in reach(publication, now=timezone.now()) if node.reached_at is None]
+    late = [node for node in arrivals(publication, now=timezone.now()) if node.arrived_at is None]
     if late:
         raise Refusal(504, _sentence(request, publication, seconds, late))
 
 
-def _sentence(request: Request, publication: Publication, seconds: float, late: list[NodeReach]) -> str:
+def _sentence(request: Request, publication: Publication, seconds: float, late: list[NodeArrival]) -> str:
     """What is saved and what is not yet so; which nodes there are is for those who may see the fleet."""
     named = ""
     if can(actor_in(request), Permission.FLEET):
-        named = ": " + "; ".join(f"{each.node.name}: {each.sentence}" for each in late)
+        named = ": " + "; ".join(f"{each.node.name}: {each.message}" for each in late)
     nodes = "1 node" if len(late) == 1 else f"{len(late)} nodes"
     return (
         f"The change is saved (sequence {publication.sequence}) and on its way, "

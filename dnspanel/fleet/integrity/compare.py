@@ -47,14 +47,14 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
-    """These zones (id, name, words) have to be written anew on the node."""
+class RepairZones:
+    """These zones (id, name, what differs) have to be written anew on the node."""
 
     zones: tuple[tuple[int, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LookCloser:
+class CheckRows:
     """Something differs that the node has not named yet: it has to read all of its rows now."""
 
 
@@ -65,27 +65,27 @@ class TakeSnapshot:
     reason: str
 
 
-Decision = Nothing | Repair | LookCloser | TakeSnapshot
+Decision = Nothing | RepairZones | CheckRows | TakeSnapshot
 
 
 def decide(seen: Seen, expected: bytes | None) -> Decision:
     """What to do about a node, when the panel has the digest `expected` at its position (None: not known there)."""
     if seen.position is None:
         return Nothing(None)
-    beyond = [words for zone_id, _, words in seen.diverged if not zone_id]
+    beyond = [description for zone_id, _, description in seen.diverged if not zone_id]
     if beyond:
         return TakeSnapshot(f"its files differ beyond single zones: {beyond[0]}")
     if seen.diverged_count > MOST_REPAIRS:
         return TakeSnapshot(f"{seen.diverged_count} of its zones are not what the panel wrote")
     if seen.diverged:
-        return Repair(seen.diverged)
+        return RepairZones(seen.diverged)
     if expected is None or not seen.digest:
         return Nothing(None)
     if seen.digest == expected:
         return Nothing(True)
     if seen.has_checked:
         return TakeSnapshot("its content differs from the panel's, and no zone could be named")
-    return LookCloser()
+    return CheckRows()
 
 
 def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
@@ -131,10 +131,10 @@ def _reported(report: dict[str, Any]) -> Seen | None:
         return None
 
 
-def _digests_at(wanted: Iterable[tuple[int, Position | None]]) -> dict[tuple[int, Position | None], bytes]:
+def _digests_at(positions: Iterable[tuple[int, Position | None]]) -> dict[tuple[int, Position | None], bytes]:
     """The panel's digests at these positions, as far as it has them. Two queries."""
     by_log: dict[tuple[int, UUID], set[int]] = defaultdict(set)
-    for schema, position in wanted:
+    for schema, position in positions:
         if position is not None:
             by_log[schema, position.epoch].add(position.sequence)
     if not by_log:

@@ -24,10 +24,10 @@ logger = logging.getLogger(__name__)
 
 def step(*, now: datetime) -> str:
     """Do what there is to do for the hold that stands; returns in words what was done."""
-    if unknown_history.wanted_report(now=now) is None:
+    if unknown_history.report_of_hold(now=now) is None:
         return "nothing is held"
     with locked(Lock.HOLD) as mine:
-        report = unknown_history.wanted_report(now=now) if mine else None
+        report = unknown_history.report_of_hold(now=now) if mine else None
         if report is None:
             return "another worker is at it"
         if report.choice:

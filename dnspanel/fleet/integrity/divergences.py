@@ -18,31 +18,35 @@ logger = logging.getLogger(__name__)
 
 
 def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: datetime) -> None:
-    """The node says that these zones (id, name, words) are not what the panel wrote. Idempotent."""
+    """The node says that these zones (id, name, what differs) are not what the panel wrote. Idempotent."""
     zones = list(zones)
     known = dict(Zone.objects.filter(pk__in=[zone_id for zone_id, _, _ in zones]).values_list("pk", "name"))
     with transaction.atomic():
         is_open = Divergence.objects.filter(node_id=node_id, repaired_at=None)
         before = set(is_open.values_list("zone_id", flat=True))
-        new = [(zone_id, known.get(zone_id, name), words) for zone_id, name, words in zones if zone_id not in before]
+        new = [
+            (zone_id, known.get(zone_id, name), description)
+            for zone_id, name, description in zones
+            if zone_id not in before
+        ]
         Divergence.objects.bulk_create(
             [
-                Divergence(node_id=node_id, zone_id=zone_id, zone_name=name, words=words, found_at=now)
-                for zone_id, name, words in new
+                Divergence(node_id=node_id, zone_id=zone_id, zone_name=name, words=description, found_at=now)
+                for zone_id, name, description in new
             ],
             ignore_conflicts=True,
         )
-        for _, name, words in new[:_MOST_NOTED]:
-            _note(node_id, f"{name or 'Its files'}: {words}.", now)
+        for _, name, description in new[:_MOST_NOTED]:
+            _note(node_id, f"{name or 'Its files'}: {description}.", now)
         if len(new) > _MOST_NOTED:
             _note(node_id, f"{len(new) - _MOST_NOTED} more zones are not what the panel wrote.", now)
-    for zone_id, name, words in new:
-        logger.error("diverged node_id=%s zone_id=%s zone=%s: %s", node_id, zone_id, name, words)
+    for zone_id, name, description in new:
+        logger.error("diverged node_id=%s zone_id=%s zone=%s: %s", node_id, zone_id, name, description)
 
 
-def record_repaired(*, node_id: int, zone_id: int, zone_name: str, words: Iterable[str], now: datetime) -> None:
-    """The zone is again what the panel wrote; `words` are what the node found when it was compared row by row."""
-    found = "; ".join(words)
+def record_repaired(*, node_id: int, zone_id: int, zone_name: str, differences: Iterable[str], now: datetime) -> None:
+    """The zone is again what the panel wrote; `differences` are what the node found when it was compared row by row."""
+    found = "; ".join(differences)
     row = Divergence.objects.filter(node_id=node_id, zone_id=zone_id, repaired_at=None).first()
     if row is None:
         return
@@ -74,5 +78,5 @@ def record_compared(*, node_id: int, is_equal: bool, now: datetime) -> None:
         _note(node_id, "Its content does not add up to what the panel has at the same position.", now)
 
 
-def _note(node_id: int, sentence: str, now: datetime) -> None:
-    events.note(node_id=node_id, kind="diverged", sentence=sentence, now=now)
+def _note(node_id: int, message: str, now: datetime) -> None:
+    events.note(node_id=node_id, kind="diverged", message=message, now=now)

@@ -27,8 +27,8 @@ def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
     def note(epoch: Epoch) -> None:
         AheadReport.objects.filter(pk=report.pk, carried_out_at=None).update(carried_out_at=now, error="")
 
-    words = {Choice.TAKE_OVER: "taken over from", Choice.KEEP: "the panel's, not that of"}[Choice(report.choice)]
-    reason = f"a new history: {words} {report.node_name or 'the nodes'}"
+    whose = {Choice.TAKE_OVER: "taken over from", Choice.KEEP: "the panel's, not that of"}[Choice(report.choice)]
+    reason = f"a new history: {whose} {report.node_name or 'the nodes'}"
     return begin_epoch(
         batches=_batches(report),
         known=Known(report.highest_sequence, report.highest_zone_id, report.foreign_epochs),
@@ -65,20 +65,20 @@ def _taken_over(zone: AheadZone) -> Outcome | None:
         return GoneZone(_id(zone.id_here))
     rrsets = list(zone.rrsets.order_by("owner_key", "type"))
     if zone.id_here is None and not zone.in_trash:
-        return NewZone(zone.id_there, zone.name, [rrset for rrset in map(_there, rrsets) if rrset])
-    changes = {(rrset.name, rrset.type): _there(rrset) for rrset in rrsets}
+        return NewZone(zone.id_there, zone.name, [rrset for rrset in map(_on_node, rrsets) if rrset])
+    changes = {(rrset.name, rrset.type): _on_node(rrset) for rrset in rrsets}
     return ChangedZone(zone.id_here or zone.id_there, _serial(zone.serial_there), changes)
 
 
 def _kept(zone: AheadZone) -> Outcome | None:
     """The zone stays as it is, with a serial that no secondary takes for an older one."""
-    here, there = _serial(zone.serial_here), _serial(zone.serial_there)
-    if zone.id_here is None or here is None or there is None or here > there:
+    serial_here, serial_on_node = _serial(zone.serial_here), _serial(zone.serial_there)
+    if zone.id_here is None or serial_here is None or serial_on_node is None or serial_here > serial_on_node:
         return None
-    return ChangedZone(zone.id_here, there, {})
+    return ChangedZone(zone.id_here, serial_on_node, {})
 
 
-def _there(rrset: AheadRRset) -> RRset | None:
+def _on_node(rrset: AheadRRset) -> RRset | None:
     return RRset.from_json(rrset.name, rrset.type, rrset.there) if rrset.there else None
 
 

@@ -17,10 +17,10 @@ from django.utils import timezone
 
 from dnspanel.fleet.integrity import divergences
 from dnspanel.fleet.integrity.compare import (
+    CheckRows,
     Decision,
-    LookCloser,
     Nothing,
-    Repair,
+    RepairZones,
     TakeSnapshot,
     decide,
     record,
@@ -74,15 +74,15 @@ def _mend(node_id: int, connection: AgentConnection) -> bool:
         if isinstance(decision, TakeSnapshot):
             _take_snapshot(node, status, decision.reason)
             return True
-        if isinstance(decision, Repair):
+        if isinstance(decision, RepairZones):
             divergences.record_found(node_id=node_id, zones=decision.zones, now=timezone.now())
             for zone in decision.zones:
                 _repair(node, connection, zone)
             time.sleep(_PAUSE_SECONDS)
-        elif isinstance(decision, LookCloser):
+        elif isinstance(decision, CheckRows):
             has_checked = _check(node, connection, status)
     decision = _decide(node, status := _status(node, connection), has_checked=has_checked)
-    if isinstance(decision, Repair):
+    if isinstance(decision, RepairZones):
         _take_snapshot(node, status, f"{len(decision.zones)} zones differ again after every repair")
     return acted
 
@@ -113,7 +113,7 @@ def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str])
     with connection.reserved(CONNECTION_SECONDS):
         client = _client(node, connection)
         try:
-            words, name = _send(client, node, zone_id, told_name, now=timezone.now())
+            differences, name = _send(client, node, zone_id, told_name, now=timezone.now())
         except Gap as gap:
             logger.info("repair put off node=%s zone_id=%s: it is at %s now", node.name, zone_id, gap.have)
         except Transient:
@@ -123,7 +123,7 @@ def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str])
             logger.error("cannot repair node=%s zone_id=%s: %s", node.name, zone_id, exc)
         else:
             divergences.record_repaired(
-                node_id=node.pk, zone_id=zone_id, zone_name=name, words=words, now=timezone.now()
+                node_id=node.pk, zone_id=zone_id, zone_name=name, differences=differences, now=timezone.now()
             )
 
 

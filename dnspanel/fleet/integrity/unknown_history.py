@@ -49,9 +49,9 @@ def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -
     The positions must have been asked for before this call: the head is read here, so that a node which
     answers with what was published a moment ago is not taken for one that is ahead.
     """
-    told = list(positions)
-    head = LogHead.objects.get() if told else None
-    for name, position in told:
+    reported = list(positions)
+    head = LogHead.objects.get() if reported else None
+    for name, position in reported:
         assert head is not None
         newest = Position(head.epoch, head.sequence)
         is_known = position.epoch == head.epoch or is_of_this_history(position.epoch)
@@ -62,16 +62,16 @@ def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -
     return False
 
 
-def wanted_report(*, now: datetime) -> AheadReport | None:
+def report_of_hold(*, now: datetime) -> AheadReport | None:
     """The report of the hold that stands, made or to be made; None while nothing is held. Idempotent.
 
     A hold that began after the last report was asked for gets a new one.
     """
-    held = current_hold()
-    if held is None:
+    current = current_hold()
+    if current is None:
         return None
     newest = newest_report()
-    if newest is None or newest.asked_at < held.since or newest.carried_out_at is not None:
+    if newest is None or newest.asked_at < current.since or newest.carried_out_at is not None:
         return ask_anew(now=now)
     return newest
 

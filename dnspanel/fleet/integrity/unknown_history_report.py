@@ -78,7 +78,7 @@ class Answered:
 def make_report(*, report: AheadReport, now: datetime) -> None:
     """The report is complete, or says in words why it could not be made; then it is made anew when a person asks."""
     AheadZone.objects.filter(report=report).delete()
-    clients = {node.pk: (node, _client(node, now)) for node in _asked_nodes()}
+    clients = {node.pk: (node, _client(node, now)) for node in _enrolled_nodes()}
     try:
         answered, silent = _ask_all(clients.values())
         furthest = _furthest(answered)
@@ -102,7 +102,7 @@ def make_report(*, report: AheadReport, now: datetime) -> None:
             client.close()
 
 
-def _asked_nodes() -> list[Node]:
+def _enrolled_nodes() -> list[Node]:
     return list(Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).order_by("name"))
 
 
@@ -196,28 +196,28 @@ def _compare_lists(report: AheadReport, client: Knows) -> None:
 
 
 def _compare_page(report: AheadReport, page: Sequence[ServedZone], ours: Any) -> None:
-    here = {zone.pk: zone for zone in ours.only("id", "name", "serial", "rrset_count")}
-    there = {zone.zone_id: zone for zone in page}
-    pairs = [(here[id], zone) for id, zone in there.items() if id in here and here[id].name == zone.name]
+    in_panel = {zone.pk: zone for zone in ours.only("id", "name", "serial", "rrset_count")}
+    on_node = {zone.zone_id: zone for zone in page}
+    pairs = [(in_panel[id], zone) for id, zone in on_node.items() if id in in_panel and in_panel[id].name == zone.name]
     paired = {zone.pk for zone, _ in pairs}
     differing = [(ours_, theirs) for ours_, theirs in pairs if ours_.serial != theirs.serial]
     differing += _same_serial_other_digest([pair for pair in pairs if pair[0].serial == pair[1].serial])
-    only_here = [zone for id, zone in here.items() if id not in paired]
-    only_there = [zone for id, zone in there.items() if id not in paired]
+    only_in_panel = [zone for id, zone in in_panel.items() if id not in paired]
+    only_on_node = [zone for id, zone in on_node.items() if id not in paired]
     _note(
-        [AheadZone(report=report, name=zone.name, id_here=zone.pk, serial_here=zone.serial) for zone in only_here]
+        [AheadZone(report=report, name=zone.name, id_here=zone.pk, serial_here=zone.serial) for zone in only_in_panel]
         + [AheadZone(report=report, name=z.name, id_here=z.pk, serial_here=z.serial) for z, _ in differing],
         ["id_here", "serial_here"],
     )
-    trashed = dict(Zone.objects.filter(pk__in=list(there)).exclude(deleted_at=None).values_list("pk", "name"))
+    trashed = dict(Zone.objects.filter(pk__in=list(on_node)).exclude(deleted_at=None).values_list("pk", "name"))
     _note(
-        [_there(report, zone, trashed) for zone in only_there]
-        + [_there(report, theirs, {}) for _, theirs in differing],
+        [_on_node(report, zone, trashed) for zone in only_on_node]
+        + [_on_node(report, theirs, {}) for _, theirs in differing],
         ["id_there", "serial_there"],
     )
 
 
-def _there(report: AheadReport, zone: ServedZone, trashed: Mapping[int, str]) -> AheadZone:
+def _on_node(report: AheadReport, zone: ServedZone, trashed: Mapping[int, str]) -> AheadZone:
     in_trash = trashed.get(zone.zone_id) == zone.name
     return AheadZone(report=report, name=zone.name, id_there=zone.zone_id, serial_there=zone.serial, in_trash=in_trash)
 
@@ -278,13 +278,13 @@ def _compare_records(report: AheadReport, client: Knows) -> None:
 def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
     """What differs in a zone; of a zone that only the node has, everything."""
     assert zone.id_there is not None
-    there = {
+    on_node = {
         (rrset.name, rrset.type): rrset for rrset in rrsets_of_rows(zone.name, client.all_zone_rows(zone.id_there))
     }
     zone_id = zone.id_here or (zone.id_there if zone.in_trash else None)
-    here = store_rrsets.rrsets_of_zones([zone_id])[zone_id] if zone_id else {}
-    for key in sorted({*here, *there}):
-        before, after = here.get(key), taken_over(here.get(key), there.get(key))
+    in_panel = store_rrsets.rrsets_of_zones([zone_id])[zone_id] if zone_id else {}
+    for key in sorted({*in_panel, *on_node}):
+        before, after = in_panel.get(key), taken_over(in_panel.get(key), on_node.get(key))
         if before == after or (zone_id and soa.same(before, after)):
             continue
         yield AheadRRset(
@@ -293,13 +293,13 @@ def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
         )  # fmt: skip
 
 
-def taken_over(here: RRset | None, there: RRset | None) -> RRset | None:
+def taken_over(in_panel: RRset | None, on_node: RRset | None) -> RRset | None:
     """What the node serves, with what never travels: the panel's comment and its disabled records. Pure."""
-    if here is None:
-        return there
-    kept = [text for text in here.disabled if there is None or text not in there.rdata]
-    if there is None:
-        return replace(here, rdata=tuple(kept), disabled=tuple(kept)) if kept else None
+    if in_panel is None:
+        return on_node
+    kept = [text for text in in_panel.disabled if on_node is None or text not in on_node.rdata]
+    if on_node is None:
+        return replace(in_panel, rdata=tuple(kept), disabled=tuple(kept)) if kept else None
     if not kept:
-        return replace(there, comment=here.comment)
-    return make(there.name, there.type, there.ttl, [*there.rdata, *kept], kept, here.comment)
+        return replace(on_node, comment=in_panel.comment)
+    return make(on_node.name, on_node.type, on_node.ttl, [*on_node.rdata, *kept], kept, in_panel.comment)

@@ -198,8 +198,8 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
             other_machine_at=None,
         )
         audit.record(action="node.approve", by=by, now=now, target=node.name, fingerprint=waiting.csr_sha256)
-        sentence = f"It was approved with the fingerprint {waiting.csr_sha256[:16]}."
-        events.note(node_id=node.pk, kind="enrolment", sentence=sentence, now=now, by=by)
+        message = f"It was approved with the fingerprint {waiting.csr_sha256[:16]}."
+        events.note(node_id=node.pk, kind="enrolment", message=message, now=now, by=by)
     logger.info("approved node=%s by=%s", node.name, user_of(by) or "command line")
     return node
 
@@ -235,8 +235,8 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
         )
         EnrolmentCode.objects.filter(node=node).delete()
         audit.record(action="node.revoke", by=by, now=now, target=node.name)
-        sentence = "Its certificate was revoked: nobody speaks to it before it is enrolled again."
-        events.note(node_id=node.pk, kind="certificate", sentence=sentence, now=now, by=by)
+        message = "Its certificate was revoked: nobody speaks to it before it is enrolled again."
+        events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
     logger.info("revoked the certificate node=%s by=%s", node.name, user_of(by) or "command line")
     return node
 
@@ -264,18 +264,18 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
             action="node.drain", by=by, now=now, target=node.name, reason=reason,
             until=until.isoformat() if until else "",
         )  # fmt: skip
-        events.note(node_id=node.pk, kind="drain", sentence=_drained_words(reason, until), now=now, by=by)
+        events.note(node_id=node.pk, kind="drain", message=_drain_message(reason, until), now=now, by=by)
     logger.info("drained node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
 
 
-def resume(*, node: Node, now: datetime, by: Author, why: str = "") -> Node:
+def resume(*, node: Node, now: datetime, by: Author, ending: str = "") -> Node:
     """Push to a drained node again, beginning with what it missed. Raises WrongState, Forbidden."""
     require_permission(by)
     with transaction.atomic():
         _move(node, to=NodeState.ACTIVE, expected=(NodeState.DRAINED,), refused="is not drained", **_NOT_DRAINED)
         audit.record(action="node.resume", by=by, now=now, target=node.name)
-        events.note(node_id=node.pk, kind="resume", sentence=f"It takes pushes again{why}.", now=now, by=by)
+        events.note(node_id=node.pk, kind="resume", message=f"It takes pushes again{ending}.", now=now, by=by)
     logger.info("resumed node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
 
@@ -285,7 +285,7 @@ def resume_due(*, now: datetime) -> int:
     resumed = 0
     for node in Node.objects.filter(state=NodeState.DRAINED, drained_until__lte=now):
         with contextlib.suppress(WrongState):  # somebody was first
-            resume(node=node, now=now, by=None, why=": the end of its drain has come")
+            resume(node=node, now=now, by=None, ending=": the end of its drain has come")
             resumed += 1
     return resumed
 
@@ -302,7 +302,7 @@ def retire(*, node: Node, now: datetime, by: Author) -> Node:
         )
         EnrolmentCode.objects.filter(node=node).delete()
         audit.record(action="node.retire", by=by, now=now, target=node.name)
-        events.note(node_id=node.pk, kind="retire", sentence="It was retired.", now=now, by=by)
+        events.note(node_id=node.pk, kind="retire", message="It was retired.", now=now, by=by)
     logger.info("retired node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
 
@@ -373,9 +373,9 @@ def public_key(request: x509.CertificateSigningRequest) -> ec.EllipticCurvePubli
     return key
 
 
-def _drained_words(reason: str, until: datetime | None) -> str:
-    words = f"It was drained{f' until {until:%Y-%m-%d %H:%M} UTC' if until else ''}"
-    return f"{words}: {reason}" if reason else f"{words}."
+def _drain_message(reason: str, until: datetime | None) -> str:
+    message = f"It was drained{f' until {until:%Y-%m-%d %H:%M} UTC' if until else ''}"
+    return f"{message}: {reason}" if reason else f"{message}."
 
 
 def _sha256(secret: str) -> bytes:

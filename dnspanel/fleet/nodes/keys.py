@@ -27,7 +27,7 @@ HEARD_WITHIN = timedelta(minutes=1)
 logger = logging.getLogger(__name__)
 
 
-class Gave(StrEnum):
+class KeysSent(StrEnum):
     """Whether a node accepts our keys."""
 
     BEFORE = "before"
@@ -64,24 +64,24 @@ def retire_former(*, now: datetime, by: Author) -> int:
 
 def spread_keys(*, now: datetime) -> int:
     """Give the keys to every node that accepts others, and go on with the rotation; return how many were given them."""
-    wanted = {key.hex() for key in signing.public_keys()}
+    expected = {key.hex() for key in signing.public_keys()}
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).exclude(certificate_sha256="")
     context = client_ssl_context(ensure_authority(now=now))
-    given, lacking = 0, []
+    sent, lacking = 0, []
     for node in nodes:
-        if set(node.report.get("signing_keys") or ()) == wanted:
+        if set(node.report.get("signing_keys") or ()) == expected:
             continue
         try:
-            gave = _give(node, context, now)
+            result = _send_if_heard(node, context, now)
         except ReplicationError as exc:
-            gave = Gave.CANNOT
+            result = KeysSent.CANNOT
             logger.info("node=%s does not have the signing keys yet: %s", node.name, exc)
-        given += gave == Gave.NOW
-        if gave == Gave.CANNOT and node.state == NodeState.ACTIVE:
+        sent += result == KeysSent.NOW
+        if result == KeysSent.CANNOT and node.state == NodeState.ACTIVE:
             lacking.append(node.name)
     if not lacking and signing.begin_use(now=now, by=None):
         logger.info("every active node accepts the new signing key; segments are sealed with it")
-    return given
+    return sent
 
 
 def retire_when_possible(*, now: datetime) -> int:
@@ -92,18 +92,18 @@ def retire_when_possible(*, now: datetime) -> int:
         return 0
 
 
-def send_keys(client: NodeClient) -> Gave:
+def send_keys(client: NodeClient) -> KeysSent:
     """Give the node our list over this connection, if it accepts other keys. Raises ReplicationError."""
     known = tuple(bytes.fromhex(key) for key in client.status().signing_keys)
-    wanted = set(signing.public_keys())
-    if set(known) == wanted:
-        return Gave.BEFORE
+    expected = set(signing.public_keys())
+    if set(known) == expected:
+        return KeysSent.BEFORE
     sealed = signing.sealed_keyring(known)
     if sealed is None:
-        return Gave.CANNOT
+        return KeysSent.CANNOT
     client.send_keys(sealed)
     accepted = {bytes.fromhex(key) for key in client.status().signing_keys}
-    return Gave.NOW if accepted == wanted else Gave.CANNOT
+    return KeysSent.NOW if accepted == expected else KeysSent.CANNOT
 
 
 def acceptance() -> tuple[Acceptance, ...]:
@@ -117,14 +117,14 @@ def acceptance() -> tuple[Acceptance, ...]:
     return tuple(found)
 
 
-def _give(node: Node, context: ssl.SSLContext, now: datetime) -> Gave:
+def _send_if_heard(node: Node, context: ssl.SSLContext, now: datetime) -> KeysSent:
     """Give the keys to a node that was heard lately; one that is away is not waited for."""
     if node.contact_at is None or now - node.contact_at > HEARD_WITHIN:
-        return Gave.CANNOT
+        return KeysSent.CANNOT
     with NodeClient(
         node.agent_host, node.agent_port, context, certificate_sha256=node.pins, answer_seconds=ANSWER_SECONDS
     ) as client:
-        gave = send_keys(client)
-    if gave == Gave.NOW:
-        events.note(node_id=node.pk, kind="keys", sentence="It was given the keys that sign segments.", now=now)
-    return gave
+        result = send_keys(client)
+    if result == KeysSent.NOW:
+        events.note(node_id=node.pk, kind="keys", message="It was given the keys that sign segments.", now=now)
+    return result

@@ -64,12 +64,12 @@ def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) 
     )
     if is_new:
         node.refresh_from_db()
-        logger.error("two agents with one identity node=%s: %s", node.name, words(node))
-        sentence = f"{words(node).capitalize()}."
-        events.note(node_id=node.pk, kind="machine", sentence=sentence, now=now)
+        logger.error("two agents with one identity node=%s: %s", node.name, describe_conflict(node))
+        message = f"{describe_conflict(node).capitalize()}."
+        events.note(node_id=node.pk, kind="machine", message=message, now=now)
 
 
-def words(node: Node) -> str:
+def describe_conflict(node: Node) -> str:
     """Why nothing is pushed while two machines show the node's identity; empty in normal work."""
     if not node.other_machine:
         return ""
@@ -96,8 +96,8 @@ def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None
         if not moved:
             raise WrongState(node.name, "shows no such machine any more")
         audit.record(action="node.machine", by=by, now=now, target=node.name, machine=machine)
-        sentence = f"The machine {machine[:12]} was accepted as this node."
-        events.note(node_id=node.pk, kind="machine", sentence=sentence, now=now, by=by)
+        message = f"The machine {machine[:12]} was accepted as this node."
+        events.note(node_id=node.pk, kind="machine", message=message, now=now, by=by)
 
 
 def keep_first(*, node: Node, now: datetime, by: Author) -> None:
@@ -110,5 +110,5 @@ def keep_first(*, node: Node, now: datetime, by: Author) -> None:
         if not moved:
             raise WrongState(node.name, "is shown by one machine only")
         audit.record(action="node.machine", by=by, now=now, target=node.name, machine=node.machine)
-        sentence = f"The machine {node.machine[:12]} stays this node; the other one was dismissed."
-        events.note(node_id=node.pk, kind="machine", sentence=sentence, now=now, by=by)
+        message = f"The machine {node.machine[:12]} stays this node; the other one was dismissed."
+        events.note(node_id=node.pk, kind="machine", message=message, now=now, by=by)

@@ -21,7 +21,7 @@ class Reported:
     """The facts of one report; everything is empty or None that an older agent does not tell."""
 
     heard: bool
-    sentence: str  # of the agent itself
+    state: str  # of the agent itself
     powerdns: str
     installed: str
     agent: str
@@ -32,7 +32,7 @@ class Reported:
     oldest_reader: int
     rss_bytes: int
     clock_ahead: float | None  # seconds; negative: behind
-    wanted_schema: int  # that the installed PowerDNS needs; 0: the node's own, or unknown
+    needed_schema: int  # that the installed PowerDNS needs; 0: the node's own, or unknown
     is_old: bool  # an agent of a protocol before this panel's
     diverged_count: int
     checked_at: float
@@ -42,8 +42,8 @@ class Reported:
     def remarks(self) -> tuple[str, ...]:
         """What is not as it should be, in a few words each, the worst first."""
         found = []
-        if self.wanted_schema:
-            found.append(f"PowerDNS {self.installed or release(self.wanted_schema)} installed, rebuild")
+        if self.needed_schema:
+            found.append(f"PowerDNS {self.installed or release(self.needed_schema)} installed, rebuild")
         if self.diverged_count:
             found.append(f"{self.diverged_count:,} zone{'s differ' if self.diverged_count > 1 else ' differs'}")
         if self.map_used is not None and self.map_used > MAP_ALARM:
@@ -51,7 +51,7 @@ class Reported:
         if self.disk_free_share is not None and self.disk_free_share < DISK_ALARM:
             found.append(f"disk {100 - 100 * self.disk_free_share:.0f} % full")
         if self.clock_is_wrong:
-            found.append(f"clock {clock_words(self.clock_ahead or 0)}")
+            found.append(f"clock {describe_clock(self.clock_ahead or 0)}")
         if self.is_old:
             found.append("update agent, still served")
         return tuple(found)
@@ -66,10 +66,10 @@ def read_report(node: Node) -> Reported:
     report: Mapping[str, Any] = node.report
     told = {**node.versions, **(report.get("versions") or {})}
     disk, free = report.get("disk_bytes") or 0, report.get("disk_free_bytes")
-    wanted = int(report.get("wanted_schema") or 0)
+    needed = int(report.get("wanted_schema") or 0)
     return Reported(
         heard=bool(report),
-        sentence=str(report.get("state", "")),
+        state=str(report.get("state", "")),
         powerdns=str(told.get("powerdns", "")),
         installed=str(report.get("installed_powerdns") or told.get("installed") or ""),
         agent=str(told.get("agent", "")),
@@ -80,7 +80,7 @@ def read_report(node: Node) -> Reported:
         oldest_reader=int(report.get("oldest_reader") or 0),
         rss_bytes=int(report.get("rss_bytes") or 0),
         clock_ahead=report["clock"] - node.reported_at.timestamp() if node.reported_at and "clock" in report else None,
-        wanted_schema=wanted if wanted != node.schema else 0,
+        needed_schema=needed if needed != node.schema else 0,
         is_old=bool(report) and not report.get("machine"),
         diverged_count=int(report.get("diverged_count") or 0),
         checked_at=float(report.get("checked_at") or 0),
@@ -93,19 +93,19 @@ def release(schema: int) -> str:
     return _RELEASES.get(schema, f"of schema {schema}")
 
 
-def clock_words(ahead: float) -> str:
+def describe_clock(ahead: float) -> str:
     """How far a clock is off: 40 s ahead, 3 min behind."""
     return f"{spoken(timedelta(seconds=round(abs(ahead))))} {'ahead' if ahead > 0 else 'behind'}"
 
 
-def rebuild_words(node: Node, reported: Reported) -> str:
+def explain_rebuild(node: Node, reported: Reported) -> str:
     """Why the node needs files of another schema, and what happens then; empty when it does not."""
-    if not reported.wanted_schema:
+    if not reported.needed_schema:
         return ""
-    installed = reported.installed or release(reported.wanted_schema)
-    wanted = f"PowerDNS {installed} is installed on {node.name}, and it needs LMDB schema {reported.wanted_schema}."
+    installed = reported.installed or release(reported.needed_schema)
+    needed = f"PowerDNS {installed} is installed on {node.name}, and it needs LMDB schema {reported.needed_schema}."
     return (
-        f"{wanted} The files there have schema {node.schema} and pdns.conf says so, which keeps the new release from"
+        f"{needed} The files there have schema {node.schema} and pdns.conf says so, which keeps the new release from"
         " starting and from converting files that the panel writes. The rebuild sends a snapshot of the right schema"
         " beside the old files, checks it whole, and only then puts it in their place and restarts PowerDNS."
     )

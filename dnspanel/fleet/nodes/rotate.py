@@ -75,12 +75,12 @@ def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
     """
     authority = ensure_authority(now=now)
     context = client_ssl_context(authority)
-    if node.next_certificate_sha256 and _shown(node, context) == node.next_certificate_sha256:
+    if node.next_certificate_sha256 and _presented(node, context) == node.next_certificate_sha256:
         return _adopt(node, now, by)
     with _client(node, context) as client:
         _prepare(node, public_key(checked_request(client.certificate_request())), authority, now)
         client.install_certificate(node.next_certificate_pem, authority.ca_pem)
-    return _shown(node, context) == node.next_certificate_sha256 and _adopt(node, now, by)
+    return _presented(node, context) == node.next_certificate_sha256 and _adopt(node, now, by)
 
 
 def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, now: datetime) -> None:
@@ -120,13 +120,13 @@ def _adopt(node: Node, now: datetime, by: Author) -> bool:
             next_certificate_sha256="",
         )
         if moved:
-            sentence = f"Its certificate was replaced; the new one expires {certificate.not_valid_after_utc:%Y-%m-%d}."
-            events.note(node_id=node.pk, kind="certificate", sentence=sentence, now=now, by=by)
+            message = f"Its certificate was replaced; the new one expires {certificate.not_valid_after_utc:%Y-%m-%d}."
+            events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
     node.refresh_from_db()
     return bool(moved)
 
 
-def _shown(node: Node, context: ssl.SSLContext) -> str:
+def _presented(node: Node, context: ssl.SSLContext) -> str:
     """The fingerprint of the certificate that the agent shows on a new connection."""
     with _client(node, context) as client:
         client.status()

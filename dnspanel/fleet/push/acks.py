@@ -129,9 +129,9 @@ def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]])
     """What these agents said of themselves, and when: `Status` as JSON. One statement, however many nodes."""
     if not reports:
         return
-    said = [{"id": node_id, "at": at.isoformat(), "report": report} for node_id, (at, report) in reports.items()]
+    rows = [{"id": node_id, "at": at.isoformat(), "report": report} for node_id, (at, report) in reports.items()]
     with connection.cursor() as cursor:
-        cursor.execute(_RECORD_REPORTS, (json.dumps(said),))
+        cursor.execute(_RECORD_REPORTS, (json.dumps(rows),))
 
 
 def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:

@@ -32,7 +32,7 @@ def ask_for_snapshot(*, node_id: int, reason: str, now: datetime, schema: int | 
             node_id=node_id, defaults={"reason": reason, "schema": schema or node.schema, "asked_at": now}
         )
         if is_new:
-            events.note(node_id=node_id, kind="snapshot", sentence=f"It will get a whole snapshot: {reason}.", now=now)
+            events.note(node_id=node_id, kind="snapshot", message=f"It will get a whole snapshot: {reason}.", now=now)
     if is_new:
         logger.warning("snapshot asked for node=%s: %s", node.name, reason)
     return is_new

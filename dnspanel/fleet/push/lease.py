@@ -47,12 +47,12 @@ class Lease:
         taken = free_bootstraps(now=now).filter(node_id=node_id).update(beat_at=now)
         return cls(node_id, now) if taken else None
 
-    def note(self, **facts: int | str | datetime) -> None:
+    def note(self, **fields: int | str | datetime) -> None:
         """Write these fields of the row, and that we live. Raises LeaseLost."""
         with self._lock:
             now = timezone.now()
             mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)
-            if self._lost or not mine.update(beat_at=now, **facts):
+            if self._lost or not mine.update(beat_at=now, **fields):
                 self._lost = True
                 raise LeaseLost
             self._beat_at = now
@@ -100,5 +100,5 @@ class Lease:
 
 def free_bootstraps(*, now: datetime) -> "QuerySet[Bootstrap]":
     """Return what is asked for and nobody is at."""
-    wanted = Bootstrap.objects.filter(node__state=NodeState.ACTIVE, node__other_machine="")
-    return wanted.filter(Q(beat_at=None) | Q(beat_at__lt=now - LIFETIME))
+    requested = Bootstrap.objects.filter(node__state=NodeState.ACTIVE, node__other_machine="")
+    return requested.filter(Q(beat_at=None) | Q(beat_at__lt=now - LIFETIME))

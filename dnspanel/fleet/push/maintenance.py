@@ -21,7 +21,7 @@ ACKS_KEPT = timedelta(days=30)
 logger = logging.getLogger(__name__)
 
 
-def tend_log(*, now: datetime) -> None:
+def maintain_log(*, now: datetime) -> None:
     """The schemas of all nodes are written, snapshots that are due are made, small segments are merged, old ones gone.
 
     What fails, such as a storage that is away, is tried again the next time and stops nothing else.

@@ -11,7 +11,7 @@ from dnspanel.fleet.reads.queries import head
 from dnspanel.zones import access
 from dnspanel.zones.models import Revision, Zone
 
-ZONES_SHOWN = 100
+MOST_ZONES = 100
 _MOST_REVISIONS = 20_000
 
 
@@ -54,27 +54,28 @@ def matrix(*, person: access.Person, search: str = "") -> Matrix:
     the size of the fleet.
     """
     epoch = head().epoch
-    nodes_there = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
-    everyone = list(nodes_there.only("name", "epoch", "acked"))
+    active_nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
+    everyone = list(active_nodes.only("name", "epoch", "acked"))
     have = {node.pk: node.acked if node.epoch == epoch else 0 for node in everyone}
     active = [node for node in everyone if have[node.pk]]
     empty = tuple(node.name for node in everyone if not have[node.pk])
     unrepaired = Divergence.objects.filter(repaired_at=None, node__in=have).order_by("zone_name")
-    differing = list(unrepaired[: ZONES_SHOWN * 4])
+    differing = list(unrepaired[: MOST_ZONES * 4])
     lowest = min((have[node.pk] for node in active), default=0)
-    wanted = Q(name__contains=search) if search else Q(sequence__gt=lowest) | Q(pk__in={d.zone_id for d in differing})
-    there = Q(deleted_at=None) | Q(sequence__gt=lowest)
+    matching = Q(name__contains=search) if search else Q(sequence__gt=lowest) | Q(pk__in={d.zone_id for d in differing})
+    exists = Q(deleted_at=None) | Q(sequence__gt=lowest)
     readable = access.zones_within_reach(person, Right.READ)
-    zones = list(readable.filter(wanted & there).order_by("name")[: ZONES_SHOWN + 1]) if active else []
-    shown = zones[:ZONES_SHOWN]
+    zones = list(readable.filter(matching & exists).order_by("name")[: MOST_ZONES + 1]) if active else []
+    on_page = zones[:MOST_ZONES]
     concerned = {d.node_id for d in differing}
-    nodes = active if search else [node for node in active if node.pk in concerned or _lacks(node, have, shown)]
-    words = {(d.zone_id, d.node_id): d.words for d in differing}
-    revisions = _revisions_after(lowest, shown)
+    nodes = active if search else [node for node in active if node.pk in concerned or _lacks(node, have, on_page)]
+    descriptions = {(d.zone_id, d.node_id): d.words for d in differing}
+    revisions = _revisions_after(lowest, on_page)
     rows = tuple(
-        Row(zone, tuple(_cell(zone, node, have[node.pk], words, revisions) for node in nodes)) for zone in shown
+        Row(zone, tuple(_cell(zone, node, have[node.pk], descriptions, revisions) for node in nodes))
+        for zone in on_page
     )
-    return Matrix(tuple(nodes), rows, len(everyone), len(zones) > ZONES_SHOWN, empty)
+    return Matrix(tuple(nodes), rows, len(everyone), len(zones) > MOST_ZONES, empty)
 
 
 def _lacks(node: Node, have: dict[int, int], zones: Sequence[Zone]) -> bool:
@@ -98,11 +99,11 @@ def _cell(
     zone: Zone,
     node: Node,
     have: int,
-    words: dict[tuple[int, int], str],
+    descriptions: dict[tuple[int, int], str],
     revisions: dict[int, list[tuple[int, int]]],
 ) -> Cell:
-    if said := words.get((zone.pk, node.pk)):
-        return Cell("differs", "differs", said)
+    if description := descriptions.get((zone.pk, node.pk)):
+        return Cell("differs", "differs", description)
     if zone.sequence <= have:
         return Cell("same", "deleted" if zone.deleted_at else f"{zone.revision}")
     first = next((number for at, number in revisions.get(zone.pk, ()) if at > have), zone.revision)

@@ -1,4 +1,4 @@
-"""Reads for the faces: how every node stands, in three queries however many nodes there are."""
+"""Reads for the faces: the status of every node, in three queries however many nodes there are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from dnspanel.fleet.errors import UnknownNode
-from dnspanel.fleet.health import FAULTS, WELL, Facts, Health, health
+from dnspanel.fleet.health import FAULTS, WELL, Health, HealthInputs, health
 from dnspanel.fleet.models import Bootstrap, Delivery, Node, NodeState
 from dnspanel.fleet.nodes import machines
 from dnspanel.fleet.rollout.gates import Gates, read_gates, with_limit
@@ -22,7 +22,7 @@ _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class NodeStatus:
     """A node, how it is doing, and the epoch of the present log."""
 
     node: Node
@@ -37,7 +37,7 @@ class FleetSummary:
     live: int
     total: int
     tone: str
-    sentence: str
+    message: str
 
 
 def head() -> Position:
@@ -46,28 +46,28 @@ def head() -> Position:
     return Position(row.epoch, row.sequence)
 
 
-def node_standings(*, now: datetime) -> tuple[Standing, ...]:
+def node_statuses(*, now: datetime) -> tuple[NodeStatus, ...]:
     """Every node that has not left, by name, without ring 0: nobody else asks that one anything."""
-    there = Node.objects.exclude(state=NodeState.RETIRED).filter(is_ring0=False).order_by("name")
-    return _standings(list(_with_facts(there)), now)
+    nodes = Node.objects.exclude(state=NodeState.RETIRED).filter(is_ring0=False).order_by("name")
+    return _statuses(list(_with_related(nodes)), now)
 
 
-def ring0_standing(*, now: datetime) -> Standing | None:
-    """How ring 0 stands; None for a panel without one."""
-    there = Node.objects.exclude(state=NodeState.RETIRED).filter(is_ring0=True).order_by("name")
-    return next(iter(_standings(list(_with_facts(there)), now)), None)
+def ring0_status(*, now: datetime) -> NodeStatus | None:
+    """The status of ring 0; None for a panel without one."""
+    nodes = Node.objects.exclude(state=NodeState.RETIRED).filter(is_ring0=True).order_by("name")
+    return next(iter(_statuses(list(_with_related(nodes)), now)), None)
 
 
-def standings_of(node_ids: Sequence[int], *, now: datetime) -> tuple[Standing, ...]:
+def statuses_of(node_ids: Sequence[int], *, now: datetime) -> tuple[NodeStatus, ...]:
     """These nodes, in this order; those that have left are left out."""
-    there = Node.objects.filter(pk__in=node_ids).exclude(state=NodeState.RETIRED)
-    found = {standing.node.pk: standing for standing in _standings(list(_with_facts(there)), now)}
+    nodes = Node.objects.filter(pk__in=node_ids).exclude(state=NodeState.RETIRED)
+    found = {status.node.pk: status for status in _statuses(list(_with_related(nodes)), now)}
     return tuple(found[node_id] for node_id in node_ids if node_id in found)
 
 
-def node_standing(*, name: str, now: datetime) -> Standing:
+def node_status(*, name: str, now: datetime) -> NodeStatus:
     """One node, also one that has left; raises UnknownNode."""
-    found = _standings(list(_with_facts(Node.objects.filter(name=name))), now)
+    found = _statuses(list(_with_related(Node.objects.filter(name=name))), now)
     if not found:
         raise UnknownNode(name)
     return found[0]
@@ -75,7 +75,7 @@ def node_standing(*, name: str, now: datetime) -> Standing:
 
 def fleet_summary(*, now: datetime | None = None) -> FleetSummary:
     """How many of the nodes that take pushes are live, and what is wrong with the others and with publishing."""
-    active = [s for s in node_standings(now=now or timezone.now()) if s.node.state == NodeState.ACTIVE]
+    active = [s for s in node_statuses(now=now or timezone.now()) if s.node.state == NodeState.ACTIVE]
     troubled = [s for s in active if s.health.word not in WELL]
     live = len(active) - len(troubled)
     stalled = stalls()
@@ -92,55 +92,55 @@ def fleet_summary(*, now: datetime | None = None) -> FleetSummary:
     return FleetSummary(live, len(active), tone, "; ".join([f"{live} of {len(active)} nodes live", *named]))
 
 
-def _with_facts(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
+def _with_related(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
     related = with_limit(nodes).select_related("group", "bootstrap", "drained_by")
     return related.defer("certificate_pem", "next_certificate_pem")
 
 
-def _standings(nodes: Sequence[Any], now: datetime) -> tuple[Standing, ...]:
+def _statuses(nodes: Sequence[Any], now: datetime) -> tuple[NodeStatus, ...]:
     if not nodes:
         return ()
     newest = head()
     lacking = {node.pk: (node.acked if node.epoch == newest.epoch else 0) + 1 for node in nodes}
-    gates = read_gates(now=now) if any(_is_held(node, newest) for node in nodes) else None
+    gates = read_gates(now=now) if any(_is_limited(node, newest) for node in nodes) else None
     published = dict(Publication.objects.filter(sequence__in=set(lacking.values())).values_list("sequence", "at"))
     return tuple(
-        Standing(node, health(_facts(node, newest, published.get(lacking[node.pk]), gates), now), newest.epoch)
+        NodeStatus(node, health(_inputs(node, newest, published.get(lacking[node.pk]), gates), now), newest.epoch)
         for node in nodes
     )
 
 
-def _is_held(node: Any, newest: Position) -> bool:
+def _is_limited(node: Any, newest: Position) -> bool:
     """Whether it has all that it may have, and that is not all there is."""
     return node.limit is not None and node.epoch == newest.epoch and node.limit <= node.acked < newest.sequence
 
 
-def _facts(node: Any, newest: Position, lacks_since: datetime | None, gates: Gates | None) -> Facts:
-    return Facts(
+def _inputs(node: Any, newest: Position, lacks_since: datetime | None, gates: Gates | None) -> HealthInputs:
+    return HealthInputs(
         state=node.state,
         epoch=node.epoch,
         acked=node.acked,
         acked_at=node.acked_at,
         contact_at=node.contact_at,
-        refusal=machines.words(node) or node.refusal,
+        refusal=machines.describe_conflict(node) or node.refusal,
         head_epoch=newest.epoch,
         head=newest.sequence,
         # A new node has been behind since it exists, not since the first publication of all.
         behind_since=max(lacks_since, node.created_at) if lacks_since else node.created_at,
         limit=node.limit,
-        waits=gates.why(group_id=node.group_id, is_ring0=node.is_ring0) if gates else "",
-        drain=_drain_words(node),
+        waits=gates.reason_to_wait(group_id=node.group_id, is_ring0=node.is_ring0) if gates else "",
+        drain=_describe_drain(node),
         certificate_expires_at=node.certificate_expires_at,
-        snapshot=_snapshot_words(node),
+        snapshot=_describe_snapshot(node),
     )
 
 
-def _drain_words(node: Node) -> str:
+def _describe_drain(node: Node) -> str:
     until = f" until {node.drained_until:%Y-%m-%d %H:%M} UTC" if node.drained_until else ""
     return f"{until} ({node.drain_reason})" if node.drain_reason else until
 
 
-def _snapshot_words(node: Node) -> str:
+def _describe_snapshot(node: Node) -> str:
     """How far the snapshot on its way is; empty without one."""
     bootstrap: Bootstrap | None = getattr(node, "bootstrap", None)
     if bootstrap is None:

@@ -7,8 +7,8 @@ from django.conf import settings
 
 from dnspanel.fleet.health import FAULTS, WELL, Health, Word
 from dnspanel.fleet.models import Delivery, Isolation, Node, NodeGroup
-from dnspanel.fleet.reads.queries import node_standings, ring0_standing
-from dnspanel.fleet.reads.reach import NodeReach, reach, ring0_reach
+from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals, ring0_arrivals
+from dnspanel.fleet.reads.queries import node_statuses, ring0_status
 from dnspanel.fleet.rollout.gates import Gates, read_gates
 from dnspanel.fleet.rollout.stages import Answers, Clearance, Ring0, trouble
 from dnspanel.zones.models import Publication
@@ -20,19 +20,19 @@ class StagedNode:
 
     node: Node
     health: Health
-    proved: int
+    acked: int
 
     @property
     def tone(self) -> str:
         if self.health.word in FAULTS:
             return "bad"
-        if self.health.word is Word.HELD:
+        if self.health.word is Word.LIMITED:
             return "quiet"
         return "ok" if self.health.word in WELL else "warn"
 
 
 @dataclass(frozen=True, slots=True)
-class ShownStage:
+class StageStatus:
     """A stage: ring 0 has no group, nor have the nodes of a fleet without groups."""
 
     name: str
@@ -40,7 +40,7 @@ class ShownStage:
     is_away: bool  # ring 0, and the others go on without it
     group: NodeGroup | None
     nodes: tuple[StagedNode, ...]
-    proved: int | None  # what all of its live nodes answer with; None without any
+    acked: int | None  # what all of its live nodes answer with; None without any
     sequence: int | None  # up to where it may go; None: to the head
     waits: str
     trouble: str
@@ -54,11 +54,11 @@ class ShownStage:
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryView:
+class RolloutStatus:
     """The stages in order, and what a person or trouble has set."""
 
     head: int
-    stages: tuple[ShownStage, ...]
+    stages: tuple[StageStatus, ...]
     delivery: Delivery | None
     isolation: Isolation | None
 
@@ -77,39 +77,39 @@ class DeliveryView:
         return sum(bool(stage.nodes) for stage in self.stages) > 1
 
     @property
-    def newest_proved(self) -> int:
+    def newest_acked(self) -> int:
         """The least sequence at which the fleet can be pinned: a pin takes nothing back."""
-        return max((node.proved for stage in self.stages for node in stage.nodes), default=0)
+        return max((node.acked for stage in self.stages for node in stage.nodes), default=0)
 
 
 @dataclass(frozen=True, slots=True)
-class StageReach:
-    """How far one publication has come in one stage."""
+class StageArrivals:
+    """Where one publication has arrived in one stage."""
 
     name: str
     is_ring0: bool
-    nodes: tuple[NodeReach, ...]
+    nodes: tuple[NodeArrival, ...]
     waits: str
 
 
-def delivery_view(*, now: datetime) -> DeliveryView:
+def rollout_status(*, now: datetime) -> RolloutStatus:
     """Return how delivery stands just now."""
     gates = read_gates(now=now)
-    ring0 = ring0_standing(now=now)
-    standings = {s.node.pk: s for s in (*node_standings(now=now), *([ring0] if ring0 else []))}
+    ring0 = ring0_status(now=now)
+    statuses = {s.node.pk: s for s in (*node_statuses(now=now), *([ring0] if ring0 else []))}
     groups = {group.pk: group for group in NodeGroup.objects.all()}
-    shown = []
+    stages = []
     for clearance in gates.clearances():
         stage = clearance.stage
-        members = [(member, standings[member.id]) for member in stage.members if member.id in standings]
-        shown.append(
-            ShownStage(
+        members = [(member, statuses[member.id]) for member in stage.members if member.id in statuses]
+        stages.append(
+            StageStatus(
                 name=stage.name,
                 is_ring0=stage.ring0 is not Ring0.NO,
                 is_away=stage.ring0 is Ring0.AWAY,
                 group=groups.get(stage.group_id) if stage.group_id is not None else None,
-                nodes=tuple(StagedNode(s.node, s.health, member.proved) for member, s in members),
-                proved=min((member.proved for member in stage.live), default=None),
+                nodes=tuple(StagedNode(s.node, s.health, member.acked) for member, s in members),
+                acked=min((member.acked for member in stage.live), default=None),
                 sequence=_least(clearance.sequence, gates.pinned),
                 waits=_waits(gates, clearance),
                 trouble=trouble(stage),
@@ -118,40 +118,40 @@ def delivery_view(*, now: datetime) -> DeliveryView:
             )
         )
     isolation = Isolation.objects.filter(epoch=gates.epoch, merged_at=None).order_by("failed").first()
-    return DeliveryView(gates.head, tuple(shown), Delivery.objects.filter(pk=1).first(), isolation)
+    return RolloutStatus(gates.head, tuple(stages), Delivery.objects.filter(pk=1).first(), isolation)
 
 
-def reach_by_stage(publication: Publication, *, now: datetime) -> list[StageReach]:
+def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageArrivals]:
     """Return how far a publication has come, stage by stage; one stage without a name where nobody waits for anybody.
 
     A publication that failed has come nowhere, and there are no stages.
     """
-    found = reach(publication, now=now)
+    found = arrivals(publication, now=now)
     if publication.failed_reason:
         return []
     gates = read_gates(now=now)
     stages = [clearance for clearance in gates.clearances() if clearance.stage.members]
     if len(stages) < 2:
-        return [StageReach("", False, tuple(found), "")]
+        return [StageArrivals("", False, tuple(found), "")]
     rows = []
     for clearance in stages:
         stage, ids = clearance.stage, {member.id for member in clearance.stage.members}
         is_ring0 = stage.ring0 is not Ring0.NO
-        nodes = ring0_reach(publication, now=now) if is_ring0 else [node for node in found if node.node.pk in ids]
-        has_it = all(member.proved >= publication.sequence for member in stage.members)
-        rows.append(StageReach(stage.name, is_ring0, tuple(nodes), "" if has_it else _waits(gates, clearance)))
+        nodes = ring0_arrivals(publication, now=now) if is_ring0 else [node for node in found if node.node.pk in ids]
+        has_it = all(member.acked >= publication.sequence for member in stage.members)
+        rows.append(StageArrivals(stage.name, is_ring0, tuple(nodes), "" if has_it else _waits(gates, clearance)))
     return rows
 
 
 def _waits(gates: Gates, clearance: Clearance) -> str:
     """Why the stage does not go to the head: what a person has set, before whom it waits for."""
-    if all(member.proved >= gates.head for member in clearance.stage.members):
+    if all(member.acked >= gates.head for member in clearance.stage.members):
         return ""
-    if gates.stopped_whole:
+    if gates.is_stopped:
         return "delivery to the whole fleet is stopped"
     if gates.pinned is not None and (clearance.sequence is None or gates.pinned <= clearance.sequence):
         return f"the fleet is pinned at sequence {gates.pinned}" if gates.pinned < gates.head else ""
-    return clearance.sentence
+    return clearance.reason
 
 
 def _least(*sequences: int | None) -> int | None:

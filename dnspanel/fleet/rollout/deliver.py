@@ -50,7 +50,7 @@ _GO_FREE = """
 
 logger = logging.getLogger(__name__)
 _turn = threading.Lock()
-_wanted = threading.Event()
+_requested = threading.Event()
 
 
 def advance(*, now: datetime) -> None:
@@ -59,10 +59,10 @@ def advance(*, now: datetime) -> None:
     Any number of callers at once: one of them does it, and looks once more if
     another came meanwhile. A fleet without stages costs one query.
     """
-    _wanted.set()
-    while _wanted.is_set() and _turn.acquire(blocking=False):
+    _requested.set()
+    while _requested.is_set() and _turn.acquire(blocking=False):
         try:
-            _wanted.clear()
+            _requested.clear()
             _advance(now)
         finally:
             _turn.release()
@@ -71,15 +71,15 @@ def advance(*, now: datetime) -> None:
 def stop(*, reason: str, by: Author, now: datetime) -> None:
     """No node gets anything until `resume`. Raises DeliveryRefused without a reason, Forbidden."""
     _require(by)
-    words = _checked(reason)
+    reason = _checked(reason)
     with transaction.atomic():
         delivery = _locked()
         Delivery.objects.filter(pk=delivery.pk).update(
-            stopped_reason=words, stopped_at=now, stopped_group=None, stopped_whole=True
+            stopped_reason=reason, stopped_at=now, stopped_group=None, stopped_whole=True
         )
-        audit.record(action="delivery.stop", by=by, now=now, reason=words)
-        _note_all("delivery", f"Delivery to the whole fleet was stopped: {words}", now, by)
-    logger.warning("delivery stopped by=%s: %s", user_of(by) or "command line", words)
+        audit.record(action="delivery.stop", by=by, now=now, reason=reason)
+        _note_all("delivery", f"Delivery to the whole fleet was stopped: {reason}", now, by)
+    logger.warning("delivery stopped by=%s: %s", user_of(by) or "command line", reason)
 
 
 def resume(*, by: Author, now: datetime) -> None:
@@ -110,24 +110,24 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
     what a node answers with already: a pin takes nothing back. Forbidden.
     """
     _require(by)
-    words = _checked(reason)
+    reason = _checked(reason)
     with transaction.atomic():
         delivery = _locked()
         head = LogHead.objects.get()
-        proved = Node.objects.filter(state=NodeState.ACTIVE, epoch=head.epoch).aggregate(most=Max("acked"))["most"] or 0
+        acked = Node.objects.filter(state=NodeState.ACTIVE, epoch=head.epoch).aggregate(most=Max("acked"))["most"] or 0
         if sequence > head.sequence:
             raise DeliveryRefused(f"The newest publication has sequence {head.sequence}.")
-        if sequence < proved:
+        if sequence < acked:
             raise DeliveryRefused(
-                f"A node answers with sequence {proved} already, and a pin takes nothing back: pin at {proved} or "
+                f"A node answers with sequence {acked} already, and a pin takes nothing back: pin at {acked} or "
                 "later, and undo the publications that should not be."
             )
         Delivery.objects.filter(pk=delivery.pk).update(
-            pinned=sequence, pinned_reason=words, pinned_at=now, pinned_by=user_of(by)
+            pinned=sequence, pinned_reason=reason, pinned_at=now, pinned_by=user_of(by)
         )
-        audit.record(action="delivery.pin", by=by, now=now, sequence=sequence, reason=words)
-        _note_all("delivery", f"The fleet was pinned at sequence {sequence}: {words}", now, by)
-    logger.warning("fleet pinned sequence=%s by=%s: %s", sequence, user_of(by) or "command line", words)
+        audit.record(action="delivery.pin", by=by, now=now, sequence=sequence, reason=reason)
+        _note_all("delivery", f"The fleet was pinned at sequence {sequence}: {reason}", now, by)
+    logger.warning("fleet pinned sequence=%s by=%s: %s", sequence, user_of(by) or "command line", reason)
     _wake(_active_ids())
 
 
@@ -151,7 +151,7 @@ def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
     Raises DeliveryRefused while one is live, Forbidden.
     """
     _require(by)
-    words = _checked(reason)
+    reason = _checked(reason)
     with transaction.atomic():
         _locked()
         stage = next((s for s in read_gates(now=now).stages if s.group_id == group.pk), None)
@@ -159,11 +159,11 @@ def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
             raise DeliveryRefused(f"{group.name} has no node that takes pushes: nobody waits for it.")
         if stage.live:
             raise DeliveryRefused(f"{stage.live[0].name} of {group.name} is live; drain it if it must not count.")
-        NodeGroup.objects.filter(pk=group.pk).update(skipped_reason=words, skipped_at=now)
-        audit.record(action="delivery.skip", by=by, now=now, target=group.name, reason=words)
+        NodeGroup.objects.filter(pk=group.pk).update(skipped_reason=reason, skipped_at=now)
+        audit.record(action="delivery.skip", by=by, now=now, target=group.name, reason=reason)
         for member in stage.members:
-            sentence = f"Other groups no longer wait for {group.name}: {words}"
-            events.note(node_id=member.id, kind="delivery", sentence=sentence, now=now, by=by)
+            message = f"Other groups no longer wait for {group.name}: {reason}"
+            events.note(node_id=member.id, kind="delivery", message=message, now=now, by=by)
     advance(now=now)
 
 
@@ -172,7 +172,7 @@ def _advance(now: datetime) -> None:
         cursor.execute(_IS_STAGED)
         is_staged, is_isolating = cursor.fetchone()
     if is_isolating:
-        isolation.merge_settled(now=now)
+        isolation.merge_acked(now=now)
     if not is_staged:
         return
     with transaction.atomic():
@@ -190,15 +190,15 @@ def _advance(now: datetime) -> None:
 def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
     """Keep up to where each stage may go; return the groups that may go further than before."""
     moved: set[int | None] = set()
-    held = [c for c in gates.clearances() if c.sequence is not None and c.stage.ring0 is Ring0.NO]
-    rows = gates.releases + sum(clearance.stage.released is None for clearance in held)
+    limited = [c for c in gates.clearances() if c.sequence is not None and c.stage.ring0 is Ring0.NO]
+    rows = gates.releases + sum(clearance.stage.released is None for clearance in limited)
     with connection.cursor() as cursor:
-        for clearance in held:
+        for clearance in limited:
             if clearance.sequence != clearance.stage.released:
                 cursor.execute(_RELEASE, (clearance.stage.group_id, gates.epoch, clearance.sequence, now))
                 moved.add(clearance.stage.group_id)
-        if rows != len(held):  # some are of groups that wait for nobody any more, or of another epoch
-            cursor.execute(_GO_FREE, (gates.epoch, [c.stage.group_id for c in held], gates.epoch))
+        if rows != len(limited):  # some are of groups that wait for nobody any more, or of another epoch
+            cursor.execute(_GO_FREE, (gates.epoch, [c.stage.group_id for c in limited], gates.epoch))
             moved |= {group_id for group_id, is_ours in cursor.fetchall() if is_ours}
     return moved
 
@@ -212,8 +212,8 @@ def _stop_behind(found: Stop, now: datetime) -> None:
     )
     audit.record(action="delivery.stop", by=None, now=now, target=found.stage.name, reason=found.reason)
     for member in found.stage.members:
-        sentence = f"Delivery stopped behind {found.stage.name}: {found.reason}"
-        events.note(node_id=member.id, kind="delivery", sentence=sentence, now=now)
+        message = f"Delivery stopped behind {found.stage.name}: {found.reason}"
+        events.note(node_id=member.id, kind="delivery", message=message, now=now)
     logger.error("delivery stopped behind group=%s: %s", found.stage.name, found.reason)
 
 
@@ -250,16 +250,16 @@ def _execute(sql: str) -> None:
         cursor.execute(sql)
 
 
-def _note_all(kind: str, sentence: str, now: datetime, by: Author) -> None:
+def _note_all(kind: str, message: str, now: datetime, by: Author) -> None:
     for node_id in _active_ids():
-        events.note(node_id=node_id, kind=kind, sentence=sentence, now=now, by=by)
+        events.note(node_id=node_id, kind=kind, message=message, now=now, by=by)
 
 
 def _checked(reason: str) -> str:
-    words = " ".join(reason.split())
-    if not words or len(words) > LONGEST_REASON:
+    reason = " ".join(reason.split())
+    if not reason or len(reason) > LONGEST_REASON:
         raise DeliveryRefused(f"Say why, in up to {LONGEST_REASON} characters: others will ask.")
-    return words
+    return reason
 
 
 def _require(by: Author) -> None:

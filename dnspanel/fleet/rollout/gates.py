@@ -1,4 +1,4 @@
-"""What delivery has to know, read from the database: how each stage stands, and how far one node may go.
+"""What delivery has to know, read from the database: the status of each stage, and how far one node may go.
 
 A fleet with one group and no ring 0 has no row of `Release`: then nothing here
 is asked more than the one statement that loads a node anyway.
@@ -42,7 +42,7 @@ _LIMIT = f"""(
 )"""
 _IS_GATE = "EXISTS (SELECT FROM fleet_release)"
 
-# Nobody's silence means anything while the collector, which hears them, does not run.
+# Silence means nothing while the collector, which asks the nodes, does not run.
 _HEARD = """CASE WHEN (SELECT at FROM fleet_heartbeat WHERE process = 'collector') > %s THEN contact_at ELSE %s END"""
 _NODES = f"""
     SELECT fleet_node.id, fleet_node.name, is_ring0, {_GROUP}, CASE WHEN epoch = %s THEN acked ELSE 0 END,
@@ -59,7 +59,7 @@ _STATE = """
         (SELECT min(failed) FROM fleet_isolation i WHERE i.epoch = h.epoch AND i.merged_at IS NULL),
         (SELECT count(*) FROM fleet_release)
     FROM zones_loghead h LEFT JOIN fleet_delivery d ON true"""
-_SETTLED = """
+_VERIFIED = """
     SELECT n.id, (SELECT a.sequence FROM fleet_ack a WHERE a.node_id = n.id AND a.epoch = %s AND a.at <= %s
                   ORDER BY a.sequence DESC LIMIT 1)
     FROM fleet_node n WHERE n.id = ANY(%s)"""
@@ -80,14 +80,14 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """How delivery stands: the stages in order, and what people or trouble have set."""
+    """The status of delivery: the stages in order, and what people or trouble have set."""
 
     epoch: UUID
     head: int
     stages: tuple[Stage, ...]
     stopped_reason: str = ""
     stopped_behind: Stage | None = None
-    stopped_whole: bool = False
+    is_stopped: bool = False
     pinned: int | None = None
     isolated: int | None = None  # from here on nobody but ring 0 gets anything yet
     releases: int = 0  # how many rows of Release there are, of whatever epoch
@@ -97,9 +97,9 @@ class Gates:
         cleared = clearances(self.stages, head=self.head, stopped=self.stopped_behind)
         return [self._capped(clearance) for clearance in cleared]
 
-    def why(self, *, group_id: int | None, is_ring0: bool) -> str:
+    def reason_to_wait(self, *, group_id: int | None, is_ring0: bool) -> str:
         """Return for what nodes of this group wait; they have all that they may have."""
-        if self.stopped_whole:
+        if self.is_stopped:
             return f"delivery is stopped: {self.stopped_reason}"
         cleared = self.clearances()
         groups = [c for c in cleared if c.stage.ring0 is Ring0.NO]
@@ -108,7 +108,7 @@ class Gates:
         is_first = mine.sequence is None or (self.pinned is not None and self.pinned <= mine.sequence)
         if self.pinned is not None and is_first:
             return f"the fleet is pinned at sequence {self.pinned}"
-        return mine.sentence or "the next is about to be sent"
+        return mine.reason or "the next is about to be sent"
 
     def _capped(self, clearance: Clearance) -> Clearance:
         sequence = clearance.sequence
@@ -119,7 +119,7 @@ class Gates:
         return replace(
             clearance,
             sequence=max(self.isolated - 1, clearance.stage.released or 0),
-            sentence=f"sequence {self.isolated} made ring 0 fail and is being taken back",
+            reason=f"sequence {self.isolated} made ring 0 fail and is being taken back",
         )
 
 
@@ -132,16 +132,16 @@ def with_limit(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
 
 
 def free_nodes(*, schema: int) -> list[int]:
-    """Return the active nodes of a schema that wait for no other: those to ring when there is something new."""
+    """Return the active nodes of a schema that wait for no other: those to wake when there is something new."""
     active = with_limit(Node.objects.filter(state=NodeState.ACTIVE, schema=schema))
     return list(active.filter(limit=None).values_list("pk", flat=True))
 
 
 def read_gates(*, now: datetime) -> Gates:
-    """Return how delivery stands: three statements, and two more for each group that asks for time to verify."""
+    """Return the status of delivery: three statements, and two more for each group that asks for time to verify."""
     with connection.cursor() as cursor:
         cursor.execute(_STATE)
-        epoch, head, reason, stopped_group, whole, pinned, resumed_at, isolated, releases = cursor.fetchone()
+        epoch, head, reason, stopped_group, is_stopped, pinned, resumed_at, isolated, releases = cursor.fetchone()
         refused_since = now - timedelta(seconds=settings.REFUSAL_PATIENCE)
         cursor.execute(_NODES, (epoch, now - OFFLINE_AFTER, now, refused_since))
         rows = defaultdict(list)
@@ -156,7 +156,15 @@ def read_gates(*, now: datetime) -> Gates:
     stages = [_with_answers(stage, stages, epoch, resumed_at, now) for stage in stages]
     behind = next((s for s in stages if s.ring0 is Ring0.NO and reason and s.group_id == stopped_group), None)
     return Gates(
-        epoch, head, tuple(stages), reason or "", None if whole else behind, bool(whole), pinned, isolated, releases
+        epoch,
+        head,
+        tuple(stages),
+        reason or "",
+        None if is_stopped else behind,
+        bool(is_stopped),
+        pinned,
+        isolated,
+        releases,
     )
 
 
@@ -164,24 +172,24 @@ def _ring0_stage(rows: Sequence[_Row], now: datetime) -> Stage:
     """Ring 0 counts while it was heard lately and has answers to give; or always, where the setting says so."""
     patience = timedelta(seconds=settings.RING0_PATIENCE)
     members = tuple(_member(row, row.acked, is_live=_is_live(row, now, patience)) for row in rows)
-    is_there = settings.RING0_REQUIRED or any(member.is_live for member in members)
-    return Stage(RING0, members, ring0=Ring0.WAITED_FOR if is_there else Ring0.AWAY)
+    counts = settings.RING0_REQUIRED or any(member.is_live for member in members)
+    return Stage(RING0, members, ring0=Ring0.WAITED_FOR if counts else Ring0.AWAY)
 
 
 def _with_members(stage: Stage, rows: Sequence[_Row], epoch: UUID, now: datetime) -> Stage:
-    settled = {row.id: row.acked for row in rows}
+    verified = {row.id: row.acked for row in rows}
     if stage.verify_seconds and rows:
         until = now - timedelta(seconds=stage.verify_seconds)
         young = [row.id for row in rows if row.acked_at is not None and row.acked_at > until]
         with connection.cursor() as cursor:
-            cursor.execute(_SETTLED, (epoch, until, young))
-            settled |= {id_: sequence or 0 for id_, sequence in cursor.fetchall()}
-    members = tuple(_member(row, settled[row.id], is_live=_is_live(row, now, OFFLINE_AFTER)) for row in rows)
+            cursor.execute(_VERIFIED, (epoch, until, young))
+            verified |= {id_: sequence or 0 for id_, sequence in cursor.fetchall()}
+    members = tuple(_member(row, verified[row.id], is_live=_is_live(row, now, OFFLINE_AFTER)) for row in rows)
     return replace(stage, members=members)
 
 
-def _member(row: _Row, settled: int, *, is_live: bool) -> Member:
-    return Member(row.id, row.name, row.acked, settled, is_live, row.refusal, row.is_diverged)
+def _member(row: _Row, verified: int, *, is_live: bool) -> Member:
+    return Member(row.id, row.name, row.acked, verified, is_live, row.refusal, row.is_diverged)
 
 
 def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:

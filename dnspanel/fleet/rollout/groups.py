@@ -111,8 +111,8 @@ def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        why = "A group's name has 1 to 63 lower-case letters, digits and hyphens, such as canary."
-        raise GroupRefused(why, field="name")
+        message = "A group's name has 1 to 63 lower-case letters, digits and hyphens, such as canary."
+        raise GroupRefused(message, field="name")
     if name in _RESERVED:
         raise GroupRefused(f"{name} is what the panel's own private server is called.", field="name")
 

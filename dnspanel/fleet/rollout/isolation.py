@@ -33,13 +33,13 @@ def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publica
 
     inverse = failed.take_back(sequence=sequence, reason=reason, now=now, beside=keep)
     if inverse is not None:
-        sentence = f"Publication {sequence} was taken back, no other node got it: {reason}"
-        events.note(node_id=node.pk, kind="isolated", sentence=sentence, now=now)
+        message = f"Publication {sequence} was taken back, no other node got it: {reason}"
+        events.note(node_id=node.pk, kind="isolated", message=message, now=now)
         logger.error("isolated sequence=%s inverse=%s: %s", sequence, inverse.sequence, reason)
     return inverse
 
 
-def merge_settled(*, now: datetime) -> bool:
+def merge_acked(*, now: datetime) -> bool:
     """What failed and what took it back are one segment, once ring 0 answers with it; True if that was done now.
 
     Where there is no ring 0 any more, as soon as both are encoded.

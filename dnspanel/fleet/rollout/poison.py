@@ -66,8 +66,8 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
     found = culprit(suspects(after=node.acked, up_to=position), error, server)
     if found is None:
         return None
-    suspect, words = found
-    reason = f"PowerDNS {words} when asked for {suspect}."
+    suspect, failure = found
+    reason = f"PowerDNS {failure} when asked for {suspect}."
     return isolation.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
 
 
@@ -75,8 +75,8 @@ def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tu
     """Return the first suspect with which the server fails, and how; what the agent complained of is asked first."""
     for suspect in sorted(found, key=lambda each: str(each) != error.question):
         is_accused = str(suspect) == error.question
-        if words := server.failure(suspect, must_equal=is_accused):
-            return suspect, words
+        if failure := server.failure(suspect, must_equal=is_accused):
+            return suspect, failure
     return None
 
 
@@ -142,12 +142,12 @@ class _Server:
         Other content than was written counts only where the agent complained
         of just that: what a delegation or a wildcard answers, the agent knows.
         """
-        words = ""
+        failure = ""
         for _ in range(_TIMES):
-            words = self._fails(suspect.expectation, must_equal=must_equal)
-            if not words or self.position(BACK_SECONDS) is None:
+            failure = self._fails(suspect.expectation, must_equal=must_equal)
+            if not failure or self.position(BACK_SECONDS) is None:
                 return ""
-        return words
+        return failure
 
     def _fails(self, expectation: verify.Expectation, *, must_equal: bool) -> str:
         try:

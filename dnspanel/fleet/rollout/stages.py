@@ -1,7 +1,7 @@
-"""Up to where each group of nodes may go: decided from facts. Pure.
+"""Up to where each group of nodes may go: decided from what the nodes answer. Pure.
 
 Ring 0 comes first, then the groups in their order. A stage gets sequence S
-when every live node of each stage before it has proved S, and has answered
+when every live node of each stage before it has acked S, and has answered
 well with it for as long as its group asks. What goes wrong there (a refusal,
 content that is not the panel's, more failed answers than before) stops
 everything behind it until a person lets it go on.
@@ -25,8 +25,8 @@ class Member:
 
     id: int
     name: str
-    proved: int
-    settled: int  # what it has answered with for as long as its group asks
+    acked: int
+    verified: int  # what it has answered with for as long as its group asks
     is_live: bool  # its agent answers, and it has answers to give
     refusal: str = ""
     is_diverged: bool = False
@@ -74,11 +74,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Clearance:
-    """Up to where a stage may go (None: to the head), and why not further; `sentence` is empty while it is at it."""
+    """Up to where a stage may go (None: to the head); `reason` says why not further, empty while it is at the head."""
 
     stage: Stage
     sequence: int | None
-    sentence: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +96,18 @@ def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = No
     """
     cleared: list[Clearance] = []
     limit: int | None = None
-    sentence = ""
+    reason = ""
     for stage in stages:
         if limit is None:
             cleared.append(Clearance(stage, None))
         else:
             may = max(limit, stage.released or 0)
-            cleared.append(Clearance(stage, may, sentence if may < head else ""))
-        gate, why = _gate(stage, head)
+            cleared.append(Clearance(stage, may, reason if may < head else ""))
+        gate, reason_here = _gate(stage, head)
         if stage == stopped:
-            gate, why = 0, f"delivery is stopped behind {stage.name}"
+            gate, reason_here = 0, f"delivery is stopped behind {stage.name}"
         if gate is not None and (limit is None or gate < limit):
-            limit, sentence = gate, why
+            limit, reason = gate, reason_here
     return cleared
 
 
@@ -161,14 +161,14 @@ def _gate(stage: Stage, head: int) -> tuple[int | None, str]:
         if stage.is_skipped:
             return None, ""
         return 0, f"it waits for {stage.name}, of which no node is live"
-    slowest = min(stage.live, key=lambda member: member.settled)
-    lacking = [member.name for member in stage.live if member.proved < head]
+    slowest = min(stage.live, key=lambda member: member.verified)
+    lacking = [member.name for member in stage.live if member.acked < head]
     if stage.ring0 is not Ring0.NO:
-        return slowest.settled, f"it waits for {stage.name}, which is at sequence {slowest.proved} of {head}"
+        return slowest.verified, f"it waits for {stage.name}, which is at sequence {slowest.acked} of {head}"
     if lacking:
-        lowest = min(member.proved for member in stage.live)
-        return slowest.settled, f"it waits for {_named(lacking)} of {stage.name}, at sequence {lowest} of {head}"
-    return slowest.settled, f"it waits until {stage.name} has answered well for {stage.verify_seconds} s"
+        lowest = min(member.acked for member in stage.live)
+        return slowest.verified, f"it waits for {_named(lacking)} of {stage.name}, at sequence {lowest} of {head}"
+    return slowest.verified, f"it waits until {stage.name} has answered well for {stage.verify_seconds} s"
 
 
 def _named(names: Sequence[str]) -> str:

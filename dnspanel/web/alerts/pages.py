@@ -6,7 +6,7 @@ from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.alerts.models import Route
-from dnspanel.alerts.queries import bell, open_alerts, past_alerts
+from dnspanel.alerts.queries import alert_summary, open_alerts, past_alerts
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
@@ -43,10 +43,10 @@ def alert_history(request: PanelRequest) -> HttpResponse:
 def alert_bell(request: PanelRequest) -> HttpResponse:
     """The bell alone, or 204 when it would say what the page says already."""
     access.require(request.user, Permission.FLEET)
-    now = bell()
-    if request.GET.get("seen") == now.sentence:
+    summary = alert_summary()
+    if request.GET.get("seen") == summary.message:
         return HttpResponse(status=204)
-    return render(request, "alerts/_bell.html", {"bell": now})
+    return render(request, "alerts/_bell.html", {"bell": summary})
 
 
 def _cursor(request: PanelRequest) -> int | None:

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.fleet.reads.queries import node_standings
+from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.editor.rrsets import require_rrset
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest, is_fragment
@@ -61,7 +61,7 @@ def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _shown(rows: tuple[HistoryRow, ...]) -> list[ShownRevision]:
-    standings = node_standings(now=timezone.now())
+    standings = node_statuses(now=timezone.now())
     return [ShownRevision(row, sync_of(row.sequence, standings)) for row in rows]
 
 

@@ -16,8 +16,8 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Isolation
-from dnspanel.fleet.reads.reach import NodeReach
-from dnspanel.fleet.reads.rollout_status import reach_by_stage
+from dnspanel.fleet.reads.arrivals import NodeArrival
+from dnspanel.fleet.reads.rollout_status import arrivals_by_stage
 from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
 from dnspanel.web.layout import PanelRequest, is_fragment
@@ -149,7 +149,7 @@ def _progress(found: Publication, now: datetime) -> Progress:
     is_swift = (now - found.at).total_seconds() < SWIFT_SECONDS
     stages = [
         ShownStage(stage.name, stage.is_ring0, [_shown(node, is_swift) for node in stage.nodes], stage.waits)
-        for stage in reach_by_stage(found, now=now)
+        for stage in arrivals_by_stage(found, now=now)
     ]
     times = [node.ms for stage in stages if not stage.is_ring0 for node in stage.nodes if node.ms is not None]
     stall = next((stall.message for stall in stalls() if stall.sequence <= found.sequence), "")
@@ -172,12 +172,12 @@ def _encoded_ms(found: Publication) -> int | None:
     return None if at is None else max(0, round((at - found.at).total_seconds() * 1000))
 
 
-def _shown(node: NodeReach, is_swift: bool) -> ShownReach:
+def _shown(node: NodeArrival, is_swift: bool) -> ShownReach:
     if node.ms is not None:
         return ShownReach(node.node.name, "ok", round(node.ms), "")
     is_on_its_way = is_swift and node.word in (Word.LIVE, Word.CATCHING_UP, Word.LATE)
     tone = "quiet" if is_on_its_way else _TONES.get(node.word, "quiet")
-    return ShownReach(node.node.name, tone, None, "on its way" if is_on_its_way else node.sentence)
+    return ShownReach(node.node.name, tone, None, "on its way" if is_on_its_way else node.message)
 
 
 @require_POST

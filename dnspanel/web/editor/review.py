@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import NodeState
-from dnspanel.fleet.reads.queries import node_standings
+from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.editor.conflicts import ShownConflict, shown_conflicts
 from dnspanel.web.editor.review_call import ApiCall, call_of
 from dnspanel.web.editor.review_form import PublishForm
@@ -198,7 +198,7 @@ def _effect(plans: Sequence[ZonePlan], now: datetime) -> Effect:
     changes = [change for plan in plans for change in plan.changes]
     old = [change.before for change in changes if change.before is not None]
     slowest = max(old, key=lambda rrset: rrset.ttl, default=None)
-    active = sum(standing.node.state == NodeState.ACTIVE for standing in node_standings(now=now))
+    active = sum(standing.node.state == NodeState.ACTIVE for standing in node_statuses(now=now))
     added_in = [plan for plan in plans if plan.added]
     return Effect(
         names=len({(plan.zone.pk, change.name) for plan in plans for change in plan.changes}),

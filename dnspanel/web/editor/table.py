@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.fleet.reads.queries import node_standings
+from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, Means, read_line
@@ -103,7 +103,7 @@ TYPE_NAMES = sorted(rdata.type_to_text(type) for type in rdtypes.SERVED_TYPES)
 def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
     """The chip that says on how many nodes the newest revision is."""
     zone = access.zone_for_reading(request.user, zone_name)
-    sync = sync_of(zone.sequence, node_standings(now=timezone.now()))
+    sync = sync_of(zone.sequence, node_statuses(now=timezone.now()))
     return render(request, "editor/_sync_chip.html", {"zone": zone, "sync": sync})
 
 

@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from dnspanel.accounts.grants import Right
-from dnspanel.fleet.reads.queries import node_standings
+from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries
@@ -45,7 +45,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
         draft=here,
         changes_elsewhere=sum(count.total for count in counts) - (here.total if here else 0),
         others=queries.others_drafting(zone=zone, author=request.user) if may_edit else (),
-        sync=sync_of(zone.sequence, node_standings(now=timezone.now())),
+        sync=sync_of(zone.sequence, node_statuses(now=timezone.now())),
     )
 
 

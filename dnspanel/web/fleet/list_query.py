@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from dnspanel.fleet.health import FAULTS, WELL
-from dnspanel.fleet.reads.queries import Standing
+from dnspanel.fleet.reads.queries import NodeStatus
 
 # From here on tiles are more than anybody looks at: the page becomes a table.
 MOST_TILES = 100
@@ -60,7 +60,7 @@ def fleet_view(parameters: QueryDict) -> FleetView:
     )
 
 
-def arrange(standings: Iterable[Standing], view: FleetView) -> tuple[Standing, ...]:
+def arrange(standings: Iterable[NodeStatus], view: FleetView) -> tuple[NodeStatus, ...]:
     """The nodes that the view shows, in its order. By name nothing ever jumps; any other order can be frozen."""
     shown = [standing for standing in standings if _fits(standing, view)]
     shown.sort(key=_by_name)
@@ -74,22 +74,22 @@ def arrange(standings: Iterable[Standing], view: FleetView) -> tuple[Standing, .
     return tuple(shown)
 
 
-def words_of(standings: Iterable[Standing]) -> list[str]:
+def words_of(standings: Iterable[NodeStatus]) -> list[str]:
     """The states there are, for the filter."""
     return [*_WORDS_SHOWN, *sorted({standing.health.word.value for standing in standings})]
 
 
-def tags_of(standings: Iterable[Standing]) -> list[str]:
+def tags_of(standings: Iterable[NodeStatus]) -> list[str]:
     """The tags there are, for the filter."""
     return sorted({tag for standing in standings for tag in standing.node.tags})
 
 
-def _by_name(standing: Standing) -> tuple[int, str]:
+def _by_name(standing: NodeStatus) -> tuple[int, str]:
     group = standing.node.group
     return group.order if group else 1 << 16, standing.node.name
 
 
-def _fits(standing: Standing, view: FleetView) -> bool:
+def _fits(standing: NodeStatus, view: FleetView) -> bool:
     node, word = standing.node, standing.health.word
     if view.group and (node.group.name if node.group else "") != view.group:
         return False

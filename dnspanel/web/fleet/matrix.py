@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet.reads.differences import ZONES_SHOWN, matrix
+from dnspanel.fleet.reads.differences import MOST_ZONES, matrix
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 
@@ -15,5 +15,5 @@ def node_matrix(request: PanelRequest) -> HttpResponse:
     """Only what differs; a search shows the zones found on every node. Of zones that this person may read."""
     access.require(request.user, Permission.FLEET)
     search = request.GET.get("zone", "").strip().lower()[:255]
-    context = {"matrix": matrix(person=request.user, search=search), "search": search, "most": ZONES_SHOWN}
+    context = {"matrix": matrix(person=request.user, search=search), "search": search, "most": MOST_ZONES}
     return render(request, "fleet/_matrix.html" if is_fragment(request) else "fleet/matrix.html", context)

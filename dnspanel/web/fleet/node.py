@@ -19,8 +19,8 @@ from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import BadNode, FleetError, WrongState
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import enroll, machines, rotate
-from dnspanel.fleet.nodes.reported import Reported, clock_words, read_report, rebuild_words
-from dnspanel.fleet.reads.queries import head, node_standing
+from dnspanel.fleet.nodes.reported import Reported, describe_clock, explain_rebuild, read_report
+from dnspanel.fleet.reads.queries import head, node_status
 from dnspanel.fleet.rollup import LEVELS, points_of
 from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm
 from dnspanel.web.fleet.tiles import room, tile_of
@@ -54,7 +54,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
     """One node; htmx fetches its facts alone every two seconds, the charts fetch `node_points`."""
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
-    standing = node_standing(name=name, now=now)
+    standing = node_status(name=name, now=now)
     node = standing.node
     if node.state == NodeState.AWAITING_APPROVAL:
         return redirect("node-enrolment", name)
@@ -89,10 +89,10 @@ def facts_of(node: Node, now: datetime) -> Facts:
     return Facts(
         reported=reported,
         room=room(reported),
-        clock=clock_words(reported.clock_ahead or 0) if reported.clock_is_wrong else "",
+        clock=describe_clock(reported.clock_ahead or 0) if reported.clock_is_wrong else "",
         checked=datetime.fromtimestamp(reported.checked_at, UTC) if reported.checked_at else None,
-        rebuild=rebuild_words(node, reported),
-        machines=machines.words(node),
+        rebuild=explain_rebuild(node, reported),
+        machines=machines.describe_conflict(node),
         bootstrap=getattr(node, "bootstrap", None),
         keys=tuple(str(key)[:16] for key in node.report.get("signing_keys") or ()),
         expired=expires is not None and expires <= now,
@@ -179,7 +179,7 @@ def _require_typed(request: PanelRequest, node: Node, what: str) -> None:
 
 def _rebuild(request: PanelRequest, node: Node, now: datetime) -> None:
     """The schema is the one that the node wants now, and the one that the person saw."""
-    wanted = read_report(node).wanted_schema
+    wanted = read_report(node).needed_schema
     if not wanted or request.POST.get("schema") != str(wanted):
         raise WrongState(node.name, "wants no such schema any more")
     resync.rebuild(node=node, schema=wanted, now=now, by=request.user)

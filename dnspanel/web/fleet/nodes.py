@@ -16,7 +16,7 @@ from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll
-from dnspanel.fleet.reads.queries import Standing, head, node_standings, standings_of
+from dnspanel.fleet.reads.queries import NodeStatus, head, node_statuses, statuses_of
 from dnspanel.publish.stall import stalls
 from dnspanel.web.fleet.forms import DrainForm
 from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, arrange, fleet_view, tags_of, words_of
@@ -33,7 +33,7 @@ def node_list(request: PanelRequest) -> HttpResponse:
     """Every node with its live numbers; htmx fetches the grid alone every two seconds."""
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
-    everything = node_standings(now=now)
+    everything = node_statuses(now=now)
     newest = head()
     if request.GET.get("part") == "line":
         return _line(request, everything, newest)
@@ -60,7 +60,7 @@ def node_list(request: PanelRequest) -> HttpResponse:
     return render(request, "fleet/_grid.html" if is_fragment(request) else "fleet/list.html", context)
 
 
-def _line(request: PanelRequest, standings: Sequence[Standing], newest: Position) -> HttpResponse:
+def _line(request: PanelRequest, standings: Sequence[NodeStatus], newest: Position) -> HttpResponse:
     """The line above the table alone: of each node one second of live numbers."""
     rates = telemetry.live_now([standing.node.pk for standing in standings], seconds=1)
     return render(request, "fleet/_line.html", {"line": fleet_line(standings, rates, newest), "is_table": True})
@@ -71,7 +71,7 @@ def node_rows(request: PanelRequest) -> HttpResponse:
     """Some rows of the table, as they are now: those that somebody can see fetch themselves."""
     access.require(request.user, Permission.FLEET)
     ids = [int(node_id) for node_id in request.GET.get("ids", "").split(".")[:BLOCK] if node_id.isdecimal()]
-    standings = standings_of(ids, now=timezone.now())
+    standings = statuses_of(ids, now=timezone.now())
     live, newest = telemetry.live_now(ids), head()
     tiles = [tile_of(standing, live.get(standing.node.pk), newest) for standing in standings]
     return render(request, "fleet/_rows.html", {"block": _block(tiles)})
@@ -132,7 +132,7 @@ _ACTS: dict[str, tuple[Callable[[PanelRequest, Node, datetime], Any], str]] = {
 }
 
 
-def _filters(view: FleetView, standings: Sequence[Standing]) -> dict[str, Any]:
+def _filters(view: FleetView, standings: Sequence[NodeStatus]) -> dict[str, Any]:
     groups = {standing.node.group.name: standing.node.group for standing in standings if standing.node.group}
     return {
         "view": view,

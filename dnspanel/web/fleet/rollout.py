@@ -12,7 +12,7 @@ from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import NodeGroup
-from dnspanel.fleet.reads.rollout_status import delivery_view
+from dnspanel.fleet.reads.rollout_status import rollout_status
 from dnspanel.fleet.rollout import deliver, groups
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
@@ -25,7 +25,7 @@ def delivery(request: PanelRequest) -> HttpResponse:
     """How far each group may go, and why not further; htmx fetches the moving part alone every two seconds."""
     access.require(request.user, Permission.FLEET)
     context = {
-        "view": delivery_view(now=timezone.now()),
+        "view": rollout_status(now=timezone.now()),
         "may_change": can(request.user, Permission.NODES),
     }
     return render(request, "fleet/_rollout.html" if is_fragment(request) else "fleet/rollout.html", context)

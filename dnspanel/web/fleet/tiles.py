@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dnspanel.fleet.health import WELL, Word
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.nodes.reported import Reported, read_report
-from dnspanel.fleet.reads.queries import Standing
+from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.web.templatetags.panel import duration
 from replication.wire.position import Position
@@ -18,7 +18,7 @@ _TONES = {
     Word.CATCHING_UP: ("info", "sync"),
     Word.LATE: ("warn", "clock"),
     Word.STALE: ("bad", "alert"),
-    Word.HELD: ("info", "pause"),
+    Word.LIMITED: ("info", "pause"),
     Word.OFFLINE: ("bad", "offline"),
     Word.REJECTING: ("bad", "error"),
     Word.DRAINED: ("quiet", "pause"),
@@ -43,7 +43,7 @@ class BarPart:
 class Tile:
     """What a tile shows of one node."""
 
-    standing: Standing
+    standing: NodeStatus
     tone: str
     icon: str
     qps: str
@@ -75,7 +75,7 @@ class FleetLine:
     old_answers: str  # queries per second that nodes answered which are behind
 
 
-def tile_of(standing: Standing, now: LiveNow | None, head: Position) -> Tile:
+def tile_of(standing: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
     """The tile of a node; `now` is None while there are no live numbers of it."""
     tone, icon = _TONES[standing.health.word]
     node = standing.node
@@ -113,7 +113,7 @@ def room(reported: Reported) -> str:
     return " · ".join(parts)
 
 
-def fleet_line(standings: Sequence[Standing], live: Mapping[int, LiveNow], head: Position) -> FleetLine:
+def fleet_line(standings: Sequence[NodeStatus], live: Mapping[int, LiveNow], head: Position) -> FleetLine:
     """Totals; only nodes that take pushes count as live or late."""
     active = [standing for standing in standings if standing.node.state == NodeState.ACTIVE]
     rates = [now.qps for now in live.values() if now.qps is not None]
@@ -128,14 +128,14 @@ def fleet_line(standings: Sequence[Standing], live: Mapping[int, LiveNow], head:
     )
 
 
-def _rate_of_those_behind(active: Sequence[Standing], live: Mapping[int, LiveNow]) -> float | None:
+def _rate_of_those_behind(active: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> float | None:
     if not live:
         return None
     behind = [live[standing.node.pk] for standing in active if standing.health.lag and standing.node.pk in live]
     return sum(now.qps or 0 for now in behind)
 
 
-def _behind(standing: Standing, head: Position) -> str:
+def _behind(standing: NodeStatus, head: Position) -> str:
     if standing.node.epoch is None:
         return ""
     if standing.node.epoch != head.epoch:
@@ -143,7 +143,7 @@ def _behind(standing: Standing, head: Position) -> str:
     return f"−{standing.health.lag:,}" if standing.health.lag else "current"
 
 
-def _lag(standing: Standing) -> str:
+def _lag(standing: NodeStatus) -> str:
     health = standing.health
     if health.word == Word.WAITING:
         return _NO_NUMBER

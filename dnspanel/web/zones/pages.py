@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet.reads.queries import Standing, node_standings
+from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
 from dnspanel.web.forms import LONGEST_SEARCH, DeleteZoneForm, NewZoneForm, ZoneSettingsForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of
@@ -37,7 +37,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     page = queries.zone_page(user=request.user, search=search, after=request.GET.get("after", ""))
     context = {
-        "zones": _with_sync(page.rows, node_standings(now=timezone.now())),
+        "zones": _with_sync(page.rows, node_statuses(now=timezone.now())),
         "next_after": page.next_after,
         "search_text": search,
         "terms": queries.search_words(search),
@@ -58,7 +58,7 @@ def _spoken(page: queries.Page[queries.ZoneRow]) -> str:
     return f"{found} zone{'' if found == 1 else 's'} found"
 
 
-def _with_sync(rows: Sequence[queries.ZoneRow], standings: Sequence[Standing]) -> list[ListedZone]:
+def _with_sync(rows: Sequence[queries.ZoneRow], standings: Sequence[NodeStatus]) -> list[ListedZone]:
     """Zones published together stand alike, so each sequence is worked out once."""
     syncs = {sequence: sync_of(sequence, standings) for sequence in {row.sequence for row in rows}}
     return [ListedZone(row, syncs[row.sequence]) for row in rows]
@@ -130,7 +130,7 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
     publication = _delete(form, zone, request) if form.is_valid() else None
     if publication is None:
-        nodes = sync_of(zone.sequence, node_standings(now=timezone.now()))
+        nodes = sync_of(zone.sequence, node_statuses(now=timezone.now()))
         context = {"zone": zone, "form": form, "nodes": nodes, "days": edit.TRASH_DAYS}
         return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
     messages.success(request, f"{zone.name} is in the trash for {edit.TRASH_DAYS} days.")

@@ -80,10 +80,10 @@ class MailServer:
     def mails(self) -> list[Mail]:
         found = []
         for path in sorted(self.directory.glob("*.eml")):
-            facts = json.loads(path.with_suffix(".json").read_text())
+            inputs = json.loads(path.with_suffix(".json").read_text())
             message = message_from_bytes(path.read_bytes(), policy=policy.default)
             assert isinstance(message, EmailMessage)
-            found.append(Mail(facts["from"], facts["to"], message))
+            found.append(Mail(inputs["from"], inputs["to"], message))
         return found
 
     def break_down(self) -> None:

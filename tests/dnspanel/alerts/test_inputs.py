@@ -19,45 +19,45 @@ from tests.people import NOW
 pytestmark = pytest.mark.django_db
 
 
-def publish(sequence: int, **facts: Any) -> None:
+def publish(sequence: int, **inputs: Any) -> None:
     head = LogHead.objects.get()
-    given = {"epoch": head.epoch, "at": NOW + timedelta(seconds=sequence), "channel": "web", **facts}
+    given = {"epoch": head.epoch, "at": NOW + timedelta(seconds=sequence), "channel": "web", **inputs}
     Publication.objects.create(sequence=sequence, **given)
     LogHead.objects.update(sequence=sequence)
 
 
-def seal(first: int, last: int, schema: int = 4, **facts: Any) -> None:
+def seal(first: int, last: int, schema: int = 4, **inputs: Any) -> None:
     head = LogHead.objects.get()
     Segment.objects.create(
         epoch=head.epoch, schema=schema, first=first, last=last, object_name=f"{schema}/{first}", size=1,
-        digest=bytes(32), sealed_at=NOW, **facts,
+        digest=bytes(32), sealed_at=NOW, **inputs,
     )  # fmt: skip
 
 
 def test_a_panel_in_which_nothing_ever_happened_has_nothing_to_tell() -> None:
-    facts = read(NOW).facts
-    assert (facts.nodes, facts.stalls, facts.unencoded_since, facts.held_reason) == ((), (), None, "")
-    assert (facts.collector_at, facts.backup_at, facts.set_up_at, facts.failed) == (None, None, None, ())
-    assert facts.redis_answers
-    assert 0 < facts.disk_free_bytes < facts.disk_bytes
+    inputs = read(NOW).inputs
+    assert (inputs.nodes, inputs.stalls, inputs.unencoded_since, inputs.hold_reason) == ((), (), None, "")
+    assert (inputs.collector_at, inputs.backup_at, inputs.set_up_at, inputs.failed) == (None, None, None, ())
+    assert inputs.redis_answers
+    assert 0 < inputs.disk_free_bytes < inputs.disk_bytes
 
 
 def test_the_oldest_publication_that_some_schema_lacks(settings: Any) -> None:
     settings.SCHEMAS = [4, 5]
     for sequence in range(1, 6):
         publish(sequence)
-    assert read(NOW).facts.unencoded_since == NOW + timedelta(seconds=1)
+    assert read(NOW).inputs.unencoded_since == NOW + timedelta(seconds=1)
     seal(1, 5)
     reading = read(NOW)
     assert (reading.head, reading.encoded) == (5, {4: 5, 5: 0})
-    assert reading.facts.unencoded_since is None  # 5 was just taken up and is being made
+    assert reading.inputs.unencoded_since is None  # 5 was just taken up and is being made
     seal(1, 3, schema=5)
-    assert read(NOW).facts.unencoded_since == NOW + timedelta(seconds=4)
+    assert read(NOW).inputs.unencoded_since == NOW + timedelta(seconds=4)
     Snapshot.objects.create(
         epoch=LogHead.objects.get().epoch, schema=5, sequence=5, object_name="s", size=1, raw_size=1, chunks=1,
         digest=bytes(32), made_at=NOW,
     )  # fmt: skip
-    assert read(NOW).facts.unencoded_since is None
+    assert read(NOW).inputs.unencoded_since is None
 
 
 def test_what_was_recorded_of_nodes(active_node: MakeNode) -> None:
@@ -69,7 +69,7 @@ def test_what_was_recorded_of_nodes(active_node: MakeNode) -> None:
         Divergence.objects.create(node=node, zone_id=zone, words="x", found_at=NOW + timedelta(seconds=zone))
     Divergence.objects.create(node=other, zone_id=1, words="x", found_at=NOW, repaired_at=NOW)
     Bootstrap.objects.create(node=other, reason="new", schema=4, asked_at=NOW, error="no room")
-    first, second = read(NOW).facts.nodes
+    first, second = read(NOW).inputs.nodes
     assert (first.name, first.clock_offset, first.digest_equal) == ("ns1", pytest.approx(42), False)
     assert (first.diverged, first.diverged_since) == (2, NOW + timedelta(seconds=1))
     assert (second.diverged, second.clock_offset, second.report) == (0, None, {})
@@ -87,21 +87,21 @@ def test_what_was_recorded_of_the_panel(active_node: MakeNode) -> None:
     publish(2, failed_reason="long ago", at=NOW - timedelta(days=2))
     LogHead.objects.update(held_reason="ns1 is ahead")
     seal(1, 1, damaged=True)
-    facts = read(NOW).facts
-    assert (facts.collector_at, facts.backup_at, facts.held_reason) == (NOW, NOW, "ns1 is ahead")
-    assert (facts.stalls, facts.failed, facts.damaged_segments) == (("x.test. is broken",), ((1, "it crashed"),), 1)
-    assert (facts.delivery.stopped_reason, facts.delivery.pinned, facts.delivery.pinned_reason) == (
+    inputs = read(NOW).inputs
+    assert (inputs.collector_at, inputs.backup_at, inputs.hold_reason) == (NOW, NOW, "ns1 is ahead")
+    assert (inputs.stalls, inputs.failed, inputs.damaged_segments) == (("x.test. is broken",), ((1, "it crashed"),), 1)
+    assert (inputs.delivery.stopped_reason, inputs.delivery.pinned, inputs.delivery.pinned_reason) == (
         "SERVFAIL",
         3,
         "night",
     )
-    assert facts.certificate_expires_at is not None
-    assert facts.set_up_at is not None
+    assert inputs.certificate_expires_at is not None
+    assert inputs.set_up_at is not None
 
 
 def test_a_redis_that_does_not_answer_is_a_fact_and_no_error(settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert read(NOW).facts.redis_answers is False
+    assert read(NOW).inputs.redis_answers is False
 
 
 def test_as_many_queries_for_thirty_nodes_as_for_one(active_node: MakeNode) -> None:
@@ -113,6 +113,6 @@ def test_as_many_queries_for_thirty_nodes_as_for_one(active_node: MakeNode) -> N
         Bootstrap.objects.create(node=node, reason="new", schema=4, asked_at=NOW)
         if number in {0, 29}:
             with CaptureQueriesContext(connection) as queries:
-                assert len(read(NOW).facts.nodes) == number + 1
+                assert len(read(NOW).inputs.nodes) == number + 1
             counted.append(len(queries))
     assert counted[0] == counted[1] <= 20

@@ -8,7 +8,15 @@ import pytest
 from dnspanel.alerts.deliver import Outcome, record_outcome
 from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.alerts.models import Message, Severity
-from dnspanel.alerts.queries import Bell, bell, messages_of, open_alerts, past_alerts, route_by_id, route_rows
+from dnspanel.alerts.queries import (
+    AlertSummary,
+    alert_summary,
+    messages_of,
+    open_alerts,
+    past_alerts,
+    route_by_id,
+    route_rows,
+)
 from dnspanel.alerts.rules import Condition
 from dnspanel.alerts.watch import keep
 from tests.dnspanel.alerts.conftest import MakeRoute
@@ -22,15 +30,15 @@ def late(number: int, severity: Severity = Severity.WARNING) -> Condition:
 
 
 def test_the_bell_counts_what_is_open_in_one_query(django_assert_num_queries: Any) -> None:
-    assert bell().sentence == "No open alerts"
+    assert alert_summary().message == "No open alerts"
     keep([late(1)], now=NOW)
-    assert bell().sentence == "1 open alert"
+    assert alert_summary().message == "1 open alert"
     keep([late(1), late(2, Severity.CRITICAL), late(3)], now=NOW)
     with django_assert_num_queries(1):
-        assert bell() == Bell(3, 1)
-    assert bell().sentence == "3 open alerts, 1 critical"
+        assert alert_summary() == AlertSummary(3, 1)
+    assert alert_summary().message == "3 open alerts, 1 critical"
     keep([], now=NOW + timedelta(minutes=5))
-    assert bell() == Bell(0, 0)
+    assert alert_summary() == AlertSummary(0, 0)
 
 
 def test_the_critical_come_first_and_what_is_over_stands_in_the_history() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.alerts.rules import KINDS, Condition, DeliveryFacts, Facts, NodeFacts, conditions
+from dnspanel.alerts.rules import KINDS, AlertInputs, Condition, DeliveryInputs, NodeInputs, conditions
 from dnspanel.fleet.health import Health, Word
 from tests.people import NOW
 
@@ -14,23 +14,23 @@ WELL = Health(Word.LIVE, "It answers with everything.", 0, 0.0)
 GIB = 1 << 30
 
 
-def node(name: str = "ns1", **facts: Any) -> NodeFacts:
+def node(name: str = "ns1", **inputs: Any) -> NodeInputs:
     report = {"disk_free_bytes": 50 * GIB, "disk_bytes": 100 * GIB, "map_used": 0.1, "oldest_reader": 0, "unserved": ""}
-    report |= facts.pop("report", {})
-    given = {"node_id": 1, "name": name, "state": "active", "health": WELL, "report": report, **facts}
-    return NodeFacts(**given)
+    report |= inputs.pop("report", {})
+    given = {"node_id": 1, "name": name, "state": "active", "health": WELL, "report": report, **inputs}
+    return NodeInputs(**given)
 
 
-def facts(*nodes: NodeFacts, **more: Any) -> Facts:
-    return Facts(nodes=nodes, **{"collector_at": NOW, **more})
+def inputs(*nodes: NodeInputs, **more: Any) -> AlertInputs:
+    return AlertInputs(nodes=nodes, **{"collector_at": NOW, **more})
 
 
-def found(facts: Facts, *is_open: str) -> list[tuple[str, str]]:
-    return [(condition.kind, condition.severity) for condition in conditions(facts, NOW, is_open=is_open)]
+def found(inputs: AlertInputs, *is_open: str) -> list[tuple[str, str]]:
+    return [(condition.kind, condition.severity) for condition in conditions(inputs, NOW, is_open=is_open)]
 
 
-def only(facts: Facts, *is_open: str) -> Condition:
-    [condition] = conditions(facts, NOW, is_open=is_open)
+def only(inputs: AlertInputs, *is_open: str) -> Condition:
+    [condition] = conditions(inputs, NOW, is_open=is_open)
     return condition
 
 
@@ -43,8 +43,8 @@ def ago(**time: float) -> Any:
 
 
 def test_nothing_is_wrong_with_a_fleet_that_is_well() -> None:
-    assert found(facts(node(), node("ns2"))) == []
-    assert found(Facts()) == []
+    assert found(inputs(node(), node("ns2"))) == []
+    assert found(AlertInputs()) == []
 
 
 @pytest.mark.parametrize(
@@ -61,46 +61,46 @@ def test_nothing_is_wrong_with_a_fleet_that_is_well() -> None:
     ],
 )
 def test_how_a_node_stands(word: Word, seconds: float, expected: list[tuple[str, str]]) -> None:
-    assert found(facts(node(health=health(word, seconds)))) == expected
+    assert found(inputs(node(health=health(word, seconds)))) == expected
 
 
 def test_a_node_that_was_late_and_is_offline_is_one_trouble_grown_worse() -> None:
-    late, offline = (only(facts(node(health=health(word, 60)))) for word in (Word.LATE, Word.OFFLINE))
+    late, offline = (only(inputs(node(health=health(word, 60)))) for word in (Word.LATE, Word.OFFLINE))
     assert late.key == offline.key == "node.standing:ns1"
-    assert "ns1 is offline" in offline.sentence
+    assert "ns1 is offline" in offline.message
 
 
 def test_a_node_that_was_just_approved_is_not_offline_yet() -> None:
-    assert found(facts(node(health=health(Word.OFFLINE), new_since=ago(minutes=19)))) == []
-    assert found(facts(node(health=health(Word.OFFLINE), new_since=ago(minutes=20)))) == [("node.offline", "critical")]
+    assert found(inputs(node(health=health(Word.OFFLINE), new_since=ago(minutes=19)))) == []
+    assert found(inputs(node(health=health(Word.OFFLINE), new_since=ago(minutes=20)))) == [("node.offline", "critical")]
 
 
 @pytest.mark.parametrize("state", ["awaiting", "retired"])
 def test_nodes_that_are_not_in_the_fleet_are_nobodys_trouble(state: str) -> None:
-    assert found(facts(node(state=state, report={"map_used": 0.99, "unserved": "timeout"}))) == []
+    assert found(inputs(node(state=state, report={"map_used": 0.99, "unserved": "timeout"}))) == []
 
 
 def test_while_the_collector_is_silent_nobody_is_called_offline() -> None:
     lost = [node(f"ns{n}", health=health(Word.OFFLINE)) for n in range(3)]
-    assert found(facts(*lost, collector_at=ago(seconds=21))) == [("panel.collector", "critical")]
-    assert found(facts(*lost, collector_at=None)) == [("panel.collector", "critical")]
-    assert len(found(facts(*lost, collector_at=ago(seconds=20)))) == 3
-    assert found(Facts(collector_at=None)) == []  # a panel without nodes needs no collector
+    assert found(inputs(*lost, collector_at=ago(seconds=21))) == [("panel.collector", "critical")]
+    assert found(inputs(*lost, collector_at=None)) == [("panel.collector", "critical")]
+    assert len(found(inputs(*lost, collector_at=ago(seconds=20)))) == 3
+    assert found(AlertInputs(collector_at=None)) == []  # a panel without nodes needs no collector
 
 
 def test_powerdns_that_does_not_answer_is_told_in_its_agents_words() -> None:
-    trouble = only(facts(node(report={"unserved": "asked . SOA, found nothing"})))
+    trouble = only(inputs(node(report={"unserved": "asked . SOA, found nothing"})))
     assert (trouble.kind, trouble.severity) == ("node.powerdns", "critical")
-    assert "found nothing" in trouble.sentence
+    assert "found nothing" in trouble.message
 
 
 def test_zones_that_differ_are_an_alert_when_repair_has_had_its_time() -> None:
-    assert found(facts(node(diverged=2, diverged_since=ago(minutes=4), digest_equal=False))) == []
-    trouble = only(facts(node(diverged=2, diverged_since=ago(minutes=5), digest_equal=False)))
-    assert (trouble.kind, trouble.sentence.startswith("On ns1, 2 zones are")) == ("node.diverged", True)
-    assert found(facts(node(digest_equal=False))) == [("node.digest", "critical")]
-    assert found(facts(node(digest_equal=False, bootstrap_since=ago(seconds=5)))) == []  # it is being mended
-    assert found(facts(node(digest_equal=None))) == []
+    assert found(inputs(node(diverged=2, diverged_since=ago(minutes=4), digest_equal=False))) == []
+    trouble = only(inputs(node(diverged=2, diverged_since=ago(minutes=5), digest_equal=False)))
+    assert (trouble.kind, trouble.message.startswith("On ns1, 2 zones are")) == ("node.diverged", True)
+    assert found(inputs(node(digest_equal=False))) == [("node.digest", "critical")]
+    assert found(inputs(node(digest_equal=False, bootstrap_since=ago(seconds=5)))) == []  # it is being mended
+    assert found(inputs(node(digest_equal=None))) == []
 
 
 @pytest.mark.parametrize(
@@ -117,18 +117,18 @@ def test_a_disk_that_fills_up_stays_wrong_until_it_is_clearly_better(
     free: float, is_open: bool, expected: list[tuple[str, str]]
 ) -> None:
     known = ("node.disk:ns1",) if is_open else ()
-    assert found(facts(node(report={"disk_free_bytes": int(free * GIB)})), *known) == expected
-    panel = facts(disk_free_bytes=int(free * GIB), disk_bytes=100 * GIB)
+    assert found(inputs(node(report={"disk_free_bytes": int(free * GIB)})), *known) == expected
+    panel = inputs(disk_free_bytes=int(free * GIB), disk_bytes=100 * GIB)
     assert found(panel, *(("panel.disk",) if is_open else ())) == [("panel.disk", s) for _, s in expected]
 
 
 def test_a_disk_that_will_be_full_in_days_is_told_before_it_is() -> None:
-    assert found(facts(node(bytes_a_day=50 * GIB / 7.5))) == []
-    trouble = only(facts(node(bytes_a_day=50 * GIB / 6)))
-    assert "full in 6 days" in trouble.sentence
-    assert found(facts(node(bytes_a_day=50 * GIB / 9)), "node.disk:ns1") == [("node.disk", "warning")]
-    assert found(facts(node(bytes_a_day=-GIB))) == []  # it empties
-    assert found(facts(node(bytes_a_day=GIB, report={"disk_bytes": 0}))) == []  # an older agent
+    assert found(inputs(node(bytes_a_day=50 * GIB / 7.5))) == []
+    trouble = only(inputs(node(bytes_a_day=50 * GIB / 6)))
+    assert "full in 6 days" in trouble.message
+    assert found(inputs(node(bytes_a_day=50 * GIB / 9)), "node.disk:ns1") == [("node.disk", "warning")]
+    assert found(inputs(node(bytes_a_day=-GIB))) == []  # it empties
+    assert found(inputs(node(bytes_a_day=GIB, report={"disk_bytes": 0}))) == []  # an older agent
 
 
 @pytest.mark.parametrize(
@@ -138,17 +138,17 @@ def test_a_disk_that_will_be_full_in_days_is_told_before_it_is() -> None:
 )  # fmt: skip
 def test_an_lmdb_map_that_fills_up(used: float, is_open: bool, expected: list[str]) -> None:
     known = ("node.map:ns1",) if is_open else ()
-    assert [severity for _, severity in found(facts(node(report={"map_used": used})), *known)] == expected
+    assert [severity for _, severity in found(inputs(node(report={"map_used": used})), *known)] == expected
 
 
 def test_a_reader_that_never_ends_and_a_clock_that_is_off() -> None:
-    assert found(facts(node(report={"oldest_reader": 10_001}))) == [("node.reader", "warning")]
-    assert found(facts(node(report={"oldest_reader": 2_000}))) == []
-    assert found(facts(node(report={"oldest_reader": 2_000})), "node.reader:ns1") == [("node.reader", "warning")]
-    assert only(facts(node(clock_offset=-11.0))).sentence == "The clock of ns1 is 11 s behind the panel's."
-    assert only(facts(node(clock_offset=7200.0))).sentence == "The clock of ns1 is 2 h ahead of the panel's."
-    assert found(facts(node(clock_offset=6.0))) == []
-    assert found(facts(node(clock_offset=6.0)), "node.clock:ns1") == [("node.clock", "warning")]
+    assert found(inputs(node(report={"oldest_reader": 10_001}))) == [("node.reader", "warning")]
+    assert found(inputs(node(report={"oldest_reader": 2_000}))) == []
+    assert found(inputs(node(report={"oldest_reader": 2_000})), "node.reader:ns1") == [("node.reader", "warning")]
+    assert only(inputs(node(clock_offset=-11.0))).message == "The clock of ns1 is 11 s behind the panel's."
+    assert only(inputs(node(clock_offset=7200.0))).message == "The clock of ns1 is 2 h ahead of the panel's."
+    assert found(inputs(node(clock_offset=6.0))) == []
+    assert found(inputs(node(clock_offset=6.0)), "node.clock:ns1") == [("node.clock", "warning")]
 
 
 @pytest.mark.parametrize(
@@ -161,45 +161,45 @@ def test_a_reader_that_never_ends_and_a_clock_that_is_off() -> None:
     ],
 )
 def test_certificates_of_nodes_and_of_the_panel(left: timedelta, expected: str | None, words: str) -> None:
-    for given, kind in ((facts(node(certificate_expires_at=NOW + left)), "node.certificate"),
-                        (facts(certificate_expires_at=NOW + left), "panel.certificate")):  # fmt: skip
+    for given, kind in ((inputs(node(certificate_expires_at=NOW + left)), "node.certificate"),
+                        (inputs(certificate_expires_at=NOW + left), "panel.certificate")):  # fmt: skip
         assert found(given) == ([] if expected is None else [(kind, expected)])
-        assert all(words in condition.sentence for condition in conditions(given, NOW))
+        assert all(words in condition.message for condition in conditions(given, NOW))
 
 
 def test_a_bootstrap_that_fails_or_takes_too_long() -> None:
-    assert found(facts(node(bootstrap_since=ago(minutes=14)))) == []
-    assert found(facts(node(bootstrap_since=ago(minutes=15)))) == [("node.bootstrap", "warning")]
-    failing = only(facts(node(bootstrap_since=ago(seconds=1), bootstrap_error="the disk is full")))
-    assert (failing.severity, "disk is full" in failing.sentence) == ("critical", True)
+    assert found(inputs(node(bootstrap_since=ago(minutes=14)))) == []
+    assert found(inputs(node(bootstrap_since=ago(minutes=15)))) == [("node.bootstrap", "warning")]
+    failing = only(inputs(node(bootstrap_since=ago(seconds=1), bootstrap_error="the disk is full")))
+    assert (failing.severity, "disk is full" in failing.message) == ("critical", True)
 
 
 def test_publishing() -> None:
-    assert found(facts(unencoded_since=ago(seconds=59))) == []
-    assert found(facts(unencoded_since=ago(seconds=60))) == [("panel.log_age", "warning")]
-    assert found(facts(unencoded_since=ago(minutes=10))) == [("panel.log_age", "critical")]
+    assert found(inputs(unencoded_since=ago(seconds=59))) == []
+    assert found(inputs(unencoded_since=ago(seconds=60))) == [("panel.log_age", "warning")]
+    assert found(inputs(unencoded_since=ago(minutes=10))) == [("panel.log_age", "critical")]
     # A standstill says why, and is not told twice.
-    assert found(facts(unencoded_since=ago(hours=1), stalls=("x.test. is broken",))) == [("panel.stall", "critical")]
-    assert found(facts(held_reason="ns1 is ahead")) == [("panel.held", "critical")]
-    assert found(facts(damaged_segments=1)) == [("panel.object", "warning")]
-    failed = conditions(facts(failed=((7, "SERVFAIL"), (9, "crash"))), NOW)
+    assert found(inputs(unencoded_since=ago(hours=1), stalls=("x.test. is broken",))) == [("panel.stall", "critical")]
+    assert found(inputs(hold_reason="ns1 is ahead")) == [("panel.held", "critical")]
+    assert found(inputs(damaged_segments=1)) == [("panel.object", "warning")]
+    failed = conditions(inputs(failed=((7, "SERVFAIL"), (9, "crash"))), NOW)
     assert [condition.key for condition in failed] == ["panel.failed:7", "panel.failed:9"]
 
 
 def test_delivery_that_was_stopped_or_has_been_pinned_for_long() -> None:
-    assert found(facts(delivery=DeliveryFacts("SERVFAIL rose on ns1", NOW))) == [("panel.stopped", "critical")]
-    pinned = DeliveryFacts(pinned=5, pinned_reason="maintenance", pinned_at=ago(minutes=59))
-    assert found(facts(delivery=pinned)) == []
-    late = only(facts(delivery=replace(pinned, pinned_at=ago(hours=2))))
-    assert late.sentence == "The fleet has been pinned at 5 for 2 h (maintenance)."
+    assert found(inputs(delivery=DeliveryInputs("SERVFAIL rose on ns1", NOW))) == [("panel.stopped", "critical")]
+    pinned = DeliveryInputs(pinned=5, pinned_reason="maintenance", pinned_at=ago(minutes=59))
+    assert found(inputs(delivery=pinned)) == []
+    late = only(inputs(delivery=replace(pinned, pinned_at=ago(hours=2))))
+    assert late.message == "The fleet has been pinned at 5 for 2 h (maintenance)."
 
 
 def test_redis_and_backups() -> None:
-    assert found(facts(redis_answers=False)) == [("panel.redis", "critical")]
-    assert found(facts(set_up_at=ago(hours=25))) == []
-    assert "there is none" in only(facts(set_up_at=ago(hours=27))).sentence
-    assert found(facts(set_up_at=ago(days=90), backup_at=ago(hours=25))) == []
-    assert "27 h old" in only(facts(set_up_at=ago(days=90), backup_at=ago(hours=27))).sentence
+    assert found(inputs(redis_answers=False)) == [("panel.redis", "critical")]
+    assert found(inputs(set_up_at=ago(hours=25))) == []
+    assert "there is none" in only(inputs(set_up_at=ago(hours=27))).message
+    assert found(inputs(set_up_at=ago(days=90), backup_at=ago(hours=25))) == []
+    assert "27 h old" in only(inputs(set_up_at=ago(days=90), backup_at=ago(hours=27))).message
 
 
 def test_every_kind_has_its_words_and_every_key_is_one_alert() -> None:
@@ -208,12 +208,12 @@ def test_every_kind_has_its_words_and_every_key_is_one_alert() -> None:
         clock_offset=99.0, certificate_expires_at=NOW,
         report={"unserved": "x", "disk_free_bytes": 0, "map_used": 1.0, "oldest_reader": 1 << 20},
     )  # fmt: skip
-    everything = facts(
-        broken, replace(broken, name="ns2"), held_reason="x", stalls=("x",), failed=((1, "x"),), damaged_segments=2,
+    everything = inputs(
+        broken, replace(broken, name="ns2"), hold_reason="x", stalls=("x",), failed=((1, "x"),), damaged_segments=2,
         redis_answers=False, certificate_expires_at=NOW, disk_bytes=1, set_up_at=ago(days=9),
-        delivery=DeliveryFacts("x", NOW, 1, "", ago(hours=9)),
+        delivery=DeliveryInputs("x", NOW, 1, "", ago(hours=9)),
     )  # fmt: skip
     told = conditions(everything, NOW)
     assert len({condition.key for condition in told}) == len(told) > 20
     assert {condition.kind for condition in told} <= KINDS.keys()
-    assert all(condition.sentence[0].isupper() or condition.sentence[0] in "n12" for condition in told)
+    assert all(condition.message[0].isupper() or condition.message[0] in "n12" for condition in told)

@@ -128,7 +128,7 @@ def test_disks_are_marked_a_few_times_a_day_and_growth_follows_from_it(active_no
     marks = DiskMark.objects.order_by("at")
     assert 28 <= marks.count() <= 30
     assert marks[0].at >= later(hours=8 * 24) - watch.MARKS_KEPT
-    found = read(later(hours=9 * 24)).facts.nodes[0]
+    found = read(later(hours=9 * 24)).inputs.nodes[0]
     assert found.bytes_a_day == pytest.approx(24 << 20, rel=0.05)
 
 

@@ -6,12 +6,12 @@ from uuid import UUID
 
 import pytest
 
-from dnspanel.fleet.health import Facts, Word, health
+from dnspanel.fleet.health import HealthInputs, Word, health
 from dnspanel.fleet.models import NodeState
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EPOCH = UUID(int=1)
-LIVE = Facts(
+LIVE = HealthInputs(
     state=NodeState.ACTIVE,
     epoch=EPOCH,
     acked=41,
@@ -42,14 +42,14 @@ BEHIND = replace(LIVE, head=44)
         (replace(LIVE, state=NodeState.RETIRED), Word.RETIRED),
     ],
 )
-def test_the_word_is_the_one_that_matters_most(facts: Facts, word: Word) -> None:
+def test_the_word_is_the_one_that_matters_most(facts: HealthInputs, word: Word) -> None:
     assert health(facts, NOW).word == word
 
 
 def test_lag_is_told_in_changes_and_seconds() -> None:
     found = health(replace(BEHIND, behind_since=NOW - timedelta(seconds=20)), NOW)
     assert (found.lag, found.lag_seconds) == (3, 20.0)
-    assert "sequence 41 of 44" in found.sentence
+    assert "sequence 41 of 44" in found.message
 
 
 def test_a_node_of_another_epoch_lacks_everything_of_this_one() -> None:
@@ -62,10 +62,10 @@ def test_a_clock_that_was_set_back_gives_no_negative_lag() -> None:
 
 
 def test_a_refusal_is_told_in_its_own_words() -> None:
-    assert "disk full" in health(replace(LIVE, refusal="disk full"), NOW).sentence
+    assert "disk full" in health(replace(LIVE, refusal="disk full"), NOW).message
 
 
 def test_a_change_on_its_way_does_not_make_a_live_node_blink() -> None:
     found = health(replace(LIVE, head=42, behind_since=NOW - timedelta(milliseconds=80)), NOW)
     assert (found.word, found.lag) == (Word.LIVE, 1)
-    assert "42 is on its way" in found.sentence
+    assert "42 is on its way" in found.message

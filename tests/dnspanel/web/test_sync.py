@@ -6,15 +6,15 @@ import pytest
 
 from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.reads.queries import Standing
+from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.web.sync import Sync, has_reached, sync_of
 
 EPOCH, OTHER = UUID(int=1), UUID(int=2)
 
 
-def standing(name: str, acked: int, word: Word = Word.LIVE, seconds: float = 0, epoch: UUID = EPOCH) -> Standing:
+def standing(name: str, acked: int, word: Word = Word.LIVE, seconds: float = 0, epoch: UUID = EPOCH) -> NodeStatus:
     state = {Word.DRAINED: NodeState.DRAINED, Word.WAITING: NodeState.AWAITING_APPROVAL}.get(word, NodeState.ACTIVE)
-    return Standing(Node(name=name, acked=acked, epoch=epoch, state=state), Health(word, "", 1, seconds), EPOCH)
+    return NodeStatus(Node(name=name, acked=acked, epoch=epoch, state=state), Health(word, "", 1, seconds), EPOCH)
 
 
 def test_everywhere_is_said_with_numbers_alone() -> None:

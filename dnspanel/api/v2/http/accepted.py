@@ -19,7 +19,7 @@ from dnspanel.api.v2.http.representation import moved_json, publication_url, tim
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.reads.reach import reach
+from dnspanel.fleet.reads.arrivals import arrivals
 from dnspanel.zones.access import visibility_of, zones_within_reach
 from dnspanel.zones.direct import Outcome
 from dnspanel.zones.models import Publication, Revision, RevisionKind
@@ -160,12 +160,12 @@ def _reach_json(publication: Publication, now: datetime, *, is_new: bool) -> lis
     return [
         {
             "node": one.node.name,
-            "state": "pending" if one.reached_at is None else "answers",
-            "reached_at": None if one.reached_at is None else time_json(one.reached_at),
+            "state": "pending" if one.arrived_at is None else "answers",
+            "reached_at": None if one.arrived_at is None else time_json(one.arrived_at),
             "ms": None if one.ms is None else round(one.ms, 3),
-            "detail": one.sentence,
+            "detail": one.message,
         }
-        for one in reach(publication, now=now)
+        for one in arrivals(publication, now=now)
     ]
 
 

@@ -21,7 +21,7 @@ from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.reported import read_report
-from dnspanel.fleet.reads.queries import Standing, head, node_standing, node_standings
+from dnspanel.fleet.reads.queries import NodeStatus, head, node_status, node_statuses
 from dnspanel.fleet.rollup import LEVELS, Level, points_of
 from dnspanel.zones import access
 
@@ -134,7 +134,7 @@ class Nodes(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List the nodes with their state and live numbers."""
         access.require(actor_in(request), Permission.FLEET)
-        standings = node_standings(now=timezone.now())
+        standings = node_statuses(now=timezone.now())
         return answer({"items": _nodes_json(standings), "next": None})
 
 
@@ -212,23 +212,23 @@ def _stable(value: dict[str, Any]) -> dict[str, Any]:
     return {name: value[name] for name in _STABLE}
 
 
-def _nodes_json(standings: tuple[Standing, ...]) -> list[dict[str, Any]]:
+def _nodes_json(standings: tuple[NodeStatus, ...]) -> list[dict[str, Any]]:
     live = telemetry.live_now([standing.node.pk for standing in standings])
     newest = head().sequence
     return [_json(standing, newest, live.get(standing.node.pk)) for standing in standings]
 
 
 def _node_json(name: str) -> dict[str, Any]:
-    return _nodes_json((node_standing(name=_name(name), now=timezone.now()),))[0]
+    return _nodes_json((node_status(name=_name(name), now=timezone.now()),))[0]
 
 
-def _json(standing: Standing, newest: int, live: telemetry.LiveNow | None) -> dict[str, Any]:
+def _json(standing: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> dict[str, Any]:
     node = standing.node
     reported = read_report(node)
     waiting = enroll.request_of(node) if node.state == NodeState.AWAITING_APPROVAL else None
     return {
         "name": node.name, "state": node.state, "health": str(standing.health.word),
-        "sentence": standing.health.sentence, "dns_address": node.dns_address, "dns_port": node.dns_port,
+        "sentence": standing.health.message, "dns_address": node.dns_address, "dns_port": node.dns_port,
         "agent_host": node.agent_host, "agent_port": node.agent_port, "schema": node.schema,
         "group": node.group.name if node.group else None, "tags": node.tags, "drain_reason": node.drain_reason,
         "drained_until": stamp(node.drained_until), "powerdns": reported.powerdns, "agent": reported.agent,

@@ -9,9 +9,9 @@ import pytest
 from dnspanel.fleet.integrity import divergences
 from dnspanel.fleet.integrity.compare import (
     MOST_REPAIRS,
-    LookCloser,
+    CheckRows,
     Nothing,
-    Repair,
+    RepairZones,
     Seen,
     TakeSnapshot,
     compare_nodes,
@@ -46,17 +46,17 @@ def test_between_the_ends_of_segments_nothing_can_be_told() -> None:
 def test_zones_that_the_node_names_are_repaired_whatever_the_digests_say() -> None:
     for digest in (DIGEST, OTHER, b""):
         for expected in (DIGEST, None):
-            assert decide(Seen(AT, digest, (ZONE,), 1), expected) == Repair((ZONE,))
+            assert decide(Seen(AT, digest, (ZONE,), 1), expected) == RepairZones((ZONE,))
 
 
 def test_other_digests_without_a_name_make_the_node_look_and_then_get_a_snapshot() -> None:
-    assert decide(Seen(AT, OTHER), DIGEST) == LookCloser()
-    assert decide(Seen(AT, OTHER, has_read=True), DIGEST) == LookCloser()
+    assert decide(Seen(AT, OTHER), DIGEST) == CheckRows()
+    assert decide(Seen(AT, OTHER, has_read=True), DIGEST) == CheckRows()
     assert isinstance(decide(Seen(AT, OTHER, has_checked=True), DIGEST), TakeSnapshot)
 
 
 def test_too_many_zones_and_what_belongs_to_no_zone_take_a_snapshot() -> None:
-    assert decide(Seen(AT, DIGEST, (ZONE,), MOST_REPAIRS), DIGEST) == Repair((ZONE,))
+    assert decide(Seen(AT, DIGEST, (ZONE,), MOST_REPAIRS), DIGEST) == RepairZones((ZONE,))
     assert decide(Seen(AT, DIGEST, (ZONE,), MOST_REPAIRS + 1), DIGEST) == TakeSnapshot(
         "201 of its zones are not what the panel wrote"
     )

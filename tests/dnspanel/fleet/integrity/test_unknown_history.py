@@ -119,13 +119,13 @@ def test_an_unknown_history_holds_publishing(db: None) -> None:
 
 
 def test_there_is_one_report_for_each_hold(db: None) -> None:
-    assert unknown_history.wanted_report(now=NOW) is None
+    assert unknown_history.report_of_hold(now=NOW) is None
     hold.hold(reason="ns1 knows more.", now=NOW)
-    first = unknown_history.wanted_report(now=NOW + timedelta(seconds=1))
-    assert unknown_history.wanted_report(now=NOW + timedelta(seconds=2)) == first
+    first = unknown_history.report_of_hold(now=NOW + timedelta(seconds=1))
+    assert unknown_history.report_of_hold(now=NOW + timedelta(seconds=2)) == first
     hold.release()
     hold.hold(reason="ns2 knows more.", now=NOW + timedelta(hours=1))
-    again = unknown_history.wanted_report(now=NOW + timedelta(hours=2))
+    again = unknown_history.report_of_hold(now=NOW + timedelta(hours=2))
     assert again is not None
     assert again != first
     assert AheadReport.objects.count() == 1

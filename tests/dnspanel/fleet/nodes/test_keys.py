@@ -76,8 +76,8 @@ def test_a_person_may_force_it_and_a_node_that_was_away_catches_up(enrolled_agen
     agent.start()
     assert agent.status().signing_keys == (bytes(old.public).hex(),)
     with agent.client() as client:
-        assert keys.send_keys(client) == keys.Gave.NOW
-        assert keys.send_keys(client) == keys.Gave.BEFORE
+        assert keys.send_keys(client) == keys.KeysSent.NOW
+        assert keys.send_keys(client) == keys.KeysSent.BEFORE
     agent.stop()
     agent.start()
     assert agent.status().signing_keys == (bytes(new.public).hex(),)
@@ -88,7 +88,7 @@ def test_a_node_that_knows_none_of_our_keys_takes_no_list(enrolled_agent: Make) 
     SigningKey.objects.all().delete()
     signing.ensure_signing_key(now=timezone.now())
     with agent.client() as client:
-        assert keys.send_keys(client) == keys.Gave.CANNOT
+        assert keys.send_keys(client) == keys.KeysSent.CANNOT
 
 
 def test_the_page_is_told_who_lacks_which_key(enrolled_agent: Make) -> None:

@@ -42,13 +42,13 @@ def test_the_first_machine_is_the_node_wherever_it_moves(active_node: MakeNode) 
     node = see(active_node(), FIRST)
     assert (node.machine, node.machine_address) == (FIRST, "192.0.2.1")
     assert see(node, FIRST, "192.0.2.2").machine_address == "192.0.2.2"
-    assert machines.words(see(node, "")) == ""
+    assert machines.describe_conflict(see(node, "")) == ""
 
 
 def test_another_machine_stops_pushes_to_both_in_words_with_both_addresses(active_node: MakeNode) -> None:
     node = see(see(active_node(), FIRST), OTHER, "192.0.2.9")
-    assert "192.0.2.1" in machines.words(node)
-    assert "192.0.2.9" in machines.words(node)
+    assert "192.0.2.1" in machines.describe_conflict(node)
+    assert "192.0.2.9" in machines.describe_conflict(node)
     tasks.push_node(node.pk)
     node.refresh_from_db()
     assert "two machines show this identity" in node.refusal

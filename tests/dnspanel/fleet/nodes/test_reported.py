@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes.reported import clock_words, read_report, rebuild_words, release
+from dnspanel.fleet.nodes.reported import describe_clock, explain_rebuild, read_report, release
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 WELL: dict[str, Any] = {
@@ -53,16 +53,16 @@ def test_what_a_person_should_know(told: dict[str, Any], remark: str) -> None:
 
 def test_the_schema_that_a_node_has_is_not_wanted_anew() -> None:
     same = node(wanted_schema=4)
-    assert read_report(same).wanted_schema == 0
-    assert rebuild_words(same, read_report(same)) == ""
+    assert read_report(same).needed_schema == 0
+    assert explain_rebuild(same, read_report(same)) == ""
 
 
 def test_a_rebuild_is_explained_in_sentences() -> None:
     upgraded = node(wanted_schema=5, installed_powerdns="4.9.5")
-    words = rebuild_words(upgraded, read_report(upgraded))
+    words = explain_rebuild(upgraded, read_report(upgraded))
     assert words.startswith("PowerDNS 4.9.5 is installed on ns1, and it needs LMDB schema 5.")
 
 
 def test_clocks_and_releases_in_words() -> None:
-    assert [clock_words(ahead) for ahead in (3.0, -200.0, 86_400.0)] == ["3 s ahead", "3 min behind", "24 h ahead"]
+    assert [describe_clock(ahead) for ahead in (3.0, -200.0, 86_400.0)] == ["3 s ahead", "3 min behind", "24 h ahead"]
     assert release(9) == "of schema 9"

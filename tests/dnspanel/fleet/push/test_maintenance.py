@@ -11,7 +11,7 @@ from django.utils import timezone
 from dnspanel.fleet.models import Ack, Bootstrap, Delivery, Node, NodeState
 from dnspanel.fleet.push import maintenance
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
-from dnspanel.fleet.push.maintenance import ACKS_KEPT, lowest_limit, needed_by_schema, schemas_of_nodes, tend_log
+from dnspanel.fleet.push.maintenance import ACKS_KEPT, lowest_limit, maintain_log, needed_by_schema, schemas_of_nodes
 from dnspanel.publish import consolidate
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Snapshot
@@ -61,7 +61,7 @@ def test_one_round_makes_a_snapshot_merges_and_prunes(active_node: MakeNode) -> 
     place(node, 21)
     Node.objects.filter(pk=active_node("ns2", agent_port=8600).pk).update(schema=5)
     later = timezone.now() + consolidate.MERGE_AFTER + timedelta(seconds=1)
-    tend_log(now=later)
+    maintain_log(now=later)
     assert schemas_in_use() == [4, 5]
     assert list(Snapshot.objects.values_list("schema", "sequence")) == [(4, 21)]
     assert not Segment.objects.filter(schema=4).exists()
@@ -75,7 +75,7 @@ def test_nothing_is_merged_that_a_pinned_node_may_still_get_half_of(active_node:
     assert lowest_limit() is None
     Delivery.objects.update_or_create(defaults={"pinned": 18, "pinned_at": timezone.now()})
     assert lowest_limit() == 18
-    tend_log(now=timezone.now() + consolidate.MERGE_AFTER + timedelta(seconds=1))
+    maintain_log(now=timezone.now() + consolidate.MERGE_AFTER + timedelta(seconds=1))
     assert list(Segment.objects.order_by("first").values_list("first", "last")) == [
         (2, 18),
         (19, 19),
@@ -93,7 +93,7 @@ def test_what_cannot_be_done_now_stops_nothing_else(
     make_log(20)
     place(active_node(), 1)
     monkeypatch.setattr(maintenance, "make_snapshot", busy)
-    tend_log(now=timezone.now() + consolidate.MERGE_AFTER + timedelta(seconds=1))
+    maintain_log(now=timezone.now() + consolidate.MERGE_AFTER + timedelta(seconds=1))
     assert not Snapshot.objects.exists()
     assert list(Segment.objects.order_by("first").values_list("first", "last")) == [(1, 1), (2, 21)]
 
@@ -105,5 +105,5 @@ def test_old_proofs_are_forgotten_but_for_where_each_node_is(active_node: MakeNo
     old = timezone.now() - ACKS_KEPT - timedelta(days=1)
     for sequence, at in ((1, old), (2, timezone.now()), (3, old)):
         Ack.objects.create(node=node, epoch=epoch, sequence=sequence, at=at)
-    tend_log(now=timezone.now())
+    maintain_log(now=timezone.now())
     assert sorted(Ack.objects.values_list("sequence", flat=True)) == [2, 3]

@@ -8,7 +8,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet.models import Divergence, Node
-from dnspanel.fleet.reads.differences import ZONES_SHOWN, Cell, matrix
+from dnspanel.fleet.reads.differences import MOST_ZONES, Cell, matrix
 from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead, Zone
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
@@ -103,9 +103,9 @@ def test_a_long_list_is_cut_and_costs_as_many_queries_as_a_short_one(
 ) -> None:
     put_at(active_node("ns1"), 1)
     publish("first.test.")
-    for number in range(ZONES_SHOWN + 1):
+    for number in range(MOST_ZONES + 1):
         publish(f"z{number:03}.test.")
     with django_assert_max_num_queries(8):
         found = matrix(person=reader)
-    assert (len(found.rows), found.more) == (ZONES_SHOWN, True)
+    assert (len(found.rows), found.more) == (MOST_ZONES, True)
     assert [row.zone.name for row in matrix(person=reader, search="z1").rows] == ["z100.test."]

@@ -9,7 +9,7 @@ import pytest
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.reads.queries import fleet_summary, head, node_standing, node_standings
+from dnspanel.fleet.reads.queries import fleet_summary, head, node_status, node_statuses
 from dnspanel.publish.models import Stall
 from dnspanel.zones.models import LogHead, Publication
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
@@ -35,7 +35,7 @@ def at_sequence(node: Node, sequence: int) -> None:
 def test_a_nodes_lag_counts_from_the_first_publication_that_it_lacks(active_node: MakeNode) -> None:
     publish(5)
     at_sequence(active_node(), 3)
-    found = node_standing(name="ns1", now=NOW).health
+    found = node_status(name="ns1", now=NOW).health
     assert (found.word, found.lag, found.lag_seconds) == (Word.STALE, 2, 596.0)
     assert head().sequence == 5
 
@@ -44,7 +44,7 @@ def test_a_new_node_is_behind_since_it_exists(active_node: MakeNode) -> None:
     publish(5)
     node = active_node()
     Node.objects.filter(pk=node.pk).update(contact_at=NOW)
-    assert node_standing(name="ns1", now=NOW + timedelta(seconds=2)).health.word == Word.CATCHING_UP
+    assert node_status(name="ns1", now=NOW + timedelta(seconds=2)).health.word == Word.CATCHING_UP
 
 
 def test_standings_take_three_queries_however_many_nodes(active_node: MakeNode, django_assert_num_queries: Any) -> None:
@@ -53,26 +53,26 @@ def test_standings_take_three_queries_however_many_nodes(active_node: MakeNode, 
         at_sequence(active_node(name), 3)
     Node.objects.filter(name="ns4").update(state=NodeState.RETIRED)
     with django_assert_num_queries(3):
-        standings = node_standings(now=NOW)
+        standings = node_statuses(now=NOW)
     assert [standing.node.name for standing in standings] == ["ns1", "ns2", "ns3"]
 
 
 def test_the_summary_names_who_is_in_trouble(active_node: MakeNode) -> None:
-    assert fleet_summary(now=NOW).sentence == "No active node"
+    assert fleet_summary(now=NOW).message == "No active node"
     publish(3)
     for name in ("ns1", "ns2"):
         at_sequence(active_node(name), 3)
     summary = fleet_summary(now=NOW)
-    assert (summary.live, summary.total, summary.tone, summary.sentence) == (2, 2, "ok", "2 of 2 nodes live")
+    assert (summary.live, summary.total, summary.tone, summary.message) == (2, 2, "ok", "2 of 2 nodes live")
     Node.objects.filter(name="ns2").update(refusal="disk full")
     summary = fleet_summary(now=NOW)
-    assert (summary.tone, summary.sentence) == ("bad", "1 of 2 nodes live; ns2 rejecting")
+    assert (summary.tone, summary.message) == ("bad", "1 of 2 nodes live; ns2 rejecting")
 
 
 def test_the_summary_says_that_publishing_stands_still(active_node: MakeNode) -> None:
     active_node()
     Stall.objects.create(schema=4, sequence=9, message="example.test. cannot be encoded", since=NOW, tried_at=NOW)
-    assert "example.test." in fleet_summary(now=NOW).sentence
+    assert "example.test." in fleet_summary(now=NOW).message
     assert fleet_summary(now=NOW).tone == "bad"
 
 
@@ -81,9 +81,9 @@ def test_a_node_of_another_epoch_is_not_at_the_head(active_node: MakeNode) -> No
     node = active_node()
     at_sequence(node, 3)
     Node.objects.filter(pk=node.pk).update(epoch=uuid4())
-    assert node_standing(name="ns1", now=NOW).health.lag == 3
+    assert node_status(name="ns1", now=NOW).health.lag == 3
 
 
 def test_an_unknown_node_is_unknown() -> None:
     with pytest.raises(UnknownNode):
-        node_standing(name="ns9", now=NOW)
+        node_status(name="ns9", now=NOW)

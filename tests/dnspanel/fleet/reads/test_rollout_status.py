@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from dnspanel.fleet.models import Ack, Delivery, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
-from dnspanel.fleet.reads.rollout_status import delivery_view, reach_by_stage
+from dnspanel.fleet.reads.rollout_status import arrivals_by_stage, rollout_status
 from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead, Publication
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -38,9 +38,9 @@ def staged(active_node: MakeNode) -> None:
 
 
 def test_each_stage_has_its_nodes_and_why_it_waits(staged: None) -> None:
-    view = delivery_view(now=timezone.now())
+    view = rollout_status(now=timezone.now())
     assert view.is_staged
-    assert view.newest_proved == HEAD
+    assert view.newest_acked == HEAD
     rows = [(s.name, s.is_ring0, [n.node.name for n in s.nodes], s.proved, s.sequence, s.waits) for s in view.stages]
     assert rows == [
         ("ring 0", True, ["ring0"], 3, None, ""),
@@ -51,15 +51,15 @@ def test_each_stage_has_its_nodes_and_why_it_waits(staged: None) -> None:
 
 def test_what_a_person_set_comes_before_whom_a_stage_waits_for(staged: None) -> None:
     Delivery.objects.create(id=1, pinned=2, pinned_reason="freeze")
-    waits = {s.name: s.waits for s in delivery_view(now=timezone.now()).stages}
+    waits = {s.name: s.waits for s in rollout_status(now=timezone.now()).stages}
     assert waits["rest"] == "the fleet is pinned at sequence 2"
     Delivery.objects.update(stopped_whole=True, stopped_reason="x")
-    waits = {s.name: s.waits for s in delivery_view(now=timezone.now()).stages}
+    waits = {s.name: s.waits for s in rollout_status(now=timezone.now()).stages}
     assert waits == dict.fromkeys(("canary", "rest"), "delivery to the whole fleet is stopped") | {"ring 0": ""}
 
 
 def test_a_publication_is_followed_stage_by_stage(staged: None) -> None:
-    stages = reach_by_stage(Publication.objects.get(sequence=2), now=timezone.now())
+    stages = arrivals_by_stage(Publication.objects.get(sequence=2), now=timezone.now())
     assert [(s.name, s.is_ring0, [n.ms is not None for n in s.nodes]) for s in stages] == [
         ("ring 0", True, [True]), ("canary", False, [True]), ("rest", False, [False])
     ]  # fmt: skip
@@ -67,15 +67,15 @@ def test_a_publication_is_followed_stage_by_stage(staged: None) -> None:
 
 def test_a_plain_fleet_is_one_stage_without_a_name(active_node: MakeNode) -> None:
     prove(active_node("ns1"), 2)
-    (stage,) = reach_by_stage(Publication.objects.get(sequence=2), now=timezone.now())
+    (stage,) = arrivals_by_stage(Publication.objects.get(sequence=2), now=timezone.now())
     assert (stage.name, len(stage.nodes), stage.waits) == ("", 1, "")
-    assert not delivery_view(now=timezone.now()).is_staged
+    assert not rollout_status(now=timezone.now()).is_staged
 
 
 def test_a_publication_that_failed_was_reached_by_nobody(staged: None, log: LogHead) -> None:
     Publication.objects.filter(sequence=2).update(failed_reason="It fails.")
-    assert reach_by_stage(Publication.objects.get(sequence=2), now=timezone.now()) == []
+    assert arrivals_by_stage(Publication.objects.get(sequence=2), now=timezone.now()) == []
     Isolation.objects.create(epoch=log.epoch, failed=2, inverse=3, found_at=timezone.now())
-    found = delivery_view(now=timezone.now()).isolation
+    found = rollout_status(now=timezone.now()).isolation
     assert found is not None
     assert found.failed == 2

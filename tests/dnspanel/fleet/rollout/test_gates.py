@@ -118,9 +118,9 @@ def test_what_a_node_proved_a_moment_ago_is_not_settled_yet(active_node: MakeNod
     at(node, 3, ago=40)
     at(node, 5, ago=10)
     (member,) = read_gates(now=timezone.now()).stages[0].members
-    assert (member.proved, member.settled) == (5, 3)
+    assert (member.acked, member.verified) == (5, 3)
     (member,) = read_gates(now=timezone.now() + timedelta(seconds=21)).stages[0].members
-    assert member.settled == 5
+    assert member.verified == 5
 
 
 def test_a_silent_node_and_one_without_any_proof_are_not_live(active_node: MakeNode) -> None:
@@ -165,7 +165,7 @@ def test_nobody_goes_beyond_what_made_ring_0_fail_until_it_is_merged(active_node
     Isolation.objects.create(epoch=log.epoch, failed=3, inverse=4, found_at=timezone.now())
     cleared = read_gates(now=timezone.now()).clearances()
     assert [c.sequence for c in cleared] == [None, 2]
-    assert cleared[1].sentence == "sequence 3 made ring 0 fail and is being taken back"
+    assert cleared[1].reason == "sequence 3 made ring 0 fail and is being taken back"
     Isolation.objects.update(merged_at=timezone.now())
     assert [c.sequence for c in read_gates(now=timezone.now()).clearances()] == [None, HEAD]
 

@@ -61,10 +61,10 @@ def ranges() -> list[tuple[int, int]]:
 def test_they_are_merged_once_ring_0_answers_with_what_took_it_back(ring0: Node, tmp_path: Path) -> None:
     failed = publish("192.0.2.1")
     inverse = isolate(ring0, failed)
-    assert not isolation.merge_settled(now=timezone.now())
+    assert not isolation.merge_acked(now=timezone.now())
     assert len(ranges()) == 3
     Node.objects.filter(pk=ring0.pk).update(acked=inverse)
-    assert isolation.merge_settled(now=timezone.now())
+    assert isolation.merge_acked(now=timezone.now())
     assert ranges() == [(1, 1), (failed, inverse)]
     assert Isolation.objects.get().merged_at is not None
     store = open_store(tmp_path / "node", LogHead.objects.get().cluster)
@@ -73,7 +73,7 @@ def test_they_are_merged_once_ring_0_answers_with_what_took_it_back(ring0: Node,
             store.apply(open_segment(file.read(), all_public_keys()))
     assert b"".join(store.digests()) == bytes(segment.digest)
     store.close()
-    assert not isolation.merge_settled(now=timezone.now())
+    assert not isolation.merge_acked(now=timezone.now())
 
 
 def test_what_took_it_back_has_to_be_encoded_first(ring0: Node) -> None:
@@ -81,7 +81,7 @@ def test_what_took_it_back_has_to_be_encoded_first(ring0: Node) -> None:
     inverse = isolation.isolate(node=ring0, sequence=failed, reason="It fails.", now=timezone.now())
     assert inverse is not None
     Node.objects.filter(pk=ring0.pk).update(acked=inverse.sequence)
-    assert not isolation.merge_settled(now=timezone.now())
+    assert not isolation.merge_acked(now=timezone.now())
 
 
 def test_two_that_failed_between_each_other_become_one_segment(ring0: Node) -> None:
@@ -89,7 +89,7 @@ def test_two_that_failed_between_each_other_become_one_segment(ring0: Node) -> N
     isolate(ring0, second)
     last = isolate(ring0, first)
     Node.objects.filter(pk=ring0.pk).update(acked=last)
-    assert isolation.merge_settled(now=timezone.now())
+    assert isolation.merge_acked(now=timezone.now())
     assert ranges() == [(1, 1), (first, last)]
     assert not Zone.objects.get().rrsets.filter(name=NAME[0]).exists()
 
@@ -97,7 +97,7 @@ def test_two_that_failed_between_each_other_become_one_segment(ring0: Node) -> N
 def test_without_ring_0_it_is_merged_as_soon_as_it_is_encoded(ring0: Node) -> None:
     isolate(ring0, publish("192.0.2.1"))
     Node.objects.filter(pk=ring0.pk).update(state="drained")
-    assert isolation.merge_settled(now=timezone.now())
+    assert isolation.merge_acked(now=timezone.now())
 
 
 def test_a_zone_that_it_brought_leaves_no_trace(ring0: Node, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_zone_that_it_brought_leaves_no_trace(ring0: Node, tmp_path: Path) -> 
     encode()
     inverse = isolate(ring0, brought)
     Node.objects.filter(pk=ring0.pk).update(acked=inverse)
-    assert isolation.merge_settled(now=timezone.now())
+    assert isolation.merge_acked(now=timezone.now())
     assert Zone.objects.get(name="bad.test.").deleted_at is not None
     store = open_store(tmp_path / "node", LogHead.objects.get().cluster)
     for segment in Segment.objects.order_by("first"):

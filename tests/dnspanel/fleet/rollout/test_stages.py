@@ -40,7 +40,7 @@ def limits(*stages: Stage, stopped: Stage | None = None) -> list[int | None]:
 
 
 def sentences(*stages: Stage, stopped: Stage | None = None) -> list[str]:
-    return [clearance.sentence for clearance in clearances(stages, head=HEAD, stopped=stopped)]
+    return [clearance.reason for clearance in clearances(stages, head=HEAD, stopped=stopped)]
 
 
 def test_one_group_without_ring_0_waits_for_nobody() -> None:
@@ -65,8 +65,8 @@ def test_no_case_lets_a_stage_go_beyond_a_live_node_before_it_or_below_what_was_
                 stage("rest", member(), id=2, released=released),
             )
             free, canary, rest = limits(*stages)
-            gate_first = first.settled if first.is_live else 0
-            gate_second = second.settled if second.is_live else 0
+            gate_first = first.verified if first.is_live else 0
+            gate_second = second.verified if second.is_live else 0
             assert free is None
             assert canary == max(gate_first, released or 0)
             assert rest == max(min(gate_first, gate_second), released or 0)

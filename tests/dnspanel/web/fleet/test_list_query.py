@@ -8,13 +8,13 @@ from django.http import QueryDict
 
 from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.models import Node, NodeGroup
-from dnspanel.fleet.reads.queries import Standing
+from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.web.fleet.list_query import FleetView, arrange, fleet_view, tags_of, words_of
 
 
-def standing(name: str, pk: int, word: Word = Word.LIVE, lag: int = 0, **facts: Any) -> Standing:
+def standing(name: str, pk: int, word: Word = Word.LIVE, lag: int = 0, **facts: Any) -> NodeStatus:
     node = Node(pk=pk, name=name, dns_address="192.0.2.1", **facts)
-    return Standing(node, Health(word, "why", lag, 0.0), UUID(int=1))
+    return NodeStatus(node, Health(word, "why", lag, 0.0), UUID(int=1))
 
 
 CANARY, WORLD = NodeGroup(pk=1, name="canary", order=1), NodeGroup(pk=2, name="world", order=2)

@@ -6,7 +6,7 @@ import pytest
 
 from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.reads.queries import Standing
+from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.web.fleet.tiles import fleet_line, percent, rate, rcode_bar, sparkline, tile_of
 from replication.wire.position import Position
@@ -23,9 +23,9 @@ LIVE = LiveNow(
 )
 
 
-def standing(acked: int = 8812, word: Word = Word.LIVE, lag: int = 0, epoch: UUID | None = EPOCH) -> Standing:
+def standing(acked: int = 8812, word: Word = Word.LIVE, lag: int = 0, epoch: UUID | None = EPOCH) -> NodeStatus:
     node = Node(pk=1, name="ns1", state=NodeState.ACTIVE, acked=acked, epoch=epoch, versions={"powerdns": "4.7.3"})
-    return Standing(node, Health(word, "why", lag, 40.0 if lag else 0), EPOCH)
+    return NodeStatus(node, Health(word, "why", lag, 40.0 if lag else 0), EPOCH)
 
 
 def test_a_tile_of_a_live_node() -> None:

@@ -12,10 +12,10 @@ from django.utils import timezone
 from dnspanel.fleet import tasks
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Ack, Bootstrap, Node, NodeEvent
-from dnspanel.fleet.push import give_snapshot as module
+from dnspanel.fleet.push import send_snapshot as module
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.lease import LIFETIME
-from dnspanel.fleet.reads.queries import node_standings
+from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.fleet.tasks import bootstrap_node, late_nodes, push_node
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Snapshot
@@ -258,9 +258,9 @@ def test_what_the_agent_refuses_is_shown_and_tried_again(served: Serve, refusal:
     made.agent.refuse_snapshots_with = refusal
     bootstrap_node(made.node.pk)
     assert words in Bootstrap.objects.get().error
-    [standing] = node_standings(now=timezone.now())
+    [standing] = node_statuses(now=timezone.now())
     assert standing.health.word is Word.REJECTING
-    assert words in standing.health.sentence
+    assert words in standing.health.message
     made.agent.refuse_snapshots_with = None
     Bootstrap.objects.update(beat_at=None)
     give(made)

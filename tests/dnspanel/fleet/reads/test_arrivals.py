@@ -7,7 +7,7 @@ import pytest
 
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.push import acks
-from dnspanel.fleet.reads.reach import reach
+from dnspanel.fleet.reads.arrivals import arrivals
 from dnspanel.zones.models import LogHead, Publication
 from replication.wire import protocol
 from replication.wire.position import Position
@@ -39,10 +39,10 @@ def test_the_first_proof_at_or_beyond_the_publication_counts(
     prove(one, 3, 41)
     prove(two, 1, 30)
     with django_assert_num_queries(4):
-        found = reach(second, now=NOW)
+        found = arrivals(second, now=NOW)
     assert [(r.node.name, r.ms) for r in found] == [("ns1", 41.0), ("ns2", None)]
-    assert found[1].sentence != ""
-    assert [r.ms for r in reach(first, now=NOW)] == [20.0, 30.0]
+    assert found[1].message != ""
+    assert [r.ms for r in arrivals(first, now=NOW)] == [20.0, 30.0]
 
 
 def test_nodes_that_take_no_pushes_are_not_waited_for(active_node: MakeNode) -> None:
@@ -50,4 +50,4 @@ def test_nodes_that_take_no_pushes_are_not_waited_for(active_node: MakeNode) -> 
 
     [publication] = publications(1)
     enroll.drain(node=active_node(), now=NOW, by=None)
-    assert reach(publication, now=NOW) == []
+    assert arrivals(publication, now=NOW) == []

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from dnspanel.fleet import tasks
 from dnspanel.fleet.models import Bootstrap, Node, NodeState
-from dnspanel.fleet.push.lost import SETTLED, loss, lost_nodes
+from dnspanel.fleet.push.regressed import REPORT_DELAY, regressed_nodes, regression
 from replication.wire.position import Position
 from tests.dnspanel.fleet.conftest import MakeNode
 
@@ -17,7 +17,7 @@ EPOCH = UUID("e1000000-0000-4000-8000-000000000001")
 OTHER = UUID("e2000000-0000-4000-8000-000000000002")
 
 
-def told(sequence: int, epoch: UUID = EPOCH) -> dict[str, Any]:
+def reporting(sequence: int, epoch: UUID = EPOCH) -> dict[str, Any]:
     return {"position": Position(epoch, sequence).to_json()}
 
 
@@ -25,16 +25,16 @@ def told(sequence: int, epoch: UUID = EPOCH) -> dict[str, Any]:
     ("report", "words"),
     [
         ({"position": None}, "lost what it had"),
-        (told(6), "gone back from sequence 7 to 6"),
-        (told(7), ""),
-        (told(9), ""),
-        (told(1, OTHER), ""),
+        (reporting(6), "gone back from sequence 7 to 6"),
+        (reporting(7), ""),
+        (reporting(9), ""),
+        (reporting(1, OTHER), ""),
         ({"position": "nonsense"}, ""),
         ({}, ""),
     ],
 )
 def test_only_less_than_was_proved_is_a_loss(report: dict[str, Any], words: str) -> None:
-    reason = loss(EPOCH, 7, report)
+    reason = regression(EPOCH, 7, report)
     assert words in reason
     assert bool(words) == bool(reason)
 
@@ -47,14 +47,14 @@ def test_a_node_that_lost_its_disk_gets_a_snapshot_without_any_edit(
     monkeypatch.setattr(tasks.bootstrap_node, "apply_async", lambda args, **_: rung.extend(args))
     node, now = active_node(), timezone.now()
     here = Node.objects.filter(pk=node.pk)
-    here.update(epoch=EPOCH, acked=7, acked_at=now, report={"position": None}, reported_at=now + SETTLED)
-    assert lost_nodes() == []  # the report may be from before the proof
-    here.update(reported_at=now + SETTLED + timedelta(seconds=1))
-    assert [node_id for node_id, _ in lost_nodes()] == [node.pk]
+    here.update(epoch=EPOCH, acked=7, acked_at=now, report={"position": None}, reported_at=now + REPORT_DELAY)
+    assert regressed_nodes() == []  # the report may be from before the proof
+    here.update(reported_at=now + REPORT_DELAY + timedelta(seconds=1))
+    assert [node_id for node_id, _ in regressed_nodes()] == [node.pk]
     here.update(state=NodeState.DRAINED)
-    assert lost_nodes() == []
+    assert regressed_nodes() == []
     here.update(state=NodeState.ACTIVE)
     tasks.bootstrap_waiting_nodes()
     assert rung == [node.pk]
     assert "lost what it had" in Bootstrap.objects.get().reason
-    assert lost_nodes() == []
+    assert regressed_nodes() == []

@@ -1,4 +1,4 @@
-"""Give a node the newest snapshot that may be its own, from where an earlier attempt ended.
+"""Send a node the newest snapshot that may be its own, from where an earlier attempt ended.
 
 Runs in the workers of the queue `bootstrap`, which are few: however many nodes
 ask at once, edits go their own way.
@@ -23,6 +23,7 @@ from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.models import Snapshot
 from dnspanel.publish.snapshots import read_chunk, read_manifest
 from dnspanel.publish.tasks import request_snapshot
+from replication import push
 from replication.errors import (
     NEEDS_A_PERSON,
     BadSignature,
@@ -32,7 +33,6 @@ from replication.errors import (
     Refused,
     ReplicationError,
 )
-from replication.push import NodeClient, send_snapshot
 from replication.steps import Refuse, Way, next_step
 from replication.store.snapshot import Manifest
 from replication.wire.position import Position
@@ -41,41 +41,41 @@ from replication.wire.protocol import Ack
 logger = logging.getLogger(__name__)
 
 
-def give_snapshot(*, lease: Lease) -> bool:
+def send_snapshot(*, lease: Lease) -> bool:
     """The node serves from the snapshot that was asked for; False when it does not yet, and the row says why.
 
     Raises LeaseLost when another worker has taken over, and DatabaseError.
     """
-    asked = Bootstrap.objects.select_related("node").get(node_id=lease.node_id)
+    bootstrap = Bootstrap.objects.select_related("node").get(node_id=lease.node_id)
     node = with_limit(Node.objects.filter(pk=lease.node_id)).get()
-    lease.note(started_at=asked.started_at or timezone.now())
+    lease.note(started_at=bootstrap.started_at or timezone.now())
     snapshot = None
     try:
         with lease.kept(), _client(node) as client:
-            snapshot = _snapshot_for(node, asked.schema, client.status().position)
-            ack = _send_with_keys(client, snapshot, lease, asked)
+            snapshot = _snapshot_for(node, bootstrap.schema, client.status().position)
+            ack = _send_with_keys(client, snapshot, lease, bootstrap)
     except DamagedObject as exc:
         if snapshot is not None:
             drop_snapshot(snapshot=snapshot, reason=exc.reason, now=timezone.now())
-        request_snapshot(schema=asked.schema)
+        request_snapshot(schema=bootstrap.schema)
         lease.leave(error=f"{exc}; another snapshot is being made")
         return False
     except NeedsSnapshot as exc:
-        request_snapshot(schema=asked.schema)
-        lease.leave(error=exc.reason, pause=_pause(asked))
+        request_snapshot(schema=bootstrap.schema)
+        lease.leave(error=exc.reason, pause=_pause(bootstrap))
         return False
     except ReplicationError as exc:
-        lease.leave(error=str(exc), pause=_pause(asked) if isinstance(exc, NodeUnreachable) else PAUSE)
+        lease.leave(error=str(exc), pause=_pause(bootstrap) if isinstance(exc, NodeUnreachable) else PAUSE)
         if isinstance(exc, NEEDS_A_PERSON):  # not a node that is catching up
             acks.record_refusal(node_id=node.pk, message=str(exc), now=timezone.now())
         logger.warning("no snapshot for node=%s: %s", node.name, exc)
         return False
-    return _conclude(node, asked, ack, lease, timezone.now())
+    return _conclude(node, bootstrap, ack, lease, timezone.now())
 
 
-def _pause(asked: Bootstrap) -> timedelta:
+def _pause(bootstrap: Bootstrap) -> timedelta:
     """How soon to try again what is probably only a matter of seconds: the agent or the snapshot is being made."""
-    return SHORT_PAUSE if timezone.now() - asked.asked_at < SHORT_FOR else PAUSE
+    return SHORT_PAUSE if timezone.now() - bootstrap.asked_at < SHORT_FOR else PAUSE
 
 
 def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
@@ -104,21 +104,21 @@ def _least(have: Position | None, way: Way) -> int:
     return have.sequence if have is not None and is_ours else 0
 
 
-def _send_with_keys(client: NodeClient, snapshot: Snapshot, lease: Lease, asked: Bootstrap) -> Ack:
+def _send_with_keys(client: push.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap) -> Ack:
     """As `_send`; a node that was away while the signing keys changed is given them first."""
     try:
-        return _send(client, snapshot, lease, asked)
+        return _send(client, snapshot, lease, bootstrap)
     except Refused as exc:
-        if not exc.was(BadSignature) or keys.send_keys(client) != keys.Gave.NOW:
+        if not exc.was(BadSignature) or keys.send_keys(client) != keys.KeysSent.NOW:
             raise
-        return _send(client, snapshot, lease, asked)
+        return _send(client, snapshot, lease, bootstrap)
 
 
-def _send(client: NodeClient, snapshot: Snapshot, lease: Lease, asked: Bootstrap) -> Ack:
+def _send(client: push.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap) -> Ack:
     """Send what the node lacks, writing down each chunk, and have it installed."""
     sealed, manifest = read_manifest(snapshot)
-    is_resumed = (asked.chunks, asked.bytes) == (snapshot.chunks, snapshot.size)
-    chunks, size = (asked.chunks_sent, asked.bytes_sent) if is_resumed else (0, 0)
+    is_resumed = (bootstrap.chunks, bootstrap.bytes) == (snapshot.chunks, snapshot.size)
+    chunks, size = (bootstrap.chunks_sent, bootstrap.bytes_sent) if is_resumed else (0, 0)
     lease.note(chunks=snapshot.chunks, bytes=snapshot.size, chunks_sent=chunks, bytes_sent=size, error="")
 
     def sent(number: int, stored: int) -> None:
@@ -127,7 +127,7 @@ def _send(client: NodeClient, snapshot: Snapshot, lease: Lease, asked: Bootstrap
         lease.note(chunks_sent=chunks, bytes_sent=size)
 
     started = time.monotonic()
-    ack = send_snapshot(
+    ack = push.send_snapshot(
         client, sealed, lambda number: read_chunk(snapshot, manifest, number), raw_size=manifest.raw_size, sent=sent
     )
     _refuse_diverged(ack, manifest)
@@ -145,16 +145,16 @@ def _refuse_diverged(ack: Ack, manifest: Manifest) -> None:
         raise Diverged(expected=expected, found=found, what="the node's database after the snapshot")
 
 
-def _conclude(node: Node, asked: Bootstrap, ack: Ack, lease: Lease, now: datetime) -> bool:
+def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: datetime) -> bool:
     """Nothing is asked for any more, and the node is where it has proved to be."""
     before = Position(node.epoch, node.acked) if node.epoch else None
-    acks.record_snapshot_ack(node_id=node.pk, ack=ack, schema=asked.schema, before=before, now=now)
+    acks.record_snapshot_ack(node_id=node.pk, ack=ack, schema=bootstrap.schema, before=before, now=now)
     if lease.end():
-        sentence = f"It has got a whole snapshot, at sequence {ack.position.sequence}: {asked.reason}."
-        events.note(node_id=node.pk, kind="snapshot", sentence=sentence, now=now)
+        message = f"It has got a whole snapshot, at sequence {ack.position.sequence}: {bootstrap.reason}."
+        events.note(node_id=node.pk, kind="snapshot", message=message, now=now)
     return True
 
 
-def _client(node: Node) -> NodeClient:
+def _client(node: Node) -> push.NodeClient:
     context = client_ssl_context(ensure_authority(now=timezone.now()))
-    return NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins)
+    return push.NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins)

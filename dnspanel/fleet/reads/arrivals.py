@@ -1,0 +1,60 @@
+"""Where one publication has arrived: which nodes answer with it, and after how long."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import OuterRef, Subquery
+
+from dnspanel.fleet.health import Word
+from dnspanel.fleet.models import Ack, Node, NodeState
+from dnspanel.fleet.reads.queries import NodeStatus, node_statuses, ring0_status
+from dnspanel.zones.models import Publication
+
+
+@dataclass(frozen=True, slots=True)
+class NodeArrival:
+    """One node and one publication. Pending while `arrived_at` is None; `message` then says why."""
+
+    node: Node
+    arrived_at: datetime | None
+    ms: float | None  # from the publication to the proof, by the panel's clock
+    word: Word
+    message: str
+
+
+def arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
+    """Return every node that takes pushes, by name, with when it first acked this publication; without ring 0.
+
+    A publication that failed arrives nowhere: positions beyond it do not contain it. Nor has it arrived at a node of
+    another epoch, whatever that node acked before. Four queries, however many nodes.
+    """
+    if publication.failed_reason:
+        return []
+    return _arrivals(publication, node_statuses(now=now))
+
+
+def ring0_arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
+    """The same for ring 0, if there is one."""
+    status = ring0_status(now=now)
+    return _arrivals(publication, [status] if status is not None else [])
+
+
+def _arrivals(publication: Publication, statuses: Sequence[NodeStatus]) -> list[NodeArrival]:
+    proofs = Ack.objects.filter(
+        node=OuterRef("pk"), epoch=publication.epoch, sequence__gte=publication.sequence
+    ).order_by("sequence")
+    active = {status.node.pk: status for status in statuses if status.node.state == NodeState.ACTIVE}
+    nodes = Node.objects.filter(pk__in=list(active)).annotate(arrived_at=Subquery(proofs.values("at")[:1]))
+    acked = dict(nodes.values_list("pk", "arrived_at"))
+    return [
+        _arrival(status.node, acked.get(pk), publication, status.health.word, status.health.message)
+        for pk, status in active.items()
+    ]
+
+
+def _arrival(node: Node, at: datetime | None, publication: Publication, word: Word, message: str) -> NodeArrival:
+    if at is None:
+        return NodeArrival(node, None, None, word, message)
+    ms = max(0.0, (at - publication.at).total_seconds() * 1000)
+    return NodeArrival(node, at, ms, word, "")
