@@ -89,9 +89,13 @@ def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, 
     )
     level = logging.WARNING if outcome.error else logging.INFO
     logger.log(
-        level, "told route=%s messages=%d attempt=%d %s",
-        route.name, len(group), attempts, outcome.error or f"status={outcome.status}",
-    )  # fmt: skip
+        level,
+        "told route=%s messages=%d attempt=%d %s",
+        route.name,
+        len(group),
+        attempts,
+        outcome.error or f"status={outcome.status}",
+    )
 
 
 def _due_together(route: Route, now: datetime) -> list[Message]:

@@ -96,11 +96,16 @@ def forget_old_alerts(*, now: datetime) -> int:
 def _raise(fresh: Iterable[Condition], now: datetime) -> list[Alert]:
     return Alert.objects.bulk_create(
         Alert(
-            key=condition.key, kind=condition.kind, severity=condition.severity, node_id=condition.node_id,
-            sentence=condition.message, since=now, seen_at=now,
+            key=condition.key,
+            kind=condition.kind,
+            severity=condition.severity,
+            node_id=condition.node_id,
+            sentence=condition.message,
+            since=now,
+            seen_at=now,
         )
         for condition in fresh
-    )  # fmt: skip
+    )
 
 
 def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Alert]:

@@ -58,8 +58,11 @@ def drill(*, file: IO[bytes], now: datetime) -> Iterator[Finding]:
 
 def _counted(conn: contents.Connection, manifest: Manifest) -> Finding:
     found = contents.counts(conn)
-    wrong = [f"{what}: {found.get(what)} instead of {count}" for what, count in manifest.counts.items()
-             if found.get(what) != count]  # fmt: skip
+    wrong = [
+        f"{what}: {found.get(what)} instead of {count}"
+        for what, count in manifest.counts.items()
+        if found.get(what) != count
+    ]
     return Finding(f"as many rows as were dumped ({manifest.counts['zones']} zones)", "; ".join(wrong))
 
 
@@ -110,8 +113,10 @@ def _migrate(scratch: Target) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "django", "migrate", "--no-input", "--verbosity=0"],
         env=environment | {"DJANGO_SETTINGS_MODULE": "dnspanel.settings"},
-        cwd=settings.BASE_DIR, capture_output=True, check=False,
-    )  # fmt: skip
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        check=False,
+    )
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
         raise ProgramFailed("migrate", " ".join(lines))

@@ -52,9 +52,13 @@ def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: dateti
         manifest = dump_database(target=panel_database(), dump=dump, now=now)
         write_archive(file, manifest, dump, made_at=now)
     Backup.objects.create(
-        at=now, epoch=manifest.epoch, sequence=manifest.sequence, size=manifest.size, file=name,
+        at=now,
+        epoch=manifest.epoch,
+        sequence=manifest.sequence,
+        size=manifest.size,
+        file=name,
         seconds=time.monotonic() - started,
-    )  # fmt: skip
+    )
     return manifest
 
 

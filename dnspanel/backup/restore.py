@@ -83,13 +83,16 @@ def replace_database(*, target: Target, dump: Path, after: str = "") -> None:
         arguments = ["--exit-on-error", "--no-owner", "--no-privileges", f"--use-list={contents.name}", "--file=-"]
         with (
             start(
-                "psql", ["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"], target,
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                "psql",
+                ["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"],
+                target,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
             ) as psql,
             start(
                 "pg_restore", [*arguments, str(dump)], target, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
             ) as reader,
-        ):  # fmt: skip
+        ):
             _pour(reader, psql, after)
             refuse_failure("psql", psql.wait(), psql.stderr.read() if psql.stderr else b"")
 

@@ -45,10 +45,23 @@ REFUSAL_PAUSE = timedelta(seconds=10)
 MENDING_DELAY = 1
 
 _PUSHED_BY = (
-    "name", "schema", "agent_host", "agent_port", "epoch", "acked", "refusal", "certificate_sha256",
-    "next_certificate_sha256", "machine", "machine_address", "other_machine", "other_machine_address",
-    "is_ring0", "dns_address", "dns_port",
-)  # fmt: skip
+    "name",
+    "schema",
+    "agent_host",
+    "agent_port",
+    "epoch",
+    "acked",
+    "refusal",
+    "certificate_sha256",
+    "next_certificate_sha256",
+    "machine",
+    "machine_address",
+    "other_machine",
+    "other_machine_address",
+    "is_ring0",
+    "dns_address",
+    "dns_port",
+)
 
 logger = logging.getLogger(__name__)
 
@@ -289,5 +302,9 @@ def _bring_to_head(node: Node, client: NodeClient) -> None:
     ms = (time.monotonic() - started) * 1000
     logger.info(
         "pushed node=%s from=%s to=%s bytes=%s ms=%.1f",
-        node.name, begin.sequence if begin else 0, have.sequence if have else 0, client.bytes_sent - sent, ms,
-    )  # fmt: skip
+        node.name,
+        begin.sequence if begin else 0,
+        have.sequence if have else 0,
+        client.bytes_sent - sent,
+        ms,
+    )

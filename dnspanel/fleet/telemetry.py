@@ -240,12 +240,24 @@ def point(sample: Sample) -> Point:
     rates = _rates(sample)
     hit = sample.cache_hit_rate
     return Point(
-        sample.at, _rounded(qps), rates["noerror"], rates["nxdomain"], rates["servfail"], rates["other"],
-        sample.latency_us / 1000, None if hit is None else round(hit, 4),
-        *(_rounded(count / sample.seconds) for count in (
-            sample.udp - sample.udp6, sample.tcp - sample.tcp6, sample.udp6, sample.tcp6,
-        )),
-    )  # fmt: skip
+        sample.at,
+        _rounded(qps),
+        rates["noerror"],
+        rates["nxdomain"],
+        rates["servfail"],
+        rates["other"],
+        sample.latency_us / 1000,
+        None if hit is None else round(hit, 4),
+        *(
+            _rounded(count / sample.seconds)
+            for count in (
+                sample.udp - sample.udp6,
+                sample.tcp - sample.tcp6,
+                sample.udp6,
+                sample.tcp6,
+            )
+        ),
+    )
 
 
 def _told(key: str) -> Any:

@@ -130,23 +130,43 @@ def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now
     marks, ops = merge(opened, schema_for(schema))
     newest = opened[-1]
     sealed = seal(
-        schema=schema, cluster=cluster, epoch=epoch, first=run[0].first, last=run[-1].last, time_ns=newest.time_ns,
-        digest_main=newest.digest_main, digest_records=newest.digest_records, marks=marks, ops=ops,
+        schema=schema,
+        cluster=cluster,
+        epoch=epoch,
+        first=run[0].first,
+        last=run[-1].last,
+        time_ns=newest.time_ns,
+        digest_main=newest.digest_main,
+        digest_records=newest.digest_records,
+        marks=marks,
+        ops=ops,
         key=signing.private_key(signing.ensure_signing_key(now=now)),
-    )  # fmt: skip
+    )
     name = object_name(schema=schema, epoch=epoch, first=run[0].first, last=run[-1].last, content=sealed)
     put_object(name, sealed)
     is_mergeable = all(op.dbi is Dbi.RECORDS and op.kind is not OpKind.DELETE_PREFIX for op in ops)
     merged = Segment(
-        epoch=epoch, schema=schema, first=run[0].first, last=run[-1].last, object_name=name, size=len(sealed),
-        digest=newest.digest_main + newest.digest_records, sealed_at=now, mergeable=is_mergeable,
-    )  # fmt: skip
+        epoch=epoch,
+        schema=schema,
+        first=run[0].first,
+        last=run[-1].last,
+        object_name=name,
+        size=len(sealed),
+        digest=newest.digest_main + newest.digest_records,
+        sealed_at=now,
+        mergeable=is_mergeable,
+    )
     if not _swap(run, merged, now):
         return False
     logger.info(
         "merged schema=%s from=%s to=%s segments=%s bytes=%s operations=%s",
-        schema, merged.first, merged.last, len(run), len(sealed), len(ops),
-    )  # fmt: skip
+        schema,
+        merged.first,
+        merged.last,
+        len(run),
+        len(sealed),
+        len(ops),
+    )
     return True
 
 

@@ -202,8 +202,12 @@ def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: 
     store.apply(open_segment(sealed, [key.public_key().public_bytes_raw()]))
     logger.info(
         "encoded schema=%s from=%s to=%s bytes=%s ms=%.1f",
-        store.schema.number, batch.range.first, batch.range.last, len(sealed), (time.perf_counter() - started) * 1000,
-    )  # fmt: skip
+        store.schema.number,
+        batch.range.first,
+        batch.range.last,
+        len(sealed),
+        (time.perf_counter() - started) * 1000,
+    )
     return Position(batch.head.position.epoch, batch.range.last)
 
 

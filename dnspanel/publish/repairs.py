@@ -53,10 +53,15 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
     mark = ZoneMark(zone_id, name, step.serial if step is not None else None)
     key = signing.private_key(signing.ensure_signing_key(now=now))
     sealed = seal_repair(
-        schema=kind, cluster=cluster, position=position, time_ns=int(now.timestamp() * 1_000_000) * 1000,
-        digests=digests, mark=mark, key=key,
+        schema=kind,
+        cluster=cluster,
+        position=position,
+        time_ns=int(now.timestamp() * 1_000_000) * 1000,
+        digests=digests,
+        mark=mark,
+        key=key,
         records=((keys.record_key(zone_id, relative, type), body) for relative, type, body in rows),
-    )  # fmt: skip
+    )
     return ZoneRepair(name, mark.serial is not None, sealed)
 
 

@@ -113,8 +113,12 @@ def keep_snapshot(*, store: Store, directory: Path, key: Ed25519PrivateKey, now:
     snapshot = _record(manifest, f"{place}/{MANIFEST_NAME}", now)
     logger.info(
         "snapshot made schema=%s sequence=%s chunks=%s bytes=%s seconds=%.1f",
-        snapshot.schema, snapshot.sequence, snapshot.chunks, snapshot.size, time.monotonic() - started,
-    )  # fmt: skip
+        snapshot.schema,
+        snapshot.sequence,
+        snapshot.chunks,
+        snapshot.size,
+        time.monotonic() - started,
+    )
     return snapshot
 
 

@@ -17,9 +17,13 @@ def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, no
         schema=schema,
         defaults={"sequence": sequence, "zone_name": zone_name, "message": message, "tried_at": now},
         create_defaults={
-            "sequence": sequence, "zone_name": zone_name, "message": message, "tried_at": now, "since": now
+            "sequence": sequence,
+            "zone_name": zone_name,
+            "message": message,
+            "tried_at": now,
+            "since": now,
         },
-    )  # fmt: skip
+    )
     logger.error("publishing stands still schema=%s sequence=%s: %s", schema, sequence, message)
 
 

@@ -127,10 +127,16 @@ def rival(stack: stacks.BenchStack, directory: Path) -> Iterator[Api]:
     key = secrets.token_hex(16)
     (directory / "pdns.conf").write_text(
         PDNS_CONF.format(
-            port=address.port, user=address.username, password=address.password, database=rivals.DATABASE,
-            dns_port=dns_port, api_port=api_port, directory=directory, key=key,
+            port=address.port,
+            user=address.username,
+            password=address.password,
+            database=rivals.DATABASE,
+            dns_port=dns_port,
+            api_port=api_port,
+            directory=directory,
+            key=key,
         )
-    )  # fmt: skip
+    )
     with open(directory / "pdns.log", "wb") as log:
         command = ["pdns_server", f"--config-dir={directory}", "--daemon=no", "--guardian=no"]
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
@@ -227,11 +233,19 @@ def compare(
     kinds: list[tuple[str, int, Callable[[Api, int], object]]] = [
         ("get", rounds, lambda api, number: api.timed("get", "GET", f"/zones/{chosen[number]}")),
         ("patch", rounds, patch),
-        ("bulk", 8, lambda api, number: api.timed("bulk", "PATCH", f"/zones/{bulk_zones[number % BULK_ZONES]}",
-                                                  bulk(bulk_zones[number % BULK_ZONES], number + 1))),
+        (
+            "bulk",
+            8,
+            lambda api, number: api.timed(
+                "bulk",
+                "PATCH",
+                f"/zones/{bulk_zones[number % BULK_ZONES]}",
+                bulk(bulk_zones[number % BULK_ZONES], number + 1),
+            ),
+        ),
         ("list", 6, list_zones),
         ("search", 100, search),
-    ]  # fmt: skip
+    ]
     for kind, times, act in kinds:
         alternate(stack, apis, 3 if times > 20 else 1, act)  # warm: connections, plans, caches
         for api in apis:

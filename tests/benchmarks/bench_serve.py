@@ -52,15 +52,35 @@ RATE = 20_000  # a fourth of what a server answers here: none falls behind, and 
 
 # What PowerDNS must be told to serve these files at all; nothing that makes it faster or slower.
 MUST = {
-    "launch": "lmdb", "lmdb-shards": "1", "local-address": "127.0.0.1", "daemon": "no", "guardian": "no",
-    "write-pid": "no", "disable-syslog": "yes", "security-poll-suffix": "", "loglevel": "3",
-}  # fmt: skip
+    "launch": "lmdb",
+    "lmdb-shards": "1",
+    "local-address": "127.0.0.1",
+    "daemon": "no",
+    "guardian": "no",
+    "write-pid": "no",
+    "disable-syslog": "yes",
+    "security-poll-suffix": "",
+    "loglevel": "3",
+}
 # Lines of our configuration that may change what an answer costs, for --lines.
 CANDIDATES = (
-    "receiver-threads", "reuseport", "distributor-threads", "zone-cache-refresh-interval", "consistent-backends",
-    "cache-ttl", "query-cache-ttl", "negquery-cache-ttl", "max-packet-cache-entries", "max-cache-entries",
-    "dname-processing", "8bit-dns", "version-string", "expand-alias", "webserver", "loglevel",
-)  # fmt: skip
+    "receiver-threads",
+    "reuseport",
+    "distributor-threads",
+    "zone-cache-refresh-interval",
+    "consistent-backends",
+    "cache-ttl",
+    "query-cache-ttl",
+    "negquery-cache-ttl",
+    "max-packet-cache-entries",
+    "max-cache-entries",
+    "dname-processing",
+    "8bit-dns",
+    "version-string",
+    "expand-alias",
+    "webserver",
+    "loglevel",
+)
 
 
 def main() -> None:
@@ -242,11 +262,16 @@ class Bench:
     def _ours(self, **changes: str) -> dict[str, str]:
         text = render(
             PdnsSettings(
-                schema=4, lmdb_path=str(self.directory / "panel.lmdb"), socket_dir=str(self.sockets),
-                addresses=("127.0.0.1",), cores=psutil.cpu_count() or 1, api_port=free_port(), api_key="bench",
+                schema=4,
+                lmdb_path=str(self.directory / "panel.lmdb"),
+                socket_dir=str(self.sockets),
+                addresses=("127.0.0.1",),
+                cores=psutil.cpu_count() or 1,
+                api_port=free_port(),
+                api_key="bench",
                 map_size=MAP_SIZE,
             )
-        )  # fmt: skip
+        )
         return serving.settings_in(text) | changes
 
     def _defaults(self) -> dict[str, str]:
@@ -260,10 +285,18 @@ class Bench:
         user, _, rest = url.partition(":")
         password, _, rest = rest.partition("@")
         database = rest.rpartition("/")[2]
-        return ours | {
-            "launch": "gpgsql", "gpgsql-host": "127.0.0.1", "gpgsql-port": str(place.postgres_port),
-            "gpgsql-dbname": database, "gpgsql-user": user, "gpgsql-password": password,
-        } | changes  # fmt: skip
+        return (
+            ours
+            | {
+                "launch": "gpgsql",
+                "gpgsql-host": "127.0.0.1",
+                "gpgsql-port": str(place.postgres_port),
+                "gpgsql-dbname": database,
+                "gpgsql-user": user,
+                "gpgsql-password": password,
+            }
+            | changes
+        )
 
     def _in_turns(
         self, servers: Sequence[Server], *, warm: bool, load: Load = SHARED, quiet: bool = False

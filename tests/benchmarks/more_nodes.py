@@ -104,8 +104,12 @@ class MoreNodes:
         with log.open("ab") as out:
             return subprocess.Popen(
                 [*unprivileged.prefix(), *command],
-                env=self._stack.env, cwd=unprivileged.CHECKOUT, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-            )  # fmt: skip
+                env=self._stack.env,
+                cwd=unprivileged.CHECKOUT,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
 
     def _run(self, command: list[str]) -> None:
         self._stack.run(command)

@@ -124,8 +124,9 @@ def answers(port: int) -> bool:
     """True if a server at this port answers for the first zone."""
     done = subprocess.run(
         ["dig", "+short", "+time=1", "+tries=1", "@127.0.0.1", "-p", str(port), f"www.{zone_name(1)}"],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     return "1.1.1.1" in done.stdout.split()
 
 
@@ -135,10 +136,31 @@ def dnsperf(
     """Ask for so long: so many questions per second, or without a rate as fast as the server answers."""
     before = cpu_seconds(process)
     done = subprocess.run(
-        [*_on(core), "dnsperf", "-s", "127.0.0.1", "-p", str(port), "-d", str(questions), "-l", f"{seconds:g}",
-         "-c", str(CLIENTS), "-T", "1", "-q", "200", "-t", "2", *(["-Q", str(rate)] if rate else [])],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [
+            *_on(core),
+            "dnsperf",
+            "-s",
+            "127.0.0.1",
+            "-p",
+            str(port),
+            "-d",
+            str(questions),
+            "-l",
+            f"{seconds:g}",
+            "-c",
+            str(CLIENTS),
+            "-T",
+            "1",
+            "-q",
+            "200",
+            "-t",
+            "2",
+            *(["-Q", str(rate)] if rate else []),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     spent = cpu_seconds(process) - before
     completed = int(_figure(r"Queries completed:\s+(\d+)", done.stdout))
     return Figures(

@@ -163,11 +163,17 @@ def _note_positions(
 ) -> None:
     epochs: set[UUID] = {each.position.epoch for each in answered if each.position}
     AheadReport.objects.filter(pk=report.pk).update(
-        node=furthest.node, node_name=furthest.node.name, is_ahead=_is_ahead(furthest),
-        highest_sequence=max(map(_sequence, answered)), silent_nodes=list(silent),
+        node=furthest.node,
+        node_name=furthest.node.name,
+        is_ahead=_is_ahead(furthest),
+        highest_sequence=max(map(_sequence, answered)),
+        silent_nodes=list(silent),
         foreign_epochs=[epoch for epoch in epochs if not hold.is_of_this_history(epoch)],
-        zones_done=0, zones_total=Zone.objects.filter(deleted_at=None).count(), error="", ended_at=None,
-    )  # fmt: skip
+        zones_done=0,
+        zones_total=Zone.objects.filter(deleted_at=None).count(),
+        error="",
+        ended_at=None,
+    )
 
 
 def _note_highest_id(report: AheadReport, clients: Iterable[Knows]) -> None:
@@ -288,9 +294,13 @@ def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
         if before == after or (zone_id and soa.same(before, after)):
             continue
         yield AheadRRset(
-            zone=zone, name=key[0], owner_key=relative_key(key[0], zone.name), type=key[1],
-            here=before.to_json() if before else None, there=after.to_json() if after else None,
-        )  # fmt: skip
+            zone=zone,
+            name=key[0],
+            owner_key=relative_key(key[0], zone.name),
+            type=key[1],
+            here=before.to_json() if before else None,
+            there=after.to_json() if after else None,
+        )
 
 
 def taken_over(in_panel: RRset | None, on_node: RRset | None) -> RRset | None:

@@ -261,9 +261,13 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
             drained_by=user_of(by),
         )
         audit.record(
-            action="node.drain", by=by, now=now, target=node.name, reason=reason,
+            action="node.drain",
+            by=by,
+            now=now,
+            target=node.name,
+            reason=reason,
             until=until.isoformat() if until else "",
-        )  # fmt: skip
+        )
         events.note(node_id=node.pk, kind="drain", message=_drain_message(reason, until), now=now, by=by)
     logger.info("drained node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node

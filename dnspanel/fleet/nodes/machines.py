@@ -89,10 +89,19 @@ def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None
     """The other machine is the node from now on. Raises WrongState when it is not the one the person saw."""
     require_permission(by)
     with transaction.atomic():
-        moved = Node.objects.filter(pk=node.pk, other_machine=machine).exclude(other_machine="").update(
-            machine=machine, machine_address=node.other_machine_address,
-            other_machine="", other_machine_address="", other_machine_at=None, refusal="", refused_at=None,
-        )  # fmt: skip
+        moved = (
+            Node.objects.filter(pk=node.pk, other_machine=machine)
+            .exclude(other_machine="")
+            .update(
+                machine=machine,
+                machine_address=node.other_machine_address,
+                other_machine="",
+                other_machine_address="",
+                other_machine_at=None,
+                refusal="",
+                refused_at=None,
+            )
+        )
         if not moved:
             raise WrongState(node.name, "shows no such machine any more")
         audit.record(action="node.machine", by=by, now=now, target=node.name, machine=machine)
@@ -104,9 +113,11 @@ def keep_first(*, node: Node, now: datetime, by: Author) -> None:
     """The machine that was known stays the node; the other one is flagged again if it still answers."""
     require_permission(by)
     with transaction.atomic():
-        moved = Node.objects.filter(pk=node.pk).exclude(other_machine="").update(
-            other_machine="", other_machine_address="", other_machine_at=None, refusal="", refused_at=None
-        )  # fmt: skip
+        moved = (
+            Node.objects.filter(pk=node.pk)
+            .exclude(other_machine="")
+            .update(other_machine="", other_machine_address="", other_machine_at=None, refusal="", refused_at=None)
+        )
         if not moved:
             raise WrongState(node.name, "is shown by one machine only")
         audit.record(action="node.machine", by=by, now=now, target=node.name, machine=node.machine)

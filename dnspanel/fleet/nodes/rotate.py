@@ -54,8 +54,10 @@ def rotate_due(*, now: datetime) -> int:
             except (ReplicationError, FleetError) as exc:
                 logger.log(
                     logging.INFO if isinstance(exc, Transient) else logging.WARNING,
-                    "the certificate of node=%s is not replaced yet: %s", node.name, exc,
-                )  # fmt: skip
+                    "the certificate of node=%s is not replaced yet: %s",
+                    node.name,
+                    exc,
+                )
     return rotated
 
 
@@ -96,9 +98,11 @@ def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, n
         authority=authority, public_key=key, node_name=node.name, agent_host=node.agent_host, now=now
     )
     unchanged = Node.objects.filter(
-        pk=node.pk, certificate_sha256=node.certificate_sha256, state__in=_ENROLLED,
+        pk=node.pk,
+        certificate_sha256=node.certificate_sha256,
+        state__in=_ENROLLED,
         next_certificate_sha256=node.next_certificate_sha256,
-    )  # fmt: skip
+    )
     prepared_now = unchanged.update(
         next_certificate_pem=certificate.public_bytes(serialization.Encoding.PEM).decode(),
         next_certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),

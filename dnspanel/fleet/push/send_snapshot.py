@@ -133,8 +133,12 @@ def _send(client: push.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: 
     _refuse_diverged(ack, manifest)
     logger.info(
         "snapshot given node_id=%s sequence=%s chunks=%s bytes=%s seconds=%.1f",
-        lease.node_id, snapshot.sequence, snapshot.chunks, client.bytes_sent, time.monotonic() - started,
-    )  # fmt: skip
+        lease.node_id,
+        snapshot.sequence,
+        snapshot.chunks,
+        client.bytes_sent,
+        time.monotonic() - started,
+    )
     return ack
 
 

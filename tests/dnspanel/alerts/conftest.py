@@ -26,9 +26,11 @@ def route(db: None) -> MakeRoute:
         name: str = "on call", kind: str = "webhook", address: str = "https://hooks.test/", **terms: Any
     ) -> NewRoute:
         return routes.create_route(
-            terms=RouteTerms(name=name, kind=kind, address=address, **terms), by=None, now=NOW,
+            terms=RouteTerms(name=name, kind=kind, address=address, **terms),
+            by=None,
+            now=NOW,
             resolve=resolve_to("9.9.9.9"),
-        )  # fmt: skip
+        )
 
     return make
 

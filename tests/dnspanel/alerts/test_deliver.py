@@ -138,9 +138,7 @@ def test_a_test_is_sent_at_any_hour_by_any_route_and_once(route: MakeRoute, mail
     assert (states(), message.attempts) == (["failed"], 1)  # whoever tests wants to know now, not in a day
     assert "550 5.1.1 no such mailbox here" in message.answer["error"]
     assert not send(made, NOW)
-    routes.change_route(
-        route=made, terms=routes.RouteTerms("off", "mail", "ops@people.test"), by=None, now=NOW
-    )  # fmt: skip
+    routes.change_route(route=made, terms=routes.RouteTerms("off", "mail", "ops@people.test"), by=None, now=NOW)
     routes.send_test(route=made, by=None, now=NOW)
     deliver_all(route_id=made.pk, clock=lambda: NOW)
     assert mail_server.mails[0].message["Subject"] == "[dnspanel] A test message"

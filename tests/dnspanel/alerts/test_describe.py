@@ -13,9 +13,15 @@ URL = "https://panel.test"
 def message(number: int = 1, *, severity: Severity = Severity.WARNING, is_over: bool = False) -> Message:
     over_at = NOW + timedelta(minutes=9) if is_over else None
     alert = Alert(
-        pk=number, key=f"node.standing:ns{number}", kind="node.late", severity=severity, over_at=over_at,
-        sentence=f"ns{number} is late", since=NOW + timedelta(seconds=number), seen_at=NOW,
-    )  # fmt: skip
+        pk=number,
+        key=f"node.standing:ns{number}",
+        kind="node.late",
+        severity=severity,
+        over_at=over_at,
+        sentence=f"ns{number} is late",
+        since=NOW + timedelta(seconds=number),
+        seen_at=NOW,
+    )
     return Message(pk=number * 10 + is_over, alert=alert, is_over=is_over)
 
 
@@ -51,15 +57,24 @@ def test_a_test_says_that_it_is_one() -> None:
     assert subject_of(test) == "[dnspanel] A test message"
     assert "Nothing is wrong" in text_of(test, panel_url=URL)
     assert json.loads(payload_of(test, now=NOW)) == {
-        "type": "test", "timestamp": "2026-11-21T12:00:00.000Z", "data": {"raised": [], "over": []},
-    }  # fmt: skip
+        "type": "test",
+        "timestamp": "2026-11-21T12:00:00.000Z",
+        "data": {"raised": [], "over": []},
+    }
 
 
 def test_a_webhook_gets_facts_that_programs_can_use() -> None:
     body = json.loads(payload_of([message(1), message(2, is_over=True)], now=NOW))
     assert body["type"] == "alerts"
     assert body["data"]["raised"] == [
-        {"id": 1, "key": "node.standing:ns1", "kind": "node.late", "severity": "warning", "sentence": "ns1 is late",
-         "since": "2026-11-21T12:00:01.000Z", "over_at": None}
-    ]  # fmt: skip
+        {
+            "id": 1,
+            "key": "node.standing:ns1",
+            "kind": "node.late",
+            "severity": "warning",
+            "sentence": "ns1 is late",
+            "since": "2026-11-21T12:00:01.000Z",
+            "over_at": None,
+        }
+    ]
     assert body["data"]["over"][0]["over_at"] == "2026-11-21T12:09:00.000Z"

@@ -29,9 +29,16 @@ def publish(sequence: int, **inputs: Any) -> None:
 def seal(first: int, last: int, schema: int = 4, **inputs: Any) -> None:
     head = LogHead.objects.get()
     Segment.objects.create(
-        epoch=head.epoch, schema=schema, first=first, last=last, object_name=f"{schema}/{first}", size=1,
-        digest=bytes(32), sealed_at=NOW, **inputs,
-    )  # fmt: skip
+        epoch=head.epoch,
+        schema=schema,
+        first=first,
+        last=last,
+        object_name=f"{schema}/{first}",
+        size=1,
+        digest=bytes(32),
+        sealed_at=NOW,
+        **inputs,
+    )
 
 
 def test_a_panel_in_which_nothing_ever_happened_has_nothing_to_tell() -> None:
@@ -54,9 +61,16 @@ def test_the_oldest_publication_that_some_schema_lacks(settings: Any) -> None:
     seal(1, 3, schema=5)
     assert read(NOW).inputs.unencoded_since == NOW + timedelta(seconds=4)
     Snapshot.objects.create(
-        epoch=LogHead.objects.get().epoch, schema=5, sequence=5, object_name="s", size=1, raw_size=1, chunks=1,
-        digest=bytes(32), made_at=NOW,
-    )  # fmt: skip
+        epoch=LogHead.objects.get().epoch,
+        schema=5,
+        sequence=5,
+        object_name="s",
+        size=1,
+        raw_size=1,
+        chunks=1,
+        digest=bytes(32),
+        made_at=NOW,
+    )
     assert read(NOW).inputs.unencoded_since is None
 
 

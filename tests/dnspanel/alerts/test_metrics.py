@@ -42,9 +42,18 @@ def of(node: str, **more: str) -> Labels:
 
 def sample(at: int, **counts: Any) -> Sample:
     given = {
-        "seconds": 1.0, "uptime": 9, "udp": 10, "tcp": 1, "rcodes": {"NOERROR": 9, "NXDOMAIN": 2}, "packet_hits": 6,
-        "packet_misses": 4, "query_hits": 3, "query_misses": 1, "latency_us": 1500, "memory_bytes": 1 << 20,
-    }  # fmt: skip
+        "seconds": 1.0,
+        "uptime": 9,
+        "udp": 10,
+        "tcp": 1,
+        "rcodes": {"NOERROR": 9, "NXDOMAIN": 2},
+        "packet_hits": 6,
+        "packet_misses": 4,
+        "query_hits": 3,
+        "query_misses": 1,
+        "latency_us": 1500,
+        "memory_bytes": 1 << 20,
+    }
     return Sample(at=at, **{**given, **counts})
 
 
@@ -73,12 +82,25 @@ def test_how_nodes_stand(active_node: MakeNode) -> None:
             sequence=sequence, epoch=epoch, at=NOW - timedelta(seconds=60 - sequence), channel="web"
         )
     LogHead.objects.update(sequence=3)
-    report = {"map_used": 0.25, "disk_free_bytes": 7, "disk_bytes": 9, "oldest_reader": 4, "rss_bytes": 5,
-              "clock": NOW.timestamp() - 3, "write_lock_ms_max": 12.5}  # fmt: skip
+    report = {
+        "map_used": 0.25,
+        "disk_free_bytes": 7,
+        "disk_bytes": 9,
+        "oldest_reader": 4,
+        "rss_bytes": 5,
+        "clock": NOW.timestamp() - 3,
+        "write_lock_ms_max": 12.5,
+    }
     Node.objects.filter(pk=first.pk).update(
-        epoch=epoch, acked=1, acked_at=NOW, contact_at=NOW, report=report, reported_at=NOW, digest_equal=True,
+        epoch=epoch,
+        acked=1,
+        acked_at=NOW,
+        contact_at=NOW,
+        report=report,
+        reported_at=NOW,
+        digest_equal=True,
         created_at=NOW - timedelta(days=1),
-    )  # fmt: skip
+    )
     found = scrape()
     assert found["dnspanel_node_up"] == {of("ns1"): 1, of("ns2"): 0}
     assert found["dnspanel_node_position"] == {of("ns1"): 1, of("ns2"): 0}

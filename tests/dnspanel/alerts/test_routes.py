@@ -66,8 +66,11 @@ def test_two_routes_of_one_name_are_refused(route: MakeRoute) -> None:
     other = route("other").route
     with pytest.raises(RouteRefused):
         routes.change_route(
-            route=other, terms=RouteTerms("on call", "webhook", other.address), by=None, now=NOW,
-        )  # fmt: skip
+            route=other,
+            terms=RouteTerms("on call", "webhook", other.address),
+            by=None,
+            now=NOW,
+        )
     other.refresh_from_db()
     assert (made.name, other.name) == ("on call", "other")
 

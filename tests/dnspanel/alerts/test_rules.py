@@ -133,9 +133,14 @@ def test_a_disk_that_will_be_full_in_days_is_told_before_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("used", "is_open", "expected"),
-    [(0.70, False, []), (0.71, False, ["warning"]), (0.68, True, ["warning"]), (0.67, True, []),
-     (0.91, False, ["critical"])],
-)  # fmt: skip
+    [
+        (0.70, False, []),
+        (0.71, False, ["warning"]),
+        (0.68, True, ["warning"]),
+        (0.67, True, []),
+        (0.91, False, ["critical"]),
+    ],
+)
 def test_an_lmdb_map_that_fills_up(used: float, is_open: bool, expected: list[str]) -> None:
     known = ("node.map:ns1",) if is_open else ()
     assert [severity for _, severity in found(inputs(node(report={"map_used": used})), *known)] == expected
@@ -161,8 +166,10 @@ def test_a_reader_that_never_ends_and_a_clock_that_is_off() -> None:
     ],
 )
 def test_certificates_of_nodes_and_of_the_panel(left: timedelta, expected: str | None, words: str) -> None:
-    for given, kind in ((inputs(node(certificate_expires_at=NOW + left)), "node.certificate"),
-                        (inputs(certificate_expires_at=NOW + left), "panel.certificate")):  # fmt: skip
+    for given, kind in (
+        (inputs(node(certificate_expires_at=NOW + left)), "node.certificate"),
+        (inputs(certificate_expires_at=NOW + left), "panel.certificate"),
+    ):
         assert found(given) == ([] if expected is None else [(kind, expected)])
         assert all(words in condition.message for condition in conditions(given, NOW))
 
@@ -204,15 +211,27 @@ def test_redis_and_backups() -> None:
 
 def test_every_kind_has_its_words_and_every_key_is_one_alert() -> None:
     broken = node(
-        health=health(Word.STALE), diverged=1, diverged_since=ago(hours=1), bootstrap_since=ago(hours=1),
-        clock_offset=99.0, certificate_expires_at=NOW,
+        health=health(Word.STALE),
+        diverged=1,
+        diverged_since=ago(hours=1),
+        bootstrap_since=ago(hours=1),
+        clock_offset=99.0,
+        certificate_expires_at=NOW,
         report={"unserved": "x", "disk_free_bytes": 0, "map_used": 1.0, "oldest_reader": 1 << 20},
-    )  # fmt: skip
+    )
     everything = inputs(
-        broken, replace(broken, name="ns2"), hold_reason="x", stalls=("x",), failed=((1, "x"),), damaged_segments=2,
-        redis_answers=False, certificate_expires_at=NOW, disk_bytes=1, set_up_at=ago(days=9),
+        broken,
+        replace(broken, name="ns2"),
+        hold_reason="x",
+        stalls=("x",),
+        failed=((1, "x"),),
+        damaged_segments=2,
+        redis_answers=False,
+        certificate_expires_at=NOW,
+        disk_bytes=1,
+        set_up_at=ago(days=9),
         delivery=DeliveryInputs("x", NOW, 1, "", ago(hours=9)),
-    )  # fmt: skip
+    )
     told = conditions(everything, NOW)
     assert len({condition.key for condition in told}) == len(told) > 20
     assert {condition.kind for condition in told} <= KINDS.keys()

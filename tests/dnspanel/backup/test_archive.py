@@ -26,10 +26,18 @@ KEY = "q2Vt8r1Yb9gGm3wq0sUu7Zr3t5yXv1KcN8dPfEhJlAo="
 def manifest_of(dump: Path) -> Manifest:
     size, sha256 = digest_of(dump)
     return Manifest(
-        made_at=NOW.isoformat(), panel="0.1.0", postgresql="15", cluster="c", epoch="e", sequence=7,
-        master_key=fingerprint(KEY), migrations={"zones": ("0001_initial",)}, counts={"zones": 2},
-        size=size, sha256=sha256,
-    )  # fmt: skip
+        made_at=NOW.isoformat(),
+        panel="0.1.0",
+        postgresql="15",
+        cluster="c",
+        epoch="e",
+        sequence=7,
+        master_key=fingerprint(KEY),
+        migrations={"zones": ("0001_initial",)},
+        counts={"zones": 2},
+        size=size,
+        sha256=sha256,
+    )
 
 
 @pytest.fixture

@@ -64,10 +64,13 @@ def manage(elsewhere: Target) -> Manage:
 
     def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "manage.py", *arguments], cwd=settings.BASE_DIR,
+            [sys.executable, "manage.py", *arguments],
+            cwd=settings.BASE_DIR,
             env={**os.environ, "PANEL_DATABASE": url_of(elsewhere), **environment},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     return run
 

@@ -130,11 +130,18 @@ class Agent:
     def status(self) -> Status:
         main, records = self.store.digests()
         return Status(
-            node="ns1", position=self.store.position(), digest_main=main, digest_records=records, schema=4,
-            state="in order", clock=time.time() + self.clock_offset, versions=self.versions,
-            diverged=self.scanner.diverged, diverged_count=self.scanner.diverged_count,
+            node="ns1",
+            position=self.store.position(),
+            digest_main=main,
+            digest_records=records,
+            schema=4,
+            state="in order",
+            clock=time.time() + self.clock_offset,
+            versions=self.versions,
+            diverged=self.scanner.diverged,
+            diverged_count=self.scanner.diverged_count,
             checked_at=self.scanner.checked_at,
-        )  # fmt: skip
+        )
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -49,9 +49,15 @@ def signing_request(key: ec.EllipticCurvePrivateKey | None = None, name: str = "
 def create_waiting_node(name: str = "ns1", agent_port: int = 8533, agent_host: str = "127.0.0.1") -> Node:
     """A node that waits for its agent."""
     return enroll.create_node(
-        name=name, dns_address="192.0.2.53", dns_port=53, agent_host=agent_host, agent_port=agent_port,
-        schema=4, now=NOW, by=None,
-    )  # fmt: skip
+        name=name,
+        dns_address="192.0.2.53",
+        dns_port=53,
+        agent_host=agent_host,
+        agent_port=agent_port,
+        schema=4,
+        now=NOW,
+        by=None,
+    )
 
 
 def create_active_node(
@@ -154,9 +160,15 @@ class EnrolledAgent:
         self.port = free_port()
         now = timezone.now()
         self.node = enroll.create_node(
-            name=name, dns_address="127.0.0.1", dns_port=53, agent_host="127.0.0.1", agent_port=self.port,
-            schema=4, now=now, by=None,
-        )  # fmt: skip
+            name=name,
+            dns_address="127.0.0.1",
+            dns_port=53,
+            agent_host="127.0.0.1",
+            agent_port=self.port,
+            schema=4,
+            now=now,
+            by=None,
+        )
         self.enroll(age)
         self._stop = threading.Event()
         self.start()
@@ -174,9 +186,11 @@ class EnrolledAgent:
         given = enroll.submit_request(code=code, csr_pem=csr, now=now)
         assert isinstance(given, enroll.Enrolled)
         for file, text in (
-            ("node.key", format_key(key)), ("node.pem", given.certificate), ("ca.pem", given.ca),
+            ("node.key", format_key(key)),
+            ("node.pem", given.certificate),
+            ("ca.pem", given.ca),
             ("identity.json", format_identity(parse_identity(asdict(given) | {"cluster": str(given.cluster)}))),
-        ):  # fmt: skip
+        ):
             write_atomically(identity / file, text)
 
     def start(self) -> None:

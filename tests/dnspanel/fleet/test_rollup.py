@@ -55,8 +55,10 @@ def test_each_minute_is_counted_once_however_often_it_is_summed_up(minute: int) 
 def test_minutes_without_samples_are_one_gap(minute: int) -> None:
     keep(sample(minute - 240), sample(minute - 1), sample(minute + 1))
     assert [(point.at, point.qps) for point in points_of(NODE, MINUTES)] == [
-        (minute - 240, 10), (minute - 180, None), (minute, 10),
-    ]  # fmt: skip
+        (minute - 240, 10),
+        (minute - 180, None),
+        (minute, 10),
+    ]
 
 
 def test_a_restart_of_powerdns_counts_for_nothing(minute: int) -> None:

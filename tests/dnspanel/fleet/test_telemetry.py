@@ -15,9 +15,19 @@ NODE = 7
 
 def sample(at: int, queries: int = 10, seconds: float = 1.0, **changes: Any) -> Sample:
     usual = Sample(
-        at=at, seconds=seconds, uptime=100, udp=queries, tcp=0, rcodes={"NOERROR": queries - 2, "REFUSED": 2},
-        packet_hits=3, packet_misses=1, query_hits=0, query_misses=0, latency_us=250, memory_bytes=1,
-    )  # fmt: skip
+        at=at,
+        seconds=seconds,
+        uptime=100,
+        udp=queries,
+        tcp=0,
+        rcodes={"NOERROR": queries - 2, "REFUSED": 2},
+        packet_hits=3,
+        packet_misses=1,
+        query_hits=0,
+        query_misses=0,
+        latency_us=250,
+        memory_bytes=1,
+    )
     return usual._replace(**changes)
 
 

@@ -3,9 +3,16 @@
 from django.db import connection
 
 _TABLES = (
-    "zones_loghead", "zones_epoch", "zones_publication", "zones_zone", "zones_rrset", "zones_revision", "zones_change",
-    "publish_segment", "publish_snapshot",
-)  # fmt: skip
+    "zones_loghead",
+    "zones_epoch",
+    "zones_publication",
+    "zones_zone",
+    "zones_rrset",
+    "zones_revision",
+    "zones_change",
+    "publish_segment",
+    "publish_snapshot",
+)
 
 
 class Yesterday:

@@ -80,6 +80,9 @@ class BucketServer:
 
     def _client(self):  # type: ignore[no-untyped-def]
         return boto3.client(
-            "s3", endpoint_url=self.url, region_name="eu-central-1", aws_access_key_id="tests",
+            "s3",
+            endpoint_url=self.url,
+            region_name="eu-central-1",
+            aws_access_key_id="tests",
             aws_secret_access_key="tests-only",
-        )  # fmt: skip
+        )

@@ -68,9 +68,18 @@ def merged_bytes(segments: list[bytes], schema: int) -> bytes:
     marks, ops = merge(opened, schema_for(schema))
     last = opened[-1]
     return seal(
-        schema=schema, cluster=CLUSTER, epoch=EPOCH, first=opened[0].first, last=last.last, time_ns=last.time_ns,
-        digest_main=last.digest_main, digest_records=last.digest_records, marks=marks, ops=ops, key=SIGNING_KEY,
-    )  # fmt: skip
+        schema=schema,
+        cluster=CLUSTER,
+        epoch=EPOCH,
+        first=opened[0].first,
+        last=last.last,
+        time_ns=last.time_ns,
+        digest_main=last.digest_main,
+        digest_records=last.digest_records,
+        marks=marks,
+        ops=ops,
+        key=SIGNING_KEY,
+    )
 
 
 def content(store: Store, panel: Panel) -> dict[str, object]:

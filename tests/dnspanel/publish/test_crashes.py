@@ -59,9 +59,14 @@ def encode_and_die(directory: Path, point: str) -> None:
     address = f"postgresql://{user}@{database['HOST']}:{database['PORT']}/{database['NAME']}"
     environment = os.environ | {"PANEL_DATABASE": address, "TEST_DIRECTORY": str(directory)}
     child = subprocess.run(
-        [sys.executable, "-c", CHILD, point], cwd=settings.BASE_DIR, env=environment, timeout=60, check=False,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", CHILD, point],
+        cwd=settings.BASE_DIR,
+        env=environment,
+        timeout=60,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     assert child.returncode == -signal.SIGKILL, child.stderr
 
 

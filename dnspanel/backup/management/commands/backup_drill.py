@@ -23,8 +23,9 @@ class Command(BaseCommand):
             with Path(options["file"]).open("rb") as archive:
                 for finding in drill(file=archive, now=timezone.now()):
                     failed += not finding.is_well
-                    self.stdout.write(f"ok      {finding.what}" if finding.is_well else
-                                      f"FAILED  {finding.what}: {finding.found}")  # fmt: skip
+                    self.stdout.write(
+                        f"ok      {finding.what}" if finding.is_well else f"FAILED  {finding.what}: {finding.found}"
+                    )
         except (BackupError, OSError) as exc:
             raise CommandError(str(exc)) from exc
         if failed:

@@ -71,8 +71,9 @@ def test_where_everything_is_equal_every_place_says_so(made: Served) -> None:
     assert found.is_equal
     assert (found.sequence, found.zones) == (2, 2)
     assert [(verdict.place, verdict.note) for verdict in found.verdicts] == [
-        ("the panel's LMDB of schema 4", ""), ("ns1", "")
-    ]  # fmt: skip
+        ("the panel's LMDB of schema 4", ""),
+        ("ns1", ""),
+    ]
     assert lines()[1:] == ["the panel's LMDB of schema 4: equal", "ns1: equal"]
 
 

@@ -68,9 +68,14 @@ def test_too_many_zones_and_what_belongs_to_no_zone_take_a_snapshot() -> None:
 
 def status(**changes: object) -> Status:
     base = Status(
-        node="ns1", position=AT, digest_main=DIGEST[:16], digest_records=DIGEST[16:], schema=4, state="in order",
+        node="ns1",
+        position=AT,
+        digest_main=DIGEST[:16],
+        digest_records=DIGEST[16:],
+        schema=4,
+        state="in order",
         checked_at=1.0,
-    )  # fmt: skip
+    )
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
@@ -88,9 +93,15 @@ def heard(node: Node, said: Status, *, seconds_ago: float = 1) -> Node:
 
 def segment(digest: bytes, *, last: int = 7, schema: int = 4) -> None:
     Segment.objects.create(
-        epoch=EPOCH, schema=schema, first=last, last=last, object_name=f"{schema}-{last}", size=1, digest=digest,
+        epoch=EPOCH,
+        schema=schema,
+        first=last,
+        last=last,
+        object_name=f"{schema}-{last}",
+        size=1,
+        digest=digest,
         sealed_at=NOW,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.django_db
@@ -117,9 +128,16 @@ def test_each_node_is_compared_with_its_own_position(active_node: MakeNode) -> N
 @pytest.mark.django_db
 def test_a_snapshot_says_what_the_log_does_not_any_more(active_node: MakeNode) -> None:
     Snapshot.objects.create(
-        epoch=EPOCH, schema=4, sequence=7, object_name="snapshot", size=1, raw_size=1, chunks=1, digest=DIGEST,
+        epoch=EPOCH,
+        schema=4,
+        sequence=7,
+        object_name="snapshot",
+        size=1,
+        raw_size=1,
+        chunks=1,
+        digest=DIGEST,
         made_at=NOW,
-    )  # fmt: skip
+    )
     heard(active_node(), status())
     assert compare_nodes(now=NOW) == []
     assert Node.objects.get().digest_equal is True

@@ -31,8 +31,12 @@ def test_a_zone_is_found_once_however_often_it_is_told(node: Node) -> None:
         divergences.record_found(node_id=node.pk, zones=[(5, "example.test.", WORDS)], now=NOW)
     row = Divergence.objects.get()
     assert (row.zone_id, row.zone_name, row.words, row.found_at, row.repaired_at) == (
-        5, "example.test.", WORDS, NOW, None,
-    )  # fmt: skip
+        5,
+        "example.test.",
+        WORDS,
+        NOW,
+        None,
+    )
     assert sentences() == [f"example.test.: {WORDS}."]
 
 

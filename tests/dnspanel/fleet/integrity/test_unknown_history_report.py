@@ -69,12 +69,16 @@ def restored(served: Serve) -> Served:
     create("changed.test.", "www 300 A 192.0.2.1", "old 300 A 192.0.2.2", "off 300 A 192.0.2.3")
     zone = Zone.objects.get(name="changed.test.")
     direct.change_rrsets(
-        zone=zone, now=timezone.now(), confirmed=True, **HOW,
+        zone=zone,
+        now=timezone.now(),
+        confirmed=True,
+        **HOW,
         changes={
-            ("off.changed.test.", A): rr("off 300 A 192.0.2.3 | 192.0.2.4", disabled=("192.0.2.4",), comment="keep",
-                                         origin="changed.test."),
+            ("off.changed.test.", A): rr(
+                "off 300 A 192.0.2.3 | 192.0.2.4", disabled=("192.0.2.4",), comment="keep", origin="changed.test."
+            ),
         },
-    )  # fmt: skip
+    )
     create("deleted.test.", "www 300 A 192.0.2.1")
     create("trashed.test.", "www 300 A 192.0.2.1")
     delete("trashed.test.")
@@ -101,7 +105,7 @@ def made_report() -> AheadReport:
 def decide(report: AheadReport, choice: Choice, by: User) -> None:
     unknown_history.decide(
         report=report, choice=choice, typed=unknown_history.TYPED[choice], reason="a test", by=by, now=timezone.now()
-    )  # fmt: skip
+    )
     assert decision.step(now=timezone.now()).endswith("has begun")
 
 
@@ -262,9 +266,7 @@ def test_what_never_travels_stays_when_an_rrset_is_taken_over() -> None:
     there = rr("www 60 A 192.0.2.9")
     assert taken_over(None, there) == there
     assert taken_over(rr("www 300 A 192.0.2.1"), None) is None
-    assert taken_over(here, there) == rr(
-        "www 60 A 192.0.2.9 | 192.0.2.2", disabled=("192.0.2.2",), comment="mine"
-    )  # fmt: skip
+    assert taken_over(here, there) == rr("www 60 A 192.0.2.9 | 192.0.2.2", disabled=("192.0.2.2",), comment="mine")
     assert taken_over(here, None) == rr("www 300 A 192.0.2.2", disabled=("192.0.2.2",), comment="mine")
     served_again = taken_over(here, rr("www 300 A 192.0.2.2"))
     assert served_again == rr("www 300 A 192.0.2.2", comment="mine")

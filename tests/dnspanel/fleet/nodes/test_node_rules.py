@@ -8,9 +8,13 @@ from dnspanel.fleet.errors import BadNode
 from dnspanel.fleet.nodes.node_rules import MAX_TAGS, check_node, checked_tags
 
 GOOD: dict[str, Any] = {
-    "name": "ns1", "dns_address": "2001:db8::53", "dns_port": 53, "agent_host": "ns1.example.net", "agent_port": 8533,
+    "name": "ns1",
+    "dns_address": "2001:db8::53",
+    "dns_port": 53,
+    "agent_host": "ns1.example.net",
+    "agent_port": 8533,
     "schema": 6,
-}  # fmt: skip
+}
 
 
 def test_a_good_description_passes() -> None:
@@ -21,10 +25,18 @@ def test_a_good_description_passes() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("name", "NS1"), ("name", "-ns"), ("name", ""), ("dns_address", "ns1.example.net"), ("dns_port", 0),
-        ("agent_host", "no_host"), ("agent_host", "a..b"), ("agent_port", 65536), ("schema", 3), ("schema", 7),
+        ("name", "NS1"),
+        ("name", "-ns"),
+        ("name", ""),
+        ("dns_address", "ns1.example.net"),
+        ("dns_port", 0),
+        ("agent_host", "no_host"),
+        ("agent_host", "a..b"),
+        ("agent_port", 65536),
+        ("schema", 3),
+        ("schema", 7),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said_under_its_field(field: str, value: Any) -> None:
     with pytest.raises(BadNode) as refused:
         check_node(**{**GOOD, field: value})

@@ -10,9 +10,14 @@ from dnspanel.fleet.nodes.reported import describe_clock, explain_rebuild, read_
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 WELL: dict[str, Any] = {
-    "state": "in order", "machine": "ab" * 32, "map_used": 0.12, "disk_free_bytes": 41, "disk_bytes": 100,
-    "versions": {"agent": "0.1.0", "powerdns": "4.7.3", "lmdb": "0.9.31"}, "clock": NOW.timestamp() + 0.4,
-}  # fmt: skip
+    "state": "in order",
+    "machine": "ab" * 32,
+    "map_used": 0.12,
+    "disk_free_bytes": 41,
+    "disk_bytes": 100,
+    "versions": {"agent": "0.1.0", "powerdns": "4.7.3", "lmdb": "0.9.31"},
+    "clock": NOW.timestamp() + 0.4,
+}
 
 
 def node(**told: Any) -> Node:

@@ -29,8 +29,14 @@ def test_an_agent_needs_no_session_and_no_csrf_token(waiting_node: MakeNode) -> 
     enrolled = ask(strict, code=code, csr=csr)
     assert enrolled.status_code == 200
     assert set(enrolled.json()) == {
-        "node", "schema", "cluster", "certificate", "ca", "signing_keys", "keys_generation",
-    }  # fmt: skip
+        "node",
+        "schema",
+        "cluster",
+        "certificate",
+        "ca",
+        "signing_keys",
+        "keys_generation",
+    }
 
 
 def test_refusals_are_json_with_words(client: Client, waiting_node: MakeNode) -> None:

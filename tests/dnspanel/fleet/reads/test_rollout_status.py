@@ -61,8 +61,10 @@ def test_what_a_person_set_comes_before_whom_a_stage_waits_for(staged: None) -> 
 def test_a_publication_is_followed_stage_by_stage(staged: None) -> None:
     stages = arrivals_by_stage(Publication.objects.get(sequence=2), now=timezone.now())
     assert [(s.name, s.is_ring0, [n.ms is not None for n in s.nodes]) for s in stages] == [
-        ("ring 0", True, [True]), ("canary", False, [True]), ("rest", False, [False])
-    ]  # fmt: skip
+        ("ring 0", True, [True]),
+        ("canary", False, [True]),
+        ("rest", False, [False]),
+    ]
 
 
 def test_a_plain_fleet_is_one_stage_without_a_name(active_node: MakeNode) -> None:

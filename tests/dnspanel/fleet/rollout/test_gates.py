@@ -101,8 +101,10 @@ def test_stages_come_in_order_with_nodes_that_have_no_group_in_the_last(active_n
     Node.objects.filter(name="r0").update(is_ring0=True)
     stages = read_gates(now=timezone.now()).stages
     assert [(s.name, [m.name for m in s.members]) for s in stages] == [
-        (RING0, ["r0"]), ("canary", ["ns1"]), ("rest", ["ns2"])
-    ]  # fmt: skip
+        (RING0, ["r0"]),
+        ("canary", ["ns1"]),
+        ("rest", ["ns2"]),
+    ]
     assert [s.ring0 for s in stages] == [Ring0.WAITED_FOR, Ring0.NO, Ring0.NO]
 
 
@@ -138,9 +140,15 @@ def test_nobodys_silence_counts_while_the_collector_does_not_run(active_node: Ma
     assert [m.is_live for m in read_gates(now=later).stages[0].members] == [True]
 
 
-@pytest.mark.parametrize(("heard_ago", "required", "role"), [
-    (30, False, Ring0.WAITED_FOR), (90, False, Ring0.AWAY), (90, True, Ring0.WAITED_FOR),
-], ids=["seen in the last minute", "away", "away, but required"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("heard_ago", "required", "role"),
+    [
+        (30, False, Ring0.WAITED_FOR),
+        (90, False, Ring0.AWAY),
+        (90, True, Ring0.WAITED_FOR),
+    ],
+    ids=["seen in the last minute", "away", "away, but required"],
+)
 def test_ring_0_is_waited_for_for_a_minute(
     active_node: MakeNode, settings: object, heard_ago: float, required: bool, role: Ring0
 ) -> None:

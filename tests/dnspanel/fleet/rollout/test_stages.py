@@ -21,9 +21,14 @@ HEAD = 3
 
 
 def member(
-    name: str = "ns1", proved: int = HEAD, *, settled: int | None = None, live: bool = True, refusal: str = "",
+    name: str = "ns1",
+    proved: int = HEAD,
+    *,
+    settled: int | None = None,
+    live: bool = True,
+    refusal: str = "",
     diverged: bool = False,
-) -> Member:  # fmt: skip
+) -> Member:
     return Member(1, name, proved, proved if settled is None else settled, live, refusal, diverged)
 
 
@@ -160,10 +165,18 @@ def test_ring_0_stops_nobody_for_good() -> None:
         (Answers(1000, 0), Answers(1000, 300), Answers(FEWEST_ANSWERS - 1, 40), True),
     ],
     ids=[
-        "risen", "too few", "two points are noise", "as before", "doubled", "nothing before", "nobody asks",
-        "it rose everywhere", "it rose here alone", "too few elsewhere",
+        "risen",
+        "too few",
+        "two points are noise",
+        "as before",
+        "doubled",
+        "nothing before",
+        "nobody asks",
+        "it rose everywhere",
+        "it rose here alone",
+        "too few elsewhere",
     ],
-)  # fmt: skip
+)
 def test_answers_fail_more_often_only_when_that_is_clear(
     before: Answers, after: Answers, elsewhere: Answers, risen: bool
 ) -> None:
