@@ -49,7 +49,7 @@ def test_a_zone_that_the_node_cannot_name_has_the_panels_name(node: Node) -> Non
 def test_a_repair_tells_what_was_found_row_by_row(node: Node) -> None:
     divergences.record_found(node_id=node.pk, zones=[(5, "example.test.", WORDS)], now=NOW)
     words = ("www.example.test. A was missing", "x.example.test. A was there, though nobody published it")
-    divergences.record_repaired(node_id=node.pk, zone_id=5, zone_name="example.test.", words=words, now=LATER)
+    divergences.record_repaired(node_id=node.pk, zone_id=5, zone_name="example.test.", differences=words, now=LATER)
     row = Divergence.objects.get()
     assert row.repaired_at == LATER
     assert row.words == f"{WORDS}: {words[0]}; {words[1]}"
@@ -59,12 +59,12 @@ def test_a_repair_tells_what_was_found_row_by_row(node: Node) -> None:
 def test_the_same_zone_may_be_found_again_after_its_repair(node: Node) -> None:
     for _ in range(2):
         divergences.record_found(node_id=node.pk, zones=[(5, "example.test.", WORDS)], now=NOW)
-        divergences.record_repaired(node_id=node.pk, zone_id=5, zone_name="example.test.", words=(), now=LATER)
+        divergences.record_repaired(node_id=node.pk, zone_id=5, zone_name="example.test.", differences=(), now=LATER)
     assert Divergence.objects.filter(repaired_at=LATER).count() == 2
 
 
 def test_what_nobody_found_cannot_be_repaired(node: Node) -> None:
-    divergences.record_repaired(node_id=node.pk, zone_id=5, zone_name="example.test.", words=(), now=NOW)
+    divergences.record_repaired(node_id=node.pk, zone_id=5, zone_name="example.test.", differences=(), now=NOW)
     assert not Divergence.objects.exists()
     assert sentences() == []
 
@@ -73,7 +73,7 @@ def test_a_failed_repair_says_why_until_one_succeeds(node: Node) -> None:
     divergences.record_found(node_id=node.pk, zones=[(5, "example.test.", WORDS)], now=NOW)
     divergences.record_failed(node_id=node.pk, zone_id=5, error="no")
     assert Divergence.objects.get().error == "no"
-    divergences.record_repaired(node_id=node.pk, zone_id=5, zone_name="", words=(), now=LATER)
+    divergences.record_repaired(node_id=node.pk, zone_id=5, zone_name="", differences=(), now=LATER)
     row = Divergence.objects.get()
     assert (row.error, row.zone_name) == ("", "example.test.")
 

@@ -41,7 +41,7 @@ def test_each_stage_has_its_nodes_and_why_it_waits(staged: None) -> None:
     view = rollout_status(now=timezone.now())
     assert view.is_staged
     assert view.newest_acked == HEAD
-    rows = [(s.name, s.is_ring0, [n.node.name for n in s.nodes], s.proved, s.sequence, s.waits) for s in view.stages]
+    rows = [(s.name, s.is_ring0, [n.node.name for n in s.nodes], s.acked, s.sequence, s.waits) for s in view.stages]
     assert rows == [
         ("ring 0", True, ["ring0"], 3, None, ""),
         ("canary", False, ["ns1"], 2, 3, ""),

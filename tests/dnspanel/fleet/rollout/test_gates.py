@@ -208,8 +208,9 @@ def test_a_node_that_is_held_back_learns_why(active_node: MakeNode) -> None:
     at(active_node("ns1"), 2)
     Node.objects.filter(name="ns1").update(group=canary)
     gates = read_gates(now=timezone.now())
-    assert gates.why(group_id=rest.pk, is_ring0=False) == "it waits for ns1 of canary, at sequence 2 of 5"
+    assert gates.reason_to_wait(group_id=rest.pk, is_ring0=False) == "it waits for ns1 of canary, at sequence 2 of 5"
     Delivery.objects.create(id=1, pinned=2)
-    assert read_gates(now=timezone.now()).why(group_id=rest.pk, is_ring0=False) == "the fleet is pinned at sequence 2"
+    gates = read_gates(now=timezone.now())
+    assert gates.reason_to_wait(group_id=rest.pk, is_ring0=False) == "the fleet is pinned at sequence 2"
     Delivery.objects.update(stopped_whole=True, stopped_reason="a test")
-    assert read_gates(now=timezone.now()).why(group_id=None, is_ring0=False) == "delivery is stopped: a test"
+    assert read_gates(now=timezone.now()).reason_to_wait(group_id=None, is_ring0=False) == "delivery is stopped: a test"
