@@ -144,8 +144,8 @@ def test_while_the_rest_waits_its_nodes_say_for_whom(staged: Stack) -> None:
     change(staged, "stages1.test.", "words", "A", "192.0.2.11")
     until(lambda: answers_with(staged.nodes[0], "words.stages1.test.", "192.0.2.11"), seconds=SECONDS, what="ns1")
     script = """
-from dnspanel.fleet.reads.queries import fleet_summary, node_standings
-result = {s.node.name: (s.health.word, s.health.sentence) for s in node_standings(now=timezone.now())}
+from dnspanel.fleet.reads.queries import fleet_summary, node_statuses
+result = {s.node.name: (s.health.word, s.health.message) for s in node_statuses(now=timezone.now())}
 result["fleet"] = (fleet_summary().tone, fleet_summary().sentence)
 """
     until(lambda: panel(staged, script)["ns2"][0] == "held back", seconds=15, what="ns2 is held back")
