@@ -118,6 +118,7 @@ INSTALLED_APPS = [
     "dnspanel.webhooks",
     "dnspanel.alerts",
     "dnspanel.backup",
+    "dnspanel.monitoring",
     "dnspanel.api",
     "dnspanel.gateway",
     "dnspanel.web",

@@ -1,1 +1,1 @@
-"""Alerts: what is wrong with the fleet or the panel, in words, told to people by mail and webhook; and Prometheus."""
+"""Alerts: what is wrong with the fleet or the panel, in words, told to people by mail and webhook."""

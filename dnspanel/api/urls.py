@@ -2,14 +2,15 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from dnspanel.api import dyndns, metrics
+from dnspanel.api import dyndns
+from dnspanel.monitoring.view import MetricsView
 
 app_name = "api"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("dnspanel.api.v1.urls")),
     path("", include("dnspanel.api.v2.urls")),
-    path("metrics", metrics.MetricsView.as_view(), name="metrics"),
+    path("metrics", MetricsView.as_view(), name="metrics"),
     # The two paths of the dyndns2 protocol; clients that ask elsewhere can be told where.
     path("nic/update", dyndns.update, name="dyndns"),
     path("v3/update", dyndns.update, name="dyndns-v3"),

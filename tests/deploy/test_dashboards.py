@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dnspanel.alerts.metrics import exposition
+from dnspanel.monitoring.metrics import exposition
 from replication.agent.metrics import MetricsServer
 from replication.agent.observe import Counters
 from replication.wire.protocol import Status

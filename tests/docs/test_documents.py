@@ -7,9 +7,9 @@ import pytest
 import yaml
 from django.core.management import get_commands
 
-from dnspanel.alerts.metrics import exposition
 from dnspanel.alerts.rules import KINDS
 from dnspanel.cli.commands import dnspanel as command_line
+from dnspanel.monitoring.metrics import exposition
 from replication import stats
 from replication.agent.config import AgentConfig
 from replication.agent.metrics import MetricsServer

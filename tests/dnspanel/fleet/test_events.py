@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 def test_an_event_is_a_sentence_with_its_moment_and_who_it_was(waiting_node: MakeNode) -> None:
     alice = make_person("alice", Role.ADMINISTRATOR)
     node = waiting_node()
-    events.note(node_id=node.pk, kind="drain", sentence="It was drained.", now=NOW, by=alice)
+    events.note(node_id=node.pk, kind="drain", message="It was drained.", now=NOW, by=alice)
     event = NodeEvent.objects.get()
     assert (event.node, event.kind, event.sentence, event.at, event.by) == (
         node,
@@ -30,6 +30,6 @@ def test_an_event_is_a_sentence_with_its_moment_and_who_it_was(waiting_node: Mak
 def test_old_events_are_forgotten_and_young_ones_kept(waiting_node: MakeNode) -> None:
     node = waiting_node()
     for age in (events.KEPT + timedelta(seconds=1), timedelta(days=1)):
-        events.note(node_id=node.pk, kind="contact", sentence=f"{age}", now=NOW - age)
+        events.note(node_id=node.pk, kind="contact", message=f"{age}", now=NOW - age)
     assert events.forget_events(now=NOW) == 1
     assert NodeEvent.objects.get().at == NOW - timedelta(days=1)

@@ -236,7 +236,7 @@ def test_the_live_part_costs_the_same_however_much_happened(
 ) -> None:
     node = heard(active_node("ns1"))
     for number in range(60):
-        events.note(node_id=node.pk, kind="check", sentence=f"event {number}", now=timezone.now(), by=bob)
+        events.note(node_id=node.pk, kind="check", message=f"event {number}", now=timezone.now(), by=bob)
     client = browser(bob)
     with django_assert_max_num_queries(12):
         fragment = client.get(reverse("node-detail", args=["ns1"]), headers=HTMX).content.decode()

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, can
 from dnspanel.accounts.roles import Permission
-from dnspanel.alerts.metrics import exposition
+from dnspanel.monitoring.metrics import exposition
 
 
 class MayScrape(BasePermission):

@@ -9,13 +9,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from prometheus_client.parser import text_string_to_metric_families
 
-from dnspanel.alerts.metrics import exposition
 from dnspanel.alerts.models import Severity
 from dnspanel.alerts.rules import KINDS, Condition
 from dnspanel.alerts.watch import keep
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Ack, Node, NodeGroup, Release
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
+from dnspanel.monitoring.metrics import exposition
 from dnspanel.zones.models import LogHead, Publication
 from replication.wire.protocol import Sample
 from tests.dnspanel.fleet.conftest import MakeNode

@@ -8,9 +8,7 @@ from django.test import Client
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
-from tests.people import NOW, alice
-
-__all__ = ["alice"]
+from tests.people import NOW
 
 pytestmark = pytest.mark.django_db
 

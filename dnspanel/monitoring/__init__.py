@@ -1,0 +1,1 @@
+"""How the panel is watched from outside: the collector's process, and `/metrics` for Prometheus."""
