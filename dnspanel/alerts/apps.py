@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class AlertsConfig(AppConfig):
-    """What is wrong, and who is told of it."""
+    """What is wrong, and who gets a message of it."""
 
     name = "dnspanel.alerts"
     label = "alerts"

@@ -1,4 +1,4 @@
-"""What people and programs are told: one message for all that one route has to hear at a time. Pure."""
+"""The text of what a route gets: one mail or request for all messages that are due at a time. Pure."""
 
 import json
 from collections.abc import Sequence

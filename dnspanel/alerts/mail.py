@@ -1,4 +1,4 @@
-"""One mail to one address, and what the mail server said to it."""
+"""One mail to one address, and what the mail server answered."""
 
 import smtplib
 import time

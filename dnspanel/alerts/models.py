@@ -1,4 +1,4 @@
-"""What is wrong or was, and who wants to be told. Models store and constrain."""
+"""Alerts, open and past, and the routes that get them. Models store and constrain."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class RouteKind(models.TextChoices):
 
 
 class Route(models.Model):
-    """Somebody who is told of alerts, and when not: quiet hours let only what is critical through."""
+    """Somebody who gets alerts, and when not: quiet hours let only what is critical through."""
 
     name = models.CharField(max_length=100, unique=True)
     kind = models.CharField(max_length=10, choices=RouteKind)

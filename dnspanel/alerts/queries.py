@@ -1,4 +1,4 @@
-"""Reads for the faces: what is wrong now, what was, who is told of it and what they answered."""
+"""Reads for the faces: open alerts, past ones, their routes, and what was answered to their messages."""
 
 from dataclasses import dataclass
 
@@ -74,5 +74,5 @@ def route_by_id(route_id: int) -> Route:
 
 
 def messages_of(route: Route, *, limit: int) -> list[Message]:
-    """What this route was told or is to be, the newest first."""
+    """The messages of this route, sent and waiting, the newest first."""
     return list(route.messages.select_related("alert").order_by("-pk")[:limit])

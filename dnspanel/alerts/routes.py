@@ -1,4 +1,4 @@
-"""Who is told of alerts: make, change, test, remove. Verbs."""
+"""Routes, which say who gets alerts: make, change, test, remove. Verbs."""
 
 from dataclasses import dataclass
 from datetime import datetime, time
@@ -20,7 +20,7 @@ from dnspanel.webhooks.sign import new_secret
 
 @dataclass(frozen=True, slots=True)
 class RouteTerms:
-    """Who is told, how, of what, and when not."""
+    """Who gets alerts, how, which ones, and when not."""
 
     name: str
     kind: str
@@ -40,7 +40,7 @@ class NewRoute:
 
 
 def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> NewRoute:
-    """The route is told of everything that goes wrong from now on. Raises RouteRefused with the fields at fault."""
+    """The route gets everything that goes wrong from now on. Raise RouteRefused with the fields at fault."""
     _refuse_bad_terms(terms, resolve)
     secret = new_secret() if terms.kind == RouteKind.WEBHOOK else ""
     try:

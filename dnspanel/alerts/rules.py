@@ -1,6 +1,6 @@
 """What is wrong, worked out from inputs: `inputs` reads them, `watch` keeps what comes out. Pure.
 
-A condition is one thing that is wrong just now. Its key names it for as long as it lasts, however its sentence
+A condition is one thing that is wrong just now. Its key names it for as long as it lasts, however its message
 changes; a node that is offline and was late before is the same trouble, grown worse. Where a number decides, what is
 wrong already stays wrong until the number is clearly better (`is_open`), so that nothing flaps around its limit.
 """
@@ -75,7 +75,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class NodeInputs:
-    """What is known of one node; `report` is what its agent said last, and stays when the agent is silent."""
+    """What is known of one node; `report` is its agent's last, and stays when the agent is silent."""
 
     node_id: int
     name: str

@@ -39,7 +39,7 @@ class Looked:
 
 
 def look(*, now: datetime) -> Looked | None:
-    """Alerts and their messages are as things stand just now. None if somebody else is looking, or just did."""
+    """Alerts and their messages agree with what is wrong just now. None if somebody else is checking, or just did."""
     with locked(Lock.WATCH, 0) as mine:
         looked_at = heartbeats().get(WATCH)
         if not mine or (looked_at is not None and timedelta(0) <= now - looked_at < LOOK_EVERY / 2):
@@ -109,7 +109,7 @@ def _raise(fresh: Iterable[Condition], now: datetime) -> list[Alert]:
 
 
 def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Alert]:
-    """What is known says how it stands now; returns what has become critical. It stays so until it is over."""
+    """Known alerts are up to date; return those that have become critical. They stay so until they are over."""
     alerts, worse = [], []
     for alert, condition in known:
         if condition.severity == Severity.CRITICAL and alert.severity != Severity.CRITICAL:
@@ -142,7 +142,7 @@ def _tell(alerts: Sequence[Alert], now: datetime) -> None:
 
 
 def _end(gone: Sequence[Alert], now: datetime) -> None:
-    """These are over; whoever was told of them, or is to be, is told that."""
+    """These are over; every route with a message of them gets one that says so."""
     Alert.objects.filter(pk__in=[alert.pk for alert in gone]).update(over_at=now)
     by_id = {alert.pk: alert for alert in gone}
     begun = Message.objects.filter(alert__in=by_id, is_over=False, route__active=True).select_related("route")

@@ -69,7 +69,7 @@ def fingerprint(master_key: str) -> str:
 
 
 def refuse_another_key(manifest: Manifest, master_key: str) -> None:
-    """Nothing, or WrongKey."""
+    """Raise WrongKey if the archive belongs to another master key."""
     if (ours := fingerprint(master_key)) != manifest.master_key:
         raise WrongKey(archive=manifest.master_key, ours=ours)
 

@@ -14,7 +14,7 @@ class BackupError(Exception):
 
 
 class ProgramFailed(BackupError):
-    """A program of PostgreSQL is missing or failed; what it said is in the message."""
+    """A program of PostgreSQL is missing or failed; its stderr is in the message."""
 
     def __init__(self, program: str, reason: str) -> None:
         self.program = program

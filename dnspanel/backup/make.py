@@ -25,7 +25,7 @@ from dnspanel.backup.programs import Target, panel_database, run
 
 
 def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
-    """The archive stands at `path`, whole and synced, or nothing does; an older file there is replaced by it.
+    """The archive is at `path`, complete and synced, or nothing is; an older file there is replaced by it.
 
     Raises ProgramFailed and OSError.
     """

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class Backup(models.Model):
-    """An archive that was written whole. The panel does not know where it went from there."""
+    """An archive that was completely written. The panel does not know where it went from there."""
 
     at = models.DateTimeField(db_index=True)
     epoch = models.UUIDField()

@@ -60,7 +60,7 @@ def run(
     stdin: IO[bytes] | None = None,
     stdout: IO[bytes] | int = subprocess.DEVNULL,
 ) -> None:
-    """The program has ended well. Raises ProgramFailed with what it said."""
+    """The program has ended well. Raise ProgramFailed with its stderr."""
     with start(program, arguments, target, stdin=stdin or subprocess.DEVNULL, stdout=stdout) as process:
         _, stderr = process.communicate()
     refuse_failure(program, process.returncode, stderr)

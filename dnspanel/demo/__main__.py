@@ -42,7 +42,7 @@ PORTS = {
 
 
 class Stopped(BaseException):
-    """The person, or the system, asked us to stop."""
+    """A person, or the system, sent us a signal to stop."""
 
 
 def stop(number: int, frame: FrameType | None) -> None:

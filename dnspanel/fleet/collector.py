@@ -60,7 +60,7 @@ class Poller:
     kept: bool = False  # whether this process has put samples into the stream
     running: "Future[None] | None" = None
     heard: bool = False
-    status: Status | None = None  # what it said last, and when
+    status: Status | None = None  # its last status, and when
     status_at: datetime | None = None
     diverged: tuple[tuple[int, str, str], ...] = ()
     repair_woken_at: float = float("-inf")

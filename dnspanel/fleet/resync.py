@@ -20,7 +20,7 @@ _LIFETIME = 60
 
 
 def resync(*, node: Node, now: datetime, by: Author) -> None:
-    """The node is given a whole snapshot; it keeps serving, and only what differs is written. Raises WrongState."""
+    """The node gets a full snapshot; it keeps serving, and only what differs is written. Raise WrongState."""
     require_permission(by)
     with transaction.atomic():
         _ask(node, reason="a person asked for everything anew", schema=node.schema, now=now)
@@ -29,7 +29,7 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
-    """The node is given the snapshot that the PowerDNS installed on it needs. Raises WrongState."""
+    """The node gets the snapshot that the PowerDNS installed on it needs. Raise WrongState."""
     require_permission(by)
     if schema not in KNOWN or schema == node.schema:
         raise WrongState(node.name, f"cannot be rebuilt with schema {schema}")

@@ -129,7 +129,7 @@ def wake_repair(node_id: int, *, countdown: float = 0) -> None:
 
 @shared_task(ignore_result=True)
 def check_node(node_id: int) -> None:
-    """Ask the agent to read and compare every row now; its page tells when it cannot be asked."""
+    """Ask the agent to read and compare every row now; the node's page says so when it cannot be asked."""
     with while_postgresql_answers():
         node = Node.objects.filter(pk=node_id, state__in=(NodeState.ACTIVE, NodeState.DRAINED)).first()
         if node is None:
@@ -226,7 +226,7 @@ def wake_released_nodes(*, node_ids: Iterable[int], **_: Any) -> None:
 
 
 def _push(node_id: int, connection: AgentConnection) -> None:
-    """Close the difference for one node, and record what it proved or why it refused."""
+    """Close the difference for one node, and record what it acked or why it refused."""
     takes_pushes = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE, bootstrap=None)
     node = with_limit(takes_pushes).only(*_PUSHED_BY).first()
     if node is None:
@@ -264,7 +264,7 @@ def _record(node: Node, refusal: Refusal) -> None:
 
 
 def _bring_to_head_with_keys(node: Node, client: NodeClient) -> None:
-    """Push; a node that was away while the signing keys changed is given them first."""
+    """Push; a node that was away while the signing keys changed gets them first."""
     try:
         _bring_to_head(node, client)
     except Refused as exc:

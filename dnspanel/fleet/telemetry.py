@@ -261,7 +261,7 @@ def point(sample: Sample) -> Point:
 
 
 def _told(key: str) -> Any:
-    """What an agent told for a minute, None without it or without Redis."""
+    """What an agent reported within the last minute; None without a report or without Redis."""
     try:
         found = connection(settings.REDIS_URL).get(key)
     except RedisError:

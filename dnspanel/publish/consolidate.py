@@ -120,7 +120,7 @@ def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMa
 
 
 def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now: datetime) -> bool:
-    """One segment stands for the run; False if one of it is damaged, or somebody else was first."""
+    """One segment replaces the run; False if one of the run is damaged, or somebody else was first."""
     keys = signing.all_public_keys()
     try:
         opened = [_opened(row, keys) for row in run]

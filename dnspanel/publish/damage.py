@@ -1,4 +1,4 @@
-"""Stored objects that are missing or altered: said once, and led around. Verbs.
+"""Stored objects that are missing or altered: logged once, and bypassed by a snapshot. Verbs.
 
 Nothing can be brought past a damaged segment by segments; a snapshot from
 behind it can. Once such a snapshot is there the segment is pruned, and with

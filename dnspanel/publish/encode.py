@@ -193,7 +193,7 @@ def _record_operations(
 
 
 def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: Batch, now: datetime) -> Position:
-    """Seal, store, ring, apply: steps 4 to 7."""
+    """Seal, store, send the signal, apply: steps 4 to 7."""
     started = time.perf_counter()
     key = publisher.signing_key(now=now)
     sealed = seal_batch(batch, store.schema.number, key)

@@ -14,7 +14,7 @@ from replication.errors import BadSegment, Permanent, Transient
 
 
 class StorageUnreachable(Transient):
-    """The storage named `segments` did not do what it was asked; what was to be published waits."""
+    """The storage named `segments` did not do what was requested; what was to be published waits."""
 
     def __init__(self, *, object_name: str, reason: str) -> None:
         super().__init__(f"the storage of segments does not answer as it should for {object_name}: {reason}")
@@ -77,4 +77,4 @@ class RotationUnderWay(KeyRefused):
 
 
 class KeyStillNeeded(KeyRefused):
-    """Nodes would be given what no key they accept has signed."""
+    """Nodes would get what no key that they accept has signed."""

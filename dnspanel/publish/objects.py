@@ -38,14 +38,14 @@ class ObjectStorage(Protocol):
 
 
 class DurableDirectory(FileSystemStorage):
-    """A directory whose files appear whole and synced, or not at all.
+    """A directory whose files appear complete and synced, or not at all.
 
     Django's own storage writes in place and never syncs: after a power loss a
     row could name a segment that is empty.
     """
 
     def put(self, name: str, content: bytes) -> None:
-        """Store the object; when it is there already, only look that it is whole. Raises DamagedObject."""
+        """Store the object; if it exists already, check that it is complete. Raise DamagedObject."""
         if not self.exists(name):
             self.save(name, ContentFile(content))
         if self.size(name) != len(content):

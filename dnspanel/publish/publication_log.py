@@ -38,7 +38,7 @@ Changes = dict[tuple[str, int], RRset | None]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest position of the log, and whether a hold stands: then nothing is encoded."""
+    """The newest position of the log, and whether there is a hold: then nothing is encoded."""
 
     cluster: UUID
     position: Position

@@ -55,7 +55,7 @@ class Publisher:
             store.close()
 
     def signing_key(self, *, now: datetime) -> Ed25519PrivateKey:
-        """Return the key to sign with; which one that is, is asked now and then, so a rotation needs no restart."""
+        """Return the key to sign with; it is read anew now and then, so a rotation needs no restart."""
         if self._key is None or abs(now - self._key_read_at) > KEY_KEPT:
             self._key, self._key_read_at = signing.private_key(signing.ensure_signing_key(now=now)), now
         return self._key

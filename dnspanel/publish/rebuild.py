@@ -1,4 +1,4 @@
-"""The panel's LMDB is a cache of PostgreSQL: made anew from it, and proved equal to it.
+"""The panel's LMDB is a cache of PostgreSQL: made anew from it, and verified against its digests.
 
 Both read the log as it was at the last segment, not as it is now, so the
 digests in that segment's row must come out. They are computed here by a full

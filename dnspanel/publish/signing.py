@@ -89,7 +89,7 @@ def retire_former(*, now: datetime, by: Author) -> int:
 
 
 def new_key() -> SigningKey | None:
-    """Return the key that is being given to the nodes, if a rotation is under way."""
+    """Return the key that is being sent to the nodes, if a rotation is under way."""
     return SigningKey.objects.filter(retired_at=None, in_use_at=None).order_by("-pk").first()
 
 
@@ -122,7 +122,7 @@ def all_public_keys() -> tuple[bytes, ...]:
 
 
 def keys_generation() -> int:
-    """Return a number that grows with every key that is made or retired: it orders the lists given to nodes."""
+    """Return a number that grows with every key that is made or retired: it orders the lists that nodes get."""
     counts = SigningKey.objects.aggregate(made=Count("pk"), retired=Count("retired_at"))
     return int(counts["made"] + counts["retired"])
 

@@ -1,4 +1,4 @@
-"""Where publishing stands still and why, kept where pages can show it. Verbs."""
+"""Stalls: a schema's log that cannot be encoded any further, and why, for pages to show. Verbs."""
 
 import logging
 from datetime import datetime
@@ -34,5 +34,5 @@ def clear_stall(*, schema: int) -> None:
 
 
 def stalls() -> list[Stall]:
-    """Return what stands still, for pages: normally nothing."""
+    """Return the stalls, for pages: normally none."""
     return list(Stall.objects.order_by("schema"))

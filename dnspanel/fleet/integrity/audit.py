@@ -34,7 +34,7 @@ Read = Callable[[Collection[int] | None], "Copy"]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What one place holds: its zones, and, if it stands still, where it is and what its files add up to."""
+    """What one place holds: its zones, and, if it did not move meanwhile, its position and the sums over its files."""
 
     zones: Found
     position: Position | None = None

@@ -29,7 +29,7 @@ FRESH = timedelta(seconds=15)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a node said of its content at one moment; `digest` is empty while a change was on its way."""
+    """What a node reported of its content at one moment; `digest` is empty while a change was on its way."""
 
     position: Position | None
     digest: bytes = b""
@@ -41,7 +41,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """The node is what the panel wrote, or that cannot be told at this position. `is_equal`: it was compared."""
+    """The node holds what the panel wrote (`is_equal`), or the panel has no digest of this position (None)."""
 
     is_equal: bool | None
 

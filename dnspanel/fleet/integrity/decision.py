@@ -1,6 +1,6 @@
 """The work of a hold, on the bulk workers: find what the nodes know, then carry out what was decided. Verbs.
 
-Beat rings every few seconds and finds nothing to do as long as nothing is
+Beat comes every few seconds and finds nothing to do as long as nothing is
 held. One worker at a time, by an advisory lock; killed, the work is done again.
 """
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def step(*, now: datetime) -> str:
-    """Do what there is to do for the hold that stands; returns in words what was done."""
+    """Do the next step for the current hold; return what was done, for the log."""
     if unknown_history.report_of_hold(now=now) is None:
         return "nothing is held"
     with locked(Lock.HOLD) as mine:

@@ -1,4 +1,4 @@
-"""What was wrong with zones on nodes, and when it was mended, for pages and people. Verbs."""
+"""Divergences: zones whose rows on a node were not what the panel wrote, and when they were repaired. Verbs."""
 
 import logging
 from collections.abc import Iterable

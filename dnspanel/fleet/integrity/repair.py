@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 
 def mend(node_id: int, connection: AgentConnection) -> bool:
-    """Find out what differs on the node and put it right; True if anything was sent or asked for.
+    """Find out what differs on the node and repair it; True if anything was sent or requested.
 
     Twice, late or never does no harm. Raises NodeUnreachable or another Transient: beat tries again.
     """
@@ -108,7 +108,7 @@ def _status(node: Node, connection: AgentConnection) -> Status:
 
 
 def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str]) -> None:
-    """Send one zone. A zone that cannot be repaired is told, and the others go on. Raises Transient."""
+    """Send one zone. One that cannot be repaired is recorded as failed, and the others go on. Raise Transient."""
     zone_id, told_name, _ = zone
     with connection.reserved(CONNECTION_SECONDS):
         client = _client(node, connection)

@@ -26,7 +26,7 @@ TYPED = {Choice.TAKE_OVER: "take over", Choice.KEEP: "keep the panel's"}
 
 
 def suspicion(node_name: str, position: Position, head: Position, *, is_known: bool) -> str:
-    """Why publishing has to be held for a node at this position, in words; empty when nothing is wrong. Pure.
+    """Return why publishing has to be held for a node at this position; empty when nothing is wrong.
 
     `is_known` says whether the position's epoch is one of this panel's, present or past.
     """
@@ -63,7 +63,7 @@ def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -
 
 
 def report_of_hold(*, now: datetime) -> AheadReport | None:
-    """The report of the hold that stands, made or to be made; None while nothing is held. Idempotent.
+    """The report for the current hold, made or to be made; None without a hold. Idempotent.
 
     A hold that began after the last report was asked for gets a new one.
     """
@@ -128,7 +128,7 @@ def numbers(report: AheadReport) -> Numbers:
 
 
 def may_choose(report: AheadReport, choice: str) -> str:
-    """Why this choice is not open, in words; empty when it is."""
+    """Return why this choice is not open; empty when it is."""
     if report.ended_at is None:
         return "The nodes are still being asked."
     if choice == Choice.TAKE_OVER and not report.is_ahead:
@@ -137,7 +137,7 @@ def may_choose(report: AheadReport, choice: str) -> str:
 
 
 def decide(*, report: AheadReport, choice: str, typed: str, reason: str, by: User, now: datetime) -> None:
-    """The decision stands, and a worker carries it out. Raises WrongDecision, in words; Forbidden without NODES."""
+    """The decision is recorded, and a worker carries it out. Raise WrongDecision; Forbidden without NODES."""
     access.require(by, Permission.NODES)
     if choice not in Choice.values:
         raise WrongDecision("choice", "Choose one of the two.")

@@ -76,7 +76,7 @@ class Answered:
 
 
 def make_report(*, report: AheadReport, now: datetime) -> None:
-    """The report is complete, or says in words why it could not be made; then it is made anew when a person asks."""
+    """The report is complete, or says why it could not be made; then it is made anew when a person asks."""
     AheadZone.objects.filter(report=report).delete()
     clients = {node.pk: (node, _client(node, now)) for node in _enrolled_nodes()}
     try:
@@ -177,7 +177,7 @@ def _note_positions(
 
 
 def _note_highest_id(report: AheadReport, clients: Iterable[Knows]) -> None:
-    """Only what lies beyond the highest id known so far is asked of every other node."""
+    """Every other node is asked only for ids beyond the highest one known so far."""
     ours = Zone.objects.aggregate(highest=Max("pk"))["highest"] or 0
     believable = report.zones.filter(id_there__lt=ours + _BELIEVABLE_IDS)
     highest = max(ours, believable.aggregate(highest=Max("id_there"))["highest"] or 0)

@@ -138,7 +138,7 @@ def make_code(*, node: Node, now: datetime, by: Author) -> str:
 
 
 def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrolled:
-    """Take an agent's signing request; asked again with the same request, say how it stands.
+    """Take an agent's signing request; asked again with the same request, return its status.
 
     Raises CodeRefused, BadRequest. The code is claimed by one conditional
     UPDATE, so of two requests that share a code one is refused.

@@ -45,7 +45,7 @@ class Acceptance:
 
 
 def rotate(*, now: datetime, by: Author) -> SigningKey:
-    """Make the next signing key; the nodes are given it within a minute. Raises RotationUnderWay, Forbidden."""
+    """Make the next signing key; the nodes get it within a minute. Raise RotationUnderWay, Forbidden."""
     require_permission(by)
     return signing.rotate(now=now, by=by)
 
@@ -63,7 +63,7 @@ def retire_former(*, now: datetime, by: Author) -> int:
 
 
 def spread_keys(*, now: datetime) -> int:
-    """Give the keys to every node that accepts others, and go on with the rotation; return how many were given them."""
+    """Send the keys to every node that accepts others, and go on with the rotation; return how many got them."""
     expected = {key.hex() for key in signing.public_keys()}
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).exclude(certificate_sha256="")
     context = client_ssl_context(ensure_authority(now=now))
@@ -107,7 +107,7 @@ def send_keys(client: NodeClient) -> KeysSent:
 
 
 def acceptance() -> tuple[Acceptance, ...]:
-    """For every key that counts, newest first, which active nodes accept it, by what they said last."""
+    """For every key that counts, newest first, which active nodes accept it, by their last reports."""
     nodes = list(Node.objects.filter(state=NodeState.ACTIVE).order_by("name").only("name", "report"))
     found = []
     for key in SigningKey.objects.filter(retired_at=None).order_by("-created_at", "-pk"):

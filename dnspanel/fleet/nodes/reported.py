@@ -1,4 +1,4 @@
-"""What a node's agent said last, made readable: room, versions, clock, checks, and what a person should know. Pure."""
+"""A node's last report, made readable: free space, versions, clock, checks, and what a person should know. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Reported:
 
 
 def read_report(node: Node) -> Reported:
-    """The facts in what is stored of a node; its `versions` know what was told before there were reports."""
+    """The last report of a node; its `versions` hold what agents sent before there were reports."""
     report: Mapping[str, Any] = node.report
     told = {**node.versions, **(report.get("versions") or {})}
     disk, free = report.get("disk_bytes") or 0, report.get("disk_free_bytes")

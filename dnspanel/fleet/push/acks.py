@@ -1,4 +1,4 @@
-"""What nodes said: how far they are, why they refuse, and when they were last heard. Verbs."""
+"""What nodes report: acks, refusals, their status, and when they were last in contact. Verbs."""
 
 import json
 import logging
@@ -55,7 +55,7 @@ logger = logging.getLogger(__name__)
 
 
 def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> bool:
-    """The node has proved this position; whatever it refused before is over.
+    """The node has acked this position; whatever it refused before is over.
 
     One conditional UPDATE, so a late ack moves no node backwards; False then.
     With the proof's own row it is one statement: it runs for every edit and node.
@@ -82,7 +82,7 @@ def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> bool:
 def record_snapshot_ack(
     *, node_id: int, ack: protocol.Ack, schema: int, before: Position | None, now: datetime
 ) -> bool:
-    """The node has proved a snapshot: it is there now, whatever its epoch and schema were.
+    """The node has acked a snapshot and is at its position now, whatever its epoch and schema were.
 
     One conditional UPDATE, which expects the position that was recorded `before`; False when somebody recorded
     another one since.
@@ -126,7 +126,7 @@ def clear_refusal(*, node_id: int) -> None:
 
 
 def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]]) -> None:
-    """What these agents said of themselves, and when: `Status` as JSON. One statement, however many nodes."""
+    """Store what these agents reported, and when: `Status` as JSON. One statement, however many nodes."""
     if not reports:
         return
     rows = [{"id": node_id, "at": at.isoformat(), "report": report} for node_id, (at, report) in reports.items()]

@@ -1,4 +1,4 @@
-"""Ask for a node to be given a whole snapshot. Verbs.
+"""Request a snapshot for a node. Verbs.
 
 Whoever finds that segments cannot help a node asks here; the task that carries
 snapshots finds the row, whoever rang or did not.
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def ask_for_snapshot(*, node_id: int, reason: str, now: datetime, schema: int | None = None) -> bool:
-    """The node will be given the newest snapshot; False where that was asked for before, or the node takes no pushes.
+    """The node will get the newest snapshot; False if that was requested before, or if the node takes no pushes.
 
     Idempotent: the first reason stays until the snapshot is there. `reason` is a clause for people, such as "it is
     beyond the log". With `schema` it is one of that PowerDNS schema, which the node then has.

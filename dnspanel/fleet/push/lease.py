@@ -1,4 +1,4 @@
-"""Whose turn it is to give a node its snapshot: a lease in the node's `Bootstrap` row. Verbs.
+"""Which worker sends a node its snapshot: a lease in the node's `Bootstrap` row. Verbs.
 
 The lease is the moment of its last beat. Every change expects the beat that
 this worker wrote last, so one that was paused past its lease changes nothing
@@ -43,7 +43,7 @@ class Lease:
 
     @classmethod
     def take(cls, *, node_id: int, now: datetime) -> Self | None:
-        """The turn is ours, or None: nothing is asked for, or another worker is at it."""
+        """The lease is ours, or None: nothing is requested, or another worker has it."""
         taken = free_bootstraps(now=now).filter(node_id=node_id).update(beat_at=now)
         return cls(node_id, now) if taken else None
 
@@ -58,7 +58,7 @@ class Lease:
             self._beat_at = now
 
     def end(self) -> bool:
-        """The node has what was asked for; False if the turn was not ours any more."""
+        """The node has its snapshot; False if the lease was not ours any more."""
         with self._lock:
             deleted, _ = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at).delete()
             self._lost = True
@@ -99,6 +99,6 @@ class Lease:
 
 
 def free_bootstraps(*, now: datetime) -> "QuerySet[Bootstrap]":
-    """Return what is asked for and nobody is at."""
+    """Return what is requested and no worker is busy with."""
     requested = Bootstrap.objects.filter(node__state=NodeState.ACTIVE, node__other_machine="")
     return requested.filter(Q(beat_at=None) | Q(beat_at__lt=now - LIFETIME))

@@ -1,4 +1,4 @@
-"""What keeps the log short: the fleet's needs, told to `publish`, which does not know that nodes exist."""
+"""Keep the log short: `publish`, which does not know that nodes exist, learns here what they still need."""
 
 import logging
 from collections.abc import Callable

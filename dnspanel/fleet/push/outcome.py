@@ -38,7 +38,7 @@ class SendSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The node's page shows the message, and what is said here is done, in this order.
+    """The node's page shows the message, and the other fields say what is done besides, in this order.
 
     `not_served`: a publication may be to blame; if one is, it is taken back, and nothing else is done. `ahead`: where
     the node is, which may be where this panel never was. `repair`: rows of the node are not the panel's.

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 def send_snapshot(*, lease: Lease) -> bool:
-    """The node serves from the snapshot that was asked for; False when it does not yet, and the row says why.
+    """The node serves from the requested snapshot; False when it does not yet, and the row says why.
 
     Raises LeaseLost when another worker has taken over, and DatabaseError.
     """
@@ -105,7 +105,7 @@ def _least(have: Position | None, way: Way) -> int:
 
 
 def _send_with_keys(client: push.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap) -> Ack:
-    """As `_send`; a node that was away while the signing keys changed is given them first."""
+    """As `_send`; a node that was away while the signing keys changed gets them first."""
     try:
         return _send(client, snapshot, lease, bootstrap)
     except Refused as exc:
@@ -150,7 +150,7 @@ def _refuse_diverged(ack: Ack, manifest: Manifest) -> None:
 
 
 def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: datetime) -> bool:
-    """Nothing is asked for any more, and the node is where it has proved to be."""
+    """The request is done, and the node is at the position that it acked."""
     before = Position(node.epoch, node.acked) if node.epoch else None
     acks.record_snapshot_ack(node_id=node.pk, ack=ack, schema=bootstrap.schema, before=before, now=now)
     if lease.end():

@@ -1,4 +1,4 @@
-"""Zones that are not everywhere, and on which nodes: what the matrix of the fleet shows."""
+"""Zones that some nodes do not have at the panel's revision: the rows and columns of the fleet's matrix."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How delivery stands, for faces: each stage with its nodes, up to where it may go, and why not further."""
+"""The status of a rollout, for faces: each stage with its nodes, up to where it may go, and why not further."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -93,7 +93,7 @@ class StageArrivals:
 
 
 def rollout_status(*, now: datetime) -> RolloutStatus:
-    """Return how delivery stands just now."""
+    """Return the status of the rollout just now."""
     gates = read_gates(now=now)
     ring0 = ring0_status(now=now)
     statuses = {s.node.pk: s for s in (*node_statuses(now=now), *([ring0] if ring0 else []))}

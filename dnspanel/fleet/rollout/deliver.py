@@ -1,4 +1,4 @@
-"""Delivery: let groups go further as those before them prove what they got; stop, pin, and go on. Verbs.
+"""Delivery: let groups go further as those before them ack what they got; stop, pin, and go on. Verbs.
 
 `advance` follows from facts and is run after every proof and every second.
 What a person decides (stop, pin, skip a group) holds until a person ends it.
@@ -54,7 +54,7 @@ _requested = threading.Event()
 
 
 def advance(*, now: datetime) -> None:
-    """Every stage may go as far as the ones before it allow, and whoever may go further than before is rung.
+    """Every stage may go as far as the ones before it allow, and nodes that may go further than before are woken.
 
     Any number of callers at once: one of them does it, and looks once more if
     another came meanwhile. A fleet without stages costs one query.
@@ -83,7 +83,7 @@ def stop(*, reason: str, by: Author, now: datetime) -> None:
 
 
 def resume(*, by: Author, now: datetime) -> None:
-    """Delivery goes on where it was stopped; the answers given until now stop it no more.
+    """Delivery goes on where it was stopped; what nodes answered until now no longer stops it.
 
     Raises DeliveryRefused when it is not stopped, Forbidden. What still goes
     wrong (a node that refuses, content that is not the panel's) stops it again.

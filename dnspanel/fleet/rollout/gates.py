@@ -1,4 +1,4 @@
-"""What delivery has to know, read from the database: the status of each stage, and how far one node may go.
+"""Gates: the status of each stage, read from the database, and up to where each node may go (`stages` decides).
 
 A fleet with one group and no ring 0 has no row of `Release`: then nothing here
 is asked more than the one statement that loads a node anyway.
@@ -93,7 +93,7 @@ class Gates:
     releases: int = 0  # how many rows of Release there are, of whatever epoch
 
     def clearances(self) -> list[Clearance]:
-        """Up to where each stage may go, with the reason in words where that is not the head."""
+        """Up to where each stage may go, with the reason where that is not the head."""
         cleared = clearances(self.stages, head=self.head, stopped=self.stopped_behind)
         return [self._capped(clearance) for clearance in cleared]
 
@@ -193,7 +193,7 @@ def _member(row: _Row, verified: int, *, is_live: bool) -> Member:
 
 
 def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
-    """Whether its agent answers and it has proved something: a new node that gets its first zones delays nobody."""
+    """Whether its agent answers and it has acked something: a new node that gets its first zones delays nobody."""
     heard = row.heard_at is not None and now - row.heard_at <= patience
     return heard and row.acked > 0
 

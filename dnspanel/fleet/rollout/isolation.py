@@ -1,4 +1,4 @@
-"""Publications that ring 0 could not answer with: nobody else ever gets them. Verbs.
+"""Isolation: publications that ring 0 could not answer with are never sent to any other node. Verbs.
 
 The panel takes such a publication back by another one. Until both are one
 segment, in which nothing of the first is left, no other node is given anything

@@ -1,4 +1,4 @@
-"""Which publication made ring 0's PowerDNS fail: asked of it by DNS, RRset by RRset, before anybody is blamed.
+"""Find the publication that makes ring 0's PowerDNS fail, by asking it over DNS for each RRset that changed.
 
 A server that does not answer at all is no evidence: it may just be down. It
 has to answer for the position zone, before and after, and to fail twice with
@@ -72,7 +72,7 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
 
 
 def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tuple[Suspect, str] | None:
-    """Return the first suspect with which the server fails, and how; what the agent complained of is asked first."""
+    """Return the first suspect for which the server fails, and how; the RRset that the agent named comes first."""
     for suspect in sorted(found, key=lambda each: str(each) != error.question):
         is_accused = str(suspect) == error.question
         if failure := server.failure(suspect, must_equal=is_accused):
@@ -137,7 +137,7 @@ class _Server:
             time.sleep(_PAUSE_SECONDS)
 
     def failure(self, suspect: Suspect, *, must_equal: bool) -> str:
-        """How it fails with this RRset each time, in words; empty if it answers, or does not answer anything else.
+        """How it fails for this RRset, each time; empty if it answers, or if it does not answer anything else either.
 
         Other content than was written counts only where the agent complained
         of just that: what a delegation or a wildcard answers, the agent knows.

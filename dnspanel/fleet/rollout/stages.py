@@ -125,7 +125,7 @@ def stop_for(stages: Sequence[Stage]) -> Stop | None:
 
 
 def trouble(stage: Stage) -> str:
-    """Return in words what is wrong with this stage, or nothing."""
+    """Return what is wrong with this stage, for people; empty if nothing is."""
     refusing = [member for member in stage.members if member.refusal]
     if refusing:
         first = refusing[0]
