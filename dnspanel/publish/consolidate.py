@@ -23,7 +23,8 @@ from dnspanel.publish.prune import discard_objects
 from dnspanel.zones.models import LogHead
 from replication.codec.schema import Dbi, Schema, schema_for
 from replication.wire import segment as wire
-from replication.wire.segment import Op, OpKind, ZoneMark, open_segment, seal
+from replication.wire.operations import Op, OpKind, ZoneMark
+from replication.wire.segment import open_segment, seal
 
 # Nodes take the newest changes one by one anyway.
 MERGE_AFTER = timedelta(seconds=30)

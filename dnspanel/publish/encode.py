@@ -43,8 +43,9 @@ from dnspanel.publish.stall import clear_stall, record_stall
 from dnspanel.zones.hold import hold
 from replication.errors import ReplicationError
 from replication.store.store import Store
+from replication.wire.operations import Op, ZoneMark, digest_bytes
 from replication.wire.position import Position
-from replication.wire.segment import Op, PackedPuts, ZoneMark, digest_bytes, open_segment
+from replication.wire.segment import PackedPuts, open_segment
 
 # For a schema that comes later, a log of more publications than this begins with a snapshot of everything.
 LONGEST_FROM_BEGINNING = 256

@@ -14,7 +14,8 @@ from dnspanel.publish.sealing import Batch, seal_batch
 from dnspanel.publish.session import Connection
 from replication.codec.schema import Dbi, Schema
 from replication.store.store import Store
-from replication.wire.segment import Op, PackedPuts, digest_bytes, open_segment, pack_puts, record_puts, row_digest
+from replication.wire.operations import Op, digest_bytes, record_puts, row_digest
+from replication.wire.segment import PackedPuts, open_segment, pack_puts
 
 
 def full_batch(conn: Connection, head: publication_log.Head, sequence: int, schema: Schema, now: datetime) -> Batch:

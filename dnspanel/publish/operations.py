@@ -10,7 +10,7 @@ from replication.codec.schema import Dbi, Schema
 from replication.compile import Row, Rows, compile_changes, compile_zone
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
-from replication.wire.segment import Op, OpKind, ZoneMark
+from replication.wire.operations import Op, OpKind, ZoneMark
 
 
 def mark_of(step: ZoneStep) -> ZoneMark:

@@ -18,8 +18,8 @@ from dnspanel.publish.session import Connection
 from replication.codec.keys import zone_prefix
 from replication.codec.schema import Dbi
 from replication.errors import BadSegment
-from replication.wire.operations import ascend
-from replication.wire.segment import DIGEST_MODULUS, OpKind, PackedPuts, Puts, digest_bytes, pack_puts, rows_digest
+from replication.wire.operations import DIGEST_MODULUS, OpKind, Puts, ascend, digest_bytes, rows_digest
+from replication.wire.segment import PackedPuts, pack_puts
 
 _PREPARED = "SELECT sequence, object_name FROM publish_preparedrows ORDER BY sequence"
 

@@ -17,7 +17,7 @@ from dnspanel.publish.publication_log import Range
 from dnspanel.publish.session import Connection
 from dnspanel.zones.models import RevisionKind
 from replication.dns import rdtypes
-from replication.wire.segment import ZoneMark
+from replication.wire.operations import ZoneMark
 
 # A publication that touches more zones makes every node purge all it has: nothing to look for.
 MOST_ZONES = 200

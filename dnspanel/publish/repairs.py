@@ -11,8 +11,8 @@ from replication.codec import keys
 from replication.codec.schema import schema_for
 from replication.dns import names
 from replication.store.repair import seal_repair
+from replication.wire.operations import ZoneMark
 from replication.wire.position import Position
-from replication.wire.segment import ZoneMark
 
 _ZONE = """
     SELECT z.name, v.kind, v.serial FROM zones_revision v JOIN zones_zone z ON z.id = v.zone_id

@@ -6,7 +6,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dnspanel.publish import publication_log
 from replication.codec.schema import Dbi
-from replication.wire.segment import Op, OpKind, PackedPuts, ZoneMark, seal
+from replication.wire.operations import Op, OpKind, ZoneMark
+from replication.wire.segment import PackedPuts, seal
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors import Actor, actor_of, actor_of_token
+from dnspanel.accounts.actors import Actor, Person, actor_of, actor_of_token
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Token
@@ -12,7 +12,6 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import refuse_dead
 from dnspanel.webhooks.errors import TooNarrow, WebhookUnknown
 from dnspanel.webhooks.models import Delivery, EventKind, Webhook
-from dnspanel.zones.access import Person
 from dnspanel.zones.errors import Forbidden
 
 # What one must be allowed to see to be told of it.

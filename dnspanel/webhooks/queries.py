@@ -6,11 +6,11 @@ from datetime import datetime
 
 from django.db.models import Count
 
+from dnspanel.accounts.actors import Person
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.webhooks.access import listener, webhooks_visible_to
 from dnspanel.webhooks.models import Delivery, DeliveryState, Webhook
 from dnspanel.webhooks.payload import payload
-from dnspanel.zones.access import Person
 
 
 @dataclass(frozen=True, slots=True)

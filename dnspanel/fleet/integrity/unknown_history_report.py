@@ -34,10 +34,9 @@ from replication.decompile import rrsets_of_rows
 from replication.dns.rrset import RRset, make
 from replication.errors import BadBytes, NodeUnreachable, ReplicationError
 from replication.push import NodeClient
-from replication.wire.operations import record_puts
+from replication.wire.operations import digest_bytes, record_puts
 from replication.wire.position import Position
 from replication.wire.protocol import ServedZone, Status
-from replication.wire.segment import digest_bytes
 
 _ANSWER_SECONDS = 30.0
 # Zones compiled at once for their digests, unless they have more RRsets than this together.

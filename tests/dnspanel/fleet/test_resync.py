@@ -11,7 +11,7 @@ from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Bootstrap, NodeEvent
 from dnspanel.fleet.nodes import enroll
 from dnspanel.publish.schemas import schemas_in_use
-from dnspanel.zones.access import Forbidden
+from dnspanel.zones.errors import Forbidden
 from tests.dnspanel.fleet.conftest import NOW, EnrolledAgent, MakeNode
 from tests.people import make_person
 

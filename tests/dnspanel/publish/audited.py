@@ -9,7 +9,7 @@ from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.session import Connection, snapshot
 from replication.codec.schema import Dbi
 from replication.store.store import Store
-from replication.wire.segment import digest_bytes, row_digest
+from replication.wire.operations import digest_bytes, row_digest
 from tests.replication.panel import zone_digest
 
 

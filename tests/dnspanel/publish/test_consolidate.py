@@ -21,8 +21,9 @@ from replication.codec.schema import schema_for
 from replication.dns import rdtypes
 from replication.errors import Gap
 from replication.store.store import Store
+from replication.wire.operations import OpKind
 from replication.wire.position import Position
-from replication.wire.segment import OpKind, open_segment, seal
+from replication.wire.segment import open_segment, seal
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, SIGNING_KEY, Panel, records, small_zone
 

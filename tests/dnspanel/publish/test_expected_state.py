@@ -13,7 +13,7 @@ from replication.codec.schema import Dbi, schema_for
 from replication.compile import compile_zone
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset, make
-from replication.wire.segment import digest_bytes, row_digest
+from replication.wire.operations import digest_bytes, row_digest
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset, store
 from tests.replication.panel import zone_digest
 

@@ -8,7 +8,7 @@ from dnspanel.publish.publication_log import ZoneStep
 from replication.codec.schema import Dbi, schema_for
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
-from replication.wire.segment import OpKind
+from replication.wire.operations import OpKind
 
 COMING = ZoneStep(9, "example.test.", 1, served_before=False, is_full=True)
 STAYING = ZoneStep(8, "stays.test.", 5, served_before=True, is_full=False)

@@ -22,7 +22,8 @@ from dnspanel.zones.store_rrsets import rrset_of
 from replication.codec.schema import Dbi
 from replication.compile import compile_zone
 from replication.dns import rdtypes
-from replication.wire.segment import Op, ZoneMark, open_segment, record_puts
+from replication.wire.operations import Op, ZoneMark, record_puts
+from replication.wire.segment import open_segment
 from tests.dnspanel.publish.test_encode import assert_equal_to_postgresql, change, create, encode_all, rrset
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,8 +13,9 @@ from dnspanel.zones.models import LogHead
 from replication.codec import keys
 from replication.codec.schema import Dbi
 from replication.dns import rdtypes
+from replication.wire.operations import OpKind
 from replication.wire.position import Position
-from replication.wire.segment import OpKind, Segment, open_segment
+from replication.wire.segment import Segment, open_segment
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset, store
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from dnspanel.accounts.actors import actor_of_token
+from dnspanel.accounts.actors import Person, actor_of_token
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, User
@@ -15,7 +15,6 @@ from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import delivery_for, listener, webhook_for, webhooks_visible_to
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.webhooks.models import Webhook
-from dnspanel.zones.access import Person
 from tests.dnspanel.webhooks.conftest import MakeWebhook
 from tests.dnspanel.webhooks.test_hooks import token_actor
 from tests.people import NOW

@@ -14,7 +14,7 @@ from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, U
 from dnspanel.fleet.models import EnrolmentCode, Node, NodeState
 from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.authority import ensure_authority, fingerprint
-from dnspanel.zones.access import Forbidden
+from dnspanel.zones.errors import Forbidden
 from tests.dnspanel.fleet.conftest import NOW, MakeNode, new_key, signing_request
 from tests.people import make_person
 

@@ -13,7 +13,7 @@ from dnspanel.fleet.nodes import enroll, keys
 from dnspanel.publish import signing
 from dnspanel.publish.errors import RotationUnderWay
 from dnspanel.publish.models import SigningKey
-from dnspanel.zones.access import Forbidden
+from dnspanel.zones.errors import Forbidden
 from tests.dnspanel.fleet.conftest import EnrolledAgent
 from tests.people import make_person
 
