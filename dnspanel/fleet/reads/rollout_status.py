@@ -50,7 +50,7 @@ class StageStatus:
     @property
     def may_be_skipped(self) -> bool:
         """It has nodes, none of them is live, and nobody let the others pass it yet."""
-        return self.group is not None and bool(self.nodes) and self.proved is None and not self.group.skipped_reason
+        return self.group is not None and bool(self.nodes) and self.acked is None and not self.group.skipped_reason
 
 
 @dataclass(frozen=True, slots=True)
