@@ -173,9 +173,12 @@ class ZoneSettingsForm(PanelForm):
     """Tags and team of a zone."""
 
     tags = forms.CharField(
-        label="Tags", required=False, max_length=4000, help_text="Small letters, digits, dots, dashes, underscores.",
+        label="Tags",
+        required=False,
+        max_length=4000,
+        help_text="Small letters, digits, dots, dashes, underscores.",
         widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
-    )  # fmt: skip
+    )
     team = forms.ModelChoiceField(Team.objects.none(), label="Team", required=False, empty_label="no team")
 
     def __init__(self, *args: Any, zone: Zone, author: Author, **kwargs: Any) -> None:

@@ -42,25 +42,39 @@ class GrantForm(PanelForm):
         widget=forms.RadioSelect(attrs={"class": ""}),
     )
     zones = forms.CharField(
-        label="Zones", required=False, max_length=LONGEST_LIST, widget=forms.Textarea(attrs=MONO_LINES),
+        label="Zones",
+        required=False,
+        max_length=LONGEST_LIST,
+        widget=forms.Textarea(attrs=MONO_LINES),
         help_text="Names with spaces or line breaks between them.",
-    )  # fmt: skip
+    )
     tags = forms.CharField(
-        label="Zones with these tags", required=False, max_length=4000, widget=forms.TextInput(attrs=MONO),
+        label="Zones with these tags",
+        required=False,
+        max_length=4000,
+        widget=forms.TextInput(attrs=MONO),
         help_text="Also zones that get the tag later.",
-    )  # fmt: skip
+    )
     teams = forms.TypedMultipleChoiceField(
-        label="Zones of these teams", required=False, coerce=int,
+        label="Zones of these teams",
+        required=False,
+        coerce=int,
         widget=forms.CheckboxSelectMultiple(attrs={"class": ""}),
-    )  # fmt: skip
+    )
     names = forms.CharField(
-        label="Names", required=False, max_length=LONGEST_LIST, widget=forms.Textarea(attrs=MONO_LINES),
+        label="Names",
+        required=False,
+        max_length=LONGEST_LIST,
+        widget=forms.Textarea(attrs=MONO_LINES),
         help_text="Empty: any. Relative to the zone; @ is the apex, * stands for anything: www *.dev _acme-challenge*",
-    )  # fmt: skip
+    )
     types = forms.CharField(
-        label="Types", required=False, max_length=1000, widget=forms.TextInput(attrs=MONO),
+        label="Types",
+        required=False,
+        max_length=1000,
+        widget=forms.TextInput(attrs=MONO),
         help_text="Empty: any. TXT CAA",
-    )  # fmt: skip
+    )
 
     def __init__(self, *args: Any, person: access.Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

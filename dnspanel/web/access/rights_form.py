@@ -70,9 +70,13 @@ class WhyForm(PanelForm):
         """Every right over what was asked about; the form must be valid."""
         zone = self.cleaned_data["zone"]
         asked = Subject(
-            zone_id=zone.pk, zone_name=zone.name, tags=zone.tags, team_id=zone.team_id,
-            name=self.cleaned_data["name"], type=self.cleaned_data["type"],
-        )  # fmt: skip
+            zone_id=zone.pk,
+            zone_name=zone.name,
+            tags=zone.tags,
+            team_id=zone.team_id,
+            name=self.cleaned_data["name"],
+            type=self.cleaned_data["type"],
+        )
         reasons = reasons_of(person)
         found = ((right, reasons_for(reasons, right, asked)) for right in Right if right != Right.CREATE_ZONE)
         return tuple(

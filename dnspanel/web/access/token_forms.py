@@ -35,40 +35,59 @@ class TokenForm(PanelForm):
     own: ClassVar[tuple[str, ...]] = ()  # fields that this kind of token has, besides
 
     kind = forms.ChoiceField(
-        label="Proves itself by", choices=TokenKind.choices, initial=TokenKind.API,
+        label="Proves itself by",
+        choices=TokenKind.choices,
+        initial=TokenKind.API,
         widget=forms.RadioSelect(attrs={"class": ""}),
-    )  # fmt: skip
+    )
     key_name = forms.CharField(
-        label="Key name", required=False, max_length=255, widget=forms.TextInput(attrs=MONO),
+        label="Key name",
+        required=False,
+        max_length=255,
+        widget=forms.TextInput(attrs=MONO),
         help_text="A name such as router.keys.example.",
-    )  # fmt: skip
+    )
     algorithm = forms.ChoiceField(
         label="Algorithm", required=False, choices=[(name, name) for name in TSIG_ALGORITHMS], initial="hmac-sha256"
     )
     key_secret = forms.CharField(
-        label="Key", required=False, max_length=1000,
-        widget=forms.TextInput(attrs=MONO), help_text="Base64 of a key that is in use already; empty makes a new one.",
-    )  # fmt: skip
+        label="Key",
+        required=False,
+        max_length=1000,
+        widget=forms.TextInput(attrs=MONO),
+        help_text="Base64 of a key that is in use already; empty makes a new one.",
+    )
     purpose = forms.CharField(
-        label="Purpose", required=False, max_length=100, help_text="The list and the history show it.",
+        label="Purpose",
+        required=False,
+        max_length=100,
+        help_text="The list and the history show it.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )  # fmt: skip
+    )
     expires = forms.ChoiceField(label="Expires after", required=False, choices=_LIFETIMES, initial=str(LIFETIME.days))
     unused_days = forms.IntegerField(
         label="Dies when not used for", required=False, min_value=1, max_value=3650, help_text="Days; empty: never."
     )
     networks = forms.CharField(
-        label="Only from these networks", required=False, max_length=4000, widget=forms.Textarea(attrs=MONO_LINES),
+        label="Only from these networks",
+        required=False,
+        max_length=4000,
+        widget=forms.Textarea(attrs=MONO_LINES),
         help_text="Empty: from anywhere. 192.0.2.0/24 2001:db8::1",
-    )  # fmt: skip
+    )
     requests_per_minute = forms.IntegerField(
-        label="Requests a minute", required=False, min_value=1, max_value=1_000_000,
+        label="Requests a minute",
+        required=False,
+        min_value=1,
+        max_value=1_000_000,
         help_text="Empty: the panel's limit.",
-    )  # fmt: skip
+    )
     needs_if_match = forms.BooleanField(
-        label="Writes need If-Match", required=False, widget=forms.CheckboxInput(attrs={"class": ""}),
+        label="Writes need If-Match",
+        required=False,
+        widget=forms.CheckboxInput(attrs={"class": ""}),
         help_text="API v2 then refuses a write that does not say which revision it was made for.",
-    )  # fmt: skip
+    )
 
     def __init__(self, *args: Any, person: access.Person, **kwargs: Any) -> None:
         # `person` is GrantForm's too, where that is a base.
@@ -178,9 +197,11 @@ class CiForm(TokenForm):
     own = ("zone",)
 
     zone = forms.CharField(
-        label="Zone", max_length=1100, widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
+        label="Zone",
+        max_length=1100,
+        widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
         help_text="All its records; neither its settings nor its end.",
-    )  # fmt: skip
+    )
 
     def clean_zone(self) -> Zone:
         try:

@@ -5,9 +5,16 @@ from dnspanel.accounts.snippets import Snippet
 
 
 def tsig_snippets(
-    *, preset: Preset, key_name: str, algorithm: str, secret: str, server: str, port: int, zone: str = "",
+    *,
+    preset: Preset,
+    key_name: str,
+    algorithm: str,
+    secret: str,
+    server: str,
+    port: int,
+    zone: str = "",
     name: str = "",
-) -> tuple[Snippet, ...]:  # fmt: skip
+) -> tuple[Snippet, ...]:
     """A key file and an nsupdate session; `zone` and `name` are canonical, and empty for a key without them."""
     key_file = f'key "{key_name}" {{\n  algorithm {algorithm};\n  secret "{secret}";\n}};\n'
     change = _change(preset, zone, name)

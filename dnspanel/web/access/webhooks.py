@@ -28,13 +28,16 @@ class WebhookForm(PublishingForm):
     """Where to send, and what. Only events that the person may see are offered."""
 
     url = forms.CharField(
-        label="URL", max_length=2000, help_text="Gets a POST for each event. Private addresses are refused.",
+        label="URL",
+        max_length=2000,
+        help_text="Gets a POST for each event. Private addresses are refused.",
         widget=forms.URLInput(attrs={"class": "input input-mono", "autocomplete": "off", "placeholder": "https://"}),
-    )  # fmt: skip
+    )
     events = forms.MultipleChoiceField(
-        label="Events", widget=forms.CheckboxSelectMultiple(attrs={"class": ""}),
+        label="Events",
+        widget=forms.CheckboxSelectMultiple(attrs={"class": ""}),
         error_messages={"required": "Choose at least one event."},
-    )  # fmt: skip
+    )
     description = forms.CharField(
         label="Description", required=False, max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
@@ -75,9 +78,10 @@ def webhook_new(request: PanelRequest) -> HttpResponse:
     form = WebhookForm(request.POST or None, person=request.user, initial={"form_id": uuid4()})
     if form.is_valid():
         terms = hooks.WebhookTerms(
-            url=form.cleaned_data["url"], events=form.cleaned_data["events"],
+            url=form.cleaned_data["url"],
+            events=form.cleaned_data["events"],
             description=form.cleaned_data["description"],
-        )  # fmt: skip
+        )
         try:
             made = hooks.create_webhook(terms=terms, by=request.user, now=timezone.now(), form_id=form.id)
         except WebhookRefused as exc:

@@ -23,10 +23,11 @@ class RouteForm(PanelForm):
         label="How", choices=RouteKind.choices, widget=forms.RadioSelect(attrs={"class": ""}), initial=RouteKind.MAIL
     )
     address = forms.CharField(
-        label="Mail address or URL", max_length=2000,
+        label="Mail address or URL",
+        max_length=2000,
         help_text="A webhook gets a signed POST over https. Private addresses are refused.",
         widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
-    )  # fmt: skip
+    )
     least = forms.ChoiceField(label="Hears of", choices=_HEARS, widget=forms.RadioSelect(attrs={"class": ""}))
     quiet_from = forms.TimeField(
         label="Quiet from", required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")

@@ -50,19 +50,25 @@ class CutoverForm(PanelForm):
 
     job = forms.IntegerField(required=False, widget=forms.HiddenInput)
     q = forms.CharField(
-        label="Zones", required=False, max_length=LONGEST_SEARCH,
+        label="Zones",
+        required=False,
+        max_length=LONGEST_SEARCH,
         help_text="Words of their names, or has:192.0.2.7 for a value. Empty means all zones.",
-    )  # fmt: skip
+    )
     server = forms.CharField(
-        label="Old server", max_length=100, help_text="Its address, IPv4 or IPv6.",
+        label="Old server",
+        max_length=100,
+        help_text="Its address, IPv4 or IPv6.",
         widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false", "placeholder": "192.0.2.53"}),
-    )  # fmt: skip
+    )
     port = forms.IntegerField(label="Port", min_value=1, max_value=65535, initial=53)
     resolver = forms.CharField(
-        label="Resolver", required=False, max_length=100,
+        label="Resolver",
+        required=False,
+        max_length=100,
         help_text="Leads to the parents’ servers, for the delegation checklist. Empty: the panel’s own.",
         widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
-    )  # fmt: skip
+    )
     resolver_port = forms.IntegerField(label="Its port", min_value=1, max_value=65535, initial=53)
 
     def clean_server(self) -> str:

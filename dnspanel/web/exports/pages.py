@@ -40,8 +40,13 @@ COUNTED = 10_000
 LISTED = 30
 
 _CONTENT_TYPES = {"bind": "text/dns", "json": "application/json", "csv": "text/csv"}
-TONES = {RunState.DONE: ("ok", "check"), RunState.FAILED: ("bad", "error"), RunState.CANCELLED: ("quiet", "minus"),
-          RunState.RUNNING: ("info", "sync"), RunState.WAITING: ("quiet", "clock")}  # fmt: skip
+TONES = {
+    RunState.DONE: ("ok", "check"),
+    RunState.FAILED: ("bad", "error"),
+    RunState.CANCELLED: ("quiet", "minus"),
+    RunState.RUNNING: ("info", "sync"),
+    RunState.WAITING: ("quiet", "clock"),
+}
 
 
 class ExportForm(PanelForm):
@@ -57,18 +62,29 @@ class ExportForm(PanelForm):
     )
     format = forms.ChoiceField(choices=ExportFormat.choices, widget=forms.RadioSelect, initial=ExportFormat.BIND)
     sample = forms.IntegerField(
-        label="Queries", required=False, min_value=0, max_value=MOST_SAMPLED,
+        label="Queries",
+        required=False,
+        min_value=0,
+        max_value=MOST_SAMPLED,
         help_text="So many names and types, picked at random. Empty means all of them, in order.",
-    )  # fmt: skip
+    )
     each_zone_alike = forms.BooleanField(label="Small zones as often as large ones", required=False)
     random_percent = forms.IntegerField(
-        label="Names that do not exist, %", required=False, initial=0, min_value=0, max_value=MOST_RANDOM_PERCENT,
+        label="Names that do not exist, %",
+        required=False,
+        initial=0,
+        min_value=0,
+        max_value=MOST_RANDOM_PERCENT,
         help_text="Random names below the same zones.",
-    )  # fmt: skip
+    )
     seed = forms.IntegerField(
-        label="Seed", required=False, initial=1, min_value=0, max_value=2**31 - 1,
+        label="Seed",
+        required=False,
+        initial=1,
+        min_value=0,
+        max_value=2**31 - 1,
         help_text="The same seed makes the same file.",
-    )  # fmt: skip
+    )
 
     def clean_zone(self) -> str:
         try:
@@ -278,6 +294,10 @@ def export_download(request: PanelRequest, export_id: int) -> HttpResponseBase:
     except FileNotFoundError:
         raise access.Unknown(f"file of export {export_id}") from None
     return file_response(
-        request, file, size=job.size, name=_download_name(job), content_type="application/gzip",
+        request,
+        file,
+        size=job.size,
+        name=_download_name(job),
+        content_type="application/gzip",
         tag=f"{job.pk}-{job.size}",
-    )  # fmt: skip
+    )

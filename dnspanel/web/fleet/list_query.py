@@ -39,9 +39,14 @@ class FleetView:
         """This view, changed, as the query of an address; empty for the plain page."""
         view = replace(self, **changes)
         fields: dict[str, object] = {
-            "group": view.group, "tag": view.tag, "state": view.state, "q": view.search, "layout": view.layout,
-            "sort": view.sort if view.sort != "name" else "", "order": ".".join(map(str, view.frozen)),
-        }  # fmt: skip
+            "group": view.group,
+            "tag": view.tag,
+            "state": view.state,
+            "q": view.search,
+            "layout": view.layout,
+            "sort": view.sort if view.sort != "name" else "",
+            "order": ".".join(map(str, view.frozen)),
+        }
         return urlencode({name: value for name, value in fields.items() if value})
 
 

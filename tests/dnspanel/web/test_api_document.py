@@ -76,8 +76,10 @@ def test_operations_stand_under_their_task_in_the_document_s_order() -> None:
 def test_parameters_and_fields_of_the_body_are_listed_together(operation: ApiOperation) -> None:
     found = [(each.name, each.place, each.type, each.required) for each in operation.parameters]
     assert found[:3] == [
-        ("zone_name", "path", "string", True), ("q", "query", "string", True), ("name", "body", "string", True),
-    ]  # fmt: skip
+        ("zone_name", "path", "string", True),
+        ("q", "query", "string", True),
+        ("name", "body", "string", True),
+    ]
     assert found[-1] == ("more", "body", "string", False)
     assert operation.parameters[2].text == "Its name."
 

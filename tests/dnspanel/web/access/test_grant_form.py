@@ -26,9 +26,13 @@ def test_a_grant_is_what_was_typed(zone: Zone, alice: User) -> None:
     form = filled(alice, zones="Example.test\n", tags="EU, shop", teams=[team.pk], names="@ *.dev", types="TXT, TYPE65")
     assert form.is_valid(), form.errors
     assert form.cleaned_data["grant"] == Grant(
-        frozenset({Right.READ}), zones=frozenset({zone.pk}), tags=frozenset({"eu", "shop"}),
-        teams=frozenset({team.pk}), names=("@", "*.dev"), types=frozenset({16, 65}),
-    )  # fmt: skip
+        frozenset({Right.READ}),
+        zones=frozenset({zone.pk}),
+        tags=frozenset({"eu", "shop"}),
+        teams=frozenset({team.pk}),
+        names=("@", "*.dev"),
+        types=frozenset({16, 65}),
+    )
 
 
 def test_everywhere_forgets_what_was_typed_for_some(zone: Zone, alice: User) -> None:

@@ -75,16 +75,30 @@ def test_each_preset_makes_its_token(
 
 def test_a_custom_token_holds_what_was_chosen(browser: Browser, bob: User, zone: Zone) -> None:
     chosen = {
-        "purpose": "mail team", "rights": ["read", "change"], "where": "some", "zones": "example.test", "tags": "Mail",
-        "names": "mail *.mail", "types": "A aaaa", "networks": "192.0.2.0/24", "expires": "", "unused_days": "30",
-        "needs_if_match": "on", "requests_per_minute": "60", "permissions": ["see nodes"], "kind": "api",
-    }  # fmt: skip
+        "purpose": "mail team",
+        "rights": ["read", "change"],
+        "where": "some",
+        "zones": "example.test",
+        "tags": "Mail",
+        "names": "mail *.mail",
+        "types": "A aaaa",
+        "networks": "192.0.2.0/24",
+        "expires": "",
+        "unused_days": "30",
+        "needs_if_match": "on",
+        "requests_per_minute": "60",
+        "permissions": ["see nodes"],
+        "kind": "api",
+    }
     assert browser(bob).post("/tokens/new/custom/", chosen).status_code == 200
     token = Token.objects.get()
     assert Grant.from_json(token.scope[0]) == Grant(
-        frozenset({Right.READ, Right.CHANGE}), zones=frozenset({zone.pk}), tags=frozenset({"mail"}),
-        names=("mail", "*.mail"), types=frozenset({1, 28}),
-    )  # fmt: skip
+        frozenset({Right.READ, Right.CHANGE}),
+        zones=frozenset({zone.pk}),
+        tags=frozenset({"mail"}),
+        names=("mail", "*.mail"),
+        types=frozenset({1, 28}),
+    )
     assert (token.networks, token.expires_at, token.unused_days) == (["192.0.2.0/24"], None, 30)
     assert (token.needs_if_match, token.requests_per_minute, token.permissions) == (True, 60, ["see nodes"])
     page = browser(bob).get("/tokens/").content.decode()

@@ -32,9 +32,15 @@ def webhook(bob: User) -> Webhook:
 def failed(webhook: Webhook) -> Delivery:
     event = Event.objects.create(uid=uuid4(), kind="ping", subject="ping:1", at=NOW)
     return Delivery.objects.create(
-        webhook=webhook, event=event, created_at=NOW, state=DeliveryState.FAILED, attempts=9, status=500,
-        error="It answered 500.", answer="<b>Oops</b>",
-    )  # fmt: skip
+        webhook=webhook,
+        event=event,
+        created_at=NOW,
+        state=DeliveryState.FAILED,
+        attempts=9,
+        status=500,
+        error="It answered 500.",
+        answer="<b>Oops</b>",
+    )
 
 
 def test_a_webhook_is_made_once_and_its_secret_shown_then(browser: Browser, bob: User) -> None:

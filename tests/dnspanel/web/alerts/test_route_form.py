@@ -7,8 +7,15 @@ from dnspanel.alerts.routes import RouteTerms
 from dnspanel.web.alerts.route_form import RouteForm
 from tests.people import NOW
 
-GIVEN = {"name": "on call", "kind": "mail", "address": "ops@people.test", "least": "critical", "time_zone": "UTC",
-         "quiet_from": "22:00", "quiet_until": "07:00"}  # fmt: skip
+GIVEN = {
+    "name": "on call",
+    "kind": "mail",
+    "address": "ops@people.test",
+    "least": "critical",
+    "time_zone": "UTC",
+    "quiet_from": "22:00",
+    "quiet_until": "07:00",
+}
 
 
 def test_what_was_filled_in_becomes_terms() -> None:

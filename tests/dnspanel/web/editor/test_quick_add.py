@@ -280,5 +280,9 @@ def test_a_line_never_continues_a_name_further_up_than_the_last_one() -> None:
         "one A 192.0.2.1\ntwo A 192.0.2.300\n A 192.0.2.2\na.other.test. A 192.0.2.1\n A 192.0.2.3\n", ZONE
     )
     assert [line.entry.name if line.entry else line.error[:8] for line in lines] == [
-        "one.example.test.", "The addr", "two.example.test.", "a.other.", "The name",
-    ]  # fmt: skip
+        "one.example.test.",
+        "The addr",
+        "two.example.test.",
+        "a.other.",
+        "The name",
+    ]

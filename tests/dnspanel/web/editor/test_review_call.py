@@ -33,9 +33,11 @@ def test_the_api_makes_of_the_call_what_the_draft_would(make_zone: MakeZone, cli
     terms = TokenTerms("x", (Grant(EVERY_RIGHT, everywhere=True),))
     secret = create_token(owner=bob, terms=terms, by=bob, now=NOW).secret
     answer = client.post(
-        words[-1].removeprefix("https://panel.test"), body, content_type="application/json",
+        words[-1].removeprefix("https://panel.test"),
+        body,
+        content_type="application/json",
         headers={"Authorization": f"Bearer {secret}"},
-    )  # fmt: skip
+    )
     assert answer.status_code in {200, 202}, answer.content
     mx = RRset.objects.get(zone=zone, type=15)
     assert (mx.comment, mx.disabled) == ("two", ["20 mail2.example.test."])

@@ -40,17 +40,28 @@ def check(zone: None, alice: User) -> CutoverCheck:
         state=RunState.DONE, zones=1, zones_total=1, differences=120, expected=2
     )
     CutoverZone.objects.create(
-        check_run=check, name="example.test.", questions=130, differences=120, expected=2, checklist=[POINT],
+        check_run=check,
+        name="example.test.",
+        questions=130,
+        differences=120,
+        expected=2,
+        checklist=[POINT],
         open_points=1,
-    )  # fmt: skip
+    )
     kinds = [DifferenceKind.RECORDS] * 119 + [DifferenceKind.TTL, DifferenceKind.SERIAL, DifferenceKind.NAMESERVERS]
     CutoverDifference.objects.bulk_create(
         CutoverDifference(
-            check_run=check, zone="example.test.", name=f"h{number}.example.test.", type=1, kind=kind, node="ns1",
-            old=f"300 A 192.0.2.{number}", new="=NXDOMAIN",
+            check_run=check,
+            zone="example.test.",
+            name=f"h{number}.example.test.",
+            type=1,
+            kind=kind,
+            node="ns1",
+            old=f"300 A 192.0.2.{number}",
+            new="=NXDOMAIN",
         )
         for number, kind in enumerate(kinds)
-    )  # fmt: skip
+    )
     return check
 
 
@@ -86,9 +97,13 @@ def test_a_refused_form_says_why(
 
 def test_an_import_from_a_server_fills_in_that_server(zone: None, browser: Browser, alice: User) -> None:
     job = ImportJob.objects.create(
-        title="old estate", author=alice, created_at=NOW, phase_at=NOW, source="axfr",
+        title="old estate",
+        author=alice,
+        created_at=NOW,
+        phase_at=NOW,
+        source="axfr",
         parameters={"server": "192.0.2.77", "port": 5353},
-    )  # fmt: skip
+    )
     page = browser(alice).get(f"/comparisons/?job={job.pk}").content.decode()
     assert "old estate" in page
     assert 'value="192.0.2.77"' in page

@@ -31,9 +31,15 @@ def report(held: None) -> AheadReport:
     """What was found: a zone on each side alone, and one that differs in two RRsets."""
     now = timezone.now()
     found = AheadReport.objects.create(
-        asked_at=now, epoch=LogHead.objects.get().epoch, node_name="ns1", is_ahead=True, ended_at=now,
-        highest_sequence=9, zones_done=3, zones_total=3,
-    )  # fmt: skip
+        asked_at=now,
+        epoch=LogHead.objects.get().epoch,
+        node_name="ns1",
+        is_ahead=True,
+        ended_at=now,
+        highest_sequence=9,
+        zones_done=3,
+        zones_total=3,
+    )
     AheadZone.objects.create(report=found, name="gone.test.", id_here=7, serial_here=1)
     new = AheadZone.objects.create(report=found, name="new.test.", id_there=9, serial_there=1)
     both = AheadZone.objects.create(
@@ -49,9 +55,13 @@ def differ(zone: AheadZone, here: str | None, there: str | None) -> None:
     one, other = (rr(line, origin=zone.name) if line else None for line in (here, there))
     name = (one or other).name  # type: ignore[union-attr]
     AheadRRset.objects.create(
-        zone=zone, name=name, owner_key=relative_key(name, zone.name), type=1,
-        here=one.to_json() if one else None, there=other.to_json() if other else None,
-    )  # fmt: skip
+        zone=zone,
+        name=name,
+        owner_key=relative_key(name, zone.name),
+        type=1,
+        here=one.to_json() if one else None,
+        there=other.to_json() if other else None,
+    )
 
 
 def text(response: Any) -> str:

@@ -42,10 +42,16 @@ def test_other_orders_put_first_what_is_looked_for() -> None:
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("group=world", ["ns1"]), ("tag=berlin", ["ns1"]), ("state=late", ["ns3"]), ("state=faults", ["ns1"]),
-        ("state=well", ["ns2"]), ("q=NS2", ["ns2"]), ("q=192.0.2.1", ["ns2", "ns1", "ns3"]), ("q=nothing", []),
+        ("group=world", ["ns1"]),
+        ("tag=berlin", ["ns1"]),
+        ("state=late", ["ns3"]),
+        ("state=faults", ["ns1"]),
+        ("state=well", ["ns2"]),
+        ("q=NS2", ["ns2"]),
+        ("q=192.0.2.1", ["ns2", "ns1", "ns3"]),
+        ("q=nothing", []),
     ],
-)  # fmt: skip
+)
 def test_filters(query: str, names: list[str]) -> None:
     assert named(fleet_view(QueryDict(query))) == names
 

@@ -107,12 +107,20 @@ def many_nodes(db: None, active_node: MakeNode) -> list[Node]:
     common = {"certificate_sha256": first.certificate_sha256, "certificate_pem": first.certificate_pem}
     Node.objects.bulk_create(
         Node(
-            name=f"edge{number:03}", state=NodeState.ACTIVE, dns_address="192.0.2.53", agent_host="127.0.0.1",
-            agent_port=8533, created_at=NOW, contact_at=timezone.now(), group=groups[number % 2], tags=["edge"],
-            report={"state": "in order", "machine": "ab" * 32, "map_used": 0.1}, **common,
+            name=f"edge{number:03}",
+            state=NodeState.ACTIVE,
+            dns_address="192.0.2.53",
+            agent_host="127.0.0.1",
+            agent_port=8533,
+            created_at=NOW,
+            contact_at=timezone.now(),
+            group=groups[number % 2],
+            tags=["edge"],
+            report={"state": "in order", "machine": "ab" * 32, "map_used": 0.1},
+            **common,
         )
         for number in range(1, 150)
-    )  # fmt: skip
+    )
     nodes = list(Node.objects.order_by("name"))
     now = int(timezone.now().timestamp())
     for node in nodes:

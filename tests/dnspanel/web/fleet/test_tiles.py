@@ -77,8 +77,10 @@ def test_a_sparkline_keeps_inside_its_box() -> None:
 def test_parts_of_the_bar_fill_it() -> None:
     parts = rcode_bar(LIVE.rcodes)
     assert [(part.rcode, part.share) for part in parts] == [
-        ("noerror", "90 %"), ("nxdomain", "10 %"), ("servfail", "< 1 %"),
-    ]  # fmt: skip
+        ("noerror", "90 %"),
+        ("nxdomain", "10 %"),
+        ("servfail", "< 1 %"),
+    ]
     assert sum(float(part.width) for part in parts) == pytest.approx(100)
     assert rcode_bar({"noerror": 0.0}) == ()
 

@@ -50,8 +50,10 @@ def test_the_agents_log_is_for_those_who_change_nodes(
 def test_shares_and_empty_lists_in_words() -> None:
     names, nothing, *_ = view_of(TOP).lists
     assert [(row.what, row.type, row.share) for row in names.rows] == [
-        ("www.one.test", "A", "90 %"), ("one.test", "MX", "10 %"), ("x.test", "TXT", "< 1 %"),
-    ]  # fmt: skip
+        ("www.one.test", "A", "90 %"),
+        ("one.test", "MX", "10 %"),
+        ("x.test", "TXT", "< 1 %"),
+    ]
     assert (nothing.rows, nothing.empty) == ((), "Nobody asked for a name that does not exist.")
 
 
