@@ -104,7 +104,6 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
-    "django_htmx",
     "csp",
     "rest_framework",
     "drf_spectacular",

@@ -2,6 +2,7 @@
 
 import json
 
+from django.contrib.staticfiles.finders import get_finders
 from django.http import HttpResponse
 from django.test import RequestFactory
 from django.utils import timezone
@@ -76,3 +77,10 @@ def test_what_an_answer_says_adds_up() -> None:
 
 def test_a_secret_is_kept_by_no_cache() -> None:
     assert no_store(lambda request: HttpResponse())(RequestFactory().get("/"))["Cache-Control"] == "no-store"
+
+
+def test_htmx_is_shipped_once_and_it_is_the_vendored_copy() -> None:
+    shipped = [
+        path for finder in get_finders() for path, _ in finder.list([]) if "htmx" in path and path.endswith(".js")
+    ]
+    assert shipped == ["vendor/htmx.min.js"]
