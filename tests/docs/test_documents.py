@@ -1,6 +1,7 @@
 """The documents are held against the code: what they name exists, and what exists they name."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from django.core.management import get_commands
 from dnspanel.alerts.rules import KINDS
 from dnspanel.cli.commands import dnspanel as command_line
 from dnspanel.monitoring.metrics import exposition
-from replication import stats
+from replication import __version__, stats
 from replication.agent.config import AgentConfig
 from replication.agent.metrics import MetricsServer
 from replication.agent.observe import Counters
@@ -260,6 +261,14 @@ def test_every_error_between_panel_and_node_is_explained() -> None:
 def _below(kind: type[ReplicationError]) -> set[type[ReplicationError]]:
     found = set(kind.__subclasses__())
     return found.union(*(_below(each) for each in found))
+
+
+def test_the_version_stands_in_one_place_and_in_the_changelog() -> None:
+    for name in ("pyproject.toml", "deploy/agent/pyproject.toml"):
+        project = tomllib.loads((ROOT / name).read_text())
+        assert project["project"]["dynamic"] == ["version"]
+        assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "replication.__version__"}
+    assert f"\n## [{__version__}] - " in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_top_documents_exist() -> None:
