@@ -99,6 +99,12 @@ def test_every_room_of_the_house_exists() -> None:
         assert named == folders - {"migrations", "management", "templatetags"}, package
 
 
+def test_every_package_is_in_the_table_of_folders() -> None:
+    text = documents.section(ROOT / "docs/architecture/overview.md", "The folders")
+    packages = {relative(path.parent) + "/" for path in (ROOT / "dnspanel").glob("*/__init__.py")}
+    assert sorted(package for package in packages if f"`{package}`" not in text) == []
+
+
 def test_the_specification_names_modules_that_exist() -> None:
     spans = documents.code_spans(ROOT / "replication/README.md")
     named = {span for span in spans if span.endswith((".py", "/")) and not span.startswith("/")}
