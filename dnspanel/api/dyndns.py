@@ -65,11 +65,11 @@ class Addresses:
 
     texts: tuple[str, ...]
 
-    def applied(self, host: str, type_: int, now: RRset | None) -> RRset | None:
+    def applied(self, host: str, type_: int, current: RRset | None) -> RRset | None:
         """The RRset as it becomes; its TTL and comment stay."""
-        if now is not None and set(now.served) == set(self.texts):
-            return now
-        return _rrset(host, type_, now, self.texts)
+        if current is not None and set(current.served) == set(self.texts):
+            return current
+        return _rrset(host, type_, current, self.texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,11 @@ class Prefix:
 
     network: IPv4Network | IPv6Network
 
-    def applied(self, host: str, type_: int, now: RRset | None) -> RRset | None:
+    def applied(self, host: str, type_: int, current: RRset | None) -> RRset | None:
         """The RRset as it becomes; there is no way to make one of nothing."""
-        if now is None or all(ip_address(text) in self.network for text in now.served):
-            return now
-        return _rrset(host, type_, now, map(self._moved, now.served))
+        if current is None or all(ip_address(text) in self.network for text in current.served):
+            return current
+        return _rrset(host, type_, current, map(self._moved, current.served))
 
     def _moved(self, text: str) -> str:
         address = ip_address(text)
@@ -99,20 +99,20 @@ def update(request: HttpRequest) -> HttpResponse:
     try:
         actor = _actor(request)
         if actor is None:
-            return _said("badauth", status=401, headers={"WWW-Authenticate": 'Basic realm="dnspanel"'})
+            return _text_answer("badauth", status=401, headers={"WWW-Authenticate": 'Basic realm="dnspanel"'})
         if _has_spent_all(request, actor):
-            return _said("abuse", status=429)
+            return _text_answer("abuse", status=429)
         hosts = hosts_in(request)
         if not hosts:
-            return _said("notfqdn")
+            return _text_answer("notfqdn")
         if len(hosts) > MAX_HOSTS:
-            return _said("numhost")
+            return _text_answer("numhost")
         intents = intents_in({**request.GET.dict(), **request.POST.dict()}, _caller(request))
-        return _said(*lines_for(actor, hosts, intents, timezone.now()))
+        return _text_answer(*lines_for(actor, hosts, intents, timezone.now()))
     except NotAnAddress:
-        return _said("dnserr")
+        return _text_answer("dnserr")
     except DatabaseError:
-        return _said("911")
+        return _text_answer("911")
 
 
 def hosts_in(request: HttpRequest) -> list[str]:
@@ -200,8 +200,8 @@ def _line(name: str, outcome: Outcome, intents: Intents) -> str:
     if not changed and not already_so:
         return "nohost"
     afters = sorted((change.after for change in (*changed, *already_so) if change.after), key=lambda r: r.type)
-    shown = ",".join(text for rrset in afters for text in rrset.served)
-    return f"{'good' if changed else 'nochg'} {shown}".rstrip()
+    addresses = ",".join(text for rrset in afters for text in rrset.served)
+    return f"{'good' if changed else 'nochg'} {addresses}".rstrip()
 
 
 def _refused(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
@@ -253,11 +253,13 @@ def _type_of(text: str) -> int:
     return rdtypes.A if address.version == 4 else rdtypes.AAAA
 
 
-def _rrset(host: str, type_: int, now: RRset | None, texts: Iterable[str]) -> RRset | None:
-    wanted = tuple(texts)
-    if not wanted:
+def _rrset(host: str, type_: int, current: RRset | None, texts: Iterable[str]) -> RRset | None:
+    addresses = tuple(texts)
+    if not addresses:
         return None
-    return make(host, type_, now.ttl, wanted, (), now.comment) if now else make(host, type_, TTL, wanted)
+    return (
+        make(host, type_, current.ttl, addresses, (), current.comment) if current else make(host, type_, TTL, addresses)
+    )
 
 
 def _actor(request: HttpRequest) -> Actor | None:
@@ -287,5 +289,5 @@ def _caller(request: HttpRequest) -> str:
     return str(mapped or address)
 
 
-def _said(*lines: str, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
+def _text_answer(*lines: str, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
     return HttpResponse("\n".join(lines) + "\n", status=status, content_type="text/plain", headers=headers)

@@ -57,20 +57,20 @@ def is_everywhere(publication: Publication) -> bool | None:
 def proofs_of(publication: Publication) -> list[bool]:
     """Of each node that takes pushes, whether it proved the publication; one that failed none ever has. One query."""
     with connection.cursor() as cursor:
-        facts: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "epoch": publication.epoch, "sequence": publication.sequence, "state": str(NodeState.ACTIVE),
         }  # fmt: skip
-        cursor.execute(_PROOFS, facts)
-        return [proved for (proved,) in cursor.fetchall()]
+        cursor.execute(_PROOFS, parameters)
+        return [acked for (acked,) in cursor.fetchall()]
 
 
 def _wait(publication: Publication, end: float, clock: Callable[[], float], sleep: Callable[[float], None]) -> bool:
     pause = _FIRST_PAUSE
     while True:
-        reached = is_everywhere(publication)
+        everywhere = is_everywhere(publication)
         left = end - clock()
-        if reached is not False or left <= 0:
-            return reached is True
+        if everywhere is not False or left <= 0:
+            return everywhere is True
         if not connection.in_atomic_block:
             connection.close()  # to the pool, for those who have work to do
         sleep(min(pause, left))

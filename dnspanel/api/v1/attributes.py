@@ -23,7 +23,7 @@ CommentKey = tuple[str, int]  # owner name and type
 FIELDS = ("kind", "account", "catalog", "soa_edit", "soa_edit_api", "api_rectify", "masters")
 
 
-def facts_of(zone: Zone) -> PowerdnsZone:
+def attributes_of(zone: Zone) -> PowerdnsZone:
     """What was said of the zone, or what PowerDNS says when nobody said anything. No query if loaded with the zone."""
     try:
         return zone.powerdns
@@ -31,11 +31,11 @@ def facts_of(zone: Zone) -> PowerdnsZone:
         return PowerdnsZone(zone=zone)
 
 
-def keep_facts(*, zone: Zone, said: Mapping[str, Any], by: Author, now: datetime) -> None:
+def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, now: datetime) -> None:
     """The zone has these of FIELDS, and the audit log says so; nothing is written if it has them already."""
     with transaction.atomic():
         row = _locked(zone)
-        changed = {field: value for field, value in said.items() if getattr(row, field) != value}
+        changed = {field: value for field, value in attributes.items() if getattr(row, field) != value}
         if not changed:
             return
         for field, value in changed.items():
@@ -46,14 +46,14 @@ def keep_facts(*, zone: Zone, said: Mapping[str, Any], by: Author, now: datetime
 
 def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]]) -> None:
     """These RRsets have these comments in full; an empty list forgets them."""
-    if not any(comments.values()) and not facts_of(zone).comments:
+    if not any(comments.values()) and not attributes_of(zone).comments:
         return
     with transaction.atomic():
         row = _locked(zone)
-        for (name, type_), said in comments.items():
+        for (name, type_), in_full in comments.items():
             key = _stored_key(name, type_)
-            if said:
-                row.comments[key] = list(said)
+            if in_full:
+                row.comments[key] = list(in_full)
             else:
                 row.comments.pop(key, None)
         row.save()
@@ -65,11 +65,11 @@ def comment_text(comments: Sequence[Comment]) -> str:
     return "; ".join(dict.fromkeys(text for text in flat if text))
 
 
-def comments_in_full(facts: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
+def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
     """The comments of an RRset with this text: those that a client gave, or one made of what stands here."""
     if not text:
         return []
-    kept: list[Comment] = facts.comments.get(_stored_key(name, type), []) if facts.comments else []
+    kept: list[Comment] = attributes.comments.get(_stored_key(name, type), []) if attributes.comments else []
     if kept and comment_text(kept) == text:
         return kept
     return [{"account": "", "content": text, "modified_at": modified_at}]
@@ -77,8 +77,8 @@ def comments_in_full(facts: PowerdnsZone, name: str, type: int, text: str, modif
 
 def _locked(zone: Zone) -> PowerdnsZone:
     """The row to change; who changes it holds the lock of the zone."""
-    there = Zone.objects.select_for_update(no_key=True).get(pk=zone.pk)
-    return PowerdnsZone.objects.filter(pk=there.pk).first() or PowerdnsZone(zone=there)
+    locked = Zone.objects.select_for_update(no_key=True).get(pk=zone.pk)
+    return PowerdnsZone.objects.filter(pk=locked.pk).first() or PowerdnsZone(zone=locked)
 
 
 def _stored_key(name: str, type: int) -> str:

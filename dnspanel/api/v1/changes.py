@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from dnspanel.api.v1.attributes import Comment, CommentKey, comment_text
-from dnspanel.api.v1.rrsets import Said, read_key, read_rrset, title
+from dnspanel.api.v1.rrsets import RRsetInput, read_key, read_rrset, title
 from dnspanel.api.v1.view import Refusal, text_in
 from dnspanel.zones.direct import Changes, CurrentRRsets, Patch, Step, extended, patch_of_steps, removed, without
 from dnspanel.zones.errors import RuleViolations
@@ -20,14 +20,14 @@ DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PatchAndComments:
     """A patch, and the comments in full that stand beside the texts which it publishes."""
 
     patch: Patch
     comments: Mapping[CommentKey, Sequence[Comment]]
 
 
-def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> Asked:
+def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndComments:
     """What the body of a PATCH asks for; raises Refusal (422), and then nothing of it is done."""
     rrsets = body.get("rrsets")
     if not isinstance(rrsets, list):
@@ -47,88 +47,88 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> Asked:
         seen.add((key, changetype))
         if changetype == "DELETE" and not names.is_within(key[0], zone.name):
             continue  # it is not there, as wanted
-        said = Said(*key, None, None, ()) if changetype == "DELETE" else read_rrset(value, zone.name, now)
-        steps.append((key, reader(said)))
-        if said.comments is not None:
-            comments[key] = said.comments
-    return Asked(patch_of_steps(zone, steps), comments)
+        rrset_input = RRsetInput(*key, None, None, ()) if changetype == "DELETE" else read_rrset(value, zone.name, now)
+        steps.append((key, reader(rrset_input)))
+        if rrset_input.comments is not None:
+            comments[key] = rrset_input.comments
+    return PatchAndComments(patch_of_steps(zone, steps), comments)
 
 
-def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> Asked:
+def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> PatchAndComments:
     """The zone is to hold exactly these RRsets. Raises Refusal (422)."""
-    said = said_once(rrsets, zone.name, now)
-    if not any(each.records and each.key == (zone.name, rdtypes.SOA) for each in said):
+    inputs = read_rrsets(rrsets, zone.name, now)
+    if not any(each.records and each.key == (zone.name, rdtypes.SOA) for each in inputs):
         raise Refusal(422, f"Must give SOA record for zone {zone.name} when replacing all of its RRsets")
 
-    def decide(there: CurrentRRsets) -> Changes:
-        wanted: dict[tuple[str, int], RRset | None] = dict.fromkeys(there)
-        for each in said:
-            wanted[each.key] = _replacement(each)(there.get(each.key))
-        return wanted
+    def decide(current: CurrentRRsets) -> Changes:
+        results: dict[tuple[str, int], RRset | None] = dict.fromkeys(current)
+        for each in inputs:
+            results[each.key] = _replacement(each)(current.get(each.key))
+        return results
 
-    comments = {each.key: each.comments for each in said if each.comments is not None}
-    return Asked(Patch(zone, decide, None), comments)
+    comments = {each.key: each.comments for each in inputs if each.comments is not None}
+    return PatchAndComments(Patch(zone, decide, None), comments)
 
 
-def said_once(rrsets: Sequence[Any], zone: str, now: datetime) -> list[Said]:
+def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetInput]:
     """What is said of each RRset of a whole zone; raises Refusal (422), also for one that comes twice."""
-    said: dict[tuple[str, int], Said] = {}
+    inputs: dict[tuple[str, int], RRsetInput] = {}
     for value in rrsets:
         each = read_rrset(value if isinstance(value, dict) else {}, zone, now)
-        if each.key in said:
+        if each.key in inputs:
             raise Refusal(422, f"Duplicate {each.title}")
-        said[each.key] = each
-    return list(said.values())
+        inputs[each.key] = each
+    return list(inputs.values())
 
 
-def _replacement(said: Said) -> Step:
+def _replacement(given: RRsetInput) -> Step:
     """REPLACE: records, comments or both; no records means that the RRset goes."""
-    if said.records is None and said.comments is None:
-        raise Refusal(422, f"No change for {said.title}")
-    text = None if said.comments is None else comment_text(said.comments)
-    if said.records is None:
-        return lambda now: _commented(said, now, text or "")
-    if not said.records:
+    if given.records is None and given.comments is None:
+        raise Refusal(422, f"No change for {given.title}")
+    text = None if given.comments is None else comment_text(given.comments)
+    if given.records is None:
+        return lambda current: _commented(given, current, text or "")
+    if not given.records:
         return removed
-    if said.ttl is None:
+    if given.ttl is None:
         raise Refusal(422, "Key 'ttl' not an Integer or not present")
-    made = said.rrset(said.ttl, text or "")
+    made = given.rrset(given.ttl, text or "")
     if text is not None:
-        return lambda now: made
-    return lambda now: made if now is None else said_comment_stays(made, now)
+        return lambda current: made
+    return lambda current: made if current is None else with_its_comment(made, current)
 
 
-def said_comment_stays(made: RRset, now: RRset) -> RRset:
+def with_its_comment(made: RRset, current: RRset) -> RRset:
     """The new records with the comment that the RRset has: a client that says nothing of comments loses none."""
-    return RRset(made.name, made.type, made.ttl, made.rdata, made.disabled, now.comment)
+    return RRset(made.name, made.type, made.ttl, made.rdata, made.disabled, current.comment)
 
 
-def _commented(said: Said, now: RRset | None, text: str) -> RRset | None:
-    if now is None:
+def _commented(given: RRsetInput, current: RRset | None, text: str) -> RRset | None:
+    if current is None:
         if text:
-            raise Refusal(422, f"{said.title}: there are no records that a comment could stand at")
+            raise Refusal(422, f"{given.title}: there are no records that a comment could stand at")
         return None
-    return RRset(now.name, now.type, now.ttl, now.rdata, now.disabled, text)
+    return RRset(current.name, current.type, current.ttl, current.rdata, current.disabled, text)
 
 
-def _extension(said: Said) -> Step:
+def _extension(given: RRsetInput) -> Step:
     """EXTEND: one record is there besides the others; their TTL stays."""
-    made = _one_record(said).rrset(DEFAULT_TTL if said.ttl is None else said.ttl, comment_text(said.comments or ()))
+    made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
     return extended(made)
 
 
-def _pruning(said: Said) -> Step:
+def _pruning(given: RRsetInput) -> Step:
     """PRUNE: one record is not there any more."""
-    return without(tuple(_one_record(said).records or ()))
+    return without(tuple(_one_record(given).records or ()))
 
 
-def _one_record(said: Said) -> Said:
-    if said.records is None or len(said.records) != 1:
-        raise Refusal(422, f"{said.title}: exactly one record must be given")
-    return said
+def _one_record(given: RRsetInput) -> RRsetInput:
+    if given.records is None or len(given.records) != 1:
+        raise Refusal(422, f"{given.title}: exactly one record must be given")
+    return given
 
 
-_CHANGES: dict[str, Callable[[Said], Step]] = {
+_CHANGES: dict[str, Callable[[RRsetInput], Step]] = {
     "REPLACE": _replacement,
     "DELETE": lambda said: removed,
     "EXTEND": _extension,
@@ -143,22 +143,22 @@ def named_violations(beside: str = "pre-existing") -> Iterator[None]:
         yield
     except RuleViolations as exc:
         worst = next((v for v in exc.violations if v.severity == Severity.ERROR), exc.violations[0])
-        raise Refusal(422, _in_words(worst, beside)) from exc
+        raise Refusal(422, _describe(worst, beside)) from exc
 
 
-def _in_words(violation: Violation, beside: str) -> str:
-    said = title(violation.name, violation.type)
+def _describe(violation: Violation, beside: str) -> str:
+    subject = title(violation.name, violation.type)
     if violation.code in _CLASHES:
-        return f"{said}: Conflicts with {beside} RRset: {violation.message}"
+        return f"{subject}: Conflicts with {beside} RRset: {violation.message}"
     if violation.code == "dname-beside-ns":
-        return f"{said}: Cannot have both NS and DNAME except in zone apex"
+        return f"{subject}: Cannot have both NS and DNAME except in zone apex"
     if violation.code == "not-in-zone":
-        return f"{said}: Name is out of zone"
+        return f"{subject}: Name is out of zone"
     if violation.code == "soa-not-apex":
         return f"Record {violation.name} IN SOA is only allowed at apex"
     if violation.code.endswith("-single"):
-        return f"{said} has more than one record"
-    return f"{said}: {violation.message}"
+        return f"{subject} has more than one record"
+    return f"{subject}: {violation.message}"
 
 
 _CLASHES = frozenset(("cname-alone", "cname-at-apex", "alias-beside", "dname-below"))

@@ -7,7 +7,7 @@ can mean one thing: names absolute, TXT in quotes, nothing around it.
 import re
 from collections.abc import Callable
 
-from dnspanel.api.v1.view import Refusal, shown
+from dnspanel.api.v1.view import Refusal, shortened
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata
@@ -20,7 +20,7 @@ _HOSTS = frozenset((rdtypes.NS, rdtypes.MX, rdtypes.SRV))  # types that must nam
 _ESCAPE = re.compile(r"\\(?:([@$])|.)", re.DOTALL)
 _SVCB_VALUE = re.compile(r'\b(alpn|mandatory|port|ipv4hint|ipv6hint)="([^"\\ ]*)"')
 _LOC_REST = ("1.00m", "10000.00m", "10.00m")
-_CERT_WORDS = {"PKIX": "1", "SPKI": "2", "PGP": "3", "IPKIX": "4", "ISPKI": "5", "IPGP": "6", "ACPKIX": "7",
+_CERT_MNEMONICS = {"PKIX": "1", "SPKI": "2", "PGP": "3", "IPKIX": "4", "ISPKI": "5", "IPGP": "6", "ACPKIX": "7",
                "IACPKIX": "8", "URI": "253", "OID": "254"}  # fmt: skip
 _ALGORITHMS = {"RSAMD5": "1", "DH": "2", "DSA": "3", "ECC": "4", "RSASHA1": "5", "DSANSEC3SHA1": "6",
                "RSASHA1NSEC3SHA1": "7", "RSASHA256": "8", "RSASHA512": "10", "ECCGOST": "12", "ECDSAP256SHA256": "13",
@@ -28,7 +28,7 @@ _ALGORITHMS = {"RSAMD5": "1", "DH": "2", "DSA": "3", "ECC": "4", "RSASHA1": "5",
                "PRIVATEOID": "254"}  # fmt: skip
 
 
-def shown_content(type: int, text: str) -> str:
+def content_for_client(type: int, text: str) -> str:
     """A canonical rdata as PowerDNS shows it."""
     writer = _WRITERS.get(type)
     written = text if writer is None else writer(text)
@@ -46,10 +46,10 @@ def read_content(name: str, type: int, content: str) -> str:
     except BadRdata as exc:
         raise refused(name, type, content, exc.reason) from exc
     if content != content.strip() or (type in _QUOTED and not content.startswith('"')):
-        raise refused(name, type, content, f"Not in expected format (parsed as '{shown(text)}')")
+        raise refused(name, type, content, f"Not in expected format (parsed as '{shortened(text)}')")
     if RELATIVE in text:
         absolute = text.replace("." + RELATIVE, ".").replace(RELATIVE, "@")
-        raise refused(name, type, content, f"Not in expected format (parsed as '{shown(absolute)}')")
+        raise refused(name, type, content, f"Not in expected format (parsed as '{shortened(absolute)}')")
     if type in _HOSTS and "\\" in text:
         raise refused(name, type, content, "non-hostname content")
     return text
@@ -57,22 +57,22 @@ def read_content(name: str, type: int, content: str) -> str:
 
 def refused(name: str, type: int, content: str, reason: str) -> Refusal:
     """The refusal of one record, in PowerDNS's form."""
-    return Refusal(422, f"Record {name}/{rdata.type_to_text(type)} '{shown(content)}': {reason}")
+    return Refusal(422, f"Record {name}/{rdata.type_to_text(type)} '{shortened(content)}': {reason}")
 
 
-def _last_word_whole(words: int) -> Callable[[str], str]:
+def _rest_unchanged(fields: int) -> Callable[[str], str]:
     """A writer for types that end in Base64, which dnspython prints in pieces; `words` stand before it."""
 
     def write(text: str) -> str:
         parts = text.split(" ")
-        return " ".join([*parts[:words], "".join(parts[words:])])
+        return " ".join([*parts[:fields], "".join(parts[fields:])])
 
     return write
 
 
 def _cert(text: str) -> str:
     kind, tag, algorithm, *key = text.split(" ")
-    return f"{_CERT_WORDS.get(kind, kind)} {tag} {_ALGORITHMS.get(algorithm, algorithm)} {''.join(key)}"
+    return f"{_CERT_MNEMONICS.get(kind, kind)} {tag} {_ALGORITHMS.get(algorithm, algorithm)} {''.join(key)}"
 
 
 def _svcb(text: str) -> str:
@@ -81,34 +81,34 @@ def _svcb(text: str) -> str:
 
 def _loc(text: str) -> str:
     """dnspython leaves out sizes that are the defaults; behind the altitude, which is the first word in metres."""
-    words = text.split(" ")
-    altitude = next(place for place, word in enumerate(words) if word.endswith("m"))
-    given = words[altitude + 1 :]
-    return " ".join([*words[: altitude + 1], *given, *_LOC_REST[len(given) :]])
+    fields = text.split(" ")
+    altitude = next(place for place, word in enumerate(fields) if word.endswith("m"))
+    given = fields[altitude + 1 :]
+    return " ".join([*fields[: altitude + 1], *given, *_LOC_REST[len(given) :]])
 
 
 def _ipseckey(text: str) -> str:
     """Without the dot that stands for no gateway, and the key in one piece."""
     precedence, kind, algorithm, gateway, *key = text.split(" ")
-    shown_gateway = [] if kind == "0" else [gateway]
-    return " ".join([precedence, kind, algorithm, *shown_gateway, *(["".join(key)] if key else [])])
+    gateway_field = [] if kind == "0" else [gateway]
+    return " ".join([precedence, kind, algorithm, *gateway_field, *(["".join(key)] if key else [])])
 
 
 def _with_gateway(content: str) -> str:
     """With the dot that RFC 4025 writes where there is no gateway, and PowerDNS does not."""
-    words = content.split()
-    if words[1:2] == ["0"] and words[3:4] != ["."]:
-        words.insert(3, ".")
-        return " ".join(words)
+    fields = content.split()
+    if fields[1:2] == ["0"] and fields[3:4] != ["."]:
+        fields.insert(3, ".")
+        return " ".join(fields)
     return content
 
 
 _WRITERS: dict[int, Callable[[str], str]] = {
-    rdtypes.CDNSKEY: _last_word_whole(3),
-    rdtypes.DNSKEY: _last_word_whole(3),
-    rdtypes.KEY: _last_word_whole(3),
-    rdtypes.DHCID: _last_word_whole(0),
-    rdtypes.OPENPGPKEY: _last_word_whole(0),
+    rdtypes.CDNSKEY: _rest_unchanged(3),
+    rdtypes.DNSKEY: _rest_unchanged(3),
+    rdtypes.KEY: _rest_unchanged(3),
+    rdtypes.DHCID: _rest_unchanged(0),
+    rdtypes.OPENPGPKEY: _rest_unchanged(0),
     rdtypes.CERT: _cert,
     rdtypes.IPSECKEY: _ipseckey,
     rdtypes.HTTPS: _svcb,

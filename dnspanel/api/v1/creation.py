@@ -9,10 +9,10 @@ from typing import Any
 from django.conf import settings
 
 from dnspanel.api.v1.attributes import Comment, CommentKey, comment_text
-from dnspanel.api.v1.changes import DEFAULT_TTL, said_once
-from dnspanel.api.v1.rrsets import Said, number_in, refuse_odd_characters
-from dnspanel.api.v1.view import Refusal, canonical, list_in, shown, text_in
-from dnspanel.transfer.documents import Document, Options, Severity, SourceFault
+from dnspanel.api.v1.changes import DEFAULT_TTL, read_rrsets
+from dnspanel.api.v1.rrsets import RRsetInput, number_in, refuse_odd_characters
+from dnspanel.api.v1.view import Refusal, canonical, list_in, shortened, text_in
+from dnspanel.transfer.documents import Document, SourceFault, Options, Severity
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
 from replication.dns import rdtypes
@@ -30,7 +30,7 @@ class NewZone:
     name: str
     rrsets: Sequence[RRset]
     nameservers: Sequence[str]
-    facts: Mapping[str, Any]
+    attributes: Mapping[str, Any]
     comments: Mapping[CommentKey, Sequence[Comment]]
 
 
@@ -43,43 +43,43 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
     if text and isinstance(body.get("rrsets"), list):
         raise Refusal(422, "You cannot give rrsets AND zone data as text")
     servers = _nameservers(body)
-    said = said_once(list_in(body, "rrsets"), name, now)
-    rrsets = _of_text(name, text, servers) if text else _of_said(name, said, body, servers)
+    inputs = read_rrsets(list_in(body, "rrsets"), name, now)
+    rrsets = _of_text(name, text, servers) if text else _from_inputs(name, inputs, body, servers)
     if servers and any(rrset.name == name and rrset.type == rdtypes.NS for rrset in rrsets):
         raise Refusal(422, "Nameservers list MUST NOT be mixed with zone-level NS in rrsets")
-    comments = {each.key: each.comments for each in said if each.comments}
-    return NewZone(name, rrsets, servers, read_facts(body), comments)
+    comments = {each.key: each.comments for each in inputs if each.comments}
+    return NewZone(name, rrsets, servers, read_attributes(body), comments)
 
 
-def read_facts(body: Mapping[str, Any]) -> dict[str, Any]:
+def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that are kept and given back; what is of another type than PowerDNS's is ignored, as there."""
-    facts: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     if isinstance(body.get("kind"), str):
-        facts["kind"] = _kind(body["kind"])
+        attributes["kind"] = _kind(body["kind"])
     for field, most in (("account", 40), ("catalog", 255), ("soa_edit", 32), ("soa_edit_api", 32)):
         if isinstance(value := body.get(field), str):
             if len(value) > most:
                 raise Refusal(422, f"Value for key '{field}' is too long: at most {most} characters")
-            facts[field] = canonical(value.removesuffix(".") + ".") if field == "catalog" and value else value
+            attributes[field] = canonical(value.removesuffix(".") + ".") if field == "catalog" and value else value
     if isinstance(body.get("api_rectify"), bool):
-        facts["api_rectify"] = body["api_rectify"]
+        attributes["api_rectify"] = body["api_rectify"]
     if isinstance(body.get("masters"), list):
-        facts["masters"] = [_master(value) for value in body["masters"]]
+        attributes["masters"] = [_master(value) for value in body["masters"]]
     if body.get("dnssec") is True:
         raise Refusal(422, "This server does not sign zones: dnssec cannot be true")
     if body.get("nsec3param"):
         raise Refusal(422, "NSEC3PARAM value provided for zone, but zone is not DNSSEC secured.")
     for field in ("master_tsig_key_ids", "slave_tsig_key_ids"):
         for key in list_in(body, field):
-            raise Refusal(422, f"A TSIG key with the name '{shown(str(key))}' does not exist for zone transfers")
-    return facts
+            raise Refusal(422, f"A TSIG key with the name '{shortened(str(key))}' does not exist for zone transfers")
+    return attributes
 
 
 def _kind(word: str) -> str:
     """Native or Master; a word that PowerDNS does not know means Native to it."""
     if word.lower() in _ELSEWHERE:
         reason = "its zones are the original and not copied from elsewhere"
-        raise Refusal(422, f"Zones of kind {shown(word)} are not supported by this server: {reason}")
+        raise Refusal(422, f"Zones of kind {shortened(word)} are not supported by this server: {reason}")
     return _KINDS.get(word.lower(), "Native")
 
 
@@ -90,9 +90,9 @@ def _master(value: Any) -> str:
     try:
         ip_address(address.strip("[]"))
     except ValueError as exc:
-        raise Refusal(422, f"Master ({shown(value)}) is not an IP address") from exc
+        raise Refusal(422, f"Master ({shortened(value)}) is not an IP address") from exc
     if port and not (port.isascii() and port.isdigit() and len(port) <= 5):
-        raise Refusal(422, f"Master ({shown(value)}) is not an IP address")
+        raise Refusal(422, f"Master ({shortened(value)}) is not an IP address")
     return value
 
 
@@ -102,23 +102,25 @@ def _nameservers(body: Mapping[str, Any]) -> list[str]:
         if not isinstance(server, str):
             raise Refusal(422, "Nameservers is not a list of Strings")
         if not server.endswith("."):
-            raise Refusal(422, f"Nameserver is not canonical: '{shown(server)}'")
+            raise Refusal(422, f"Nameserver is not canonical: '{shortened(server)}'")
         found.append(canonical(server))
     return found
 
 
-def _of_said(name: str, said: Sequence[Said], body: Mapping[str, Any], servers: Sequence[str]) -> list[RRset]:
+def _from_inputs(
+    name: str, inputs: Sequence[RRsetInput], body: Mapping[str, Any], servers: Sequence[str]
+) -> list[RRset]:
     """The RRsets, with a SOA if one has to be made. Comments without records count for that SOA only."""
-    texts = {each.key: comment_text(each.comments or ()) for each in said}
+    texts = {each.key: comment_text(each.comments or ()) for each in inputs}
     rrsets = []
-    for each in said:
+    for each in inputs:
         if not each.records:
             continue
         if each.ttl is None:
             raise Refusal(422, "Key 'ttl' not an Integer or not present")
         rrsets.append(each.rrset(each.ttl, texts[each.key]))
-    held = {(rrset.name, rrset.type) for rrset in rrsets}
-    if (name, rdtypes.SOA) not in held:
+    present = {(rrset.name, rrset.type) for rrset in rrsets}
+    if (name, rdtypes.SOA) not in present:
         rrsets.insert(0, _own_soa(name, servers, body, texts.get((name, rdtypes.SOA), "")))
     return rrsets
 
@@ -142,7 +144,7 @@ def _of_text(name: str, text: str, servers: Sequence[str]) -> list[RRset]:
     )  # fmt: skip
     for fault in parsed.faults:
         if fault.severity is Severity.ERROR or fault.code == "out-of-zone":
-            raise Refusal(422, _in_words(fault))
+            raise Refusal(422, _describe(fault))
     if parsed.name != name:
         raise Refusal(422, f"The zone data is about {parsed.name or 'no zone'}, not {name}")
     found = [RRset(r.name, r.type, r.ttl, r.texts, r.disabled, r.comment) for r in parsed.rrsets]
@@ -155,10 +157,10 @@ def _no_file(path: str) -> None:
     """`$INCLUDE` names files of an upload; there are none here."""
 
 
-def _in_words(fault: SourceFault) -> str:
+def _describe(fault: SourceFault) -> str:
     if fault.code == "out-of-zone":
-        words = fault.source.split()
-        type_ = next((word for word in words[1:] if word.isalpha() and word.upper() != "IN"), "")
-        return f"RRset {words[0] if words else ''} IN {type_}: Name is out of zone"
+        fields = fault.source.split()
+        type_ = next((word for word in fields[1:] if word.isalpha() and word.upper() != "IN"), "")
+        return f"RRset {fields[0] if fields else ''} IN {type_}: Name is out of zone"
     reason = f"{fault.reason} (line {fault.line}: {fault.source})" if fault.line else fault.reason
     return f"Conflicts with another RRset: {reason}" if fault.code.startswith("cname") else reason

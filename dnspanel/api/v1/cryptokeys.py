@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from dnspanel.accounts.grants import Right
-from dnspanel.api.v1.view import PowerdnsView, Refusal, answer, json_object, shown, text_in, zone_by_id
+from dnspanel.api.v1.view import PowerdnsView, Refusal, answer, json_object, shortened, text_in, zone_by_id
 
 _KEY_TYPES = frozenset({"ksk", "zsk", "csk"})
 _ALGORITHMS = frozenset(
@@ -41,7 +41,7 @@ class Cryptokey(PowerdnsView):
 def refuse_bad_key(body: dict[str, Any]) -> None:
     """Nothing, or Refusal (422) for a key that the real server would not make either."""
     if (key_type := text_in(body, "keytype")) not in _KEY_TYPES:
-        raise Refusal(422, f"Invalid keytype {shown(key_type)}")
+        raise Refusal(422, f"Invalid keytype {shortened(key_type)}")
     bits, algorithm = body.get("bits"), body.get("algorithm")
     if "privatekey" in body or "content" in body:
         if bits is not None or algorithm is not None:
@@ -54,6 +54,6 @@ def refuse_bad_key(body: dict[str, Any]) -> None:
     if bits is not None and (isinstance(bits, bool) or not isinstance(bits, int) or bits < 0):
         raise Refusal(422, "'bits' must be a positive integer value")
     if isinstance(algorithm, str) and algorithm.lower() not in _ALGORITHMS:
-        raise Refusal(422, f"Unknown algorithm: {shown(algorithm)}")
+        raise Refusal(422, f"Unknown algorithm: {shortened(algorithm)}")
     if algorithm is not None and (isinstance(algorithm, bool) or not isinstance(algorithm, int | float | str)):
         raise Refusal(422, "Unknown algorithm: ")

@@ -71,7 +71,7 @@ def is_free(kind: str) -> bool:
 
 def metadata_of(zone: Zone) -> dict[str, list[str]]:
     """All metadata of the zone, by kind."""
-    return _shown(_row(zone))
+    return _by_kind(_row(zone))
 
 
 def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> list[str]:
@@ -89,18 +89,20 @@ def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author,
         if not Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).exists():
             raise Unknown(zone.name)
         row = _row(zone)
-        there = _shown(row).get(kind, [])
-        wanted = [*there, *(value for value in dict.fromkeys(values) if value not in there)] if keep else list(values)
-        if wanted == there:
-            return wanted
+        current = _by_kind(row).get(kind, [])
+        result = (
+            [*current, *(value for value in dict.fromkeys(values) if value not in current)] if keep else list(values)
+        )
+        if result == current:
+            return result
         if kind == SOA_EDIT:
-            row.soa_edit = wanted[0][:32] if wanted else ""
-        row.metadata = {**{k: v for k, v in row.metadata.items() if k != kind}, **({kind: wanted} if wanted else {})}
+            row.soa_edit = result[0][:32] if result else ""
+        row.metadata = {**{k: v for k, v in row.metadata.items() if k != kind}, **({kind: result} if result else {})}
         if sum(len(text.encode()) for name, texts in row.metadata.items() for text in (name, *texts)) > MOST_BYTES:
             raise TooMuchMetadata(zone.name)
         row.save()
-        audit.record(action="zone.metadata", by=by, now=now, target=zone.name, kind=kind, values=len(wanted))
-    return wanted
+        audit.record(action="zone.metadata", by=by, now=now, target=zone.name, kind=kind, values=len(result))
+    return result
 
 
 def _row(zone: Zone) -> PowerdnsZone:
@@ -108,7 +110,7 @@ def _row(zone: Zone) -> PowerdnsZone:
     return PowerdnsZone.objects.filter(pk=zone.pk).first() or PowerdnsZone(zone=zone)
 
 
-def _shown(row: PowerdnsZone) -> dict[str, list[str]]:
+def _by_kind(row: PowerdnsZone) -> dict[str, list[str]]:
     """What the row says, fields of the zone that PowerDNS keeps as metadata included."""
     found: dict[str, list[str]] = dict(row.metadata)
     if row.soa_edit and found.get(SOA_EDIT, [""])[0] != row.soa_edit:

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v1 import kept_metadata
-from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, done, json_object, shown, zone_by_id
+from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, done, json_object, shortened, zone_by_id
 
 
 class MetadataList(PowerdnsView):
@@ -70,7 +70,7 @@ def _refuse_unwritable(kind: str) -> None:
 
 
 def _unsupported(kind: str) -> Refusal:
-    return Refusal(422, f"Unsupported metadata kind '{shown(kind)}'")
+    return Refusal(422, f"Unsupported metadata kind '{shortened(kind)}'")
 
 
 def _values_in(body: Mapping[str, Any]) -> list[str]:

@@ -11,8 +11,8 @@ from typing import Any
 
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.attributes import Comment, comment_text, comments_in_full
-from dnspanel.api.v1.content import read_content, shown_content
-from dnspanel.api.v1.view import Refusal, canonical, list_in, shown, text_in
+from dnspanel.api.v1.content import content_for_client, read_content
+from dnspanel.api.v1.view import Refusal, canonical, list_in, shortened, text_in
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset, make
 from replication.errors import BadName, BadRdata, BadRRset
@@ -27,7 +27,7 @@ _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,12}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RRsetInput:
     """What a client says of one RRset. None: it says nothing of that."""
 
     name: str
@@ -68,7 +68,7 @@ def title(name: str, type: int) -> str:
     return f"RRset {name} IN {rdata.type_to_text(type)}"
 
 
-def read_rrset(value: Mapping[str, Any], zone: str, now: datetime) -> Said:
+def read_rrset(value: Mapping[str, Any], zone: str, now: datetime) -> RRsetInput:
     """What one member of `rrsets` says; raises Refusal (422)."""
     name, type_ = read_key(value)
     refuse_odd_characters(text_in(value, "name"))
@@ -76,7 +76,7 @@ def read_rrset(value: Mapping[str, Any], zone: str, now: datetime) -> Said:
         raise Refusal(422, f"{title(name, type_)}: Name is out of zone")
     records = _records(value, name, type_) if isinstance(value.get("records"), list) else None
     comments = _comments(value, now) if isinstance(value.get("comments"), list) else None
-    return Said(name, type_, number_in(value, "ttl", MAX_TTL), records, comments)
+    return RRsetInput(name, type_, number_in(value, "ttl", MAX_TTL), records, comments)
 
 
 def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
@@ -86,7 +86,7 @@ def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
     try:
         type_ = rdata.type_from_text(word)
     except BadRdata as exc:
-        raise Refusal(422, f"RRset {name} IN {shown(word)}: unknown type given") from exc
+        raise Refusal(422, f"RRset {name} IN {shortened(word)}: unknown type given") from exc
     if rdtypes.refusal(type_) is not None:
         raise Refusal(422, f"{title(name, type_)}: invalid type given: {rdtypes.refusal(type_)}")
     return name, type_
@@ -95,7 +95,7 @@ def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
 def refuse_odd_characters(name: str) -> None:
     """Nothing, or Refusal (422) for a name with characters that PowerDNS's API does not take either."""
     if not _ALLOWED.fullmatch(name):
-        raise Refusal(422, f"Name '{shown(name)}' contains unsupported characters")
+        raise Refusal(422, f"Name '{shortened(name)}' contains unsupported characters")
 
 
 def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
@@ -123,7 +123,7 @@ def _records(value: Mapping[str, Any], name: str, type_: int) -> dict[str, bool]
             raise Refusal(422, "Key 'disabled' not present or not a Bool")
         text = read_content(name, type_, content)
         if text in records:
-            raise Refusal(422, f'Duplicate record in {title(name, type_)} with content "{shown(content)}"')
+            raise Refusal(422, f'Duplicate record in {title(name, type_)} with content "{shortened(content)}"')
         records[text] = is_disabled
     return records
 
@@ -146,14 +146,14 @@ def _comments(value: Mapping[str, Any], now: datetime) -> tuple[Comment, ...]:
     return tuple(found)
 
 
-def rrset_text(row: StoredRow, facts: PowerdnsZone, modified_at: int) -> str:
+def rrset_text(row: StoredRow, attributes: PowerdnsZone, modified_at: int) -> str:
     """An RRset as JSON text. `name` comes before `records`: some clients read JSON by regular expression."""
     name, type_, ttl, texts, disabled, comment = row
     if type_ in _AS_IT_STANDS and not disabled and "\\" not in "".join(texts):
         records = ", ".join([f'{{"content": {quoted(text)}, "disabled": false}}' for text in texts])
     else:
-        records = ", ".join([_record_text(shown_content(type_, text), text in disabled) for text in texts])
-    comments = json.dumps(comments_in_full(facts, name, type_, comment, modified_at)) if comment else "[]"
+        records = ", ".join([_record_text(content_for_client(type_, text), text in disabled) for text in texts])
+    comments = json.dumps(comments_in_full(attributes, name, type_, comment, modified_at)) if comment else "[]"
     return (
         f'{{"comments": {comments}, "name": {quoted(name)}, "records": [{records}], '
         f'"ttl": {ttl}, "type": "{mnemonic(type_)}"}}'

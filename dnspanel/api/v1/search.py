@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
-from dnspanel.api.v1.content import shown_content
+from dnspanel.api.v1.content import content_for_client
 from dnspanel.api.v1.rrsets import mnemonic
 from dnspanel.api.v1.search_query import Pattern, TooGeneral, find_comments, find_records, find_zones, pattern_of
 from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, zone_id
@@ -45,7 +45,7 @@ def _zones(actor: Actor, pattern: Pattern, limit: int) -> Iterable[dict[str, Any
 def _records(actor: Actor, pattern: Pattern, limit: int) -> Iterable[dict[str, Any]]:
     return [
         {
-            "content": shown_content(found.type, found.rdata),
+            "content": content_for_client(found.type, found.rdata),
             "disabled": found.disabled,
             "name": found.name,
             "object_type": "record",

@@ -35,10 +35,10 @@ _WILDCARD = re.compile(r"[*?]")
 _TEXTS = ArrayField(TextField())
 _NAMED = '"zones_rrset"."name" LIKE %s'
 _HOLDS = 'EXISTS (SELECT FROM unnest("zones_rrset"."rdata") t WHERE t ILIKE %s OR t ILIKE %s)'
-_HELD = 'ARRAY(SELECT t FROM unnest("zones_rrset"."rdata") t WHERE t ILIKE %s OR t ILIKE %s)'
+_MATCHING_RDATA = 'ARRAY(SELECT t FROM unnest("zones_rrset"."rdata") t WHERE t ILIKE %s OR t ILIKE %s)'
 # Several comments of an RRset stand in one text.
 _COMMENTS = 'string_to_array("zones_rrset"."comment", \'; \')'
-_SAID = f'ARRAY(SELECT t FROM unnest({_COMMENTS}) t WHERE "zones_rrset"."name" LIKE %s OR t ILIKE %s)'
+_MATCHING_COMMENTS = f'ARRAY(SELECT t FROM unnest({_COMMENTS}) t WHERE "zones_rrset"."name" LIKE %s OR t ILIKE %s)'
 
 
 class TooGeneral(ApiError):
@@ -133,7 +133,7 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> list[FoundRecord
         fitting = Q(named) | Q(RawSQL(_HOLDS, likes, output_field=BooleanField()))
         zones = _zones_to_compare(actor, pattern)
     rrsets = RRset.objects.filter(fitting, zone__in=zones)
-    rrsets = rrsets.annotate(named=named, held=RawSQL(_HELD, likes, output_field=_TEXTS))
+    rrsets = rrsets.annotate(named=named, held=RawSQL(_MATCHING_RDATA, likes, output_field=_TEXTS))
     with transaction.atomic():  # or the database would collect all rows before it gives the first
         rows = _seen(actor, rrsets, "ttl", "rdata", "disabled", "named", "held")
         return sorted(islice(_records(rows), limit), key=lambda found: (found.zone_name, found.name, found.type))
@@ -145,31 +145,31 @@ def find_comments(actor: Actor, pattern: Pattern, limit: int) -> list[FoundComme
     if _rrset_count(zones) > MOST_COMPARED:
         raise TooGeneral(pattern.text)
     rrsets = RRset.objects.filter(zone__in=zones).exclude(comment="")
-    rrsets = rrsets.annotate(said=RawSQL(_SAID, [pattern.like_name, pattern.like], output_field=_TEXTS)).filter(
-        said__len__gt=0
-    )
+    rrsets = rrsets.annotate(
+        said=RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
+    ).filter(said__len__gt=0)
     with transaction.atomic():
         rows = _seen(actor, rrsets, "said")
-        comments = (FoundComment(zone, name, type, text) for zone, name, type, (said,) in rows for text in said)
+        comments = (FoundComment(zone, name, type, text) for zone, name, type, (found,) in rows for text in found)
         return sorted(islice(comments, limit), key=lambda found: (found.zone_name, found.name, found.type))
 
 
 def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]:
     """Every record where the name fits, else those whose content does."""
-    for zone_name, name, type_, (ttl, texts, disabled, named, held) in rows:
-        for text in texts if named else held:
+    for zone_name, name, type_, (ttl, texts, disabled, named, matching) in rows:
+        for text in texts if named else matching:
             yield FoundRecord(zone_name, name, type_, ttl, text, text in disabled)
 
 
 def _seen(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Iterator[tuple[str, str, int, Any]]:
     """Zone name, owner name, type and these columns of the RRsets that the actor sees."""
-    sights: dict[int, Visibility | None] = {}
-    facts = rrsets.values_list("zone_id", "zone__name", "zone__tags", "zone__team_id", "name", "type", *columns)
-    for zone_id, zone_name, tags, team_id, name, type_, *rest in facts.iterator(chunk_size=_CHUNK):
-        if zone_id not in sights:
-            sights[zone_id] = visibility_of(actor, Zone(pk=zone_id, name=zone_name, tags=tags, team_id=team_id))
-        sight = sights[zone_id]
-        if sight is None or sight(name, type_):
+    visibilities: dict[int, Visibility | None] = {}
+    rows = rrsets.values_list("zone_id", "zone__name", "zone__tags", "zone__team_id", "name", "type", *columns)
+    for zone_id, zone_name, tags, team_id, name, type_, *rest in rows.iterator(chunk_size=_CHUNK):
+        if zone_id not in visibilities:
+            visibilities[zone_id] = visibility_of(actor, Zone(pk=zone_id, name=zone_name, tags=tags, team_id=team_id))
+        visibility = visibilities[zone_id]
+        if visibility is None or visibility(name, type_):
             yield zone_name, name, type_, rest
 
 

@@ -49,10 +49,10 @@ class Statistics(PowerdnsView):
         flag_in(request, "includerings", True)
         totals = fleet_totals()
         values = fleet_values(totals)
-        if wanted := request.GET.get("statistic", ""):
-            if wanted not in values:
+        if name := request.GET.get("statistic", ""):
+            if name not in values:
                 raise Refusal(422, "Unknown statistic name")
-            return answer([_item(wanted, values[wanted])])
+            return answer([_item(name, values[name])])
         rcodes = {"name": "response-by-rcode", "type": "MapStatisticItem", "value": _by_rcode(totals)}
         return answer([*(_item(name, value) for name, value in sorted(values.items())), rcodes])
 

@@ -22,7 +22,7 @@ from dnspanel.api.v1.view import (
     done,
     json_object,
     name_of_id,
-    shown,
+    shortened,
     text_in,
     zone_id,
 )
@@ -109,7 +109,7 @@ def _name(text: str) -> str:
     try:
         name = names.parse(text)
     except BadName as exc:
-        raise Refusal(422, f"Unable to parse DNS Name '{shown(text)}'") from exc
+        raise Refusal(422, f"Unable to parse DNS Name '{shortened(text)}'") from exc
     if name == names.ROOT:
         raise Refusal(422, "A TSIG key needs a name")
     return name
@@ -120,15 +120,15 @@ def _algorithm(text: str, request: Request, status: int) -> str:
         return tsig_keys.algorithm_of(text)
     except TokenRefused as exc:
         if status == 422:
-            raise Refusal(422, f"Unknown TSIG algorithm: {shown(text)}") from exc
-        raise _refusal(request, status, f"Invalid TSIG algorithm: {shown(text)}") from exc
+            raise Refusal(422, f"Unknown TSIG algorithm: {shortened(text)}") from exc
+        raise _refusal(request, status, f"Invalid TSIG algorithm: {shortened(text)}") from exc
 
 
 def _refuse_bad_secret(text: str, message: str) -> None:
     try:
         tsig_keys.refuse_bad_secret(text)
     except TokenRefused as exc:
-        raise Refusal(422, message.format(shown(text))) from exc
+        raise Refusal(422, message.format(shortened(text))) from exc
 
 
 @contextmanager
@@ -137,9 +137,9 @@ def _refusals(request: Request, name: str) -> Iterator[None]:
     try:
         yield
     except TokenUnknown as exc:
-        raise _refusal(request, 404, f"TSIG key with name '{shown(name[:-1])}' not found") from exc
+        raise _refusal(request, 404, f"TSIG key with name '{shortened(name[:-1])}' not found") from exc
     except TsigNameTaken as exc:
-        raise _refusal(request, 409, f"A TSIG key with the name '{shown(name[:-1])}' already exists") from exc
+        raise _refusal(request, 409, f"A TSIG key with the name '{shortened(name[:-1])}' already exists") from exc
     except TokenRefused as exc:
         raise Refusal(422, str(exc)) from exc
 

@@ -258,7 +258,7 @@ def flag_in(request: Request, key: str, default: bool) -> bool:
     """A query parameter that is `true` or `false`; raises Refusal (422) for anything else."""
     value = request.GET.get(key, "")
     if value not in {"", "true", "false", "1", "0"}:
-        raise Refusal(422, f"'{key}' request parameter value '{shown(value)}' is not supported")
+        raise Refusal(422, f"'{key}' request parameter value '{shortened(value)}' is not supported")
     return default if not value else value in {"true", "1"}
 
 
@@ -268,14 +268,14 @@ def canonical(text: str) -> str:
         name = names.parse(text)
     except BadName as exc:
         if not text.endswith("."):
-            raise Refusal(422, f"DNS Name '{shown(text)}' is not canonical") from exc
-        raise Refusal(422, f"Unable to parse DNS Name '{shown(text)}': {exc.reason}") from exc
+            raise Refusal(422, f"DNS Name '{shortened(text)}' is not canonical") from exc
+        raise Refusal(422, f"Unable to parse DNS Name '{shortened(text)}': {exc.reason}") from exc
     if not text.endswith(".") or text.endswith("\\."):
-        raise Refusal(422, f"DNS Name '{shown(text)}' is not canonical")
+        raise Refusal(422, f"DNS Name '{shortened(text)}' is not canonical")
     return name
 
 
-def shown(text: str) -> str:
+def shortened(text: str) -> str:
     """What a client sent, short enough to be sent back."""
     return text if len(text) <= 300 else text[:299] + "…"
 
@@ -296,7 +296,7 @@ def name_of_id(id: str) -> str:
     try:
         return names.parse(text)
     except BadName as exc:
-        raise Refusal(422, f"Unable to parse DNS Name '{shown(text)}'") from exc
+        raise Refusal(422, f"Unable to parse DNS Name '{shortened(text)}'") from exc
 
 
 def _unescaped(found: re.Match[str]) -> str:
@@ -305,14 +305,14 @@ def _unescaped(found: re.Match[str]) -> str:
     return chr(int(found[1], 16))
 
 
-def zone_by_id(request: Request, id: str, right: Right | None = None, *, with_facts: bool = True) -> Zone:
+def zone_by_id(request: Request, id: str, right: Right | None = None, *, with_attributes: bool = True) -> Zone:
     """The zone with this id in a URL, for reading or what the right says; raises Refusal, Unknown or RightMissing.
 
-    One query, which also loads what `facts` says of the zone, unless that is not wanted.
+    One query, which also loads what clients said of the zone, if `with_attributes`.
     """
     name = name_of_id(id)
     zones = access.zones_visible_to(actor_in(request))
-    zone = (zones.select_related("powerdns") if with_facts else zones).filter(name=name).first()
+    zone = (zones.select_related("powerdns") if with_attributes else zones).filter(name=name).first()
     if zone is None:
         raise Unknown(name)
     if right is not None:

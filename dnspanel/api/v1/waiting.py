@@ -5,7 +5,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
-from dnspanel.api.v1.view import Refusal, actor_in, shown
+from dnspanel.api.v1.view import Refusal, actor_in, shortened
 from dnspanel.api.waiting import LONGEST_WAIT, wait_for_nodes
 from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals
 from dnspanel.zones.models import Publication
@@ -17,7 +17,7 @@ def seconds_to_wait(request: Request) -> float | None:
     """How long the client wants to wait: `wait=all`, with `timeout=SECONDS`; None: not at all. Raises Refusal (422)."""
     word = request.GET.get("wait", "")
     if word not in {"", "no", "none", "all"}:
-        raise Refusal(422, f"'wait' request parameter value '{shown(word)}' is not supported: use wait=all")
+        raise Refusal(422, f"'wait' request parameter value '{shortened(word)}' is not supported: use wait=all")
     text = request.GET.get("timeout", "")
     try:
         seconds = float(text) if text else USUAL_SECONDS
@@ -34,10 +34,10 @@ def wait_for_all(request: Request, publication: Publication | None, seconds: flo
         return
     late = [node for node in arrivals(publication, now=timezone.now()) if node.arrived_at is None]
     if late:
-        raise Refusal(504, _sentence(request, publication, seconds, late))
+        raise Refusal(504, _describe(request, publication, seconds, late))
 
 
-def _sentence(request: Request, publication: Publication, seconds: float, late: list[NodeArrival]) -> str:
+def _describe(request: Request, publication: Publication, seconds: float, late: list[NodeArrival]) -> str:
     """What is saved and what is not yet so; which nodes there are is for those who may see the fleet."""
     named = ""
     if can(actor_in(request), Permission.FLEET):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.api.v1.content import shown_content
+from dnspanel.api.v1.content import content_for_client
 from dnspanel.api.v1.rrsets import StoredRow, mnemonic
 from dnspanel.api.v1.view import PowerdnsView, Refusal, accepts_json, actor_in, answer, zone_by_id
 from dnspanel.api.v1.zone_objects import stored_rows
@@ -67,4 +67,4 @@ def _lines(rows: Iterator[StoredRow]) -> Iterator[str]:
     for name, type_, ttl, texts, disabled, _ in rows:
         for text in texts:
             if text not in disabled:
-                yield f"{name}\t{ttl}\tIN\t{mnemonic(type_)}\t{shown_content(type_, text)}\n"
+                yield f"{name}\t{ttl}\tIN\t{mnemonic(type_)}\t{content_for_client(type_, text)}\n"

@@ -14,7 +14,7 @@ from django.db import connection
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.models import PowerdnsZone
-from dnspanel.api.v1.attributes import facts_of
+from dnspanel.api.v1.attributes import attributes_of
 from dnspanel.api.v1.rrsets import StoredRow, rrset_text
 from dnspanel.api.v1.view import SERVER_URL, zone_id
 from dnspanel.zones import access
@@ -49,13 +49,15 @@ def zone_object(
     actor: Actor, zone: Zone, *, with_rrsets: bool, name: str | None = None, type: int | None = None
 ) -> str:
     """A zone as PowerDNS shows it; with its RRsets (of this name and type) as far as the actor sees them."""
-    facts = facts_of(zone)
-    listed = _listed(True, zone.name, zone.serial, facts.kind, facts.account, facts.catalog, facts.masters)
-    own = json.dumps(_own_fields(facts))[1:-1]
+    attributes = attributes_of(zone)
+    listed = _listed(
+        True, zone.name, zone.serial, attributes.kind, attributes.account, attributes.catalog, attributes.masters
+    )
+    own = json.dumps(_own_fields(attributes))[1:-1]
     if not with_rrsets:
         return f"{{{listed}, {own}}}"
     modified_at = int(zone.changed_at.timestamp())
-    rrsets = [rrset_text(row, facts, modified_at) for row in stored_rows(actor, zone, name=name, type=type)]
+    rrsets = [rrset_text(row, attributes, modified_at) for row in stored_rows(actor, zone, name=name, type=type)]
     return f'{{{listed}, {own}, "rrsets": [{", ".join(rrsets)}]}}'
 
 
@@ -91,14 +93,14 @@ def _listed(
     )
 
 
-def _own_fields(facts: PowerdnsZone) -> dict[str, Any]:
+def _own_fields(attributes: PowerdnsZone) -> dict[str, Any]:
     """The members that only the zone itself shows."""
     return {
-        "api_rectify": facts.api_rectify,
+        "api_rectify": attributes.api_rectify,
         "master_tsig_key_ids": [],
         "nsec3narrow": False,
         "nsec3param": "",
         "slave_tsig_key_ids": [],
-        "soa_edit": facts.soa_edit,
-        "soa_edit_api": facts.soa_edit_api,
+        "soa_edit": attributes.soa_edit,
+        "soa_edit_api": attributes.soa_edit_api,
     }

@@ -8,9 +8,9 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel.accounts.grants import Right
-from dnspanel.api.v1.attributes import keep_comments, keep_facts
-from dnspanel.api.v1.changes import Asked, named_violations, read_content_of_zone, read_patch
-from dnspanel.api.v1.creation import NewZone, read_facts, read_new_zone
+from dnspanel.api.v1.attributes import keep_attributes, keep_comments
+from dnspanel.api.v1.changes import PatchAndComments, named_violations, read_content_of_zone, read_patch
+from dnspanel.api.v1.creation import NewZone, read_attributes, read_new_zone
 from dnspanel.api.v1.view import (
     PowerdnsView,
     Refusal,
@@ -59,11 +59,11 @@ def _create(request: Request, new: NewZone) -> Publication:
     actor, now = actor_in(request), timezone.now()
 
     def keep_the_rest() -> None:
-        if not (new.facts or new.comments):
+        if not (new.attributes or new.comments):
             return
         made = Zone.objects.get(name=new.name, deleted_at=None)
-        if new.facts:
-            keep_facts(zone=made, said=new.facts, by=actor, now=now)
+        if new.attributes:
+            keep_attributes(zone=made, attributes=new.attributes, by=actor, now=now)
         if new.comments:
             keep_comments(zone=made, comments=new.comments)
 
@@ -91,7 +91,7 @@ class OneZone(PowerdnsView):
     def patch(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Change RRsets, all of them or none, in one revision; 204."""
         seconds, body = seconds_to_wait(request), json_object(request)
-        zone = zone_by_id(request, zone_id, with_facts=False)
+        zone = zone_by_id(request, zone_id, with_attributes=False)
         serials = _publish(request, zone, read_patch(body, zone, timezone.now()), seconds, {})
         return done(serials)
 
@@ -99,14 +99,14 @@ class OneZone(PowerdnsView):
         """Change what is kept of the zone besides its content; with `rrsets`, its content becomes these; 204."""
         seconds, body, now = seconds_to_wait(request), json_object(request), timezone.now()
         zone = zone_by_id(request, zone_id)
-        facts = read_facts(body)
-        if facts or "rrsets" not in body:
+        attributes = read_attributes(body)
+        if attributes or "rrsets" not in body:
             access.require_right(actor_in(request), zone, Right.SETTINGS)
         if "rrsets" in body:
-            asked = read_content_of_zone(list_in(body, "rrsets"), zone, now)
-            return done(_publish(request, zone, asked, seconds, facts))
-        if facts:
-            keep_facts(zone=zone, said=facts, by=actor_in(request), now=now)
+            content = read_content_of_zone(list_in(body, "rrsets"), zone, now)
+            return done(_publish(request, zone, content, seconds, attributes))
+        if attributes:
+            keep_attributes(zone=zone, attributes=attributes, by=actor_in(request), now=now)
         return done()
 
     def delete(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
@@ -124,20 +124,20 @@ class OneZone(PowerdnsView):
 
 
 def _publish(
-    request: Request, zone: Zone, asked: Asked, seconds: float | None, facts: Mapping[str, Any]
+    request: Request, zone: Zone, content: PatchAndComments, seconds: float | None, attributes: Mapping[str, Any]
 ) -> dict[str, str]:
     """Publish what is asked for; return the headers with the zone's serials. Waits for the nodes if that is asked."""
     actor, now = actor_in(request), timezone.now()
 
     def keep_the_rest() -> None:
-        if facts:
-            keep_facts(zone=zone, said=facts, by=actor, now=now)
-        if asked.comments:
-            keep_comments(zone=zone, comments=asked.comments)
+        if attributes:
+            keep_attributes(zone=zone, attributes=attributes, by=actor, now=now)
+        if content.comments:
+            keep_comments(zone=zone, comments=content.comments)
 
     with named_violations():
         outcome = publish_patches(
-            patches=[asked.patch], author=actor, channel=Channel.API, now=now, alongside=keep_the_rest
+            patches=[content.patch], author=actor, channel=Channel.API, now=now, alongside=keep_the_rest
         )
     wait_for_all(request, outcome.publication, seconds)
     plan = outcome.plans[0]

@@ -25,7 +25,7 @@ from dnspanel.zones.direct import Outcome
 from dnspanel.zones.models import Publication, Revision, RevisionKind
 from dnspanel.zones.plan import ZonePlan
 
-MOST_ZONES_SHOWN = 100
+MOST_ZONES = 100
 _PREFER_WAIT = re.compile(r'(?:^|[,;])\s*wait\s*=\s*"?([0-9]{1,5})"?\s*(?=$|[,;])', re.IGNORECASE)
 
 
@@ -35,17 +35,17 @@ def written(
     *,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
-    facts: Mapping[str, Any] | None = None,
+    extensions: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
     """The answer to a publication: 202 with what was published, `status` when nothing is left to wait for."""
     zones = [moved_json(plan) for plan in outcome.plans]
     if outcome.publication is not None and not outcome.plans:  # published by an earlier sending of this request
         zones = moved_by(outcome.publication, actor_in(request))
-    body = {"zones": zones, "warnings": _warnings(outcome.plans, actor_in(request)), **(facts or {})}
+    body = {"zones": zones, "warnings": _warnings(outcome.plans, actor_in(request)), **(extensions or {})}
     changed = [plan for plan in outcome.plans if plan.changes]
     published = [
         {"zone": plan.zone.name, "revision": plan.zone.revision + 1, "serial": plan.serial, "kind": RevisionKind.CHANGE}
-        for plan in sorted(changed, key=lambda plan: plan.zone.name)[:MOST_ZONES_SHOWN]
+        for plan in sorted(changed, key=lambda plan: plan.zone.name)[:MOST_ZONES]
     ]
     return accepted(request, outcome.publication, body, status=status, headers=headers, zones=published or None)
 
@@ -63,13 +63,13 @@ def accepted(
     named = dict(headers or {})
     if publication is None:
         return answer({"publication": None, **body}, 200, headers=named)
-    seconds = wait_asked(request)
+    seconds = requested_wait(request)
     if seconds is not None:
         named["Preference-Applied"] = f"wait={seconds}"
         wait_for_nodes(publication, seconds)
-    shown = publication_json(publication, actor_in(request), timezone.now(), is_new=not seconds, zones=zones)
+    body = publication_json(publication, actor_in(request), timezone.now(), is_new=not seconds, zones=zones)
     named.setdefault("Location", publication_url(publication.sequence))
-    return answer({"publication": shown, **body}, status if shown["everywhere"] else 202, headers=named)
+    return answer({"publication": body, **body}, status if body["everywhere"] else 202, headers=named)
 
 
 def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
@@ -81,7 +81,7 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
     return accepted(request, publication, body, headers={"Idempotency-Replayed": "true"})
 
 
-def wait_asked(request: Request) -> int | None:
+def requested_wait(request: Request) -> int | None:
     """How many seconds the client wants to wait, in the query or in `Prefer`. Raises Problem."""
     typed = request.query_params.get("wait")
     if typed is not None:
@@ -102,13 +102,13 @@ def publication_json(
 ) -> dict[str, Any]:
     """A publication with its state per node; of one that `is_new`, no node can have proved anything yet."""
     nodes = _reach_json(publication, now, is_new=is_new) if Permission.FLEET in actor.permissions else None
-    proved = [node["state"] == "answers" for node in nodes] if nodes is not None else proofs_of(publication)
+    answering = [node["state"] == "answers" for node in nodes] if nodes is not None else proofs_of(publication)
     return {
         **listed_publication_json(publication),
         "zones": published_zones(publication, actor) if zones is None else zones,
-        "everywhere": bool(proved) and all(proved),
-        "reached": sum(proved),
-        "of": len(proved),
+        "everywhere": bool(answering) and all(answering),
+        "reached": sum(answering),
+        "of": len(answering),
         "nodes": nodes,
     }
 
@@ -133,7 +133,7 @@ def published_zones(publication: Publication, actor: Actor) -> list[dict[str, An
     rows = _visible_revisions(publication, actor).values_list("zone__name", "number", "serial", "kind")
     return [
         {"zone": zone, "revision": number, "serial": serial, "kind": kind}
-        for zone, number, serial, kind in rows[:MOST_ZONES_SHOWN]
+        for zone, number, serial, kind in rows[:MOST_ZONES]
     ]
 
 
@@ -142,7 +142,7 @@ def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
     names = ("zone__name", "number", "serial", "added", "changed", "removed")
     rows = _visible_revisions(publication, actor).values_list(*names)
     keys = ("zone", "revision", "serial", "added", "changed", "removed")
-    return [dict(zip(keys, row, strict=True)) for row in rows[:MOST_ZONES_SHOWN]]
+    return [dict(zip(keys, row, strict=True)) for row in rows[:MOST_ZONES]]
 
 
 def _visible_revisions(publication: Publication, actor: Actor) -> Any:

@@ -21,7 +21,7 @@ from dnspanel.api.v2.http.view import answer
 
 
 @contextmanager
-def held(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterator[None]:
+def conditional_write(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterator[None]:
     """Within, the resource is as the request's If-Match says, and no other write through API v2 is at it.
 
     Raises Problem (412) with what there is and what was sent. `base` is not
@@ -33,9 +33,9 @@ def held(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterat
             theirs = as_it_is()
             tag = tag_of(theirs)
             if not condition.holds(tag):
-                facts = {"base": None, "theirs": theirs, "mine": request.data if request.data else None}
+                details = {"base": None, "theirs": theirs, "mine": request.data if request.data else None}
                 detail = "It was changed since it was read."
-                raise Problem("precondition-failed", detail, headers={"ETag": tag}, facts=facts)
+                raise Problem("precondition-failed", detail, headers={"ETag": tag}, extensions=details)
         yield
 
 

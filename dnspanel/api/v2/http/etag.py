@@ -88,23 +88,25 @@ def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: 
     if not condition.holds(tag):
         detail = "It exists already." if condition.none_match_any and tag else "It is not what If-Match says."
         base = None if condition.revision is None else {"revision": condition.revision}
-        facts = {"base": base, "theirs": theirs, "mine": mine}
-        raise Problem("precondition-failed", detail, headers={"ETag": tag} if tag else {}, facts=facts)
+        states = {"base": base, "theirs": theirs, "mine": mine}
+        raise Problem("precondition-failed", detail, headers={"ETag": tag} if tag else {}, extensions=states)
 
 
-def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], now: RRset | None, mine: Any) -> None:
+def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], current: RRset | None, mine: Any) -> None:
     """Nothing, or a problem that shows base, theirs and mine; called under the zone's lock with what it holds `now`."""
-    if _holds_for(condition, now):
+    if _holds_for(condition, current):
         return
-    base = _rrset_at(zone, key, condition.revision, now)
-    facts = {"base": optional_rrset_json(base), "theirs": optional_rrset_json(now), "mine": mine}
-    if condition.none_match_any and now is not None:
+    base = _rrset_at(zone, key, condition.revision, current)
+    states = {"base": optional_rrset_json(base), "theirs": optional_rrset_json(current), "mine": mine}
+    if condition.none_match_any and current is not None:
         detail = f"There is such an RRset at {key[0]} already."
     else:
-        detail = f"The RRset at {key[0]} was changed since it was read." if now else f"The RRset at {key[0]} is gone."
+        detail = (
+            f"The RRset at {key[0]} was changed since it was read." if current else f"The RRset at {key[0]} is gone."
+        )
     revision = Zone.objects.values_list("revision", flat=True).get(pk=zone.pk)
-    headers = {"ETag": rrset_tag(now, revision)} if now else {}
-    raise Problem("precondition-failed", detail, headers=headers, facts=facts)
+    headers = {"ETag": rrset_tag(current, revision)} if current else {}
+    raise Problem("precondition-failed", detail, headers=headers, extensions=states)
 
 
 def fresh_enough(request: Request, tag: str) -> HttpResponse | None:
@@ -117,16 +119,16 @@ def fresh_enough(request: Request, tag: str) -> HttpResponse | None:
     return None
 
 
-def _holds_for(condition: Condition, now: RRset | None) -> bool:
-    if now is None:
+def _holds_for(condition: Condition, current: RRset | None) -> bool:
+    if current is None:
         return not condition.wants_match
-    digest = _rrset_digest(now)
+    digest = _rrset_digest(current)
     if condition.none_match_any or any(tag.endswith(digest) for tag in condition.none_match):
         return False
     return not condition.match or any(tag.partition("-")[2] == digest for tag in condition.match)
 
 
-def _rrset_at(zone: Zone, key: tuple[str, int], revision: int | None, now: RRset | None) -> RRset | None:
+def _rrset_at(zone: Zone, key: tuple[str, int], revision: int | None, current: RRset | None) -> RRset | None:
     """What the RRset was at this revision, which may be none of the zone's."""
     if revision is None:
         return None
@@ -135,7 +137,7 @@ def _rrset_at(zone: Zone, key: tuple[str, int], revision: int | None, now: RRset
         revision__zone=zone, revision__number__gt=revision, owner_key=relative_key(name, zone.name), type=type_
     )
     first = since.order_by("revision__number").first()
-    return rrset_before(first) if first else now
+    return rrset_before(first) if first else current
 
 
 @lru_cache(maxsize=1024)

@@ -18,7 +18,7 @@ class StrictJSONParser(BaseParser):
         try:
             return parse_json(stream.read().decode())
         except (ValueError, RecursionError) as exc:
-            raise Problem("malformed", f"The body is not usable JSON: {_why(exc)}.") from exc
+            raise Problem("malformed", f"The body is not usable JSON: {_reason_of(exc)}.") from exc
 
 
 class MergePatchParser(StrictJSONParser):
@@ -27,7 +27,7 @@ class MergePatchParser(StrictJSONParser):
     media_type = "application/merge-patch+json"
 
 
-def _why(exc: Exception) -> str:
+def _reason_of(exc: Exception) -> str:
     if isinstance(exc, RecursionError):
         return "it is nested too deeply"
     if isinstance(exc, UnicodeDecodeError):

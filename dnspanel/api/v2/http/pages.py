@@ -23,20 +23,20 @@ MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class PageAsked:
+class PageRequest:
     """How many items a client wants, and after which key of strings and whole numbers (empty: from the start)."""
 
     limit: int
     after: tuple[Any, ...]
 
 
-def page_asked(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -> PageAsked:
+def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -> PageRequest:
     """What `limit` and `cursor` ask for; `kinds` are the types of the key's parts. Raises Problem."""
     typed = request.query_params.get("limit")
     if typed is not None and not (typed.isascii() and typed.isdecimal() and len(typed) < 6 and 1 <= int(typed) <= MOST):
         raise bad_parameter("limit", f"Use a whole number from 1 to {MOST}.")
     cursor = request.query_params.get("cursor", "")
-    return PageAsked(int(typed) if typed else default, _decode_cursor(cursor, kinds) if cursor else ())
+    return PageRequest(int(typed) if typed else default, _decode_cursor(cursor, kinds) if cursor else ())
 
 
 def page_answer(request: Request, items: Sequence[Any], next_after: tuple[Any, ...] | None) -> HttpResponse:

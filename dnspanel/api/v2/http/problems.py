@@ -60,7 +60,7 @@ class Problem(ApiError):
     detail: str
     errors: Sequence[Fault] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    extensions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def status(self) -> int:
@@ -76,7 +76,7 @@ class Problem(ApiError):
             "detail": self.detail,
             "code": kind.code,
             "errors": [fault.to_json() for fault in self.errors],
-            **self.facts,
+            **self.extensions,
         }
 
 
@@ -134,47 +134,47 @@ def _simply(code: str, **headers: str) -> Callable[[Any], Problem]:
 
 def _of_fields(exc: Any) -> Problem:
     faults = [
-        Fault("invalid", sentence, pointer=f"/{name}")
-        for name, sentences in exc.fields.items()
-        for sentence in sentences
+        Fault("invalid", message, pointer=f"/{name}") for name, messages in exc.fields.items() for message in messages
     ]
     return invalid(faults) if faults else Problem("invalid", str(exc))
 
 
 def _right_missing(exc: zones.RightMissing) -> Problem:
-    facts = {"right": str(exc.right), "zone": exc.zone_name}
-    return Problem("forbidden", str(exc), facts=facts)
+    extensions = {"right": str(exc.right), "zone": exc.zone_name}
+    return Problem("forbidden", str(exc), extensions=extensions)
 
 
 def _moved(exc: zones.RevisionMoved) -> Problem:
-    facts = {"zone": exc.zone_name, "base": {"revision": exc.expected}, "theirs": {"revision": exc.found}}
-    return Problem("precondition-failed", str(exc), facts=facts)
+    extensions = {"zone": exc.zone_name, "base": {"revision": exc.expected}, "theirs": {"revision": exc.found}}
+    return Problem("precondition-failed", str(exc), extensions=extensions)
 
 
 def _conflicts(exc: zones.Conflicts) -> Problem:
     return Problem(
-        "changed-by-others", str(exc), facts={"conflicts": [conflict_json(conflict) for conflict in exc.conflicts]}
+        "changed-by-others", str(exc), extensions={"conflicts": [conflict_json(conflict) for conflict in exc.conflicts]}
     )
 
 
 def _violations(exc: zones.RuleViolations) -> Problem:
     faults = [Fault(violation.code, violation.message) for violation in exc.violations]
-    facts = {"violations": [violation_json(violation) for violation in exc.violations]}
-    return Problem("rules-violated", str(exc), faults, facts=facts)
+    extensions = {"violations": [violation_json(violation) for violation in exc.violations]}
+    return Problem("rules-violated", str(exc), faults, extensions=extensions)
 
 
 def _guard(exc: zones.GuardHolds) -> Problem:
     detail = f'{exc.zone_name}: {" ".join(exc.reasons)} Send it with "confirm": true if that is meant.'
-    return Problem("needs-confirmation", detail, facts={"zone": exc.zone_name, "reasons": list(exc.reasons)})
+    return Problem("needs-confirmation", detail, extensions={"zone": exc.zone_name, "reasons": list(exc.reasons)})
 
 
 def _mass_deletion(exc: zones.MassDeletion) -> Problem:
-    facts = {"reasons": [str(exc)], "deleted_lately": exc.lately, "zones": exc.existing}
-    return Problem("needs-confirmation", f"{exc} Send it with `confirm=true` if that is meant.", facts=facts)
+    extensions = {"reasons": [str(exc)], "deleted_lately": exc.lately, "zones": exc.existing}
+    return Problem("needs-confirmation", f"{exc} Send it with `confirm=true` if that is meant.", extensions=extensions)
 
 
 def _too_large_or_invalid(exc: transfer.UploadRefused) -> Problem:
-    return Problem("too-large" if exc.limit else "invalid", str(exc), facts={"limit": exc.limit} if exc.limit else {})
+    return Problem(
+        "too-large" if exc.limit else "invalid", str(exc), extensions={"limit": exc.limit} if exc.limit else {}
+    )
 
 
 def _validation(exc: drf.ValidationError) -> Problem:

@@ -82,13 +82,13 @@ def change_json(change: Change) -> dict[str, Any]:
     }
 
 
-def plan_json(plan: ZonePlan, sight: Visibility | None) -> dict[str, Any]:
+def plan_json(plan: ZonePlan, visibility: Visibility | None) -> dict[str, Any]:
     """What a publication does, or would do, to one zone; of its RRsets those that may be seen."""
     return {
         **moved_json(plan),
-        "changes": [change_json(change) for change in seen(plan.changes, sight)],
-        "conflicts": [conflict_json(c) for c in plan.conflicts if sight is None or sight(*c.change.key)],
-        "violations": [violation_json(violation) for violation in seen(plan.violations, sight)],
+        "changes": [change_json(change) for change in seen(plan.changes, visibility)],
+        "conflicts": [conflict_json(c) for c in plan.conflicts if visibility is None or visibility(*c.change.key)],
+        "violations": [violation_json(violation) for violation in seen(plan.violations, visibility)],
         "guard": list(plan.guard),
     }
 

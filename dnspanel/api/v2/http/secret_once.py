@@ -14,7 +14,7 @@ from dnspanel.api.v2.http.view import V2View
 class _Once(HttpResponse):
     """An answer of which the remembered form is already written; `whole` is what is sent this time."""
 
-    whole: bytes = b""
+    with_secret: bytes = b""
 
 
 class OneSecretView(V2View):
@@ -25,7 +25,7 @@ class OneSecretView(V2View):
     ) -> HttpResponseBase:
         final = super().finalize_response(request, response, *args, **kwargs)
         if isinstance(final, _Once):
-            final.content = final.whole
+            final.content = final.with_secret
             final["Cache-Control"] = "no-store"
         return final
 
@@ -34,5 +34,5 @@ def once(value: dict[str, Any], *, secret: str, status: int = 201, **headers: st
     """The answer with this member; whoever gets the remembered answer finds null there."""
     plain = tagged(value | {secret: None}, status, **headers)
     response = _Once(plain.content, status=status, headers=dict(plain.headers))
-    response.whole = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    response.with_secret = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     return response

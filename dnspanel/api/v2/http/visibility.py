@@ -19,14 +19,14 @@ class _Named(Protocol):
 Item = TypeVar("Item", bound=_Named)
 
 
-def seen(items: Iterable[Item], sight: Visibility | None) -> list[Item]:
+def seen(items: Iterable[Item], visibility: Visibility | None) -> list[Item]:
     """Those of these RRsets, changes or violations that may be seen."""
-    return list(items) if sight is None else [item for item in items if sight(item.name, item.type)]
+    return list(items) if visibility is None else [item for item in items if visibility(item.name, item.type)]
 
 
-def reading_whole_zones(actor: Actor) -> Actor:
+def limited_to_full_zones(actor: Actor) -> Actor:
     """The same actor, knowing only the zones that it sees all of: a search inside of others would tell too much."""
     if actor.scope is None:
         return actor
-    whole = tuple(grant for grant in actor.scope if Right.READ in grant.rights and not grant.is_limited)
-    return replace(actor, scope=whole)
+    unlimited = tuple(grant for grant in actor.scope if Right.READ in grant.rights and not grant.is_limited)
+    return replace(actor, scope=unlimited)

@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.pages import page_answer, page_asked
+from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.view import V2View, actor_in
 from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, stamp, text_parameter
 from dnspanel.zones.audit_trail import Act, Filters, Place, acts_page
@@ -50,7 +50,7 @@ class Audit(V2View):
 
         Publications are among it. A token without the permission to read the audit log sees its own acts.
         """
-        query, asked = request.query_params, page_asked(request, int, int)
+        query, page = request.query_params, page_request(request, int, int)
         filters = Filters(
             action=text_parameter(query, "action"),
             user=text_parameter(query, "user"),
@@ -58,8 +58,8 @@ class Audit(V2View):
             until=moment_parameter(query, "until"),
         )
         # A cursor has no null: beyond every id means none seen yet.
-        after = Place(*(None if key >= _NONE_YET else key for key in asked.after)) if asked.after else Place()
-        acts, place = acts_page(actor_in(request), filters=filters, after=after, limit=asked.limit)
+        after = Place(*(None if key >= _NONE_YET else key for key in page.after)) if page.after else Place()
+        acts, place = acts_page(actor_in(request), filters=filters, after=after, limit=page.limit)
         key = None if place is None else tuple(_NONE_YET if part is None else part for part in place)
         return page_answer(request, [_json(act) for act in acts], key)
 

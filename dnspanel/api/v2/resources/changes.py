@@ -43,7 +43,7 @@ _ANSWERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ZoneRequest:
     """What a request wants of one zone, and where it says so."""
 
     zone: Zone
@@ -73,7 +73,7 @@ class ZoneChanges(V2View):
         orders = read_orders(body.get("changes"), zone.name, "/changes", faults, most=MOST_CHANGES)
         faults.refuse()
         at_revision = zone.revision if condition.match else None
-        return _carry_out(request, [Asked(zone, orders, "", at_revision)], terms)
+        return _carry_out(request, [ZoneRequest(zone, orders, "", at_revision)], terms)
 
 
 class Bulk(V2View):
@@ -93,19 +93,19 @@ class Bulk(V2View):
         faults = Faults()
         body = _body(request.data, {"zones"}, faults)
         terms = terms_in(body, faults)
-        wanted = _read_zones(actor_in(request), body.get("zones"), faults)
+        requests = _read_zones(actor_in(request), body.get("zones"), faults)
         faults.refuse()
-        return _carry_out(request, wanted, terms)
+        return _carry_out(request, requests, terms)
 
 
-def _carry_out(request: Request, wanted: Sequence[Asked], terms: Terms) -> HttpResponse:
-    patches = [_patch(asked) for asked in wanted]
+def _carry_out(request: Request, requests: Sequence[ZoneRequest], terms: Terms) -> HttpResponse:
+    patches = [_patch(zone_request) for zone_request in requests]
     try:
         if flag_in(request, "dry_run", False):
             return _planned(request, patches)
         return written(request, publish(request, patches, terms))
     except ZoneError as exc:
-        raise _pointed(exc, wanted) from exc
+        raise _pointed(exc, requests) from exc
 
 
 def _planned(request: Request, patches: Sequence[Patch]) -> HttpResponse:
@@ -117,9 +117,9 @@ def _planned(request: Request, patches: Sequence[Patch]) -> HttpResponse:
     return answer({"plans": [plan_json(plan, access.visibility_of(actor, plan.zone)) for plan in plans]})
 
 
-def _patch(asked: Asked) -> Patch:
-    steps = [(order.key, order.step) for order in asked.orders]
-    return direct.patch_of_steps(asked.zone, steps, at_revision=asked.at_revision)
+def _patch(zone_request: ZoneRequest) -> Patch:
+    steps = [(order.key, order.step) for order in zone_request.orders]
+    return direct.patch_of_steps(zone_request.zone, steps, at_revision=zone_request.at_revision)
 
 
 def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:
@@ -130,7 +130,7 @@ def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:
     return value
 
 
-def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[Asked]:
+def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[ZoneRequest]:
     """The zones of a bulk change, found by one query; what is wrong stands in `faults`."""
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_ZONES:
         faults.at("/zones", f"A list of 1 to {MOST_ZONES} zones is needed here.")
@@ -139,14 +139,14 @@ def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[Asked]:
     visible = access.zones_visible_to(actor).filter(name__in={name for name in named.values() if name})
     zones = {zone.name: zone for zone in visible}
     left = MOST_CHANGES
-    wanted: dict[str, Asked] = {}
+    requests: dict[str, ZoneRequest] = {}
     for each, (pointer, name) in zip(value, named.items(), strict=True):
-        zone = _usable_zone(actor, zones, name, pointer, wanted, faults)
+        zone = _usable_zone(actor, zones, name, pointer, requests, faults)
         if zone is not None:
             orders = read_orders(each.get("changes"), zone.name, f"{pointer}/changes", faults, most=left)
             left -= len(orders)
-            wanted[zone.name] = Asked(zone, orders, pointer, _at_revision(each, pointer, faults))
-    return list(wanted.values())
+            requests[zone.name] = ZoneRequest(zone, orders, pointer, _at_revision(each, pointer, faults))
+    return list(requests.values())
 
 
 def _zone_name(value: Any, pointer: str, faults: Faults) -> str | None:
@@ -167,7 +167,12 @@ def _zone_name(value: Any, pointer: str, faults: Faults) -> str | None:
 
 
 def _usable_zone(
-    actor: Actor, zones: Mapping[str, Zone], name: str | None, pointer: str, wanted: Mapping[str, Asked], faults: Faults
+    actor: Actor,
+    zones: Mapping[str, Zone],
+    name: str | None,
+    pointer: str,
+    requests: Mapping[str, ZoneRequest],
+    faults: Faults,
 ) -> Zone | None:
     """The zone, if it is there, may be edited, and was not named before."""
     if name is None:
@@ -175,7 +180,7 @@ def _usable_zone(
     zone = zones.get(name)
     if zone is None:
         faults.at(f"{pointer}/zone", f"There is no zone {name}.", "not-found")
-    elif name in wanted:
+    elif name in requests:
         faults.at(f"{pointer}/zone", f"{name} is named twice; put its changes together.", "twice")
     elif not access.may_edit_zone(actor, zone):
         faults.at(f"{pointer}/zone", f"You may not change records of {name}.", "forbidden")
@@ -192,21 +197,21 @@ def _at_revision(value: Mapping[str, Any], pointer: str, faults: Faults) -> int 
     return number
 
 
-def _pointed(exc: ZoneError, wanted: Sequence[Asked]) -> Problem:
+def _pointed(exc: ZoneError, requests: Sequence[ZoneRequest]) -> Problem:
     """The problem that an error is, with pointers to the items that caused it."""
     problem = problem_of(exc)
     assert problem is not None
     if not problem.errors or isinstance(exc, RuleViolations):
-        problem.errors = list(_faults_of(exc, wanted, problem))
+        problem.errors = list(_faults_of(exc, requests, problem))
     return problem
 
 
-def _faults_of(exc: ZoneError, wanted: Sequence[Asked], problem: Problem) -> list[Fault]:
-    by_name = {asked.zone.name: asked for asked in wanted}
+def _faults_of(exc: ZoneError, requests: Sequence[ZoneRequest], problem: Problem) -> list[Fault]:
+    by_name = {zone_request.zone.name: zone_request for zone_request in requests}
     match exc:
         case RightMissing() if exc.zone_name in by_name and exc.name:
-            asked = by_name[exc.zone_name]
-            return [Fault("forbidden", str(exc), pointer=_pointer(asked, exc.name, exc.type))]
+            zone_request = by_name[exc.zone_name]
+            return [Fault("forbidden", str(exc), pointer=_pointer(zone_request, exc.name, exc.type))]
         case Forbidden():
             return []
         case Unknown() if exc.name in by_name:
@@ -219,22 +224,22 @@ def _faults_of(exc: ZoneError, wanted: Sequence[Asked], problem: Problem) -> lis
             ]
         case RuleViolations():
             return [
-                Fault(violation.code, violation.message, pointer=_violating(wanted, violation.name, violation.type))
+                Fault(violation.code, violation.message, pointer=_violating(requests, violation.name, violation.type))
                 for violation in exc.violations
             ]
     return list(problem.errors)
 
 
-def _violating(wanted: Sequence[Asked], name: str, type: int) -> str:
+def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
     """The order that a violation is about; a rule about a neighbour of what changes points at the nearest zone."""
-    for asked in wanted:
-        if any(order.key == (name, type) for order in asked.orders):
-            return _pointer(asked, name, type)
-    around = [asked for asked in wanted if names.is_within(name, asked.zone.name)]
-    return max(around, key=lambda asked: len(asked.zone.name)).pointer if around else ""
+    for zone_request in requests:
+        if any(order.key == (name, type) for order in zone_request.orders):
+            return _pointer(zone_request, name, type)
+    around = [zone_request for zone_request in requests if names.is_within(name, zone_request.zone.name)]
+    return max(around, key=lambda zone_request: len(zone_request.zone.name)).pointer if around else ""
 
 
-def _pointer(asked: Asked, name: str, type: int) -> str:
+def _pointer(zone_request: ZoneRequest, name: str, type: int) -> str:
     """The last order about this RRset, whose result it is."""
-    found = [order.pointer for order in asked.orders if order.key == (name, type)]
-    return found[-1] if found else asked.pointer
+    found = [order.pointer for order in zone_request.orders if order.key == (name, type)]
+    return found[-1] if found else zone_request.pointer

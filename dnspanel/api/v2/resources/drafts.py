@@ -16,9 +16,9 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import accepted, moved_by
-from dnspanel.api.v2.http.conditional_write import held, tagged
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import operation_json, plan_json, time_json
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, done, form_id_of
@@ -31,12 +31,12 @@ from dnspanel.api.v2.schema.zone_serializers import (
     IDEMPOTENCY_KEY,
     IF_CHANGED,
     IF_MATCH,
+    DraftedSerializer,
     DraftSerializer,
     OperationSerializer,
     PlansSerializer,
     PublishDraftSerializer,
     ResolveSerializer,
-    WantedSerializer,
     WrittenSerializer,
 )
 from dnspanel.zones import access, draft, queries, revision
@@ -58,8 +58,8 @@ class DraftDetail(V2View):
 
         What it holds in each zone.
         """
-        shown = _draft_json(actor_in(request))
-        return fresh_enough(request, tag_of(shown)) or tagged(shown)
+        body = _draft_json(actor_in(request))
+        return fresh_enough(request, tag_of(body)) or tagged(body)
 
     @extend_schema(operation_id="discardDraft", parameters=[IF_MATCH, ZONE], responses={204: None})
     def delete(self, request: Request) -> HttpResponse:
@@ -69,7 +69,7 @@ class DraftDetail(V2View):
         """
         actor = actor_in(request)
         chosen = _zone_chosen(request, actor)
-        with _held_draft(request, actor):
+        with _draft_write(request, actor):
             for operation in _operations(actor):
                 if chosen is None or operation.zone_id == chosen.pk:
                     draft.drop_operation(author=actor, zone=operation.zone, name=operation.name, type=operation.type)
@@ -86,16 +86,16 @@ class DraftOperations(V2View):
         Zone by zone, in canonical order.
         """
         actor = actor_in(request)
-        asked = page_asked(request, str, str)
+        page_of_request = page_request(request, str, str)
         chosen = _zone_chosen(request, actor)
         zones = [chosen] if chosen is not None else list(dict.fromkeys(o.zone for o in _operations(actor)))
         found: list[tuple[Zone, queries.RRsetRow, str]] = []
-        after_zone, after = asked.after or ("", "")
+        after_zone, after = page_of_request.after or ("", "")
         for zone in zones:
-            if zone.name >= after_zone and len(found) <= asked.limit:
+            if zone.name >= after_zone and len(found) <= page_of_request.limit:
                 start = after if zone.name == after_zone else ""
-                found += _rows(actor, zone, start, asked.limit + 1 - len(found))
-        rows, more = cut(found, asked.limit)
+                found += _rows(actor, zone, start, page_of_request.limit + 1 - len(found))
+        rows, more = cut(found, page_of_request.limit)
         items = [operation_json(zone.name, row) for zone, row, _ in rows]
         return page_answer(request, items, (rows[-1][0].name, rows[-1][2]) if more else None)
 
@@ -112,7 +112,7 @@ class DraftRRset(V2View):
     @extend_schema(
         operation_id="putDraftRRset",
         parameters=[IF_MATCH],
-        request=WantedSerializer,
+        request=DraftedSerializer,
         responses={200: OperationSerializer},
     )
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
@@ -124,9 +124,9 @@ class DraftRRset(V2View):
         """
         actor = actor_in(request)
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
-        body, rrset = _wanted(request, zone, key)
+        body, rrset = _read_drafted(request, zone, key)
         now, base = timezone.now(), body.get("base_revision")
-        with _held_operation(request, actor, zone, key):
+        with _operation_write(request, actor, zone, key):
             if rrset is None:
                 draft.delete_rrset(author=actor, zone=zone, name=key[0], type=key[1], now=now, base_revision=base)
             else:
@@ -141,7 +141,7 @@ class DraftRRset(V2View):
         """
         actor = actor_in(request)
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
-        with _held_operation(request, actor, zone, key):
+        with _operation_write(request, actor, zone, key):
             if not draft.drop_operation(author=actor, zone=zone, name=key[0], type=key[1]):
                 raise Problem("not-found", "The draft says nothing about this RRset.")
         return done()
@@ -178,7 +178,7 @@ class DraftPublish(V2View):
         """
         actor = actor_in(request)
         body = read(PublishDraftSerializer, request.data)
-        with _held_draft(request, actor):
+        with _draft_write(request, actor):
             publication = _publish(request, actor, body)
         return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
 
@@ -204,19 +204,19 @@ class ConflictResolve(V2View):
             raise Problem("not-found", f"There is no operation {operation_id} in the draft.")
         key = operation.name, operation.type
         choice = read(ResolveSerializer, request.data)["choice"]
-        with _held_operation(request, actor, operation.zone, key):
+        with _operation_write(request, actor, operation.zone, key):
             draft.resolve(author=actor, operation_id=operation.pk, choice=choice, now=timezone.now())
         return tagged(_operation_json(actor, operation.zone, key))
 
 
-def _held_draft(request: Request, actor: Actor) -> AbstractContextManager[None]:
+def _draft_write(request: Request, actor: Actor) -> AbstractContextManager[None]:
     """Within, the draft is as If-Match says."""
-    return held(request, f"draft/{actor.user.pk}", lambda: _draft_json(actor))
+    return conditional_write(request, f"draft/{actor.user.pk}", lambda: _draft_json(actor))
 
 
-def _held_operation(request: Request, actor: Actor, zone: Zone, key: Key) -> AbstractContextManager[None]:
+def _operation_write(request: Request, actor: Actor, zone: Zone, key: Key) -> AbstractContextManager[None]:
     """Within, what the draft says of an RRset is as If-Match says; the lock is the draft's."""
-    return held(request, f"draft/{actor.user.pk}", lambda: _operation_json(actor, zone, key))
+    return conditional_write(request, f"draft/{actor.user.pk}", lambda: _operation_json(actor, zone, key))
 
 
 def _publish(request: Request, actor: Actor, body: Mapping[str, Any]) -> Publication:
@@ -246,10 +246,10 @@ def _operations(actor: Actor) -> list[Operation]:
             "too-large", f"The draft holds more than {MOST_OPERATIONS} operations; use the pages of the panel."
         )
     by_zone = {operation.zone_id: operation.zone for operation in found}
-    sights = {
+    visibilities = {
         pk: access.visibility_of(actor, zone) for pk, zone in by_zone.items() if access.may_edit_zone(actor, zone)
     }
-    return [o for o in found if o.zone_id in sights and seen([o], sights[o.zone_id])]
+    return [o for o in found if o.zone_id in visibilities and seen([o], visibilities[o.zone_id])]
 
 
 def _draft_json(actor: Actor) -> dict[str, Any]:
@@ -274,19 +274,19 @@ def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, 
     page = queries.rrset_page(
         zone=zone, author=actor.user, filters=queries.RRsetFilter(in_draft=True), after=after, limit=limit
     )
-    sight = access.visibility_of(actor, zone)
-    rows = [row for row in page.rows if sight is None or sight(*row.change.key)]
+    visibility = access.visibility_of(actor, zone)
+    rows = [row for row in page.rows if visibility is None or visibility(*row.change.key)]
     return [(zone, row, f"{relative_key(row.change.name, zone.name).hex()}-{row.change.type}") for row in rows]
 
 
-def _wanted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any], RRset | None]:
+def _read_drafted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any], RRset | None]:
     """The body of a PUT, and the RRset that it wants; None: that there be none. Raises Problem."""
     value = request.data
     if not isinstance(value, dict):
         raise bad_value("", "An object is needed here.")
     if "wanted" not in value:
         raise bad_value("/wanted", "An RRset, or null, is needed here.", "required")
-    body = read(WantedSerializer, {**value, "wanted": None})
+    body = read(DraftedSerializer, {**value, "wanted": None})
     if value["wanted"] is None:
         return body, None
     faults = Faults()

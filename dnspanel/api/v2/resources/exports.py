@@ -13,12 +13,12 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.roles import Permission
-from dnspanel.api.v2.http.conditional_write import held
+from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import JSONOnly, V2View, actor_in, answer, done
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, Whole, ZoneName, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.downloads import file_response
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports import jobs
@@ -33,10 +33,12 @@ MOST_ZONES = 10_000
 class QueriesSerializer(Shape):
     """What a query file for dnsperf holds."""
 
-    sample = Whole(default=0, min_value=0, max_value=MOST_SAMPLED, help_text="So many names and types; 0: all.")
+    sample = Integer(default=0, min_value=0, max_value=MOST_SAMPLED, help_text="So many names and types; 0: all.")
     each_zone_alike = Flag(default=False)
-    random_percent = Whole(default=0, min_value=0, max_value=MOST_RANDOM_PERCENT, help_text="Names that do not exist.")
-    seed = Whole(default=1, min_value=0, max_value=2**31 - 1)
+    random_percent = Integer(
+        default=0, min_value=0, max_value=MOST_RANDOM_PERCENT, help_text="Names that do not exist."
+    )
+    seed = Integer(default=1, min_value=0, max_value=2**31 - 1)
 
 
 class ExportSerializer(Shape):
@@ -87,12 +89,12 @@ class Exports(V2View):
     @extend_schema(operation_id="listExports", parameters=PAGED, responses=page_of(ExportSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List exports, the newest first."""
-        asked, actor = page_asked(request, int), actor_in(request)
+        page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
         found = _visible_to(actor).order_by("-pk")
-        if asked.after:
-            found = found.filter(pk__lt=asked.after[0])
-        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        if page.after:
+            found = found.filter(pk__lt=page.after[0])
+        rows, more = cut(list(found[: page.limit + 1]), page.limit)
         return page_answer(request, [export_json(job) for job in rows], (rows[-1].pk,) if more else None)
 
     @extend_schema(operation_id="createExport", request=ExportSerializer, responses={202: ExportSerializer})
@@ -127,7 +129,7 @@ class OneExport(V2View):
         """Cancel an export that is not finished."""
         actor = actor_in(request)
         job = _job_for(actor, export_id)
-        with held(request, f"export/{export_id}", lambda: _stable(_job_for(actor, export_id))):
+        with conditional_write(request, f"export/{export_id}", lambda: _stable(_job_for(actor, export_id))):
             jobs.cancel_export(job=job, now=timezone.now())
         return done()
 

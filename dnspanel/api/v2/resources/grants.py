@@ -15,10 +15,10 @@ from dnspanel.accounts.errors import GrantUnknown
 from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import GrantRow
 from dnspanel.accounts.roles import Permission
-from dnspanel.api.v2.http.conditional_write import held, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.view import V2View, actor_in, done
-from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Whole, id_parameter, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Integer, id_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
 from dnspanel.zones import access
 
@@ -29,8 +29,8 @@ class GrantSerializer(ScopeSerializer):
     """Rights over zones, given to one person or to every member of one team."""
 
     id = serializers.IntegerField(read_only=True)
-    user = Whole(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="Id of the person, or")
-    team = Whole(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="id of the team.")
+    user = Integer(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="Id of the person, or")
+    team = Integer(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="id of the team.")
     given_by = serializers.CharField(read_only=True, allow_null=True)
     created_at = serializers.DateTimeField(read_only=True)
 
@@ -52,12 +52,12 @@ class Grants(V2View):
     )
     def get(self, request: Request) -> HttpResponse:
         """List grants."""
-        asked, actor = page_asked(request, int), actor_in(request)
-        found = _visible_to(actor).order_by("pk").filter(pk__gt=asked.after[0] if asked.after else 0)
+        page, actor = page_request(request, int), actor_in(request)
+        found = _visible_to(actor).order_by("pk").filter(pk__gt=page.after[0] if page.after else 0)
         for name in ("user", "team"):
-            if (wanted := id_parameter(request.query_params, name)) is not None:
-                found = found.filter(**{name: wanted})
-        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+            if (chosen := id_parameter(request.query_params, name)) is not None:
+                found = found.filter(**{name: chosen})
+        rows, more = cut(list(found[: page.limit + 1]), page.limit)
         return page_answer(request, grants_json(actor, list(rows)), (rows[-1].pk,) if more else None)
 
     @extend_schema(operation_id="giveGrant", request=GrantSerializer, responses={201: GrantSerializer})
@@ -86,7 +86,9 @@ class OneGrant(V2View):
         actor = actor_in(request)
         row = _grant_for(actor, grant_id)
         access.require(actor, Permission.PEOPLE)
-        with held(request, f"grant/{grant_id}", lambda: grants_json(actor, [_grant_for(actor, grant_id)])[0]):
+        with conditional_write(
+            request, f"grant/{grant_id}", lambda: grants_json(actor, [_grant_for(actor, grant_id)])[0]
+        ):
             grant_edit.take_grant(row=row, by=actor, now=timezone.now())
         return done()
 

@@ -84,7 +84,7 @@ class ImportFile(V2View):
                 length = _length(request)
                 size = upload.receive_chunk(job=job, name=name, offset=offset, stream=stream, size=length)
         except upload.WrongOffset as exc:
-            raise Problem("conflict", str(exc), facts={"offset": exc.offset}) from exc
+            raise Problem("conflict", str(exc), extensions={"offset": exc.offset}) from exc
         except upload.ChunkUnderWay as exc:
             raise Problem("unavailable", str(exc), headers={"Retry-After": "1"}) from exc
         return answer({"name": name, "size": size})

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from rest_framework import serializers
 
 from dnspanel.accounts.tokens import TSIG_ALGORITHMS
-from dnspanel.api.v2.schema.fields import Choice, Flag, Shape, Text, Whole, ZoneName
+from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text, ZoneName
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.models import SourceKind
@@ -41,9 +41,9 @@ class OptionsSerializer(Shape):
     )
     nameservers = Choice(choices=_APEX, required=False)
     soa = Choice(choices=_APEX, required=False)
-    ttl = Whole(required=False, allow_null=True, min_value=0, max_value=MOST_TTL, help_text="One for all, or bounds:")
-    ttl_least = Whole(required=False, allow_null=True, min_value=0, max_value=MOST_TTL)
-    ttl_most = Whole(required=False, allow_null=True, min_value=0, max_value=MOST_TTL)
+    ttl = Integer(required=False, allow_null=True, min_value=0, max_value=MOST_TTL, help_text="One for all, or bounds:")
+    ttl_least = Integer(required=False, allow_null=True, min_value=0, max_value=MOST_TTL)
+    ttl_most = Integer(required=False, allow_null=True, min_value=0, max_value=MOST_TTL)
     comments = Flag(required=False)
 
 
@@ -58,7 +58,7 @@ class AxfrSerializer(Shape):
     """A name server that lets us transfer its zones. Name the zones, or a catalog zone (RFC 9432) that does."""
 
     server = Text(max_length=253)
-    port = Whole(default=53, min_value=1, max_value=65535)
+    port = Integer(default=53, min_value=1, max_value=65535)
     zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_NAMED)
     catalog = ZoneName(required=False)
     tsig_name = ZoneName(required=False)
@@ -104,7 +104,7 @@ class PowerdnsSqlSerializer(Shape):
 
     kind = Choice(choices=[("postgresql", "PostgreSQL"), ("mysql", "MySQL, MariaDB")])
     host = Text(max_length=253)
-    port = Whole(required=False, min_value=1, max_value=65535)
+    port = Integer(required=False, min_value=1, max_value=65535)
     database = Text(default="powerdns", max_length=200)
     user = Text(default="powerdns", max_length=200)
     password = Text(default="", allow_blank=True, max_length=1000, write_only=True)
@@ -113,15 +113,15 @@ class PowerdnsSqlSerializer(Shape):
 class CsvSerializer(Shape):
     """Which column, counted from 0, is what. Without a column for the zone, `fixed_zone` or `zones` says it."""
 
-    zone = Whole(required=False, min_value=0, max_value=999)
-    name = Whole(min_value=0, max_value=999)
-    type = Whole(min_value=0, max_value=999)
-    ttl = Whole(required=False, min_value=0, max_value=999)
-    value = Whole(min_value=0, max_value=999)
-    priority = Whole(required=False, min_value=0, max_value=999)
-    disabled = Whole(required=False, min_value=0, max_value=999)
-    comment = Whole(required=False, min_value=0, max_value=999)
-    rdclass = Whole(required=False, min_value=0, max_value=999)
+    zone = Integer(required=False, min_value=0, max_value=999)
+    name = Integer(min_value=0, max_value=999)
+    type = Integer(min_value=0, max_value=999)
+    ttl = Integer(required=False, min_value=0, max_value=999)
+    value = Integer(min_value=0, max_value=999)
+    priority = Integer(required=False, min_value=0, max_value=999)
+    disabled = Integer(required=False, min_value=0, max_value=999)
+    comment = Integer(required=False, min_value=0, max_value=999)
+    rdclass = Integer(required=False, min_value=0, max_value=999)
     fixed_zone = ZoneName(required=False)
     zones = serializers.ListField(child=ZoneName(), required=False, max_length=MOST_NAMED)
     delimiter = Choice(choices=[(",", "comma"), (";", "semicolon"), ("\t", "tab"), ("|", "bar")], default=",")

@@ -11,8 +11,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.conditional_write import held
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.conditional_write import conditional_write
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.view import JSONOnly, V2View, answer
 from dnspanel.api.v2.resources.imports import job_of, stable
 from dnspanel.api.v2.schema.fields import (
@@ -107,14 +107,14 @@ class ImportZones(V2View):
     )
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the zones of an import by name."""
-        job, asked = job_of(request, import_id), page_asked(request, str, int)
+        job, requested = job_of(request, import_id), page_request(request, str, int)
         action = choice_parameter(request.query_params, "action", ("undecided", *Action.values))
         page = queries.zones_page(
             job,
             action="" if action == "undecided" else action or None,
             search=text_parameter(request.query_params, "search"),
-            after="|".join(map(str, asked.after)),
-            limit=asked.limit,
+            after="|".join(map(str, requested.after)),
+            limit=requested.limit,
         )
         last = page.zones[-1] if page.after else None
         return page_answer(request, [_zone_json(row) for row in page.zones], (last.name, last.pk) if last else None)
@@ -133,7 +133,7 @@ class ImportChoices(V2View):
         values = read(ChoicesSerializer, request.data)
         choice = "" if values["choice"] == "default" else values["choice"]
         ids = _ids(job, values["zones"]) if "zones" in values else None
-        with held(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
+        with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
             changed = jobs.choose(
                 job=job, choice=choice, now=timezone.now(), ids=ids, search=values["search"],
                 faulty=values["faulty"], existing=values["existing"],
@@ -156,17 +156,17 @@ class ImportFaults(V2View):
     )
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List what is wrong, or worth saying, in the order of the source."""
-        job, asked = job_of(request, import_id), page_asked(request, int)
+        job, requested = job_of(request, import_id), page_request(request, int)
         query = request.query_params
         faults = queries.faults_page(
             job,
             severity=choice_parameter(query, "severity", SEVERITIES),
             code=text_parameter(query, "code"),
             zone=text_parameter(query, "zone", longest=1100),
-            after=asked.after[0] if asked.after else 0,
-            limit=asked.limit + 1,
+            after=requested.after[0] if requested.after else 0,
+            limit=requested.limit + 1,
         )
-        rows, more = cut(faults, asked.limit)
+        rows, more = cut(faults, requested.limit)
         return page_answer(request, [_fault_json(fault) for fault in rows], (rows[-1].pk,) if more else None)
 
 

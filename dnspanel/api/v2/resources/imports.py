@@ -12,9 +12,9 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
-from dnspanel.api.v2.http.conditional_write import held
+from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, done, form_id_of
 from dnspanel.api.v2.resources import import_sources as sources
@@ -150,9 +150,9 @@ class Imports(V2View):
     @extend_schema(operation_id="listImports", parameters=PAGED, responses=page_of(ListedImportSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List imports, the newest first."""
-        asked, actor = page_asked(request, int), require_imports(actor_in(request))
-        before = asked.after[0] if asked.after else None
-        rows, more = cut(queries.jobs_page(actor, before=before, limit=asked.limit + 1), asked.limit)
+        page, actor = page_request(request, int), require_imports(actor_in(request))
+        before = page.after[0] if page.after else None
+        rows, more = cut(queries.jobs_page(actor, before=before, limit=page.limit + 1), page.limit)
         return page_answer(request, [_listed(row) for row in rows], (rows[-1].job.pk,) if more else None)
 
     @extend_schema(operation_id="createImport", request=NewImportSerializer, responses={201: ImportSerializer})
@@ -179,7 +179,7 @@ class OneImport(V2View):
         """Change the options of an import that waits for choices or for a go-ahead."""
         job = job_of(request, import_id)
         values = read(ChangeImportSerializer, request.data)
-        with held(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
+        with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
             options = sources.options_of(values["options"], Options.from_json(job.options))
             jobs.set_options(job=job, options=options, now=timezone.now())
         return _answer(job_of(request, import_id))
@@ -191,7 +191,7 @@ class OneImport(V2View):
         What it published stays.
         """
         job = job_of(request, import_id)
-        with held(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
+        with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
             jobs.delete_job(job=job)
         return done()
 
@@ -215,7 +215,7 @@ class ImportAct(V2View):
         if act not in ACTS:
             raise Problem("not-found", f"There is no act {act[:40]}.")
         values = read(ImportActSerializer, request.data or {})
-        with held(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
+        with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
             _refuse(job, act, actor_in(request), confirmed=values["confirm"])
             author = {"author": actor_in(request)} if act in _IN_THE_NAME_OF else {}
             ACTS[act](job=job, now=timezone.now(), **author)
@@ -306,4 +306,4 @@ def _refuse(job: ImportJob, act: str, actor: Actor, *, confirmed: bool) -> None:
         if plan.guarded:
             reason = f"{plan.guarded:,} zones would lose much: {plan.removed:,} RRsets in all."
             raise Problem("needs-confirmation", f"{reason} Send \"confirm\": true if that is meant.",
-                          facts={"reasons": [reason]})  # fmt: skip
+                          extensions={"reasons": [reason]})  # fmt: skip

@@ -46,7 +46,7 @@ class Me(V2View):
         actor = actor_in(request)
         token = actor.token
         assert token is not None  # HasToken
-        shown_token = {
+        token_body = {
             "id": token.pk, "purpose": token.purpose, "prefix": token.prefix, "expires_at": stamp(token.expires_at),
             "unused_days": token.unused_days, "networks": token.networks, "needs_if_match": token.needs_if_match,
             "requests_per_minute": requests_per_minute(token),
@@ -56,5 +56,5 @@ class Me(V2View):
             "role": actor.user.role,
             "permissions": permission_names(actor.permissions),
             "scope": scopes_json(actor, actor.scope or ()),
-            "token": shown_token,
+            "token": token_body,
         })  # fmt: skip

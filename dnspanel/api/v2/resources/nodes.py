@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.roles import Permission
-from dnspanel.api.v2.http.conditional_write import held
+from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_parameter, bad_value
 from dnspanel.api.v2.http.view import V2View, actor_in, answer
@@ -134,8 +134,8 @@ class Nodes(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List the nodes with their state and live numbers."""
         access.require(actor_in(request), Permission.FLEET)
-        standings = node_statuses(now=timezone.now())
-        return answer({"items": _nodes_json(standings), "next": None})
+        statuses = node_statuses(now=timezone.now())
+        return answer({"items": _nodes_json(statuses), "next": None})
 
 
 class OneNode(V2View):
@@ -196,7 +196,7 @@ class NodeAct(V2View):
         values = read(NodeActSerializer, request.data or {})
         if act not in ACTS:
             raise Problem("not-found", f"There is no act {act[:40]}.")
-        with held(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
+        with conditional_write(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
             if act == "approve":
                 _require_fingerprint(node, values.get("fingerprint"))
             drained = {"reason": values.get("reason", ""), "until": values.get("until")} if act == "drain" else {}
@@ -212,29 +212,29 @@ def _stable(value: dict[str, Any]) -> dict[str, Any]:
     return {name: value[name] for name in _STABLE}
 
 
-def _nodes_json(standings: tuple[NodeStatus, ...]) -> list[dict[str, Any]]:
-    live = telemetry.live_now([standing.node.pk for standing in standings])
+def _nodes_json(statuses: tuple[NodeStatus, ...]) -> list[dict[str, Any]]:
+    live = telemetry.live_now([status.node.pk for status in statuses])
     newest = head().sequence
-    return [_json(standing, newest, live.get(standing.node.pk)) for standing in standings]
+    return [_json(status, newest, live.get(status.node.pk)) for status in statuses]
 
 
 def _node_json(name: str) -> dict[str, Any]:
     return _nodes_json((node_status(name=_name(name), now=timezone.now()),))[0]
 
 
-def _json(standing: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> dict[str, Any]:
-    node = standing.node
+def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> dict[str, Any]:
+    node = status.node
     reported = read_report(node)
     waiting = enroll.request_of(node) if node.state == NodeState.AWAITING_APPROVAL else None
     return {
-        "name": node.name, "state": node.state, "health": str(standing.health.word),
-        "sentence": standing.health.message, "dns_address": node.dns_address, "dns_port": node.dns_port,
+        "name": node.name, "state": node.state, "health": str(status.health.word),
+        "sentence": status.health.message, "dns_address": node.dns_address, "dns_port": node.dns_port,
         "agent_host": node.agent_host, "agent_port": node.agent_port, "schema": node.schema,
         "group": node.group.name if node.group else None, "tags": node.tags, "drain_reason": node.drain_reason,
         "drained_until": stamp(node.drained_until), "powerdns": reported.powerdns, "agent": reported.agent,
         "remarks": list(reported.remarks),
-        "sequence": node.acked, "head": newest, "lag": standing.health.lag,
-        "lag_seconds": standing.health.lag_seconds, "contact_at": stamp(node.contact_at),
+        "sequence": node.acked, "head": newest, "lag": status.health.lag,
+        "lag_seconds": status.health.lag_seconds, "contact_at": stamp(node.contact_at),
         "acked_at": stamp(node.acked_at), "certificate_expires_at": stamp(node.certificate_expires_at),
         "fingerprint": waiting.csr_sha256 if waiting else None,
         "live": None if live is None else {

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
-from dnspanel.api.v2.http.accepted import listed_publication_json, publication_json, wait_asked
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.accepted import listed_publication_json, publication_json, requested_wait
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import V2View, actor_in, answer
 from dnspanel.api.v2.schema.fields import PAGED, page_of
@@ -28,11 +28,11 @@ class PublicationList(V2View):
 
         Everything that was published, the newest first.
         """
-        asked = page_asked(request, int)
+        page = page_request(request, int)
         publications = publications_visible_to(actor_in(request)).order_by("-sequence")
-        if asked.after:
-            publications = publications.filter(sequence__lt=asked.after[0])
-        rows, more = cut(list(publications[: asked.limit + 1]), asked.limit)
+        if page.after:
+            publications = publications.filter(sequence__lt=page.after[0])
+        rows, more = cut(list(publications[: page.limit + 1]), page.limit)
         items = [listed_publication_json(publication) for publication in rows]
         return page_answer(request, items, (rows[-1].sequence,) if more else None)
 
@@ -49,7 +49,7 @@ class PublicationDetail(V2View):
         """
         actor = actor_in(request)
         publication = publication_for(actor, sequence)
-        seconds = wait_asked(request)
+        seconds = requested_wait(request)
         if seconds:
             wait_for_nodes(publication, seconds)
         return answer(publication_json(publication, actor, timezone.now()))

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import written
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import change_json, revision_json, rrset_json
 from dnspanel.api.v2.http.view import V2View, actor_in, answer
@@ -51,9 +51,9 @@ class RevisionList(V2View):
         The newest first.
         """
         zone = access.zone_for_reading(actor_in(request), zone_name)
-        asked = page_asked(request, int)
-        before = min(asked.after[0], 2**31 - 1) if asked.after else None
-        rows, more = cut(history.revisions_below(zone, before, asked.limit + 1), asked.limit)
+        page = page_request(request, int)
+        before = min(page.after[0], 2**31 - 1) if page.after else None
+        rows, more = cut(history.revisions_below(zone, before, page.limit + 1), page.limit)
         items = [revision_json(zone.name, row) for row in rows]
         return page_answer(request, items, (rows[-1].number,) if more else None)
 
@@ -88,12 +88,16 @@ class RevisionRRsets(V2View):
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
         found = revision_of(zone, number)
-        asked = page_asked(request, int)
-        sight = access.visibility_of(actor, zone)
+        page = page_request(request, int)
+        visibility = access.visibility_of(actor, zone)
         # A revision never changes, so its RRsets can be counted through.
-        start = asked.after[0] if asked.after else 0
-        then = (r for r in history.rrsets_at(zone=zone, number=found.number) if sight is None or sight(r.name, r.type))
-        rows, more = cut(list(islice(then, max(0, start), max(0, start) + asked.limit + 1)), asked.limit)
+        start = page.after[0] if page.after else 0
+        then = (
+            r
+            for r in history.rrsets_at(zone=zone, number=found.number)
+            if visibility is None or visibility(r.name, r.type)
+        )
+        rows, more = cut(list(islice(then, max(0, start), max(0, start) + page.limit + 1)), page.limit)
         return page_answer(request, [rrset_json(rrset) for rrset in rows], (start + len(rows),) if more else None)
 
 
@@ -171,9 +175,9 @@ def patch_of_undo(actor: Actor, found: Revision) -> Patch:
     if found.kind != RevisionKind.CHANGE:
         raise CannotUndo(f"Revision {found.number} of {found.zone.name} was not a change of RRsets.")
     undone = _changes(found.changes.order_by("owner_key", "type")[: MOST_UNDONE + 1])
-    sight = access.visibility_of(actor, found.zone)
+    visibility = access.visibility_of(actor, found.zone)
     for change in undone:
-        if sight is not None and not sight(*change.key):
+        if visibility is not None and not visibility(*change.key):
             raise access.RightMissing(Right.CHANGE, found.zone.name, *change.key)
 
     def decide(current: CurrentRRsets) -> Changes:

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.etag import Condition, condition_in, fresh_enough, require_rrset, rrset_tag
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import optional_rrset_json, rrset_json
 from dnspanel.api.v2.http.view import V2View, actor_in, answer
@@ -63,13 +63,11 @@ class RRsetList(V2View):
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
-        asked = page_asked(request, str, int)
-        found = _after(_filtered(request, zone), asked.after)
-        rows, more = cut(
-            list(found.order_by("owner_key", "type").values_list(*_COLUMNS)[: asked.limit + 1]), asked.limit
-        )
-        sight = access.visibility_of(actor, zone)
-        items = [_listed_json(row) for row in rows if sight is None or sight(row[2], row[3])]
+        page = page_request(request, str, int)
+        found = _after(_filtered(request, zone), page.after)
+        rows, more = cut(list(found.order_by("owner_key", "type").values_list(*_COLUMNS)[: page.limit + 1]), page.limit)
+        visibility = access.visibility_of(actor, zone)
+        items = [_listed_json(row) for row in rows if visibility is None or visibility(row[2], row[3])]
         return page_answer(request, items, (bytes(rows[-1][0]).hex(), rows[-1][3]) if more else None)
 
 
@@ -148,7 +146,9 @@ def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: A
     outcome = publish(request, [patch], terms_of_query(request))
     found = _result(outcome, zone, key)
     headers = {"ETag": found[1]} if found else {}
-    return written(request, outcome, headers=headers, facts={"rrset": optional_rrset_json(found[0] if found else None)})
+    return written(
+        request, outcome, headers=headers, extensions={"rrset": optional_rrset_json(found[0] if found else None)}
+    )
 
 
 def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:
@@ -173,8 +173,8 @@ def at_path(
         key = owner_of(owner, zone.name), type_of(type_name)
     except (BadName, BadRdata) as exc:
         raise Problem("not-found", str(exc)) from exc
-    sight = access.visibility_of(actor, zone)
-    if sight is not None and not sight(*key):
+    visibility = access.visibility_of(actor, zone)
+    if visibility is not None and not visibility(*key):
         # Answers to writes show what there was, so who may not see it may not write it here.
         raise access.RightMissing(Right.CHANGE, zone.name, *key) if to_change else absent(key)
     return zone, key

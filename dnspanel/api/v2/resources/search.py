@@ -14,7 +14,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
-from dnspanel.api.v2.http.pages import PageAsked, page_answer, page_asked
+from dnspanel.api.v2.http.pages import PageRequest, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import rrset_json, rrset_url, zone_url
 from dnspanel.api.v2.http.view import V2View, actor_in
@@ -55,31 +55,33 @@ class Search(V2View):
         kind = choice_parameter(request.query_params, "kind", ("zone", "rrset"))
         if not text:
             raise bad_parameter("q", "Say what to search for.")
-        asked = page_asked(request, str, str, int)
+        requested = page_request(request, str, str, int)
         found: list[Found] = []
-        if kind != "rrset" and asked.after[:1] != ("r",):
-            found += _zones(actor, text, asked)
-        if kind != "zone" and len(found) <= asked.limit:
-            found += _rrsets(actor, text, asked, asked.limit + 1 - len(found))
-        page = found[: asked.limit]
-        return page_answer(request, [item for item, _ in page], page[-1][1] if len(found) > asked.limit else None)
+        if kind != "rrset" and requested.after[:1] != ("r",):
+            found += _zones(actor, text, requested)
+        if kind != "zone" and len(found) <= requested.limit:
+            found += _rrsets(actor, text, requested, requested.limit + 1 - len(found))
+        page = found[: requested.limit]
+        return page_answer(request, [item for item, _ in page], page[-1][1] if len(found) > requested.limit else None)
 
 
-def _zones(actor: Actor, text: str, asked: PageAsked) -> list[Found]:
+def _zones(actor: Actor, text: str, requested: PageRequest) -> list[Found]:
     zones = found_zones(actor, text).order_by("name")
-    if asked.after:
-        zones = zones.filter(name__gt=asked.after[1])
-    shown = zones.values_list("name", flat=True)[: asked.limit + 1]
-    return [({"kind": "zone", "zone": name, "rrset": None, "url": zone_url(name)}, ("z", name, 0)) for name in shown]
+    if requested.after:
+        zones = zones.filter(name__gt=requested.after[1])
+    zone_names = zones.values_list("name", flat=True)[: requested.limit + 1]
+    return [
+        ({"kind": "zone", "zone": name, "rrset": None, "url": zone_url(name)}, ("z", name, 0)) for name in zone_names
+    ]
 
 
-def _rrsets(actor: Actor, text: str, asked: PageAsked, limit: int) -> list[Found]:
+def _rrsets(actor: Actor, text: str, requested: PageRequest, limit: int) -> list[Found]:
     value = text[4:].strip() if text.lower().startswith("has:") else text
     matching = Q(rdata__overlap=queries.rdata_spellings(value))
     for zone in _zones_around(actor, value):
         matching |= Q(zone=zone, owner_key=relative_key(names.parse(value), zone.name))
     rrsets = StoredRRset.objects.filter(matching, zone__in=access.zones_visible_to(actor))
-    return list(_seen(actor, _after(rrsets, asked).select_related("zone"), limit))
+    return list(_seen(actor, _after(rrsets, requested).select_related("zone"), limit))
 
 
 def _zones_around(actor: Actor, text: str) -> list[Zone]:
@@ -97,32 +99,32 @@ def _zones_around(actor: Actor, text: str) -> list[Zone]:
 
 def _seen(actor: Actor, rrsets: QuerySet[StoredRRset], limit: int) -> Iterator[Found]:
     """The first of them that the actor sees."""
-    sights: dict[int, access.Visibility | None] = {}
+    visibilities: dict[int, access.Visibility | None] = {}
     left = limit
     for row in rrsets.order_by("zone_id", "owner_key", "type").iterator(chunk_size=limit):
-        if row.zone_id not in sights:
-            sights[row.zone_id] = access.visibility_of(actor, row.zone)
-        sight = sights[row.zone_id]
-        if left and (sight is None or sight(row.name, row.type)):
+        if row.zone_id not in visibilities:
+            visibilities[row.zone_id] = access.visibility_of(actor, row.zone)
+        visibility = visibilities[row.zone_id]
+        if left and (visibility is None or visibility(row.name, row.type)):
             left -= 1
             url = rrset_url(row.zone.name, row.name, row.type)
-            shown = {"kind": "rrset", "zone": row.zone.name, "rrset": rrset_json(rrset_of(row)), "url": url}
-            yield shown, ("r", f"{row.zone_id}-{bytes(row.owner_key).hex()}", row.type)
+            item = {"kind": "rrset", "zone": row.zone.name, "rrset": rrset_json(rrset_of(row)), "url": url}
+            yield item, ("r", f"{row.zone_id}-{bytes(row.owner_key).hex()}", row.type)
         if not left:
             return
 
 
-def _after(rrsets: QuerySet[StoredRRset], asked: PageAsked) -> QuerySet[StoredRRset]:
-    if asked.after[:1] != ("r",):
+def _after(rrsets: QuerySet[StoredRRset], requested: PageRequest) -> QuerySet[StoredRRset]:
+    if requested.after[:1] != ("r",):
         return rrsets
-    zone_id, _, key = asked.after[1].partition("-")
+    zone_id, _, key = requested.after[1].partition("-")
     try:
         zone, owner_key = int(zone_id), bytes.fromhex(key)
         if not 0 < zone < 2**31:
             raise ValueError
     except ValueError as exc:
         raise Problem("bad-cursor", "This is not a cursor that this list gave.") from exc
-    type_ = min(max(asked.after[2], 0), 65_536)
+    type_ = min(max(requested.after[2], 0), 65_536)
     behind = (
         Q(zone__gt=zone) | Q(zone=zone, owner_key__gt=owner_key) | Q(zone=zone, owner_key=owner_key, type__gt=type_)
     )

@@ -14,8 +14,8 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import TeamUnknown
 from dnspanel.accounts.models import Membership, Team
 from dnspanel.accounts.roles import Permission
-from dnspanel.api.v2.http.conditional_write import held, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.view import V2View, actor_in, done
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
 from dnspanel.zones import access
@@ -54,9 +54,9 @@ class Teams(V2View):
     @extend_schema(operation_id="listTeams", parameters=PAGED, responses=page_of(TeamSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List teams."""
-        asked = page_asked(request, int)
-        found = teams_visible_to(actor_in(request)).order_by("pk").filter(pk__gt=asked.after[0] if asked.after else 0)
-        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        page = page_request(request, int)
+        found = teams_visible_to(actor_in(request)).order_by("pk").filter(pk__gt=page.after[0] if page.after else 0)
+        rows, more = cut(list(found[: page.limit + 1]), page.limit)
         return page_answer(request, [team_json(team) for team in rows], (rows[-1].pk,) if more else None)
 
     @extend_schema(operation_id="createTeam", request=TeamSerializer, responses={201: TeamSerializer})
@@ -82,7 +82,7 @@ class OneTeam(V2View):
         """Rename a team."""
         actor, team = _to_change(request, team_id)
         values = read(TeamSerializer, request.data, partial=True)
-        with held(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
+        with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
             if "name" in values:
                 teams.rename_team(team=team, name=values["name"], by=actor, now=timezone.now())
         return tagged(team_json(team_for(actor, team_id)))
@@ -94,7 +94,7 @@ class OneTeam(V2View):
         Its zones stay, and belong to no team.
         """
         actor, team = _to_change(request, team_id)
-        with held(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
+        with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
             teams.delete_team(team=team, by=actor, now=timezone.now())
         return done()
 
@@ -108,7 +108,7 @@ class TeamMember(V2View):
         actor, team = _to_change(request, team_id)
         values = read(MembershipSerializer, request.data)
         person = people.person_by_id(user_id)
-        with held(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
+        with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
             teams.set_member(team=team, user=person, role=values["role"], by=actor, now=timezone.now())
         return tagged(team_json(team_for(actor, team_id)))
 
@@ -117,7 +117,7 @@ class TeamMember(V2View):
         """Remove a member."""
         actor, team = _to_change(request, team_id)
         person = people.person_by_id(user_id)
-        with held(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
+        with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
             teams.remove_member(team=team, user=person, by=actor, now=timezone.now())
         return done()
 

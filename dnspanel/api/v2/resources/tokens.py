@@ -17,11 +17,11 @@ from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.presets import default_end
 from dnspanel.accounts.roles import Permission
-from dnspanel.api.v2.http.conditional_write import held, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, actor_in, done
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Moment, Shape, Text, Whole, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names, permissions_of
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
 
@@ -38,7 +38,7 @@ class TermsSerializer(Shape):
         child=Text(max_length=49), default=list, max_length=100, help_text="Works from there only; empty: anywhere."
     )
     expires_at = Moment(required=False, allow_null=True, help_text="Left out: in 90 days. null: never.")
-    unused_days = Whole(
+    unused_days = Integer(
         default=None, allow_null=True, min_value=1, max_value=3650, help_text="Dies when not used for so many days."
     )
 
@@ -50,7 +50,7 @@ class TokenSerializer(TermsSerializer):
     owner = serializers.IntegerField(read_only=True, help_text="Id of the person it acts for: whoever made it.")
     prefix = serializers.CharField(read_only=True, help_text="The visible beginning of its secret.")
     needs_if_match = Flag(default=False, help_text="Whether its writes must say what they change.")
-    requests_per_minute = Whole(default=None, allow_null=True, min_value=1, max_value=1_000_000)
+    requests_per_minute = Integer(default=None, allow_null=True, min_value=1, max_value=1_000_000)
     state = serializers.ChoiceField(choices=STATES, read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
     last_used_at = serializers.DateTimeField(read_only=True, allow_null=True)
@@ -69,7 +69,7 @@ class NewTokenSerializer(TokenSerializer):
 class RotationSerializer(Shape):
     """How long the old token works beside the new one."""
 
-    overlap_seconds = Whole(default=86_400, min_value=0, max_value=int(verbs.LONGEST_OVERLAP.total_seconds()))
+    overlap_seconds = Integer(default=86_400, min_value=0, max_value=int(verbs.LONGEST_OVERLAP.total_seconds()))
 
 
 class Tokens(OneSecretView):
@@ -84,11 +84,11 @@ class Tokens(OneSecretView):
     )
     def get(self, request: Request) -> HttpResponse:
         """List tokens."""
-        asked, actor, now = page_asked(request, int), actor_in(request), timezone.now()
+        page, actor, now = page_request(request, int), actor_in(request), timezone.now()
         found = verbs.tokens_visible_to(actor).filter(kind=TokenKind.API).order_by("-pk")
-        if asked.after:
-            found = found.filter(pk__lt=asked.after[0])
-        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        if page.after:
+            found = found.filter(pk__lt=page.after[0])
+        rows, more = cut(list(found[: page.limit + 1]), page.limit)
         return page_answer(request, tokens_json(actor, rows, now), (rows[-1].pk,) if more else None)
 
     @extend_schema(operation_id="createToken", request=TokenSerializer, responses={201: NewTokenSerializer})
@@ -120,7 +120,7 @@ class OneToken(V2View):
         """
         actor = actor_in(request)
         token = token_for(actor, token_id)
-        with held(request, f"token/{token_id}", lambda: _token_json(actor, token_id)):
+        with conditional_write(request, f"token/{token_id}", lambda: _token_json(actor, token_id)):
             verbs.revoke_token(token=token, by=actor, now=timezone.now())
         return done()
 
@@ -137,7 +137,7 @@ class TokenRotation(OneSecretView):
         actor, now = actor_in(request), timezone.now()
         token = token_for(actor, token_id)
         overlap = timedelta(seconds=read(RotationSerializer, request.data or {})["overlap_seconds"])
-        with held(request, f"token/{token_id}", lambda: _token_json(actor, token_id)):
+        with conditional_write(request, f"token/{token_id}", lambda: _token_json(actor, token_id)):
             new = verbs.rotate_token(token=token, by=actor, now=now, overlap=overlap)
         new.token.owner = token.owner
         return _made(actor, new, now, request.path.removesuffix(f"{token_id}/rotate") + str(new.token.pk))

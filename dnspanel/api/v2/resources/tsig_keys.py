@@ -14,8 +14,8 @@ from rest_framework.request import Request
 from dnspanel.accounts import tokens as verbs
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import Token, TokenKind
-from dnspanel.api.v2.http.conditional_write import held, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, actor_in, done
 from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, token_for, tokens_json
@@ -56,11 +56,11 @@ class TsigKeys(OneSecretView):
     @extend_schema(operation_id="listTsigKeys", parameters=PAGED, responses=page_of(TsigKeySerializer))
     def get(self, request: Request) -> HttpResponse:
         """List TSIG keys."""
-        asked, actor = page_asked(request, int), actor_in(request)
+        page, actor = page_request(request, int), actor_in(request)
         found = _visible_to(actor).order_by("-pk")
-        if asked.after:
-            found = found.filter(pk__lt=asked.after[0])
-        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        if page.after:
+            found = found.filter(pk__lt=page.after[0])
+        rows, more = cut(list(found[: page.limit + 1]), page.limit)
         return page_answer(request, _keys_json(actor, rows, timezone.now()), (rows[-1].pk,) if more else None)
 
     @extend_schema(operation_id="createTsigKey", request=NewTsigKeySerializer, responses={201: NewTsigKeySerializer})
@@ -89,7 +89,7 @@ class OneTsigKey(V2View):
         """Revoke a TSIG key; its name is free again."""
         actor = actor_in(request)
         key = token_for(actor, key_id, TokenKind.TSIG)
-        with held(request, f"token/{key_id}", lambda: _key_json(actor, key_id)):
+        with conditional_write(request, f"token/{key_id}", lambda: _key_json(actor, key_id)):
             verbs.revoke_token(token=key, by=actor, now=timezone.now())
         return done()
 

@@ -17,8 +17,8 @@ from dnspanel.accounts.errors import PersonUnknown
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.roles import Permission
-from dnspanel.api.v2.http.conditional_write import held, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, actor_in, answer
@@ -84,7 +84,7 @@ class Users(V2View):
     @extend_schema(operation_id="listUsers", parameters=PAGED, responses=page_of(UserSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List people."""
-        subject = page_asked(request, int)
+        subject = page_request(request, int)
         found = _visible_to(actor_in(request)).order_by("pk").filter(pk__gt=subject.after[0] if subject.after else 0)
         rows, more = cut(list(found[: subject.limit + 1]), subject.limit)
         return page_answer(request, [user_json(user) for user in rows], (rows[-1].pk,) if more else None)
@@ -105,7 +105,7 @@ class OneUser(V2View):
         user = _user_for(actor, user_id)
         access.require(actor, Permission.PEOPLE)
         values = read(UserSerializer, request.data, partial=True)
-        with held(request, f"user/{user_id}", lambda: user_json(_user_for(actor, user_id))):
+        with conditional_write(request, f"user/{user_id}", lambda: user_json(_user_for(actor, user_id))):
             _change(user, values, actor)
         return tagged(user_json(_user_for(actor, user_id)))
 

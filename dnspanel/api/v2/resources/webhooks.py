@@ -8,8 +8,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.conditional_write import held, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, done, form_id_of
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, choice_parameter, page_of, read, stamp
@@ -72,11 +72,11 @@ class Webhooks(OneSecretView):
     @extend_schema(operation_id="listWebhooks", parameters=PAGED, responses=page_of(WebhookSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List webhooks."""
-        asked = page_asked(request, int)
+        page = page_request(request, int)
         found = access.webhooks_visible_to(actor_in(request)).order_by("-pk")
-        if asked.after:
-            found = found.filter(pk__lt=asked.after[0])
-        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        if page.after:
+            found = found.filter(pk__lt=page.after[0])
+        rows, more = cut(list(found[: page.limit + 1]), page.limit)
         return page_answer(request, [webhook_json(row) for row in rows], (rows[-1].pk,) if more else None)
 
     @extend_schema(operation_id="createWebhook", request=WebhookSerializer, responses={201: NewWebhookSerializer})
@@ -107,7 +107,9 @@ class OneWebhook(V2View):
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
         values = read(WebhookSerializer, request.data, partial=True)
-        with held(request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))):
+        with conditional_write(
+            request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))
+        ):
             hooks.change_webhook(webhook=webhook, by=actor, now=timezone.now(), **values)
         return tagged(webhook_json(access.webhook_for(actor, webhook_id)))
 
@@ -116,7 +118,9 @@ class OneWebhook(V2View):
         """Delete a webhook, and the log of its deliveries."""
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
-        with held(request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))):
+        with conditional_write(
+            request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))
+        ):
             hooks.delete_webhook(webhook=webhook, by=actor, now=timezone.now())
         return done()
 
@@ -145,7 +149,9 @@ class WebhookRotation(OneSecretView):
         """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
-        with held(request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))):
+        with conditional_write(
+            request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))
+        ):
             secret = hooks.rotate_secret(webhook=webhook, by=actor, now=timezone.now())
         return once({"secret": secret}, secret="secret")
 
@@ -161,13 +167,13 @@ class Deliveries(V2View):
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
         """List what a webhook was sent, the newest first."""
         webhook = access.webhook_for(actor_in(request), webhook_id)
-        asked = page_asked(request, int)
+        page = page_request(request, int)
         found = Delivery.objects.select_related("event").filter(webhook=webhook).order_by("-pk")
         if state := choice_parameter(request.query_params, "state", DeliveryState.values):
             found = found.filter(state=state)
-        if asked.after:
-            found = found.filter(pk__lt=asked.after[0])
-        rows, more = cut(list(found[: asked.limit + 1]), asked.limit)
+        if page.after:
+            found = found.filter(pk__lt=page.after[0])
+        rows, more = cut(list(found[: page.limit + 1]), page.limit)
         return page_answer(request, [delivery_json(row) for row in rows], (rows[-1].pk,) if more else None)
 
 

@@ -15,11 +15,11 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, zone_tag
-from dnspanel.api.v2.http.pages import cut, page_answer, page_asked
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import time_json, trash_url, zone_url
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, form_id_of
-from dnspanel.api.v2.http.visibility import reading_whole_zones
+from dnspanel.api.v2.http.visibility import limited_to_full_zones
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, text_parameter
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
@@ -70,12 +70,12 @@ class ZoneList(V2View):
         By name. The words of `q` must all be in the name; `has:<rdata>` finds
         zones with such a record.
         """
-        asked = page_asked(request, str)
+        requested = page_request(request, str)
         zones = found_zones(actor_in(request), text_parameter(request.query_params, "q", longest=LONGEST_SEARCH))
         zones = _filtered(request, zones).order_by("name")
-        if asked.after:
-            zones = zones.filter(name__gt=asked.after[0])
-        rows, more = cut(list(zones.values_list(*_COLUMNS)[: asked.limit + 1]), asked.limit)
+        if requested.after:
+            zones = zones.filter(name__gt=requested.after[0])
+        rows, more = cut(list(zones.values_list(*_COLUMNS)[: requested.limit + 1]), requested.limit)
         return page_answer(request, [_row_json(row) for row in rows], (rows[-1][0],) if more else None)
 
     @extend_schema(
@@ -115,8 +115,8 @@ class ZoneDetail(V2View):
 
         Without its RRsets.
         """
-        shown = zone_json(access.zone_for_reading(actor_in(request), zone_name))
-        return fresh_enough(request, shown["etag"]) or answer(shown, headers={"ETag": shown["etag"]})
+        zone_body = zone_json(access.zone_for_reading(actor_in(request), zone_name))
+        return fresh_enough(request, zone_body["etag"]) or answer(zone_body, headers={"ETag": zone_body["etag"]})
 
     @extend_schema(
         operation_id="setZone", parameters=[IF_MATCH], request=ZonePatchSerializer, responses={200: ZoneSerializer}
@@ -130,14 +130,14 @@ class ZoneDetail(V2View):
         zone = access.zone_for(actor, zone_name, Right.SETTINGS)
         body = read(ZonePatchSerializer, request.data)
         with transaction.atomic():
-            there = (
+            current = (
                 Zone.objects.select_for_update(of=("self",), no_key=True).select_related("changed_by").get(pk=zone.pk)
             )
-            require(condition_in(request), _tag(there), theirs=zone_json(there), mine=request.data)
-            team = _team(actor, body["team"], there.team_id) if "team" in body else there.team
-            tags = body.get("tags", there.tags)
-            change_settings(zone=there, tags=tags, team=team, author=actor, now=timezone.now())
-        return answer(zone_json(there), headers={"ETag": _tag(there)})
+            require(condition_in(request), _tag(current), theirs=zone_json(current), mine=request.data)
+            team = _team(actor, body["team"], current.team_id) if "team" in body else current.team
+            tags = body.get("tags", current.tags)
+            change_settings(zone=current, tags=tags, team=team, author=actor, now=timezone.now())
+        return answer(zone_json(current), headers={"ETag": _tag(current)})
 
     @extend_schema(
         operation_id="deleteZone",
@@ -177,9 +177,9 @@ class TrashList(V2View):
 
         The newest first.
         """
-        asked = page_asked(request, str)
-        after = asked.after[0] if asked.after else ""
-        page = queries.trash_page(user=actor_in(request), after=after, limit=asked.limit)
+        requested = page_request(request, str)
+        after = requested.after[0] if requested.after else ""
+        page = queries.trash_page(user=actor_in(request), after=after, limit=requested.limit)
         items = [_trashed_json(row) for row in page.rows]
         return page_answer(request, items, (page.next_after,) if page.next_after else None)
 
@@ -218,7 +218,7 @@ class TrashRestore(V2View):
 def found_zones(actor: Actor, search: str) -> QuerySet[Zone]:
     """The zones that a search finds. What a token must not see of a zone is not searched either."""
     looks_inside = any(word.lower().startswith("has:") for word in search.split())
-    visible = access.zones_visible_to(reading_whole_zones(actor) if looks_inside else actor)
+    visible = access.zones_visible_to(limited_to_full_zones(actor) if looks_inside else actor)
     return queries.found_zones(visible, search)
 
 

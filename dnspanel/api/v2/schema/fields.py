@@ -49,7 +49,7 @@ class Text(serializers.CharField):
         return str(super().to_internal_value(data))
 
 
-class Whole(serializers.IntegerField):
+class Integer(serializers.IntegerField):
     """A whole number."""
 
     def to_internal_value(self, data: Any) -> int:

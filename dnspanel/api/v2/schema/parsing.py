@@ -189,8 +189,8 @@ def _check_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, op
 
 def _check_ttl(value: Mapping[str, Any], pointer: str, faults: Faults) -> None:
     ttl = value.get("ttl")
-    is_whole = type(ttl) is int or (type(ttl) is float and ttl.is_integer())  # JSON has but one kind of number
-    if not is_whole or not 0 <= ttl <= MAX_TTL:  # type: ignore[operator]
+    is_integer = type(ttl) is int or (type(ttl) is float and ttl.is_integer())  # JSON has but one kind of number
+    if not is_integer or not 0 <= ttl <= MAX_TTL:  # type: ignore[operator]
         detail = f"A whole number of seconds from 0 to {MAX_TTL} is needed here."
         faults.at(f"{pointer}/ttl", detail, "required" if ttl is None else "invalid")
 

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, RecordType, Shape, Text, Whole, ZoneName
+from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, RecordType, Shape, Text, ZoneName
 from dnspanel.zones import access
 
 MOST = 1_000
@@ -25,7 +25,7 @@ class ScopeSerializer(Shape):
     )
     tags = serializers.ListField(child=Text(max_length=64), default=list, max_length=MOST)
     teams = serializers.ListField(
-        child=Whole(min_value=1, max_value=LARGEST_ID), default=list, max_length=MOST, help_text="Ids of teams."
+        child=Integer(min_value=1, max_value=LARGEST_ID), default=list, max_length=MOST, help_text="Ids of teams."
     )
     names = serializers.ListField(
         child=Text(max_length=255), default=list, max_length=MOST,

@@ -7,10 +7,10 @@ and `accepted`; a test holds real answers against the document.
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, extend_schema_serializer
 from rest_framework import serializers
 
-from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Shape, Text, Whole
+from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Shape, Text
 
 MOST_REASON = 2000
 MOST_TTL = 2**31 - 1
@@ -60,7 +60,7 @@ class RRsetSerializer(Shape):
 class RRsetContentSerializer(Shape):
     """What an RRset is to be."""
 
-    ttl = Whole(min_value=0, max_value=MOST_TTL)
+    ttl = Integer(min_value=0, max_value=MOST_TTL)
     rdata = _texts(min_length=1, max_length=MOST_RDATA, help_text="Names are absolute, with or without a final dot.")
     disabled = _texts(required=False, max_length=MOST_RDATA, help_text="Those of `rdata` that are kept but not served.")
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
@@ -69,7 +69,7 @@ class RRsetContentSerializer(Shape):
 class RRsetPatchSerializer(Shape):
     """What is to change of an RRset that is there; what is left out stays. `add` and `remove` lose no other record."""
 
-    ttl = Whole(required=False, min_value=0, max_value=MOST_TTL)
+    ttl = Integer(required=False, min_value=0, max_value=MOST_TTL)
     rdata = _texts(required=False, min_length=1, max_length=MOST_RDATA)
     disabled = _texts(required=False, max_length=MOST_RDATA)
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
@@ -90,7 +90,7 @@ class ChangeOrderSerializer(Shape):
     op = Choice(choices=["replace", "delete", "extend", "prune"])
     name = Text(help_text="Absolute with a final dot, else relative to the zone; `@` is the zone itself.")
     type = Text()
-    ttl = Whole(required=False, min_value=0, max_value=MOST_TTL, help_text="For replace; for extend, of a new RRset.")
+    ttl = Integer(required=False, min_value=0, max_value=MOST_TTL, help_text="For replace; for extend, of a new RRset.")
     rdata = _texts(required=False, max_length=MOST_RDATA, help_text="For all but delete.")
     disabled = _texts(required=False, max_length=MOST_RDATA)
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
@@ -114,7 +114,7 @@ class ZoneChangesSerializer(Shape):
     """What is to change in one of many zones."""
 
     zone = Text()
-    at_revision = Whole(required=False, min_value=0, help_text="Refuse all if the zone is at another one.")
+    at_revision = Integer(required=False, min_value=0, help_text="Refuse all if the zone is at another one.")
     changes = ChangeOrderSerializer(many=True)
 
 
@@ -131,7 +131,7 @@ class NewZoneSerializer(Shape):
     rrsets = NewRRsetSerializer(many=True, required=False)
     nameservers = _texts(required=False, min_length=1, max_length=50)
     hostmaster = Text(required=False, help_text="The mailbox of the SOA, as a name.")
-    team = Whole(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
+    team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
     reason = Text(required=False, allow_blank=True, max_length=MOST_REASON)
 
 
@@ -139,7 +139,7 @@ class ZonePatchSerializer(Shape):
     """Settings of a zone; what is left out stays."""
 
     tags = _texts(required=False, max_length=50)
-    team = Whole(
+    team = Integer(
         required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team; null: of none."
     )
 
@@ -349,11 +349,12 @@ class OperationSerializer(Shape):
     conflict = serializers.BooleanField(help_text="Others published a change since this edit began.")
 
 
-class WantedSerializer(Shape):
+@extend_schema_serializer(component_name="Wanted")
+class DraftedSerializer(Shape):
     """What a draft is to want of an RRset."""
 
     wanted = RRsetContentSerializer(allow_null=True, help_text="null: that it be deleted.")
-    base_revision = Whole(required=False, min_value=0, help_text="The revision that you were looking at.")
+    base_revision = Integer(required=False, min_value=0, help_text="The revision that you were looking at.")
 
 
 class DraftZoneSerializer(Shape):

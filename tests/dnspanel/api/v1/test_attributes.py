@@ -2,7 +2,7 @@
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.api.models import PowerdnsZone
-from dnspanel.api.v1.attributes import comment_text, comments_in_full, facts_of, keep_comments, keep_facts
+from dnspanel.api.v1.attributes import attributes_of, comment_text, comments_in_full, keep_attributes, keep_comments
 from dnspanel.zones.models import Zone
 from tests.people import NOW
 
@@ -10,16 +10,16 @@ COMMENT = {"account": "me", "content": "two\n words", "modified_at": 7}
 
 
 def test_of_a_zone_of_which_nobody_said_anything_powerdns_says_this(zone: Zone) -> None:
-    facts = facts_of(zone)
+    facts = attributes_of(zone)
     assert (facts.kind, facts.account, facts.soa_edit_api, facts.masters) == ("Native", "", "DEFAULT", [])
     assert not PowerdnsZone.objects.exists()
 
 
 def test_what_is_said_is_kept_and_audited_once(zone: Zone, alice: User) -> None:
     for _ in range(2):
-        keep_facts(zone=zone, said={"kind": "Master", "account": "me"}, by=alice, now=NOW)
-    keep_facts(zone=zone, said={"kind": "Master"}, by=alice, now=NOW)
-    found = facts_of(Zone.objects.select_related("powerdns").get(pk=zone.pk))
+        keep_attributes(zone=zone, attributes={"kind": "Master", "account": "me"}, by=alice, now=NOW)
+    keep_attributes(zone=zone, attributes={"kind": "Master"}, by=alice, now=NOW)
+    found = attributes_of(Zone.objects.select_related("powerdns").get(pk=zone.pk))
     assert (found.kind, found.account, found.soa_edit_api) == ("Master", "me", "DEFAULT")
     [entry] = AuditEntry.objects.filter(action="zone.facts")
     assert entry.target == zone.name
@@ -28,7 +28,7 @@ def test_what_is_said_is_kept_and_audited_once(zone: Zone, alice: User) -> None:
 def test_comments_hold_while_the_text_says_the_same(zone: Zone) -> None:
     key = ("www.example.test.", 1)
     keep_comments(zone=zone, comments={key: [COMMENT]})
-    facts = facts_of(Zone.objects.get(pk=zone.pk))
+    facts = attributes_of(Zone.objects.get(pk=zone.pk))
     assert comments_in_full(facts, *key, "two words", 9) == [COMMENT]
     assert comments_in_full(facts, *key, "changed since", 9) == [
         {"account": "", "content": "changed since", "modified_at": 9}

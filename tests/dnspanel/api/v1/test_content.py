@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.api.v1.content import read_content, shown_content
+from dnspanel.api.v1.content import content_for_client, read_content
 from dnspanel.api.v1.view import Refusal
 from replication.dns import rdata, rdtypes
 
@@ -65,7 +65,7 @@ SAMPLES = [
 @pytest.mark.parametrize(("word", "content"), SAMPLES)
 def test_what_a_client_writes_is_what_it_reads(word: str, content: str) -> None:
     type_ = rdata.type_from_text(word)
-    assert shown_content(type_, read_content(NAME, type_, content)) == content
+    assert content_for_client(type_, read_content(NAME, type_, content)) == content
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_a_client_writes_is_what_it_reads(word: str, content: str) -> None:
 )
 def test_other_spellings_are_taken_and_shown_in_the_one(word: str, content: str, shown: str) -> None:
     type_ = rdata.type_from_text(word)
-    assert shown_content(type_, read_content(NAME, type_, content)) == shown
+    assert content_for_client(type_, read_content(NAME, type_, content)) == shown
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.api.v1.creation import NewZone, read_facts, read_new_zone
+from dnspanel.api.v1.creation import NewZone, read_attributes, read_new_zone
 from dnspanel.api.v1.view import Refusal
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
@@ -65,7 +65,7 @@ def test_lines_of_faults_are_those_of_the_text() -> None:
     ],
 )
 def test_facts_are_kept_in_powerdns_spelling(said: dict[str, Any], facts: dict[str, Any]) -> None:
-    assert read_facts(said) == facts
+    assert read_attributes(said) == facts
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,4 @@ def test_facts_are_kept_in_powerdns_spelling(said: dict[str, Any], facts: dict[s
 )
 def test_facts_that_cannot_be_kept_are_refused(said: dict[str, Any]) -> None:
     with pytest.raises(Refusal):
-        read_facts(said)
+        read_attributes(said)

@@ -6,7 +6,7 @@ import pytest
 
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.models import User
-from dnspanel.api.v1.attributes import keep_facts
+from dnspanel.api.v1.attributes import keep_attributes
 from dnspanel.api.v1.zone_objects import stored_rows, zone_list, zone_object
 from dnspanel.zones.models import Zone
 from tests.dnspanel.api.v1.conftest import MakeZone
@@ -15,7 +15,7 @@ from tests.people import NOW
 
 def test_names_with_odd_characters_are_still_json(alice: User, make_zone: MakeZone) -> None:
     zone = make_zone('txt 60 TXT "a\\"b"', name='qu\\"ote.test.')
-    keep_facts(zone=zone, said={"account": 'a "b" \\', "masters": ["192.0.2.1"]}, by=alice, now=NOW)
+    keep_attributes(zone=zone, attributes={"account": 'a "b" \\', "masters": ["192.0.2.1"]}, by=alice, now=NOW)
     actor = actor_of(alice)
     assert actor is not None
     [listed] = json.loads(zone_list(actor, name=None, with_dnssec=True))

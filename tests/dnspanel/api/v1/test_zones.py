@@ -478,7 +478,7 @@ def test_ten_patches_at_once_all_succeed(call: Caller, zone: Zone) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("fails", ["append_publication", "keep_comments", "keep_facts"])
+@pytest.mark.parametrize("fails", ["append_publication", "keep_comments", "keep_attributes"])
 def test_content_comments_and_attributes_are_written_together_or_not_at_all(
     call: Caller, zone: Zone, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:

@@ -61,5 +61,5 @@ def test_tags_differ_by_everything_that_is_shown() -> None:
 def test_a_refusal_shows_what_there_is() -> None:
     with pytest.raises(Problem) as caught:
         require(condition(if_match='"3-0123456789abcdef"'), '"a"', theirs={"x": 1}, mine={"x": 2})
-    assert caught.value.facts == {"base": {"revision": 3}, "theirs": {"x": 1}, "mine": {"x": 2}}
+    assert caught.value.extensions == {"base": {"revision": 3}, "theirs": {"x": 1}, "mine": {"x": 2}}
     assert caught.value.headers == {"ETag": '"a"'}

@@ -16,7 +16,7 @@ class Every(fields.Shape):
     """One of each."""
 
     text = fields.Text(required=False)
-    whole = fields.Whole(required=False, max_value=10)
+    whole = fields.Integer(required=False, max_value=10)
     flag = fields.Flag(required=False)
     choice = fields.Choice(choices=[("a", "A")], required=False)
     at = fields.Moment(required=False)
