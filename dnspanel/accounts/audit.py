@@ -46,6 +46,12 @@ def record(*, action: str, by: Author, now: datetime, target: str = "", **detail
     """
     where = _origin.get()
     AuditEntry.objects.create(
-        at=now, user=user_of(by), token=token_of(by), address=where.address, request_id=where.request_id,
-        action=action, target=target, details=details,
-    )  # fmt: skip
+        at=now,
+        user=user_of(by),
+        token=token_of(by),
+        address=where.address,
+        request_id=where.request_id,
+        action=action,
+        target=target,
+        details=details,
+    )

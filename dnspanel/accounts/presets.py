@@ -86,13 +86,21 @@ def default_end(now: datetime) -> datetime:
 
 
 def _terms(
-    purpose: str, now: datetime, grant: Grant, *, permissions: frozenset[Permission] = frozenset(),
-    unused_days: int | None = None, lifetime: timedelta = LIFETIME,
-) -> TokenTerms:  # fmt: skip
+    purpose: str,
+    now: datetime,
+    grant: Grant,
+    *,
+    permissions: frozenset[Permission] = frozenset(),
+    unused_days: int | None = None,
+    lifetime: timedelta = LIFETIME,
+) -> TokenTerms:
     return TokenTerms(
-        purpose=purpose[:100], scope=(grant,), permissions=permissions, expires_at=now + lifetime,
+        purpose=purpose[:100],
+        scope=(grant,),
+        permissions=permissions,
+        expires_at=now + lifetime,
         unused_days=unused_days,
-    )  # fmt: skip
+    )
 
 
 def _spoken(name: str) -> str:

@@ -143,10 +143,12 @@ def dyndns_url(place: Place) -> Snippet:
     """The update address that routers ask for; user name and password are fields of their own there."""
     address = f"{place.panel_url}/nic/update?hostname={quote(_host(place.name), safe='')}&myip=<ipaddr>"
     return Snippet(
-        "router", "ini", f"Update URL: {address}\nUser name:  {_host(place.name)}\nPassword:   {place.secret}\n",
+        "router",
+        "ini",
+        f"Update URL: {address}\nUser name:  {_host(place.name)}\nPassword:   {place.secret}\n",
         note="The user name does not matter. <ipaddr> is what most routers replace by the address; without myip "
         "the address that the request comes from is taken.",
-    )  # fmt: skip
+    )
 
 
 def dyndns_curl(place: Place) -> Snippet:

@@ -71,19 +71,19 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
         raise TeamRefused({"role": ["In a team a person is reader or editor."]})
     refuse_more_than_own(by, _grant_of_member(team, role))
     with transaction.atomic():
-        there = _locked(team)
+        locked = _locked(team)
         before = Membership.objects.filter(team=team, user=user).first()
         if before is not None and before.role == role:
             return before
         if before is None:
             after = Membership.objects.create(team=team, user=user, role=role)
-            audit.record(action="team.add", by=by, now=now, target=there.name, person=user.username, role=role)
+            audit.record(action="team.add", by=by, now=now, target=locked.name, person=user.username, role=role)
         else:
             Membership.objects.filter(pk=before.pk).update(role=role)
             after, was = before, before.role
             after.role = role
             audit.record(
-                action="team.change", by=by, now=now, target=there.name, person=user.username, role=role, before=was
+                action="team.change", by=by, now=now, target=locked.name, person=user.username, role=role, before=was
             )
     return after
 

@@ -78,17 +78,28 @@ def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -
     secret = SECRET_START + secrets.token_urlsafe(32)
     with transaction.atomic():
         token = Token.objects.create(
-            kind=TokenKind.API, owner=owner, prefix=secret[:PREFIX_LENGTH], secret_sha256=_sha256(secret),
-            created_at=now, made_with=token_of(by), **_columns(terms),
-        )  # fmt: skip
+            kind=TokenKind.API,
+            owner=owner,
+            prefix=secret[:PREFIX_LENGTH],
+            secret_sha256=_sha256(secret),
+            created_at=now,
+            made_with=token_of(by),
+            **_columns(terms),
+        )
         audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk)
     return NewToken(token, secret)
 
 
 def create_tsig_key(
-    *, owner: User, name: str, terms: TokenTerms, by: Author, now: datetime, algorithm: str = "hmac-sha256",
+    *,
+    owner: User,
+    name: str,
+    terms: TokenTerms,
+    by: Author,
+    now: datetime,
+    algorithm: str = "hmac-sha256",
     secret: str = "",
-) -> NewToken:  # fmt: skip
+) -> NewToken:
     """The TSIG key exists; `secret` is its Base64, made here when empty.
 
     Raises TokenRefused as `create_token` does and for a bad name, algorithm
@@ -109,9 +120,15 @@ def create_tsig_key(
     try:
         with transaction.atomic():
             token = Token.objects.create(
-                kind=TokenKind.TSIG, owner=owner, tsig_name=key_name, tsig_algorithm=algorithm,
-                tsig_secret=encrypt_secret(secret.encode()), created_at=now, made_with=token_of(by), **_columns(terms),
-            )  # fmt: skip
+                kind=TokenKind.TSIG,
+                owner=owner,
+                tsig_name=key_name,
+                tsig_algorithm=algorithm,
+                tsig_secret=encrypt_secret(secret.encode()),
+                created_at=now,
+                made_with=token_of(by),
+                **_columns(terms),
+            )
             audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk, tsig=key_name)
     except IntegrityError as exc:
         raise TsigNameTaken(key_name) from exc
@@ -136,11 +153,20 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
         if locked.rotated_to_id is not None:
             raise TokenDead("This token has been rotated already; rotate the newer one.")
         new = Token.objects.create(
-            kind=TokenKind.API, owner_id=locked.owner_id, purpose=locked.purpose, prefix=secret[:PREFIX_LENGTH],
-            secret_sha256=_sha256(secret), scope=locked.scope, permissions=locked.permissions, networks=locked.networks,
-            needs_if_match=locked.needs_if_match, requests_per_minute=locked.requests_per_minute, created_at=now,
-            expires_at=None if lifetime is None else now + lifetime, unused_days=locked.unused_days,
-        )  # fmt: skip
+            kind=TokenKind.API,
+            owner_id=locked.owner_id,
+            purpose=locked.purpose,
+            prefix=secret[:PREFIX_LENGTH],
+            secret_sha256=_sha256(secret),
+            scope=locked.scope,
+            permissions=locked.permissions,
+            networks=locked.networks,
+            needs_if_match=locked.needs_if_match,
+            requests_per_minute=locked.requests_per_minute,
+            created_at=now,
+            expires_at=None if lifetime is None else now + lifetime,
+            unused_days=locked.unused_days,
+        )
         locked.rotated_to = new
         locked.expires_at = min(locked.expires_at, end) if locked.expires_at else end
         locked.save(update_fields=["rotated_to", "expires_at"])

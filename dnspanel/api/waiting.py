@@ -58,8 +58,10 @@ def proofs_of(publication: Publication) -> list[bool]:
     """Of each node that takes pushes, whether it proved the publication; one that failed none ever has. One query."""
     with connection.cursor() as cursor:
         parameters: dict[str, Any] = {
-            "epoch": publication.epoch, "sequence": publication.sequence, "state": str(NodeState.ACTIVE),
-        }  # fmt: skip
+            "epoch": publication.epoch,
+            "sequence": publication.sequence,
+            "state": str(NodeState.ACTIVE),
+        }
         cursor.execute(_PROOFS, parameters)
         return [acked for (acked,) in cursor.fetchall()]
 

@@ -51,9 +51,14 @@ class Client:
             query = dict(parse_qsl(urlsplit(page["next"]).query))
 
     def send(
-        self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None,
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """The JSON that is answered; None when there is none. Raises Refused or Unreachable."""
         data = None if body is None else json.dumps(body).encode()
         told = {"Content-Type": "application/json"} if body is not None else {}
@@ -77,9 +82,15 @@ class Client:
         return size
 
     def _answer(
-        self, method: str, path: str, data: bytes | None, query: Mapping[str, Any], headers: Mapping[str, str],
-        *, stream: bool = False,
-    ) -> urllib3.BaseHTTPResponse:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        data: bytes | None,
+        query: Mapping[str, Any],
+        headers: Mapping[str, str],
+        *,
+        stream: bool = False,
+    ) -> urllib3.BaseHTTPResponse:
         told = {"Authorization": f"Bearer {self._config.token}", "Accept": "application/json", "User-Agent": "dnspanel"}
         if method in _WRITES:
             told["Idempotency-Key"] = str(uuid4())

@@ -42,9 +42,7 @@ _SUFFIXES = {"bind": "tar.gz", "json": "jsonl.gz", "csv": "csv.gz"}
 )
 @shared_options
 @pass_session
-def export(
-    session: Session, zones: Sequence[str], all_: bool, search: str, format_: str, path: Path | None
-) -> None:  # fmt: skip
+def export(session: Session, zones: Sequence[str], all_: bool, search: str, format_: str, path: Path | None) -> None:
     """Export zones.
 
     One ZONE comes as a zone file on standard output. Several, --search and

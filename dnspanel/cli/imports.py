@@ -45,9 +45,14 @@ _PLANNED = (
 _WAITING_OPTIONS = (
     click.option("--confirm", is_flag=True, help="Publish though zones lose much."),
     click.option("--wait", is_flag=True, help="Wait until every node answers with it."),
-    click.option("--timeout", type=click.IntRange(1, 86_400), default=DEFAULT_TIMEOUT, show_default=True,
-                 help="With --wait: seconds, once all is published."),
-)  # fmt: skip
+    click.option(
+        "--timeout",
+        type=click.IntRange(1, 86_400),
+        default=DEFAULT_TIMEOUT,
+        show_default=True,
+        help="With --wait: seconds, once all is published.",
+    ),
+)
 
 
 def applying_options(command: Any) -> Any:
@@ -86,9 +91,15 @@ def applying_options(command: Any) -> Any:
 @shared_options
 @pass_session
 def import_files(
-    session: Session, files: Sequence[Path], apply: bool, existing: str, new: str, source: str, title: str | None,
+    session: Session,
+    files: Sequence[Path],
+    apply: bool,
+    existing: str,
+    new: str,
+    source: str,
+    title: str | None,
     **how: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Import zone files, folders or archives of them; first a dry run, always.
 
     Exit code 1 says that some zones cannot be imported; the others are.

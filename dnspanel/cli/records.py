@@ -134,9 +134,16 @@ def delete(session: Session, zone: str, name: str, type: str, **how: Any) -> Non
 
 
 def _change(
-    session: Session, zone: str, order: Mapping[str, Any], *, dry_run: bool, confirm: bool, wait: bool, timeout: int,
+    session: Session,
+    zone: str,
+    order: Mapping[str, Any],
+    *,
+    dry_run: bool,
+    confirm: bool,
+    wait: bool,
+    timeout: int,
     reason: str,
-) -> None:  # fmt: skip
+) -> None:
     path = zone_path(zone, "changes")
     body = {"changes": [order], "reason": reason, "confirm": confirm}
     if dry_run:

@@ -68,9 +68,20 @@ def _keep(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 _SHARED = (
-    click.option("--output", type=click.Choice(["table", "json"]), callback=_keep, expose_value=False,
-                 envvar="DNSPANEL_OUTPUT", help="How to print the result.  [default: table]"),
-    click.option("--profile", callback=_keep, expose_value=False, envvar="DNSPANEL_PROFILE",
-                 help="Which profile of the configuration file."),
+    click.option(
+        "--output",
+        type=click.Choice(["table", "json"]),
+        callback=_keep,
+        expose_value=False,
+        envvar="DNSPANEL_OUTPUT",
+        help="How to print the result.  [default: table]",
+    ),
+    click.option(
+        "--profile",
+        callback=_keep,
+        expose_value=False,
+        envvar="DNSPANEL_PROFILE",
+        help="Which profile of the configuration file.",
+    ),
     click.option("--url", callback=_keep, expose_value=False, help="Where the panel is."),
-)  # fmt: skip
+)

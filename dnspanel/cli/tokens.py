@@ -58,9 +58,16 @@ def list_tokens(session: Session) -> None:
 @shared_options
 @pass_session
 def create(
-    session: Session, purpose: str, rights: Sequence[str], everywhere: bool, days: int | None,
-    unused_days: int | None, permissions: Sequence[str], networks: Sequence[str], **where: Sequence[str],
-) -> None:  # fmt: skip
+    session: Session,
+    purpose: str,
+    rights: Sequence[str],
+    everywhere: bool,
+    days: int | None,
+    unused_days: int | None,
+    permissions: Sequence[str],
+    networks: Sequence[str],
+    **where: Sequence[str],
+) -> None:
     """Create a token; its secret is shown this once.
 
     It can do no more than the token that creates it.

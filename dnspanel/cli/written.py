@@ -19,16 +19,27 @@ def writing_options(command: C) -> C:
 
 _WRITING = (
     click.option("--wait", is_flag=True, help="Wait until every node answers with it."),
-    click.option("--timeout", type=click.IntRange(1, 86_400), default=DEFAULT_TIMEOUT, show_default=True,
-                 help="With --wait: seconds."),
+    click.option(
+        "--timeout",
+        type=click.IntRange(1, 86_400),
+        default=DEFAULT_TIMEOUT,
+        show_default=True,
+        help="With --wait: seconds.",
+    ),
     click.option("--reason", default="", help="Why, for the history."),
-)  # fmt: skip
+)
 
 
 def publish(
-    session: Session, method: str, path: str, body: Any = None, *, wait: bool, timeout: int,
+    session: Session,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    wait: bool,
+    timeout: int,
     query: Mapping[str, Any] | None = None,
-) -> Mapping[str, Any]:  # fmt: skip
+) -> Mapping[str, Any]:
     """What was written, published and, if asked for, answered by every node. Raises Refused or Unreachable."""
     waiting = {"wait": min(timeout, LONGEST_REQUEST)} if wait else {}
     written: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), **waiting})

@@ -144,8 +144,12 @@ def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
     sequence = outcome.publication.sequence if outcome.publication else None
     logger.info(
         "updated zone=%s key=%s from=%s acts=%d sequence=%s",
-        zone.name, query.key, query.address, len(update.acts), sequence or "unchanged",
-    )  # fmt: skip
+        zone.name,
+        query.key,
+        query.address,
+        len(update.acts),
+        sequence or "unchanged",
+    )
     return Reply(dns.rcode.NOERROR)
 
 

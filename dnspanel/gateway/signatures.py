@@ -119,9 +119,16 @@ def with_tsig(wire: bytes, owner: dns.name.Name, tsig: TSIG) -> bytes:
 
 def _template(request: TSIG, now: datetime, *, error: int = 0, other: bytes = b"") -> TSIG:
     return _make(
-        dns.rdataclass.ANY, dns.rdatatype.TSIG, request.algorithm, int(now.timestamp()), FUDGE, b"",
-        request.original_id, error, other,
-    )  # fmt: skip
+        dns.rdataclass.ANY,
+        dns.rdatatype.TSIG,
+        request.algorithm,
+        int(now.timestamp()),
+        FUDGE,
+        b"",
+        request.original_id,
+        error,
+        other,
+    )
 
 
 def _token(owner: dns.name.Name) -> Token | None:

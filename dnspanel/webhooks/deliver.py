@@ -100,15 +100,26 @@ def record_attempt(*, webhook: Webhook, delivery: Delivery, attempt: Attempt, no
     with transaction.atomic():
         mine = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.WAITING, attempts=delivery.attempts)
         moved = mine.update(
-            state=state, attempts=attempts, next_at=next_at, attempted_at=now, status=attempt.status,
-            answer=attempt.answer, error=attempt.error, ms=attempt.ms,
-        )  # fmt: skip
+            state=state,
+            attempts=attempts,
+            next_at=next_at,
+            attempted_at=now,
+            status=attempt.status,
+            answer=attempt.answer,
+            error=attempt.error,
+            ms=attempt.ms,
+        )
         if moved and sent:
             _record_health(webhook, attempt, now)
     logger.info(
         "%s webhook=%s delivery=%s attempt=%s status=%s ms=%.0f",
-        state, webhook.pk, delivery.pk, attempts, attempt.status, attempt.ms or 0,
-    )  # fmt: skip
+        state,
+        webhook.pk,
+        delivery.pk,
+        attempts,
+        attempt.status,
+        attempt.ms or 0,
+    )
 
 
 def switch_off(*, webhook: Webhook, reason: str, now: datetime) -> None:
@@ -143,17 +154,23 @@ def secrets_of(webhook: Webhook, *, now: datetime) -> list[str]:
 
 def _attempt(webhook: Webhook, event: Event, body: bytes, now: datetime, send: Post) -> Attempt:
     headers = signed_headers(
-        message_id=event.message_id, timestamp=int(now.timestamp()), body=body,
+        message_id=event.message_id,
+        timestamp=int(now.timestamp()),
+        body=body,
         secrets=secrets_of(webhook, now=now),
-    )  # fmt: skip
+    )
     try:
         answer = send(webhook.url, {"Content-Type": "application/json", **headers}, body)
     except (AddressRefused, NoAnswer) as exc:
         return Attempt(error=str(exc))
     return Attempt(
-        error=_fault_of(answer.status), status=answer.status, answer=answer.text, ms=answer.ms,
-        retry_after=timedelta(seconds=answer.retry_after or 0), final=answer.status == _GONE,
-    )  # fmt: skip
+        error=_fault_of(answer.status),
+        status=answer.status,
+        answer=answer.text,
+        ms=answer.ms,
+        retry_after=timedelta(seconds=answer.retry_after or 0),
+        final=answer.status == _GONE,
+    )
 
 
 def _fault_of(status: int) -> str:

@@ -63,9 +63,13 @@ def create_webhook(
                 raise WebhookRefused({"url": [f"You have {MOST_PER_OWNER} webhooks, and that is the most."]})
             notice.open_watch(now=now)
             webhook = Webhook.objects.create(
-                owner=actor.user, token=actor.token, **_columns(terms), secret=encrypt_secret(secret.encode()),
-                created_at=now, form_id=form_id,
-            )  # fmt: skip
+                owner=actor.user,
+                token=actor.token,
+                **_columns(terms),
+                secret=encrypt_secret(secret.encode()),
+                created_at=now,
+                form_id=form_id,
+            )
             _record("webhook.create", webhook, by=actor, now=now, events=webhook.events)
     except IntegrityError:
         if first := _webhook_of_form(form_id, actor):
@@ -75,9 +79,16 @@ def create_webhook(
 
 
 def change_webhook(
-    *, webhook: Webhook, by: User | Actor, now: datetime, url: str | None = None, events: Collection[str] | None = None,
-    description: str | None = None, active: bool | None = None, resolve: Resolve | None = None,
-) -> None:  # fmt: skip
+    *,
+    webhook: Webhook,
+    by: User | Actor,
+    now: datetime,
+    url: str | None = None,
+    events: Collection[str] | None = None,
+    description: str | None = None,
+    active: bool | None = None,
+    resolve: Resolve | None = None,
+) -> None:
     """What is given holds from now on. Switching it on forgets its failures; what was given up stays so.
 
     Raises as `create_webhook` does.

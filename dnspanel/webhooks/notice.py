@@ -100,10 +100,14 @@ def _saved(watch: Watch, subscribed: bool) -> list[Event]:
     if found:
         watch.saved = found[-1].sequence
     return [
-        _event(EventKind.SAVED, f"{publication.epoch}:{publication.sequence}", publication.at,
-               {"sequence": publication.sequence})
+        _event(
+            EventKind.SAVED,
+            f"{publication.epoch}:{publication.sequence}",
+            publication.at,
+            {"sequence": publication.sequence},
+        )
         for publication in found
-    ]  # fmt: skip
+    ]
 
 
 def _everywhere(watch: Watch, subscribed: bool) -> list[Event]:
@@ -132,11 +136,14 @@ def _everywhere_event(publication: Publication, proofs: dict[str, Callable[[int]
         "sequence": publication.sequence,
         "everywhere_at": moment(last),
         "nodes": [
-            {"name": name, "at": moment(at) if at else None,
-             "ms": round((at - publication.at).total_seconds() * 1000, 1) if at else None}
+            {
+                "name": name,
+                "at": moment(at) if at else None,
+                "ms": round((at - publication.at).total_seconds() * 1000, 1) if at else None,
+            }
             for name, at in acked.items()
         ],
-    }  # fmt: skip
+    }
     return _event(EventKind.EVERYWHERE, f"{publication.epoch}:{publication.sequence}", last, details)
 
 

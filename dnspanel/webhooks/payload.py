@@ -96,11 +96,19 @@ def _publication(event: Event, actor: Actor) -> dict[str, Any] | None:
 def _zones(revisions: "QuerySet[Revision]") -> list[dict[str, Any]]:
     columns = ("zone__name", "kind", "number", "serial", "added", "changed", "removed")
     return [
-        {"name": name, "kind": kind, "revision": number, "serial": serial,
-         "added": added, "changed": changed, "removed": removed}
-        for name, kind, number, serial, added, changed, removed in revisions.order_by("zone__name")
-        .values_list(*columns)[:MOST_ZONES]
-    ]  # fmt: skip
+        {
+            "name": name,
+            "kind": kind,
+            "revision": number,
+            "serial": serial,
+            "added": added,
+            "changed": changed,
+            "removed": removed,
+        }
+        for name, kind, number, serial, added, changed, removed in revisions.order_by("zone__name").values_list(
+            *columns
+        )[:MOST_ZONES]
+    ]
 
 
 def _revisions(actor: Actor, sequences: Collection[int]) -> "QuerySet[Revision]":

@@ -124,10 +124,18 @@ def _shared(actor: Actor, filters: Filters, by: str) -> Q:
 def _acts(entries: "QuerySet[AuditEntry]") -> Iterator[Act]:
     for entry in entries:
         yield Act(
-            "entry", entry.pk, entry.at, entry.user.username if entry.user else "",
-            entry.token.purpose if entry.token else "", entry.token_id, entry.action, entry.target,
-            entry.address or "", entry.request_id, entry.details,
-        )  # fmt: skip
+            "entry",
+            entry.pk,
+            entry.at,
+            entry.user.username if entry.user else "",
+            entry.token.purpose if entry.token else "",
+            entry.token_id,
+            entry.action,
+            entry.target,
+            entry.address or "",
+            entry.request_id,
+            entry.details,
+        )
 
 
 def _published(publications: "QuerySet[Publication]") -> Iterator[Act]:
@@ -136,10 +144,18 @@ def _published(publications: "QuerySet[Publication]") -> Iterator[Act]:
     for row in page:
         found = counts.get(row.pk, _Counts())
         yield Act(
-            "publication", row.pk, row.at, row.author.username if row.author else "",
-            row.token.purpose if row.token else "", row.token_id, PUBLISH, found.target, "", "",
+            "publication",
+            row.pk,
+            row.at,
+            row.author.username if row.author else "",
+            row.token.purpose if row.token else "",
+            row.token_id,
+            PUBLISH,
+            found.target,
+            "",
+            "",
             {"channel": row.channel, "reason": row.reason, "zones": found.zones},
-        )  # fmt: skip
+        )
 
 
 class _Counts(NamedTuple):

@@ -150,9 +150,15 @@ def change_rrsets(
     """These RRsets of the zone are published as given (None: gone). Raises NothingToPublish besides."""
     patch = Patch(zone, lambda current: changes, {name for name, _ in changes})
     outcome = publish_patches(
-        patches=[patch], author=author, channel=channel, now=now, reason=reason, form_id=form_id,
-        accept_warnings=accept_warnings, confirmed=confirmed,
-    )  # fmt: skip
+        patches=[patch],
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        accept_warnings=accept_warnings,
+        confirmed=confirmed,
+    )
     if outcome.publication is None:
         raise NothingToPublish
     return outcome.publication

@@ -119,12 +119,12 @@ def zone_page(*, user: Person, search: str = "", after: str = "", limit: int = 1
 
 def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
     """Those of `zones` that a search finds, as `zone_page` describes it."""
-    for word in search_words(_storable(search)):
+    for word in split_search(_storable(search)):
         zones = zones.filter(_zone_matches(word))
     return zones
 
 
-def search_words(search: str) -> list[str]:
+def split_search(search: str) -> list[str]:
     """The words of a search; quotes hold words together."""
     return _WORD.findall(search)
 

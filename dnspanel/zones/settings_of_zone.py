@@ -36,10 +36,15 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
         _refuse_gain(author, locked, new_tags, team)
         if (new_tags, team.pk if team else None) != (locked.tags, locked.team_id):
             audit.record(
-                action="zone.settings", by=author, now=now, target=locked.name,
-                tags=new_tags, tags_before=locked.tags,
-                team=team.name if team else "", team_before=locked.team.name if locked.team else "",
-            )  # fmt: skip
+                action="zone.settings",
+                by=author,
+                now=now,
+                target=locked.name,
+                tags=new_tags,
+                tags_before=locked.tags,
+                team=team.name if team else "",
+                team_before=locked.team.name if locked.team else "",
+            )
             Zone.objects.filter(pk=locked.pk).update(tags=new_tags, team=team)
     zone.tags, zone.team = new_tags, team
 

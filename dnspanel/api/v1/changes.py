@@ -130,7 +130,7 @@ def _one_record(given: RRsetInput) -> RRsetInput:
 
 _CHANGES: dict[str, Callable[[RRsetInput], Step]] = {
     "REPLACE": _replacement,
-    "DELETE": lambda said: removed,
+    "DELETE": lambda given: removed,
     "EXTEND": _extension,
     "PRUNE": _pruning,
 }

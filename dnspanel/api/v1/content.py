@@ -20,12 +20,37 @@ _HOSTS = frozenset((rdtypes.NS, rdtypes.MX, rdtypes.SRV))  # types that must nam
 _ESCAPE = re.compile(r"\\(?:([@$])|.)", re.DOTALL)
 _SVCB_VALUE = re.compile(r'\b(alpn|mandatory|port|ipv4hint|ipv6hint)="([^"\\ ]*)"')
 _LOC_REST = ("1.00m", "10000.00m", "10.00m")
-_CERT_MNEMONICS = {"PKIX": "1", "SPKI": "2", "PGP": "3", "IPKIX": "4", "ISPKI": "5", "IPGP": "6", "ACPKIX": "7",
-               "IACPKIX": "8", "URI": "253", "OID": "254"}  # fmt: skip
-_ALGORITHMS = {"RSAMD5": "1", "DH": "2", "DSA": "3", "ECC": "4", "RSASHA1": "5", "DSANSEC3SHA1": "6",
-               "RSASHA1NSEC3SHA1": "7", "RSASHA256": "8", "RSASHA512": "10", "ECCGOST": "12", "ECDSAP256SHA256": "13",
-               "ECDSAP384SHA384": "14", "ED25519": "15", "ED448": "16", "INDIRECT": "252", "PRIVATEDNS": "253",
-               "PRIVATEOID": "254"}  # fmt: skip
+_CERT_MNEMONICS = {
+    "PKIX": "1",
+    "SPKI": "2",
+    "PGP": "3",
+    "IPKIX": "4",
+    "ISPKI": "5",
+    "IPGP": "6",
+    "ACPKIX": "7",
+    "IACPKIX": "8",
+    "URI": "253",
+    "OID": "254",
+}
+_ALGORITHMS = {
+    "RSAMD5": "1",
+    "DH": "2",
+    "DSA": "3",
+    "ECC": "4",
+    "RSASHA1": "5",
+    "DSANSEC3SHA1": "6",
+    "RSASHA1NSEC3SHA1": "7",
+    "RSASHA256": "8",
+    "RSASHA512": "10",
+    "ECCGOST": "12",
+    "ECDSAP256SHA256": "13",
+    "ECDSAP384SHA384": "14",
+    "ED25519": "15",
+    "ED448": "16",
+    "INDIRECT": "252",
+    "PRIVATEDNS": "253",
+    "PRIVATEOID": "254",
+}
 
 
 def content_for_client(type: int, text: str) -> str:

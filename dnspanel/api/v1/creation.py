@@ -139,9 +139,11 @@ def _of_text(name: str, text: str, servers: Sequence[str]) -> list[RRset]:
     lines = range(text.count("\n") + 2)
     document = Document("zone", f"$TTL {DEFAULT_TTL}\n{text}".encode(), name, lines)
     parsed = read_zone(
-        document, options=Options(soa="missing", nameservers="missing"), include=_no_file,
+        document,
+        options=Options(soa="missing", nameservers="missing"),
+        include=_no_file,
         allow_lua=settings.ALLOW_LUA_RECORDS,
-    )  # fmt: skip
+    )
     for fault in parsed.faults:
         if fault.severity is Severity.ERROR or fault.code == "out-of-zone":
             raise Refusal(422, _describe(fault))

@@ -11,7 +11,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.zones.audit_trail import Act, Filters, Place, acts_page
-from dnspanel.zones.queries import search_words
+from dnspanel.zones.queries import split_search
 
 SHOWN = 100
 LONGEST_ID = 18  # digits
@@ -64,7 +64,7 @@ def filters_of(search: str) -> Filters:
     """`who:`, `action:` and `from:` by what they name; plain words by action, target and reason."""
     named: dict[str, str] = {}
     texts = []
-    for word in search_words(search.replace("\0", " ")):
+    for word in split_search(search.replace("\0", " ")):
         key, colon, value = word.partition(":")
         if colon and key.lower() in {"who", "action", "from"}:
             named[key.lower()] = value.strip('"')

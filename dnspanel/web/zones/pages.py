@@ -40,7 +40,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "zones": _with_sync(page.rows, node_statuses(now=timezone.now())),
         "next_after": page.next_after,
         "search_text": search,
-        "terms": queries.search_words(search),
+        "terms": queries.split_search(search),
     }
     target = request.htmx.target if request.htmx else None
     if target == "zone-more":

@@ -67,7 +67,12 @@ def test_names_and_types_limit_together() -> None:
 
 def test_what_is_stored_reads_back_equal() -> None:
     grant = Grant(
-        frozenset({Right.ADD, Right.READ}), False, frozenset({3, 1}), frozenset({"b", "a"}), frozenset({9}), ("x*",),
+        frozenset({Right.ADD, Right.READ}),
+        False,
+        frozenset({3, 1}),
+        frozenset({"b", "a"}),
+        frozenset({9}),
+        ("x*",),
         frozenset({16, 1}),
-    )  # fmt: skip
+    )
     assert Grant.from_json(grant.to_json()) == grant

@@ -122,9 +122,12 @@ def test_a_token_makes_only_tokens_that_are_narrower(alice: User) -> None:
     child(limited)
     child(replace(limited, rights=frozenset({Right.READ})))
     for wider in (
-        EVERYWHERE, replace(limited, zones=frozenset({5, 6})), replace(limited, names=()),
-        replace(limited, types=frozenset({16, 1})), replace(limited, tags=frozenset({"x"})),
-    ):  # fmt: skip
+        EVERYWHERE,
+        replace(limited, zones=frozenset({5, 6})),
+        replace(limited, names=()),
+        replace(limited, types=frozenset({16, 1})),
+        replace(limited, tags=frozenset({"x"})),
+    ):
         with pytest.raises(errors.TokenRefused):
             child(wider)
 

@@ -14,9 +14,12 @@ from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token, tsi
 from tests.people import NOW
 
 TERMS = TokenTerms(
-    "updates", (Grant(EVERY_RIGHT, zones=frozenset({7, 8})),), networks=("192.0.2.0/24",),
-    expires_at=NOW + timedelta(days=9), unused_days=30,
-)  # fmt: skip
+    "updates",
+    (Grant(EVERY_RIGHT, zones=frozenset({7, 8})),),
+    networks=("192.0.2.0/24",),
+    expires_at=NOW + timedelta(days=9),
+    unused_days=30,
+)
 
 
 def acting(owner: User, terms: TokenTerms = TERMS) -> Actor:

@@ -54,9 +54,15 @@ class Api:
     address: str = "192.0.2.10"
 
     def send(
-        self, method: str, url: str, body: Any = None, *, headers: Mapping[str, str] | None = None,
-        content_type: str = JSON, **query: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        method: str,
+        url: str,
+        body: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content_type: str = JSON,
+        **query: Any,
+    ) -> Any:
         """Send a request; `body` is bytes as they are, or anything that JSON can say."""
         if query:
             url += ("&" if "?" in url else "?") + urlencode(query, doseq=True)

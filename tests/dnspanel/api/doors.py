@@ -42,16 +42,26 @@ TXT = {"ttl": 60, "rdata": ['"proof"']}
 READING = {"rights": ["read"], "everywhere": True}
 PATCH_A = {
     "rrsets": [
-        {"name": "www.example.test.", "type": "A", "ttl": 60, "changetype": "REPLACE",
-         "records": [{"content": "192.0.2.7", "disabled": False}]}
+        {
+            "name": "www.example.test.",
+            "type": "A",
+            "ttl": 60,
+            "changetype": "REPLACE",
+            "records": [{"content": "192.0.2.7", "disabled": False}],
+        }
     ]
-}  # fmt: skip
+}
 PATCH_TXT = {
     "rrsets": [
-        {"name": "_acme-challenge.www.example.test.", "type": "TXT", "ttl": 60, "changetype": "REPLACE",
-         "records": [{"content": '"proof"', "disabled": False}]}
+        {
+            "name": "_acme-challenge.www.example.test.",
+            "type": "TXT",
+            "ttl": 60,
+            "changetype": "REPLACE",
+            "records": [{"content": '"proof"', "disabled": False}],
+        }
     ]
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

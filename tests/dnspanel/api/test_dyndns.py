@@ -44,9 +44,10 @@ def ask(client: Client, token: NewToken) -> Ask:
 
     def ask(host: str = "home.example.test", *, secret: str = token.secret, caller: str = CALLER, **given: str) -> str:
         reply = client.get(
-            "/nic/update?" + urlencode({"hostname": host, **given}), headers={"Authorization": basic("x", secret)},
+            "/nic/update?" + urlencode({"hostname": host, **given}),
+            headers={"Authorization": basic("x", secret)},
             REMOTE_ADDR=caller,
-        )  # fmt: skip
+        )
         assert reply["Content-Type"] == "text/plain"
         return reply.content.decode().rstrip("\n")
 

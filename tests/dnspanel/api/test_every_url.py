@@ -100,18 +100,31 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     export_jobs.exports_directory().mkdir()
     export_jobs.export_path(written).write_bytes(b"gzip")
     hook = Webhook.objects.create(
-        owner=alice, url="https://hooks.example.test/", events=["publication.saved"], created_at=NOW,
+        owner=alice,
+        url="https://hooks.example.test/",
+        events=["publication.saved"],
+        created_at=NOW,
         secret=encrypt_secret(b"whsec_x"),
-    )  # fmt: skip
+    )
     event = Event.objects.create(uid=uuid4(), kind=EventKind.PING, subject="ping:x", at=NOW)
     delivery = Delivery.objects.create(webhook=hook, event=event, created_at=NOW)
     published = Publication.objects.get(revisions__zone=zone, revisions__number=2)
     return {
-        "zone_id": gone.pk, "sequence": published.sequence, "operation_id": Operation.objects.get().pk,
-        "team_id": team.pk, "team": team.pk, "user_id": charlie.pk, "grant_id": grant.pk, "token_id": token.pk,
-        "key_id": key.pk, "import_id": job.pk, "export_id": exported.pk, "written": written.pk,
-        "webhook_id": hook.pk, "delivery_id": delivery.pk,
-    }  # fmt: skip
+        "zone_id": gone.pk,
+        "sequence": published.sequence,
+        "operation_id": Operation.objects.get().pk,
+        "team_id": team.pk,
+        "team": team.pk,
+        "user_id": charlie.pk,
+        "grant_id": grant.pk,
+        "token_id": token.pk,
+        "key_id": key.pk,
+        "import_id": job.pk,
+        "export_id": exported.pk,
+        "written": written.pk,
+        "webhook_id": hook.pk,
+        "delivery_id": delivery.pk,
+    }
 
 
 @pytest.fixture
@@ -119,8 +132,10 @@ def call(things: dict[str, Any], api: MakeApi, db: None) -> Call:
     """Opens a door as a caller, and puts everything back; returns the status."""
 
     def known(values: Any) -> Any:
-        return {name: things[name if value == "?" else value[1:]] if str(value)[:1] == "?" else value
-                for name, value in values.items()}  # fmt: skip
+        return {
+            name: things[name if value == "?" else value[1:]] if str(value)[:1] == "?" else value
+            for name, value in values.items()
+        }
 
     def call(door: Door, caller: Caller) -> int:
         nothing = {"v1-nothing": "/api/v1/nothing", "v2-nothing": "/api/v2/nothing"}

@@ -128,18 +128,24 @@ def test_patience_ends(server: Server, client: Client, pauses: list[float]) -> N
 
 def test_a_refusal_is_told_in_words_with_each_field(server: Server, client: Client) -> None:
     problem = {
-        "title": "Some values are not usable", "status": 422, "code": "invalid",
+        "title": "Some values are not usable",
+        "status": 422,
+        "code": "invalid",
         "detail": "Not an address. And 1 more.",
-        "errors": [{"pointer": "/changes/0/rdata/1", "code": "invalid", "detail": "Not an address."},
-                   {"parameter": "limit", "code": "invalid", "detail": "Too many."}],
-    }  # fmt: skip
+        "errors": [
+            {"pointer": "/changes/0/rdata/1", "code": "invalid", "detail": "Not an address."},
+            {"parameter": "limit", "code": "invalid", "detail": "Too many."},
+        ],
+    }
     server.say(422, problem)
     with pytest.raises(Refused) as caught:
         client.get("/zones")
     assert (caught.value.code, caught.value.exit_code) == ("invalid", 1)
     assert caught.value.format_message().splitlines() == [
-        "Not an address. And 1 more.", "  changes 0 rdata 1: Not an address.", "  limit: Too many.",
-    ]  # fmt: skip
+        "Not an address. And 1 more.",
+        "  changes 0 rdata 1: Not an address.",
+        "  limit: Too many.",
+    ]
 
 
 @pytest.mark.parametrize(

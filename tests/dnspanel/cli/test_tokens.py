@@ -14,8 +14,25 @@ def test_whoami_says_whose_token_it_is_and_what_it_may_do(run: Run) -> None:
 
 def test_a_narrow_token_is_made_used_and_revoked(run: Run) -> None:
     run("zones", "create", "example.test")
-    made = run("tokens", "create", "certificate", "--zone", "example.test", "--right", "read", "--right", "add",
-               "--name", "_acme-challenge", "--type", "TXT", "--days", "7", "--output", "json").json  # fmt: skip
+    made = run(
+        "tokens",
+        "create",
+        "certificate",
+        "--zone",
+        "example.test",
+        "--right",
+        "read",
+        "--right",
+        "add",
+        "--name",
+        "_acme-challenge",
+        "--type",
+        "TXT",
+        "--days",
+        "7",
+        "--output",
+        "json",
+    ).json
     assert made["scope"][0]["names"] == ["_acme-challenge"]
     secret = made["secret"]
     assert run("records", "add", "example.test", "_acme-challenge", "TXT", '"x"', token=secret).code == 0

@@ -121,9 +121,11 @@ def test_a_zone_that_is_not_there_or_not_to_be_known_is_notauth(make_zone: MakeZ
 
 def test_an_acme_key_changes_its_txt_and_nothing_else(zone: Zone, make_key: MakeKey) -> None:
     scope = Grant(
-        RECORD_RIGHTS | {Right.READ}, zones=frozenset({zone.pk}), names=("_acme-challenge.www",),
+        RECORD_RIGHTS | {Right.READ},
+        zones=frozenset({zone.pk}),
+        names=("_acme-challenge.www",),
         types=frozenset({rdtypes.TXT}),
-    )  # fmt: skip
+    )
     key = make_key(scope=(scope,))
     message = dns.update.UpdateMessage("example.test.")
     message.add("_acme-challenge.www", 60, "TXT", "proof")
@@ -267,9 +269,14 @@ def test_a_signed_transfer_is_whole_and_every_message_of_it_is_signed(
         patch.setattr("dns.message.time.time", NOW.timestamp)
         for wire in wires:
             message = dns.message.from_wire(
-                wire, keyring=key.tsig, request_mac=query.mac, xfr=True, multi=True, tsig_ctx=context,
+                wire,
+                keyring=key.tsig,
+                request_mac=query.mac,
+                xfr=True,
+                multi=True,
+                tsig_ctx=context,
                 one_rr_per_rrset=True,
-            )  # fmt: skip
+            )
             context, records = message.tsig_ctx, records + len(message.answer)
             assert message.had_tsig
     assert records == 3000 + 2 + 2

@@ -86,9 +86,7 @@ def test_a_change_in_the_middle_is_not_seen(make_zone: MakeZone, alice: User) ->
 def _move_all(zone: Zone, alice: User) -> int:
     changes = {(r.name, r.type): r for r in (rr(f"h{number} 300 A 192.0.2.2") for number in range(3000))}
     try:
-        direct.change_rrsets(
-            zone=zone, changes=changes, author=alice, channel=Channel.API, now=NOW, confirmed=True
-        )  # fmt: skip
+        direct.change_rrsets(zone=zone, changes=changes, author=alice, channel=Channel.API, now=NOW, confirmed=True)
     finally:
         connection.close()
     return len(changes)

@@ -45,8 +45,10 @@ def webhook(db: None) -> MakeWebhook:
     def make(by: Any, url: str = f"https://{HOST}/hook", *events: str, **terms: Any) -> NewWebhook:
         address = "127.0.0.1" if "127.0.0.0/8" in guard.settings.OUTBOUND_NETWORKS else "9.9.9.9"
         return hooks.create_webhook(
-            terms=WebhookTerms(url=url, events=events or SUBSCRIBABLE, **terms), by=by, now=NOW,
+            terms=WebhookTerms(url=url, events=events or SUBSCRIBABLE, **terms),
+            by=by,
+            now=NOW,
             resolve=resolve_to(address),
-        )  # fmt: skip
+        )
 
     return make

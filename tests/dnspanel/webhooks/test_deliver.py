@@ -111,8 +111,9 @@ def test_nobody_there_and_a_refused_address_are_failures_in_words(
     hooks.send_ping(webhook=made, by=bob, now=NOW)
     send_all(made)
     assert (only().status, only().error) == (
-        None, "No connection to receiver.test, port 1024: Connection refused.",
-    )  # fmt: skip
+        None,
+        "No connection to receiver.test, port 1024: Connection refused.",
+    )
     settings.OUTBOUND_NETWORKS = []
     send_all(made, later(60))
     assert "not a public address" in only().error

@@ -75,8 +75,10 @@ def test_a_form_sent_twice_makes_one_webhook_with_one_secret(bob: User, webhook:
 
 def test_each_field_at_fault_is_named(bob: User) -> None:
     assert set(refused(bob, url="ftp://x", events=["no.event"], description="x" * 101)) == {
-        "url", "events", "description",
-    }  # fmt: skip
+        "url",
+        "events",
+        "description",
+    }
     assert refused(bob, events=[])["events"] == ["Choose at least one event."]
     assert "ping" in refused(bob, events=["ping"])["events"][0]
 

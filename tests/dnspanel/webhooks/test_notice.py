@@ -195,8 +195,12 @@ def test_an_import_that_ended_is_told_of_once_each_time_it_ends(bob: User, webho
     [(kind, facts)] = notice_all(later(2))
     assert kind == IMPORT
     assert (facts["id"], facts["state"], facts["zones"], facts["records"], facts["published"]) == (
-        job.pk, "done", 3, 30, 2,
-    )  # fmt: skip
+        job.pk,
+        "done",
+        3,
+        30,
+        2,
+    )
     assert notice_all(later(3)) == []
     ImportJob.objects.update(state=State.UNDONE, ended_at=later(4))
     assert [facts["state"] for _, facts in notice_all(later(5))] == ["undone"]

@@ -49,11 +49,18 @@ def test_a_publication_is_told_with_its_zones(bob: User, webhook: MakeWebhook, s
             "url": "https://panel.test/api/v2/publications/1",
             "zone_count": 1,
             "zones": [
-                {"name": "one.test.", "kind": "create", "revision": 1, "serial": 1,
-                 "added": 2, "changed": 0, "removed": 0},
+                {
+                    "name": "one.test.",
+                    "kind": "create",
+                    "revision": 1,
+                    "serial": 1,
+                    "added": 2,
+                    "changed": 0,
+                    "removed": 0,
+                },
             ],
         },
-    }  # fmt: skip
+    }
 
 
 def test_a_publication_of_very_many_zones_lists_the_first_and_counts_all(

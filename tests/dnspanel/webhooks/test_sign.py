@@ -5,9 +5,11 @@ from dnspanel.webhooks.sign import new_secret, signed_headers
 
 def test_the_example_of_the_specifications_reference_library_comes_out() -> None:
     headers = signed_headers(
-        message_id="msg_p5jXN8AQM9LWM0D4loKWxJek", timestamp=1614265330, body=b'{"test": 2432232314}',
+        message_id="msg_p5jXN8AQM9LWM0D4loKWxJek",
+        timestamp=1614265330,
+        body=b'{"test": 2432232314}',
         secrets=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
-    )  # fmt: skip
+    )
     assert headers == {
         "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
         "webhook-timestamp": "1614265330",

@@ -32,9 +32,11 @@ def change(changes: dict[tuple[str, int], str | None], author: User | None = Non
     zone = Zone.objects.get(name="z.test.")
     wanted = {key: rrset.make(*key, 60, [value]) if value else None for key, value in changes.items()}
     publication, _ = bulk.change_zones(
-        changes=[bulk.ZoneChange(zone.pk, zone.revision, wanted)], author=author, channel=Channel.WEB,
+        changes=[bulk.ZoneChange(zone.pk, zone.revision, wanted)],
+        author=author,
+        channel=Channel.WEB,
         now=timezone.now(),
-    )  # fmt: skip
+    )
     assert publication is not None
     return publication
 
@@ -97,8 +99,10 @@ def test_its_author_gets_it_back_as_a_draft(alice: User) -> None:
     failed.draft_again(publication=bad, author=alice, now=timezone.now())
     (operation,) = Operation.objects.all()
     assert (operation.name, operation.wanted["rdata"], operation.base["rdata"]) == (
-        WWW[0], ["192.0.2.2"], ["192.0.2.1"]
-    )  # fmt: skip
+        WWW[0],
+        ["192.0.2.2"],
+        ["192.0.2.1"],
+    )
 
 
 def test_a_zone_that_it_brought_is_no_draft(alice: User) -> None:

@@ -30,16 +30,22 @@ _ALL = (
     Kind("name-taken", 409, "The name is taken", "There is something else of this name already."),
     Kind("under-way", 409, "The same request is under way", "Ask again after `Retry-After` seconds for its answer."),
     Kind(
-        "changed-by-others", 409, "Others changed the same records meanwhile",
+        "changed-by-others",
+        409,
+        "Others changed the same records meanwhile",
         "Each of `conflicts` has base, theirs and mine. Resolve them, then publish again.",
     ),
     Kind(
-        "needs-confirmation", 409, "So large a change must be confirmed",
-        "`reasons` says why. Send the same again with `\"confirm\": true` if it is meant.",
+        "needs-confirmation",
+        409,
+        "So large a change must be confirmed",
+        '`reasons` says why. Send the same again with `"confirm": true` if it is meant.',
     ),
     Kind("nothing-to-publish", 409, "There is nothing to publish", "The draft holds nothing that differs."),
     Kind(
-        "precondition-failed", 412, "The resource is not what the condition says",
+        "precondition-failed",
+        412,
+        "The resource is not what the condition says",
         "It changed since it was read, or exists against `If-None-Match: *`. Where the versions are known, `base` is"
         " what was read, `theirs` what there is now and `mine` what was sent.",
     ),
@@ -47,7 +53,9 @@ _ALL = (
     Kind("unsupported-media-type", 415, "Bodies are JSON", "Send `Content-Type: application/json`."),
     Kind("invalid", 422, "Some values are not usable", "Each of `errors` points at a value and says what is wrong."),
     Kind(
-        "rules-violated", 422, "The zone would break rules",
+        "rules-violated",
+        422,
+        "The zone would break rules",
         "Each of `errors` names a rule. Warnings can be accepted with `accept_warnings`.",
     ),
     Kind("key-reused", 422, "The idempotency key belongs to another request", "Use a new key for a new request."),
@@ -56,11 +64,13 @@ _ALL = (
     Kind("broken", 500, "The panel made a mistake", "It is in the log, with the time. A retry may work."),
     Kind("source-away", 502, "The other server does not answer", "The panel asked a server and got no answer."),
     Kind(
-        "publishing-held", 503, "Nothing is published at present",
+        "publishing-held",
+        503,
+        "Nothing is published at present",
         "Nodes may hold what the panel does not know, after a restored backup. Drafts are kept. It lasts until a person"
         " has decided; try again after `Retry-After` seconds.",
     ),
     Kind("unavailable", 503, "The panel cannot do this just now", "Try again after `Retry-After` seconds."),
-)  # fmt: skip
+)
 
 KINDS = {kind.code: kind for kind in _ALL}

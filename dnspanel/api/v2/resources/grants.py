@@ -98,11 +98,15 @@ def grants_json(actor: Actor, rows: list[GrantRow]) -> list[dict[str, Any]]:
     scopes = scopes_json(actor, [Grant.from_json(row.grant) for row in rows])
     return [
         {
-            "id": row.pk, "user": row.user_id, "team": row.team_id, **scope,
-            "given_by": row.created_by.username if row.created_by else None, "created_at": stamp(row.created_at),
+            "id": row.pk,
+            "user": row.user_id,
+            "team": row.team_id,
+            **scope,
+            "given_by": row.created_by.username if row.created_by else None,
+            "created_at": stamp(row.created_at),
         }
         for row, scope in zip(rows, scopes, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _visible_to(actor: Actor) -> "QuerySet[GrantRow]":

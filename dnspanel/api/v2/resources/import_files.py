@@ -62,13 +62,14 @@ class ImportFile(V2View):
         operation_id="uploadImportFile",
         parameters=[
             OpenApiParameter(
-                "offset", {"type": "integer", "minimum": 0},
+                "offset",
+                {"type": "integer", "minimum": 0},
                 description="Where the chunk begins: the file's size so far. Left out: the body is the whole file.",
             )
         ],
         request={"application/octet-stream": OpenApiTypes.BINARY},
         responses=UploadedSerializer,
-    )  # fmt: skip
+    )
     def put(self, request: Request, import_id: int, name: str) -> HttpResponse:
         """Upload a file, whole or chunk by chunk.
 

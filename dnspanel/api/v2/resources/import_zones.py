@@ -135,9 +135,14 @@ class ImportChoices(V2View):
         ids = _ids(job, values["zones"]) if "zones" in values else None
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
             changed = jobs.choose(
-                job=job, choice=choice, now=timezone.now(), ids=ids, search=values["search"],
-                faulty=values["faulty"], existing=values["existing"],
-            )  # fmt: skip
+                job=job,
+                choice=choice,
+                now=timezone.now(),
+                ids=ids,
+                search=values["search"],
+                faulty=values["faulty"],
+                existing=values["existing"],
+            )
         return answer({"changed": changed})
 
 
@@ -199,15 +204,32 @@ def _ids(job: ImportJob, names: list[str]) -> "QuerySet[ImportZone, int]":
 
 def _zone_json(row: ImportZone) -> dict[str, Any]:
     return {
-        "id": row.pk, "name": row.name, "path": row.path, "serial": row.serial, "records": row.records,
-        "rrsets": row.rrsets, "errors": row.errors, "warnings": row.warnings, "choice": row.choice or "default",
-        "action": row.action or "undecided", "added": row.added, "changed": row.changed, "removed": row.removed,
-    }  # fmt: skip
+        "id": row.pk,
+        "name": row.name,
+        "path": row.path,
+        "serial": row.serial,
+        "records": row.records,
+        "rrsets": row.rrsets,
+        "errors": row.errors,
+        "warnings": row.warnings,
+        "choice": row.choice or "default",
+        "action": row.action or "undecided",
+        "added": row.added,
+        "changed": row.changed,
+        "removed": row.removed,
+    }
 
 
 def _fault_json(fault: ImportFault) -> dict[str, Any]:
     return {
-        "id": fault.pk, "severity": fault.severity, "code": fault.code, "zone": fault.zone, "path": fault.path,
-        "line": fault.line, "column": fault.column, "source": fault.source, "reason": fault.reason,
+        "id": fault.pk,
+        "severity": fault.severity,
+        "code": fault.code,
+        "zone": fault.zone,
+        "path": fault.path,
+        "line": fault.line,
+        "column": fault.column,
+        "source": fault.source,
+        "reason": fault.reason,
         "fix": fault.fix,
-    }  # fmt: skip
+    }

@@ -39,8 +39,21 @@ ACTS: dict[str, Callable[..., Any]] = {
 }
 _IN_THE_NAME_OF = ("apply", "undo")  # these publish
 _SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
-_COUNTS = ("creates", "merges", "replaces", "unchanged", "skipped", "failed", "duplicates", "waiting", "undecided",
-           "guarded", "added", "changed", "removed")  # fmt: skip
+_COUNTS = (
+    "creates",
+    "merges",
+    "replaces",
+    "unchanged",
+    "skipped",
+    "failed",
+    "duplicates",
+    "waiting",
+    "undecided",
+    "guarded",
+    "added",
+    "changed",
+    "removed",
+)
 
 
 class ProgressSerializer(serializers.Serializer):
@@ -269,11 +282,19 @@ def _answer(job: ImportJob, status: int = 200, **headers: str) -> HttpResponse:
 def _listed(row: queries.JobRow) -> dict[str, Any]:
     job = row.job
     return {
-        "id": job.pk, "title": job.title, "source": job.source, "state": job.state, "paused": job.paused,
-        "author": job.author.username if job.author else None, "zones": row.zones, "records": row.records,
-        "errors": row.errors, "published": row.published, "created_at": stamp(job.created_at),
+        "id": job.pk,
+        "title": job.title,
+        "source": job.source,
+        "state": job.state,
+        "paused": job.paused,
+        "author": job.author.username if job.author else None,
+        "zones": row.zones,
+        "records": row.records,
+        "errors": row.errors,
+        "published": row.published,
+        "created_at": stamp(job.created_at),
         "ended_at": stamp(job.ended_at),
-    }  # fmt: skip
+    }
 
 
 def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob:
@@ -305,5 +326,8 @@ def _refuse(job: ImportJob, act: str, actor: Actor, *, confirmed: bool) -> None:
         plan = queries.plan_summary(job)
         if plan.guarded:
             reason = f"{plan.guarded:,} zones would lose much: {plan.removed:,} RRsets in all."
-            raise Problem("needs-confirmation", f"{reason} Send \"confirm\": true if that is meant.",
-                          extensions={"reasons": [reason]})  # fmt: skip
+            raise Problem(
+                "needs-confirmation",
+                f'{reason} Send "confirm": true if that is meant.',
+                extensions={"reasons": [reason]},
+            )

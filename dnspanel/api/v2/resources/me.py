@@ -47,14 +47,21 @@ class Me(V2View):
         token = actor.token
         assert token is not None  # HasToken
         token_body = {
-            "id": token.pk, "purpose": token.purpose, "prefix": token.prefix, "expires_at": stamp(token.expires_at),
-            "unused_days": token.unused_days, "networks": token.networks, "needs_if_match": token.needs_if_match,
+            "id": token.pk,
+            "purpose": token.purpose,
+            "prefix": token.prefix,
+            "expires_at": stamp(token.expires_at),
+            "unused_days": token.unused_days,
+            "networks": token.networks,
+            "needs_if_match": token.needs_if_match,
             "requests_per_minute": requests_per_minute(token),
-        }  # fmt: skip
-        return tagged({
-            "user": actor.user.username,
-            "role": actor.user.role,
-            "permissions": permission_names(actor.permissions),
-            "scope": scopes_json(actor, actor.scope or ()),
-            "token": token_body,
-        })  # fmt: skip
+        }
+        return tagged(
+            {
+                "user": actor.user.username,
+                "role": actor.user.role,
+                "permissions": permission_names(actor.permissions),
+                "scope": scopes_json(actor, actor.scope or ()),
+                "token": token_body,
+            }
+        )

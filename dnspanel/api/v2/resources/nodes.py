@@ -227,21 +227,40 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
     reported = read_report(node)
     waiting = enroll.request_of(node) if node.state == NodeState.AWAITING_APPROVAL else None
     return {
-        "name": node.name, "state": node.state, "health": str(status.health.word),
-        "sentence": status.health.message, "dns_address": node.dns_address, "dns_port": node.dns_port,
-        "agent_host": node.agent_host, "agent_port": node.agent_port, "schema": node.schema,
-        "group": node.group.name if node.group else None, "tags": node.tags, "drain_reason": node.drain_reason,
-        "drained_until": stamp(node.drained_until), "powerdns": reported.powerdns, "agent": reported.agent,
+        "name": node.name,
+        "state": node.state,
+        "health": str(status.health.word),
+        "sentence": status.health.message,
+        "dns_address": node.dns_address,
+        "dns_port": node.dns_port,
+        "agent_host": node.agent_host,
+        "agent_port": node.agent_port,
+        "schema": node.schema,
+        "group": node.group.name if node.group else None,
+        "tags": node.tags,
+        "drain_reason": node.drain_reason,
+        "drained_until": stamp(node.drained_until),
+        "powerdns": reported.powerdns,
+        "agent": reported.agent,
         "remarks": list(reported.remarks),
-        "sequence": node.acked, "head": newest, "lag": status.health.lag,
-        "lag_seconds": status.health.lag_seconds, "contact_at": stamp(node.contact_at),
-        "acked_at": stamp(node.acked_at), "certificate_expires_at": stamp(node.certificate_expires_at),
+        "sequence": node.acked,
+        "head": newest,
+        "lag": status.health.lag,
+        "lag_seconds": status.health.lag_seconds,
+        "contact_at": stamp(node.contact_at),
+        "acked_at": stamp(node.acked_at),
+        "certificate_expires_at": stamp(node.certificate_expires_at),
         "fingerprint": waiting.csr_sha256 if waiting else None,
-        "live": None if live is None else {
-            "at": live.at, "qps": live.qps, "rcodes": dict(live.rcodes), "latency_ms": live.latency_ms,
+        "live": None
+        if live is None
+        else {
+            "at": live.at,
+            "qps": live.qps,
+            "rcodes": dict(live.rcodes),
+            "latency_ms": live.latency_ms,
             "cache_hit": live.cache_hit,
         },
-    }  # fmt: skip
+    }
 
 
 def _require_fingerprint(node: Any, sent: str | None) -> None:

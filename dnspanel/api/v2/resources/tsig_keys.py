@@ -22,8 +22,20 @@ from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, 
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Text, page_of, read
 
 ALGORITHMS = [(name, name) for name in verbs.TSIG_ALGORITHMS]
-_SHARED = ("id", "owner", "purpose", "scope", "permissions", "networks", "expires_at", "unused_days", "state",
-           "created_at", "last_used_at", "last_address")  # fmt: skip
+_SHARED = (
+    "id",
+    "owner",
+    "purpose",
+    "scope",
+    "permissions",
+    "networks",
+    "expires_at",
+    "unused_days",
+    "state",
+    "created_at",
+    "last_used_at",
+    "last_address",
+)
 
 
 class TsigKeySerializer(TermsSerializer):
@@ -43,9 +55,12 @@ class NewTsigKeySerializer(TsigKeySerializer):
     """A TSIG key just made."""
 
     key = Text(
-        default="", allow_blank=True, allow_null=True, max_length=1000,
+        default="",
+        allow_blank=True,
+        allow_null=True,
+        max_length=1000,
         help_text="The secret in Base64; left out, the panel makes one. Shown this once.",
-    )  # fmt: skip
+    )
 
 
 class TsigKeys(OneSecretView):
@@ -69,9 +84,14 @@ class TsigKeys(OneSecretView):
         actor, now = actor_in(request), timezone.now()
         values = read(NewTsigKeySerializer, request.data)
         new = verbs.create_tsig_key(
-            owner=actor.user, name=values["name"], terms=terms_of(actor, values, now), by=actor, now=now,
-            algorithm=values["algorithm"], secret=values["key"] or "",
-        )  # fmt: skip
+            owner=actor.user,
+            name=values["name"],
+            terms=terms_of(actor, values, now),
+            by=actor,
+            now=now,
+            algorithm=values["algorithm"],
+            secret=values["key"] or "",
+        )
         value = _keys_json(actor, [new.token], now)[0] | {"key": new.secret}
         return once(value, secret="key", Location=f"{request.path}/{new.token.pk}")
 

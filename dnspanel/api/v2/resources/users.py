@@ -132,19 +132,22 @@ class UserRights(V2View):
         subject = _subject(request, actor)
         reasons = explain_rights.reasons_of(user)
         verdicts = [(right, explain_rights.reasons_for(reasons, right, subject)) for right in Right]
-        return answer({
-            "user": user.username,
-            "zone": subject.zone_name,
-            "name": subject.name or None,
-            "type": rdtypes.type_to_text(subject.type) if subject.type else None,
-            "rights": [
-                {
-                    "right": str(right), "allowed": bool(found),
-                    "because": [{"source": one.source, "id": one.id, "words": one.description} for one in found],
-                }
-                for right, found in verdicts
-            ],
-        })  # fmt: skip
+        return answer(
+            {
+                "user": user.username,
+                "zone": subject.zone_name,
+                "name": subject.name or None,
+                "type": rdtypes.type_to_text(subject.type) if subject.type else None,
+                "rights": [
+                    {
+                        "right": str(right),
+                        "allowed": bool(found),
+                        "because": [{"source": one.source, "id": one.id, "words": one.description} for one in found],
+                    }
+                    for right, found in verdicts
+                ],
+            }
+        )
 
 
 class Invitations(OneSecretView):

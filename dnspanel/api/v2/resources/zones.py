@@ -45,8 +45,16 @@ from replication.errors import BadName
 
 LONGEST_SEARCH = 300
 _COLUMNS = (
-    "name", "revision", "serial", "rrset_count", "tags", "team_id", "changed_at", "changed_by__username", "sequence",
-)  # fmt: skip
+    "name",
+    "revision",
+    "serial",
+    "rrset_count",
+    "tags",
+    "team_id",
+    "changed_at",
+    "changed_by__username",
+    "sequence",
+)
 
 
 class ZoneList(V2View):
@@ -227,10 +235,17 @@ def zone_json(zone: Zone) -> dict[str, Any]:
     changed_by = zone.changed_by.username if zone.changed_by else None
     return _row_json(
         (
-            zone.name, zone.revision, zone.serial, zone.rrset_count, zone.tags, zone.team_id, zone.changed_at,
-            changed_by, zone.sequence,
+            zone.name,
+            zone.revision,
+            zone.serial,
+            zone.rrset_count,
+            zone.tags,
+            zone.team_id,
+            zone.changed_at,
+            changed_by,
+            zone.sequence,
         )
-    )  # fmt: skip
+    )
 
 
 def _row_json(row: Any) -> dict[str, Any]:

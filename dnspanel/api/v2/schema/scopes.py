@@ -28,10 +28,12 @@ class ScopeSerializer(Shape):
         child=Integer(min_value=1, max_value=LARGEST_ID), default=list, max_length=MOST, help_text="Ids of teams."
     )
     names = serializers.ListField(
-        child=Text(max_length=255), default=list, max_length=MOST,
+        child=Text(max_length=255),
+        default=list,
+        max_length=MOST,
         help_text="Patterns of owner names; `*` stands for anything, `\\*` for a star. Absolute with a final dot,"
         " else relative to the zone (`@` is the apex). Empty: every name.",
-    )  # fmt: skip
+    )
     types = serializers.ListField(child=RecordType(), default=list, max_length=MOST, help_text="Empty: every type.")
 
 

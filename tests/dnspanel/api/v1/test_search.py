@@ -18,8 +18,15 @@ def ask(bob: User) -> Caller:
 def test_each_kind_of_find_has_its_form(ask: Caller) -> None:
     where = {"zone": "a_b.test.", "zone_id": "a=5Fb.test."}
     zone = {"object_type": "zone", "name": "a_b.test.", "zone_id": "a=5Fb.test."}
-    record = {"object_type": "record", "name": "www.a_b.test.", "type": "A", "ttl": 300, "content": "192.0.2.1",
-              "disabled": False, **where}  # fmt: skip
+    record = {
+        "object_type": "record",
+        "name": "www.a_b.test.",
+        "type": "A",
+        "ttl": 300,
+        "content": "192.0.2.1",
+        "disabled": False,
+        **where,
+    }
     comment = {"object_type": "comment", "name": "www.a_b.test.", "type": "A", "content": "www.a_b.test", **where}
     assert ask.value("GET", "/search-data?q=a_b.test&object_type=zone") == [zone]
     assert ask.value("GET", "/search-data?q=www.a_b.test") == [record, comment]

@@ -61,9 +61,18 @@ def test_422_is_json_for_everybody_and_nothing_answers_406(call: Caller, zone: Z
 
 @pytest.mark.parametrize(
     "body",
-    ["", "{bad", '{"a": NaN}', '{"a": "\\ud800"}', '{"a\\u0000": 1}', '["\\u0000"]', b"\xff\xfe", "[" * 100_000,
-     "1" * 10_000],
-)  # fmt: skip
+    [
+        "",
+        "{bad",
+        '{"a": NaN}',
+        '{"a": "\\ud800"}',
+        '{"a\\u0000": 1}',
+        '["\\u0000"]',
+        b"\xff\xfe",
+        "[" * 100_000,
+        "1" * 10_000,
+    ],
+)
 @pytest.mark.parametrize("content_type", ["application/json", "text/plain", "multipart/form-data"])
 def test_what_is_no_json_is_a_bad_request(call: Caller, zone: Zone, body: str | bytes, content_type: str) -> None:
     for method, path in [("POST", "/zones"), ("PATCH", "/zones/example.test."), ("PUT", "/zones/example.test.")]:
@@ -112,10 +121,23 @@ def test_a_page_of_any_origin_may_read_answers_but_no_cookie_calls_for_it(call: 
 
 @pytest.mark.parametrize(
     ("id", "status"),
-    [("example.test", 200), ("example.test.", 200), ("EXAMPLE.test", 200), ("=65xample.test.", 200), ("=6.test.", 400),
-     ("=zz.test.", 400), ("=6a=.test.", 400), ("a..test.", 422), ("=00.test.", 422), ("=FF.test.", 404),
-     ("x" * 64 + ".test.", 422), ("other.test.", 404), ("%00", 422), ("=5C.test.", 404)],
-)  # fmt: skip
+    [
+        ("example.test", 200),
+        ("example.test.", 200),
+        ("EXAMPLE.test", 200),
+        ("=65xample.test.", 200),
+        ("=6.test.", 400),
+        ("=zz.test.", 400),
+        ("=6a=.test.", 400),
+        ("a..test.", 422),
+        ("=00.test.", 422),
+        ("=FF.test.", 404),
+        ("x" * 64 + ".test.", 422),
+        ("other.test.", 404),
+        ("%00", 422),
+        ("=5C.test.", 404),
+    ],
+)
 def test_zone_ids_with_and_without_dot_and_with_escapes(call: Caller, zone: Zone, id: str, status: int) -> None:
     assert call("GET", f"/zones/{id}").status_code == status
 

@@ -27,9 +27,16 @@ def test_names_with_odd_characters_are_still_json(alice: User, make_zone: MakeZo
 
 @pytest.mark.parametrize(
     ("name", "type", "count"),
-    [(None, None, 6), ("www.example.test.", None, 1), ("www.example.test.", 16, 0), ("example.test.", None, 3),
-     ("www.elsewhere.test.", None, 0), (".", None, 0), ("test.", None, 0)],
-)  # fmt: skip
+    [
+        (None, None, 6),
+        ("www.example.test.", None, 1),
+        ("www.example.test.", 16, 0),
+        ("example.test.", None, 3),
+        ("www.elsewhere.test.", None, 0),
+        (".", None, 0),
+        ("test.", None, 0),
+    ],
+)
 def test_some_rrsets_can_be_asked_for(alice: User, zone: Zone, name: str | None, type: int | None, count: int) -> None:
     actor = actor_of(alice)
     assert actor is not None

@@ -18,14 +18,41 @@ from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, MakeZone, replace
 ZONE = "example.test."
 WWW = "www.example.test."
 FIELDS = [
-    "account", "api_rectify", "catalog", "dnssec", "edited_serial", "id", "kind", "last_check", "master_tsig_key_ids",
-    "masters", "name", "notified_serial", "nsec3narrow", "nsec3param", "rrsets", "serial", "slave_tsig_key_ids",
-    "soa_edit", "soa_edit_api", "url",
-]  # fmt: skip
+    "account",
+    "api_rectify",
+    "catalog",
+    "dnssec",
+    "edited_serial",
+    "id",
+    "kind",
+    "last_check",
+    "master_tsig_key_ids",
+    "masters",
+    "name",
+    "notified_serial",
+    "nsec3narrow",
+    "nsec3param",
+    "rrsets",
+    "serial",
+    "slave_tsig_key_ids",
+    "soa_edit",
+    "soa_edit_api",
+    "url",
+]
 LISTED = [
-    "account", "catalog", "dnssec", "edited_serial", "id", "kind", "last_check", "masters", "name", "notified_serial",
-    "serial", "url",
-]  # fmt: skip
+    "account",
+    "catalog",
+    "dnssec",
+    "edited_serial",
+    "id",
+    "kind",
+    "last_check",
+    "masters",
+    "name",
+    "notified_serial",
+    "serial",
+    "url",
+]
 
 
 def test_the_list_has_every_field_of_the_real_one(call: Caller, zone: Zone) -> None:
@@ -183,7 +210,7 @@ def test_zone_text_with_a_fault_makes_no_zone(call: Caller, text: str, words: st
             "Nameservers list MUST NOT be mixed with zone-level NS in rrsets",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_zone(call: Caller, more: dict[str, object], words: str) -> None:
     refused = call("POST", "/zones", {"name": ZONE, "kind": "Native", **more})
     assert refused.status_code == 422
@@ -296,11 +323,13 @@ def test_what_is_not_there_can_be_deleted_too(call: Caller, zone: Zone) -> None:
         ({"name": ZONE, "type": "SOA", "changetype": "DELETE"}, "needs its SOA record"),
         ({"name": ZONE, "type": "NS", "changetype": "DELETE"}, "needs at least one NS record"),
         ({**replace(WWW, "A"), "records": None, "comments": [{"content": 1}]}, "Key 'content'"),
-        ({**replace(WWW, "A"), "records": None, "comments": [{"content": "x", "modified_at": "4294967297"}]},
-         "Value for key 'modified_at' is out of range"),
+        (
+            {**replace(WWW, "A"), "records": None, "comments": [{"content": "x", "modified_at": "4294967297"}]},
+            "Value for key 'modified_at' is out of range",
+        ),
         ({**replace("x.example.test.", "A"), "records": None, "comments": [{"content": "x"}]}, "no records"),
     ],
-)  # fmt: skip
+)
 def test_one_bad_rrset_refuses_all_and_is_named(call: Caller, zone: Zone, rrset: object, words: str) -> None:
     refused = call("PATCH", f"/zones/{ZONE}", {"rrsets": [replace("good.example.test.", "A", "192.0.2.1"), rrset]})
     assert refused.status_code == 422, refused.content
@@ -328,9 +357,14 @@ def test_one_rrset_may_be_deleted_and_replaced_but_not_replaced_twice(call: Call
 
 def test_what_clients_send_besides_is_ignored(call: Caller, zone: Zone) -> None:
     rrset = {
-        "name": WWW, "type": "A", "ttl": "600", "changetype": "Replace", "kind": None, "comments": [],
+        "name": WWW,
+        "type": "A",
+        "ttl": "600",
+        "changetype": "Replace",
+        "kind": None,
+        "comments": [],
         "records": [{"content": "192.0.2.1", "name": WWW, "type": "A", "ttl": 600, "set-ptr": False, "disabled": None}],
-    }  # fmt: skip
+    }
     body = {"id": ZONE, "kind": "Native", "name": ZONE, "serial": 5, "url": "", "rrsets": [rrset]}
     assert call("PATCH", f"/zones/{ZONE}", body).status_code == 204
     assert (rrset_of(call, ZONE, WWW, "A") or {})["ttl"] == 600
@@ -371,9 +405,16 @@ def test_comments_come_back_as_they_were_given_and_survive_new_records(call: Cal
 
 def test_settings_without_a_meaning_here_are_kept_and_read_back(call: Caller, zone: Zone) -> None:
     said = {
-        "kind": "master", "account": "me", "masters": ["192.0.2.1", "[2001:db8::1]:53"], "soa_edit": "EPOCH",
-        "soa_edit_api": "", "api_rectify": True, "catalog": "cat.test.", "nonsense": 1, "id": None,
-    }  # fmt: skip
+        "kind": "master",
+        "account": "me",
+        "masters": ["192.0.2.1", "[2001:db8::1]:53"],
+        "soa_edit": "EPOCH",
+        "soa_edit_api": "",
+        "api_rectify": True,
+        "catalog": "cat.test.",
+        "nonsense": 1,
+        "id": None,
+    }
     assert call("PUT", f"/zones/{ZONE}", said).status_code == 204
     found = call.get(f"/zones/{ZONE}")
     assert found["kind"] == "Master"

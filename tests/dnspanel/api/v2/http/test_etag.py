@@ -50,9 +50,11 @@ def test_a_tag_names_the_revision_that_was_read() -> None:
 def test_tags_differ_by_everything_that_is_shown() -> None:
     www = rr("www 300 A 192.0.2.1 | 192.0.2.2")
     others = [
-        rr("www 301 A 192.0.2.1 | 192.0.2.2"), rr("www 300 A 192.0.2.1"), rr("www 300 A 192.0.2.1 | 192.0.2.2",
-        comment="x"), rr("www 300 A 192.0.2.1 | 192.0.2.2", disabled=("192.0.2.1",)),
-    ]  # fmt: skip
+        rr("www 301 A 192.0.2.1 | 192.0.2.2"),
+        rr("www 300 A 192.0.2.1"),
+        rr("www 300 A 192.0.2.1 | 192.0.2.2", comment="x"),
+        rr("www 300 A 192.0.2.1 | 192.0.2.2", disabled=("192.0.2.1",)),
+    ]
     assert len({rrset_tag(rrset, 1) for rrset in (www, *others)}) == 5
     assert rrset_tag(www, 1) != rrset_tag(www, 2)
     assert len({zone_tag(1, [], None), zone_tag(1, ["a"], None), zone_tag(1, [], 1), zone_tag(2, [], None)}) == 4

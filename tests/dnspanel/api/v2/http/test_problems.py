@@ -29,10 +29,22 @@ def below(kind: type) -> list[type]:
 @pytest.mark.parametrize("kind", [kind for tree in TREES for kind in below(tree)], ids=lambda kind: kind.__qualname__)
 def test_every_error_of_ours_is_translated(kind: type[Exception]) -> None:
     exc = kind.__new__(kind)
-    facts = {"fields": {"name": ["No."]}, "field": "name", "right": "read", "zone_name": "a.test.", "expected": 1,
-             "found": 2, "conflicts": (), "violations": (), "reasons": ("Why.",), "limit": "entries",
-             "count": 2, "lately": 1, "there": 9,
-             "problem": Problem("conflict", "x")}  # fmt: skip
+    facts = {
+        "fields": {"name": ["No."]},
+        "field": "name",
+        "right": "read",
+        "zone_name": "a.test.",
+        "expected": 1,
+        "found": 2,
+        "conflicts": (),
+        "violations": (),
+        "reasons": ("Why.",),
+        "limit": "entries",
+        "count": 2,
+        "lately": 1,
+        "there": 9,
+        "problem": Problem("conflict", "x"),
+    }
     for name, value in facts.items():
         setattr(exc, name, value)
     problem = problem_of(exc)
@@ -48,12 +60,20 @@ def test_what_is_not_ours_is_not_explained_away() -> None:
 @pytest.mark.parametrize(
     ("exc", "status"),
     [
-        (drf.ParseError(), 400), (drf.NotAuthenticated(), 401), (drf.AuthenticationFailed(), 401),
-        (drf.PermissionDenied(), 403), (drf.NotFound(), 404), (drf.MethodNotAllowed("PUT"), 405),
-        (drf.NotAcceptable(), 406), (drf.UnsupportedMediaType("x"), 415), (drf.Throttled(7), 429),
-        (drf.ValidationError("x"), 422), (DataError(), 422), (OperationalError(), 503),
+        (drf.ParseError(), 400),
+        (drf.NotAuthenticated(), 401),
+        (drf.AuthenticationFailed(), 401),
+        (drf.PermissionDenied(), 403),
+        (drf.NotFound(), 404),
+        (drf.MethodNotAllowed("PUT"), 405),
+        (drf.NotAcceptable(), 406),
+        (drf.UnsupportedMediaType("x"), 415),
+        (drf.Throttled(7), 429),
+        (drf.ValidationError("x"), 422),
+        (DataError(), 422),
+        (OperationalError(), 503),
     ],
-)  # fmt: skip
+)
 def test_the_frameworks_errors_are_problems_too(exc: Exception, status: int) -> None:
     problem = problem_of(exc)
     assert problem is not None
@@ -97,9 +117,20 @@ def test_requests_that_make_no_sense_are_problems(call: Caller, zone: Zone) -> N
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"\xff", b"NaN", b'{"name": NaN}', b'{"name": "a\\u0000"}', b'{"name": "\\ud800"}', b"[" * 100_000,
-     b'{"a\\u0000": 1}', b'[{"x": ["\\udfff"]}]', b"1" * 5000],
-)  # fmt: skip
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"NaN",
+        b'{"name": NaN}',
+        b'{"name": "a\\u0000"}',
+        b'{"name": "\\ud800"}',
+        b"[" * 100_000,
+        b'{"a\\u0000": 1}',
+        b'[{"x": ["\\udfff"]}]',
+        b"1" * 5000,
+    ],
+)
 def test_a_body_that_is_not_usable_json_is_malformed(call: Caller, body: bytes) -> None:
     found = call("POST", "/zones", body)
     assert found.status_code in {400, 422}, found.content

@@ -105,10 +105,12 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(call: Caller, zone: Zone) -
 
 
 def test_a_bulk_change_is_one_publication_of_many_zones(call: Caller, zone: Zone, other: Zone) -> None:
-    body = {"zones": [
-        {"zone": "example.test", "changes": [replace("www", "A", "192.0.2.7")]},
-        {"zone": "other.test.", "at_revision": 1, "changes": [replace("www", "A", "192.0.2.8")]},
-    ]}  # fmt: skip
+    body = {
+        "zones": [
+            {"zone": "example.test", "changes": [replace("www", "A", "192.0.2.7")]},
+            {"zone": "other.test.", "at_revision": 1, "changes": [replace("www", "A", "192.0.2.8")]},
+        ]
+    }
     shown = call.good("POST", "/bulk", body)
     assert [(moved["zone"], moved["revision"]) for moved in shown["zones"]] == [
         ("example.test.", 2),
@@ -129,15 +131,22 @@ def test_one_bad_item_keeps_all_zones_as_they_were(call: Caller, zone: Zone, oth
     ]
     problem = call.problem(422, "POST", "/bulk", {"zones": [good, *bad]})
     assert set(pointers(problem)) == {
-        ("/zones/1/changes/0/rdata/0", "bad-rdata"), ("/zones/2/zone", "not-found"), ("/zones/3/zone", "twice"),
-        ("/zones/4/zone", "required"), ("/zones/5/zone", "bad-name"), ("/zones/6", "invalid"),
-    }  # fmt: skip
+        ("/zones/1/changes/0/rdata/0", "bad-rdata"),
+        ("/zones/2/zone", "not-found"),
+        ("/zones/3/zone", "twice"),
+        ("/zones/4/zone", "required"),
+        ("/zones/5/zone", "bad-name"),
+        ("/zones/6", "invalid"),
+    }
     for second, status, pointer in (
         ({"zone": "other.test.", "at_revision": 7, "changes": []}, 412, "/zones/1/at_revision"),
-        ({"zone": "other.test.", "changes": [replace("www", "CNAME", "x.test."), replace("www", "A", "192.0.2.1")]},
-         422, "/zones/1/changes/0"),
+        (
+            {"zone": "other.test.", "changes": [replace("www", "CNAME", "x.test."), replace("www", "A", "192.0.2.1")]},
+            422,
+            "/zones/1/changes/0",
+        ),
         ({"zone": "other.test.", "changes": [replace("@", "NS", "ns1.example.net.")]}, 409, "/zones/1"),
-    ):  # fmt: skip
+    ):
         problem = call.problem(status, "POST", "/bulk", {"zones": [good, second]})
         assert pointer in [fault["pointer"] for fault in problem["errors"]]
     assert Publication.objects.count() == 2  # that made the zones

@@ -50,16 +50,19 @@ def test_an_operation_has_a_tag_of_its_own(call: Caller, zone: Zone) -> None:
     call.problem(404, "DELETE", DRAFT + "www/A")
 
 
-@pytest.mark.parametrize(("choice", "rdata"), [("theirs", ["192.0.2.9"]), ("mine", ["192.0.2.7"]),
-                                               ("both", ["192.0.2.7", "192.0.2.9"])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("choice", "rdata"), [("theirs", ["192.0.2.9"]), ("mine", ["192.0.2.7"]), ("both", ["192.0.2.7", "192.0.2.9"])]
+)
 def test_conflicts_are_shown_and_resolved(call: Caller, zone: Zone, choice: str, rdata: list[str]) -> None:
     call.good("PUT", DRAFT + "www/A", {"wanted": content("192.0.2.7")})
     call.good("PUT", WWW, content("192.0.2.9"))
     problem = call.problem(409, "POST", "/draft/publish", {})
     (conflict,) = problem["conflicts"]
     assert (conflict["base"]["rdata"], conflict["theirs"]["rdata"], conflict["mine"]["rdata"]) == (
-        ["192.0.2.1", "192.0.2.2"], ["192.0.2.9"], ["192.0.2.7"],
-    )  # fmt: skip
+        ["192.0.2.1", "192.0.2.2"],
+        ["192.0.2.9"],
+        ["192.0.2.7"],
+    )
     path = f"/draft/operations/{conflict['operation']}/resolve"
     call.problem(422, "POST", path, {"choice": "none"})
     call.good("POST", path, {"choice": choice})

@@ -18,11 +18,16 @@ def test_a_narrow_token_learns_its_scope_its_end_and_its_limits(api: MakeApi, ma
     assert me["permissions"] == ["edit", "read"]
     assert me["scope"] == [
         {
-            "rights": ["add", "change", "read", "remove"], "everywhere": False, "zones": ["example.test."],
-            "zones_hidden": 0, "tags": [], "teams": [], "names": ["_acme-challenge.www.example.test."],
+            "rights": ["add", "change", "read", "remove"],
+            "everywhere": False,
+            "zones": ["example.test."],
+            "zones_hidden": 0,
+            "tags": [],
+            "teams": [],
+            "names": ["_acme-challenge.www.example.test."],
             "types": ["TXT"],
         }
-    ]  # fmt: skip
+    ]
     assert me["token"]["unused_days"] == 90
     assert me["token"]["expires_at"].endswith("Z")
     assert me["token"]["requests_per_minute"] > 0

@@ -40,9 +40,19 @@ def test_a_node_shows_its_state_and_its_live_numbers(api: MakeApi, node: Node, s
 def sample() -> Sample:
     """A second just past with a hundred questions."""
     return Sample(
-        at=int(timezone.now().timestamp()) - 1, seconds=1.0, uptime=60, udp=90, tcp=10, rcodes={"NOERROR": 100},
-        packet_hits=75, packet_misses=25, query_hits=0, query_misses=0, latency_us=300, memory_bytes=1 << 20,
-    )  # fmt: skip
+        at=int(timezone.now().timestamp()) - 1,
+        seconds=1.0,
+        uptime=60,
+        udp=90,
+        tcp=10,
+        rcodes={"NOERROR": 100},
+        packet_hits=75,
+        packet_misses=25,
+        query_hits=0,
+        query_misses=0,
+        latency_us=300,
+        memory_bytes=1 << 20,
+    )
 
 
 def test_a_node_is_drained_and_resumed_as_its_state_allows(api: MakeApi, node: Node) -> None:

@@ -21,8 +21,9 @@ def changed(call: Caller, zone: Zone) -> int:
 def test_revisions_are_listed_and_shown_with_what_they_changed(call: Caller, zone: Zone, changed: int) -> None:
     listed = call.all(PATH + "/revisions?limit=1")
     assert [(item["revision"], item["kind"], item["reason"]) for item in listed] == [
-        (2, "change", "move"), (1, "create", ""),
-    ]  # fmt: skip
+        (2, "change", "move"),
+        (1, "create", ""),
+    ]
     shown = call.get(PATH + "/revisions/2")
     (change,) = shown.pop("changes")
     assert shown == {**listed[0], "left_out": 0}
@@ -51,8 +52,10 @@ def test_what_others_changed_since_is_not_undone(call: Caller, zone: Zone, chang
     problem = call.problem(409, "POST", PATH + "/revisions/2/undo", {})
     (conflict,) = problem["conflicts"]
     assert (problem["code"], conflict["theirs"]["rdata"], conflict["base"]["rdata"]) == (
-        "changed-by-others", ["192.0.2.8"], ["192.0.2.7"],
-    )  # fmt: skip
+        "changed-by-others",
+        ["192.0.2.8"],
+        ["192.0.2.7"],
+    )
 
 
 def test_an_undo_can_wait_in_the_draft(call: Caller, zone: Zone, changed: int) -> None:

@@ -24,9 +24,13 @@ WWW = "/zones/example.test./rrsets/www/A"
 def test_an_rrset_is_read_by_a_relative_or_absolute_name(call: Caller, zone: Zone) -> None:
     shown = call.get(WWW)
     assert shown == {
-        "name": "www.example.test.", "type": "A", "ttl": 300, "rdata": ["192.0.2.1", "192.0.2.2"],
-        "disabled": [], "comment": "",
-    }  # fmt: skip
+        "name": "www.example.test.",
+        "type": "A",
+        "ttl": 300,
+        "rdata": ["192.0.2.1", "192.0.2.2"],
+        "disabled": [],
+        "comment": "",
+    }
     assert call.get("/zones/Example.TEST/rrsets/www.example.test./a") == shown
     assert call.get("/zones/example.test./rrsets/@/MX")["rdata"] == ["10 mail.example.test."]
 
@@ -138,7 +142,7 @@ def test_a_delete_deletes_once(call: Caller, zone: Zone) -> None:
         (content("192.0.2.1", confirn=True), "/confirn"),
         (content(), "/rdata"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_used_is_pointed_at(call: Caller, zone: Zone, body: Any, pointer: str) -> None:
     problem = call.problem(422, "PUT", WWW, body)
     assert pointer in [fault["pointer"] for fault in problem["errors"]]
@@ -170,8 +174,9 @@ def test_a_token_sees_and_writes_only_what_its_scope_lets_through(make_caller: M
     acme.problem(404, "GET", path + "www/A")
     problem = acme.problem(403, "PUT", path + "www/A", content("192.0.2.7"), if_match='"1-0000000000000000"')
     assert "theirs" not in problem
-    acme.problem(403, "POST", "/zones/example.test./changes", {"changes": [
-        {"op": "delete", "name": "www", "type": "A"}]})  # fmt: skip
+    acme.problem(
+        403, "POST", "/zones/example.test./changes", {"changes": [{"op": "delete", "name": "www", "type": "A"}]}
+    )
     assert acme.get("/zones?q=has:192.0.2.1")["items"] == []
     assert acme.get("/search?q=192.0.2.1")["items"] == []
 

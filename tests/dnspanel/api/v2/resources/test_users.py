@@ -55,8 +55,10 @@ def test_the_tester_says_what_is_allowed_and_why(api: MakeApi, make_zone: MakeZo
     url = f"{USERS}/{charlie.pk}/rights"
     rights = {v["right"]: v for v in api().get(url, zone="example.test").json()["rights"]}
     assert rights["read"] == {
-        "right": "read", "allowed": True, "because": [{"source": "role", "id": None, "words": "as reader"}],
-    }  # fmt: skip
+        "right": "read",
+        "allowed": True,
+        "because": [{"source": "role", "id": None, "words": "as reader"}],
+    }
     assert rights["change"] == {"right": "change", "allowed": False, "because": []}
     api().post(
         "/api/v2/grants", {"rights": ["change"], "zones": ["example.test"], "names": ["www"], "user": charlie.pk}

@@ -31,8 +31,12 @@ def test_a_zone_is_shown_with_its_tag(call: Caller, zone: Zone) -> None:
     shown = json.loads(answer.content)
     assert shown["etag"] == answer["ETag"]
     assert (shown["name"], shown["revision"], shown["rrset_count"], shown["tags"], shown["changed_by"]) == (
-        "example.test.", 1, 6, [], "alice",
-    )  # fmt: skip
+        "example.test.",
+        1,
+        6,
+        [],
+        "alice",
+    )
     assert call("GET", shown["url"], if_none_match=shown["etag"]).status_code == 304
     assert call.get("/zones?q=example")["items"] == [shown]
 
@@ -80,8 +84,12 @@ def test_zones_are_found_by_words_rdata_tag_and_team(call: Caller, zone: Zone, z
 
 
 def test_a_zone_is_created_with_what_it_lacks(call: Caller) -> None:
-    body = {"name": "New.Test", "nameservers": ["ns1.new.test", "ns2.new.test."], "hostmaster": "mail.new.test.",
-            "rrsets": [{"name": "ns1", "type": "A", "ttl": 60, "rdata": ["192.0.2.1"]}]}  # fmt: skip
+    body = {
+        "name": "New.Test",
+        "nameservers": ["ns1.new.test", "ns2.new.test."],
+        "hostmaster": "mail.new.test.",
+        "rrsets": [{"name": "ns1", "type": "A", "ttl": 60, "rdata": ["192.0.2.1"]}],
+    }
     answer = call("POST", "/zones", body)
     shown = json.loads(answer.content)
     assert answer.status_code == 202
@@ -101,14 +109,18 @@ def test_a_zone_is_created_with_what_it_lacks(call: Caller) -> None:
         ({"name": "n.test", "hostmaster": "a..b"}, "/hostmaster"),
         ({"name": "n.test", "rrsets": {}}, "/rrsets"),
         ({"name": "n.test", "rrsets": [{"name": "x", "type": "A", "ttl": 1, "rdata": ["y"]}]}, "/rrsets/0/rdata/0"),
-        ({"name": "n.test", "rrsets": [{"name": "x.other.test.", "type": "A", "ttl": 1, "rdata": ["192.0.2.1"]}]},
-         "/rrsets/0/name"),
-        ({"name": "n.test", "rrsets": [{"name": "x.n.test", "type": "A", "ttl": 1, "rdata": ["192.0.2.1"]}]},
-         "/rrsets/0/name"),
+        (
+            {"name": "n.test", "rrsets": [{"name": "x.other.test.", "type": "A", "ttl": 1, "rdata": ["192.0.2.1"]}]},
+            "/rrsets/0/name",
+        ),
+        (
+            {"name": "n.test", "rrsets": [{"name": "x.n.test", "type": "A", "ttl": 1, "rdata": ["192.0.2.1"]}]},
+            "/rrsets/0/name",
+        ),
         ({"name": "n.test", "team": 77}, "/team"),
         ({"name": "n.test", "kind": "Native"}, "/kind"),
     ],
-)  # fmt: skip
+)
 def test_what_a_new_zone_cannot_have_is_pointed_at(call: Caller, body: Any, pointer: str) -> None:
     assert call.problem(422, "POST", "/zones", body)["errors"][0]["pointer"] == pointer
     assert not Zone.objects.exists()
