@@ -280,12 +280,6 @@ def token_for(actor: Actor, pk: int) -> Token:
     return token
 
 
-def refuse_others_token(*, actor: Actor, token: Token) -> None:
-    """Nothing, or NotYours for a token of somebody else without the permission to manage people."""
-    if token.owner_id != actor.user.pk and Permission.PEOPLE not in actor.permissions:
-        raise NotYours
-
-
 def _refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) -> None:
     faults: dict[str, list[str]] = {}
     if not terms.purpose.strip():

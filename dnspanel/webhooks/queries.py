@@ -2,15 +2,12 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db.models import Count
 
-from dnspanel.accounts.actors import Person
-from dnspanel.accounts.errors import TokenDead
-from dnspanel.webhooks.access import listener, webhooks_visible_to
+from dnspanel.webhooks.access import webhooks_visible_to
 from dnspanel.webhooks.models import Delivery, DeliveryState, Webhook
-from dnspanel.webhooks.payload import payload
+from dnspanel.zones.access import Person
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +60,3 @@ def deliveries_page(
     if kind:
         found = found.filter(event__kind=kind)
     return list((found if before is None else found.filter(pk__lt=before))[:limit])
-
-
-def payload_text(delivery: Delivery, *, now: datetime) -> str:
-    """What this delivery sends, or would send by now; empty when the webhook may not be told of it any more."""
-    try:
-        body = payload(delivery.event, listener(delivery.webhook, now=now))
-    except TokenDead:
-        return ""
-    return "" if body is None else body.decode()

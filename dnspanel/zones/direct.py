@@ -15,7 +15,7 @@ from django.db import transaction
 from dnspanel.accounts.actors import Author
 from dnspanel.zones import revision, store_rrsets
 from dnspanel.zones.edit import Alongside, nothing
-from dnspanel.zones.errors import NothingToPublish, RevisionMoved, Unknown
+from dnspanel.zones.errors import RevisionMoved, Unknown
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import Seen, ZonePlan, plan_zones
@@ -133,35 +133,6 @@ def publish_patches(
         return Outcome(publication, plans)
     except Exception as refusal:  # whatever `decide` raised too: a form's second sending is often refused by it
         return Outcome(publication_of_form(form_id, otherwise=refusal), ())
-
-
-def change_rrsets(
-    *,
-    zone: Zone,
-    changes: Changes,
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
-    form_id: UUID | None = None,
-    accept_warnings: Accepted = True,
-    confirmed: bool = False,
-) -> Publication:
-    """These RRsets of the zone are published as given (None: gone). Raises NothingToPublish besides."""
-    patch = Patch(zone, lambda current: changes, {name for name, _ in changes})
-    outcome = publish_patches(
-        patches=[patch],
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
-        form_id=form_id,
-        accept_warnings=accept_warnings,
-        confirmed=confirmed,
-    )
-    if outcome.publication is None:
-        raise NothingToPublish
-    return outcome.publication
 
 
 def preview_patches(*, patches: Sequence[Patch]) -> tuple[ZonePlan, ...]:

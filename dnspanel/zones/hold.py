@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from dnspanel.zones.errors import PublishingOnHold
 from dnspanel.zones.models import Epoch, LogHead, Publication
 
 logger = logging.getLogger(__name__)
@@ -45,12 +44,6 @@ def current_hold() -> Hold | None:
     """The hold, or None in normal work."""
     head = LogHead.objects.exclude(held_reason="").only("held_reason", "held_since").first()
     return Hold(head.held_reason, head.held_since) if head is not None and head.held_since is not None else None
-
-
-def refuse_on_hold() -> None:
-    """Raise PublishingOnHold while publishing is on hold: for verbs that write long before they append."""
-    if found := current_hold():
-        raise PublishingOnHold(found.reason)
 
 
 def is_of_this_history(epoch: UUID) -> bool:

@@ -54,10 +54,10 @@ def publish_address(*, zone_id: int, name: str, address: str) -> int:
     """Publish one A RRset; return its sequence."""
     from django.utils import timezone
 
-    from dnspanel.zones import direct
     from dnspanel.zones.models import Channel, Zone
+    from tests.publishing import change_rrsets
 
-    publication = direct.change_rrsets(
+    publication = change_rrsets(
         zone=Zone.objects.get(pk=zone_id),
         changes={(name, A): RRset(name, A, TTL, (address,))},
         author=None,

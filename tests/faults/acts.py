@@ -43,6 +43,7 @@ from replication.dns import names, rrset
 from replication.dns.rdtypes import type_from_text
 from replication.errors import ReplicationError
 from replication.push import NodeClient
+from tests.publishing import change_rrsets
 
 TTL = 300
 
@@ -80,7 +81,7 @@ def change(zone: str, values: Values) -> dict[str, Any]:
         text, _, type_text = key.partition(" ")
         name, type_ = names.parse(text), type_from_text(type_text)  # as every face reads what a person typed
         changes[(name, type_)] = None if rdata is None else rrset.make(name, type_, TTL, [rdata])
-    publication = direct.change_rrsets(
+    publication = change_rrsets(
         zone=_zone(zone), changes=changes, author=None, channel=Channel.SYSTEM, now=timezone.now()
     )
     return {"sequence": publication.sequence}

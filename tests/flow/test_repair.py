@@ -53,9 +53,8 @@ from dnspanel.zones.models import Channel, Zone
 from replication.dns import rdtypes, rrset
 zone = Zone.objects.get(name="test101.org.")
 met = rrset.make("met", rdtypes.A, 300, ["192.0.2.77"], origin=zone.name)
-direct.change_rrsets(
-    zone=zone, changes={(met.name, met.type): met}, author=None, channel=Channel.SYSTEM, now=timezone.now()
-)
+patch = direct.patch_of_steps(zone, [((met.name, met.type), direct.replaced(met))])
+direct.publish_patches(patches=[patch], author=None, channel=Channel.SYSTEM, now=timezone.now())
 """
 
 

@@ -246,14 +246,6 @@ def list_in(body: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-def bool_in(body: Mapping[str, Any], key: str, default: bool) -> bool:
-    """The member of this key; raises Refusal (422) for anything but true and false."""
-    value = body.get(key, default)
-    if not isinstance(value, bool):
-        raise Refusal(422, f"Key '{key}' is not a Boolean")
-    return value
-
-
 def flag_in(request: Request, key: str, default: bool) -> bool:
     """A query parameter that is `true` or `false`; raises Refusal (422) for anything else."""
     value = request.GET.get(key, "")

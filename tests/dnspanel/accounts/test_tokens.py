@@ -169,16 +169,6 @@ def test_people_see_their_own_tokens_and_administrators_all(alice: User, bob: Us
         tokens.token_for(narrow, hers.token.pk)
 
 
-def test_only_people_managers_touch_tokens_of_others(alice: User, bob: User) -> None:
-    token = make(alice).token
-    by_bob, by_alice = actor_of(bob), actor_of(alice)
-    assert by_bob is not None
-    assert by_alice is not None
-    tokens.refuse_others_token(actor=by_alice, token=make(bob).token)
-    with pytest.raises(errors.NotYours):
-        tokens.refuse_others_token(actor=by_bob, token=token)
-
-
 def test_a_tsig_key_keeps_its_key_encrypted_and_its_name_to_itself(alice: User) -> None:
     new = tokens.create_tsig_key(owner=alice, name="Router", terms=CI, by=alice, now=NOW)
     assert new.token.tsig_name == "router."

@@ -18,8 +18,8 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import NewToken, TokenTerms
 from dnspanel.api import dyndns
 from dnspanel.api.dyndns import Addresses, NotAnAddress, Prefix, intents_in
-from dnspanel.zones import direct, store_rrsets
 from dnspanel.zones import hold as held
+from dnspanel.zones import store_rrsets
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication.dns import rdtypes
 from tests.dnspanel.zones.conftest import MakeZone, rr
@@ -27,6 +27,7 @@ from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.dnspanel.zones.conftest import zone as zone
 from tests.people import alice as alice
 from tests.people import bob as bob
+from tests.publishing import change_rrsets
 
 CALLER = "192.0.2.200"
 Ask = Callable[..., str]
@@ -66,7 +67,7 @@ def addresses(zone: Zone, name: str = "home.example.test.") -> tuple[str, ...]:
 
 def hold(zone: Zone, author: User, *lines: str) -> None:
     changes = {(rrset.name, rrset.type): rrset for rrset in map(rr, lines)}
-    direct.change_rrsets(zone=zone, changes=changes, author=author, channel=Channel.API, now=timezone.now())
+    change_rrsets(zone=zone, changes=changes, author=author, channel=Channel.API, now=timezone.now())
 
 
 def publications() -> int:
@@ -162,7 +163,7 @@ def test_a_prefix_alone_makes_no_address(zone: Zone, ask: Ask) -> None:
 def test_ttl_comment_and_other_records_of_the_host_stay(zone: Zone, ask: Ask, alice: User) -> None:
     commented = rr("home 1200 A 192.0.2.1", comment="the router in the cellar")
     changes = {(commented.name, commented.type): commented}
-    direct.change_rrsets(zone=zone, changes=changes, author=alice, channel=Channel.API, now=timezone.now())
+    change_rrsets(zone=zone, changes=changes, author=alice, channel=Channel.API, now=timezone.now())
     hold(zone, alice, 'home 300 TXT "x"')
     ask(myip="192.0.2.7")
     row = zone.rrsets.get(name="home.example.test.", type=rdtypes.A)

@@ -10,12 +10,13 @@ from django.db import connection
 from dnspanel.accounts.models import User
 from dnspanel.gateway import axfr
 from dnspanel.gateway.errors import MessageRefused
-from dnspanel.zones import direct, edit
+from dnspanel.zones import edit
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Channel, Zone
 from replication.dns import rdtypes
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,7 +46,7 @@ def test_the_soa_stands_first_and_last_and_everything_else_between(zone: Zone) -
 
 def test_what_is_not_served_is_not_transferred(zone: Zone, alice: User) -> None:
     off = rr("www 300 A 192.0.2.1 | 192.0.2.2", disabled=("192.0.2.1",))
-    direct.change_rrsets(zone=zone, changes={(off.name, off.type): off}, author=alice, channel=Channel.API, now=NOW)
+    change_rrsets(zone=zone, changes={(off.name, off.type): off}, author=alice, channel=Channel.API, now=NOW)
     assert [line for line in transferred(zone) if line.startswith("www")] == ["www.example.test. 300 IN A 192.0.2.2"]
 
 
@@ -86,7 +87,7 @@ def test_a_change_in_the_middle_is_not_seen(make_zone: MakeZone, alice: User) ->
 def _move_all(zone: Zone, alice: User) -> int:
     changes = {(r.name, r.type): r for r in (rr(f"h{number} 300 A 192.0.2.2") for number in range(3000))}
     try:
-        direct.change_rrsets(zone=zone, changes=changes, author=alice, channel=Channel.API, now=NOW, confirmed=True)
+        change_rrsets(zone=zone, changes=changes, author=alice, channel=Channel.API, now=NOW, confirmed=True)
     finally:
         connection.close()
     return len(changes)

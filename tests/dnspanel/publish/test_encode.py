@@ -15,11 +15,12 @@ from dnspanel.publish import encode, publication_log
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.publisher import this_publisher
-from dnspanel.zones import direct, edit
+from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead, Zone
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, make
 from tests.dnspanel.publish.audited import audit_store
+from tests.publishing import change_rrsets
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,7 +40,7 @@ def change(zone: Zone, *rrsets: RRset, gone: tuple[tuple[str, int], ...] = ()) -
     changes: dict[tuple[str, int], RRset | None] = {(r.name, r.type): r for r in rrsets}
     changes |= dict.fromkeys(gone)
     zone.refresh_from_db()
-    direct.change_rrsets(zone=zone, changes=changes, author=None, channel="system", now=timezone.now(), confirmed=True)
+    change_rrsets(zone=zone, changes=changes, author=None, channel="system", now=timezone.now(), confirmed=True)
 
 
 def encode_all() -> int:

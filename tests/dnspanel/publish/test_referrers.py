@@ -6,11 +6,12 @@ from django.utils import timezone
 from dnspanel.publish import objects, referrers, signing
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
-from dnspanel.zones import direct, edit
+from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, make
 from replication.wire.segment import open_segment
+from tests.publishing import change_rrsets
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +39,7 @@ def change_address(zone: Zone, address: str) -> None:
     zone.refresh_from_db()
     name = f"www.{zone.name}"
     changes: dict[tuple[str, int], RRset | None] = {(name, rdtypes.A): make(name, rdtypes.A, 300, [address])}
-    direct.change_rrsets(zone=zone, changes=changes, author=None, channel="system", now=timezone.now())
+    change_rrsets(zone=zone, changes=changes, author=None, channel="system", now=timezone.now())
 
 
 def test_a_chain_of_cnames_through_other_zones_is_followed() -> None:

@@ -1,6 +1,5 @@
 """What faces read of webhooks."""
 
-import json
 from typing import Any
 
 from dnspanel.accounts.models import User
@@ -38,11 +37,3 @@ def test_the_log_pages_by_key(bob: User, webhook: MakeWebhook, django_assert_num
     assert [delivery.pk for delivery in queries.deliveries_page(made, before=first[-1].pk)] == pks[2::-1]
     assert [delivery.pk for delivery in queries.deliveries_page(made, state="failed")] == [pks[1]]
     assert queries.deliveries_page(made, kind="node.state") == []
-
-
-def test_the_payload_can_be_read_until_the_webhook_may_not_be_told_any_more(bob: User, webhook: MakeWebhook) -> None:
-    delivery = hooks.send_ping(webhook=webhook(bob).webhook, by=bob, now=NOW)
-    assert json.loads(queries.payload_text(delivery, now=NOW))["type"] == "ping"
-    User.objects.update(is_active=False)
-    delivery = Delivery.objects.select_related("webhook__owner").get()
-    assert queries.payload_text(delivery, now=NOW) == ""

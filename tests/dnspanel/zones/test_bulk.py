@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import bulk, direct, draft, edit, history, revision
+from dnspanel.zones import bulk, draft, edit, history, revision
 from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.models import Change, LogHead, Operation, Publication, Revision, RRset, Zone
@@ -20,6 +20,7 @@ from replication.dns.rrset import Serial
 from tests import zonegen
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 HOW: dict[str, Any] = {"channel": "import", "now": NOW, "reason": "import 1"}
 Key = tuple[str, int]
@@ -293,9 +294,7 @@ def test_undo_keeps_what_others_changed_since(bob: User, alice: User, zone: Zone
     )
     assert done is not None
     theirs = rr("www 60 A 192.0.2.55")
-    direct.change_rrsets(
-        zone=zone, changes={(theirs.name, 1): theirs}, author=alice, channel="web", now=NOW, confirmed=True
-    )
+    change_rrsets(zone=zone, changes={(theirs.name, 1): theirs}, author=alice, channel="web", now=NOW, confirmed=True)
     edit.delete_zone(zone=gone, author=alice, channel="web", now=NOW)
     undone, kept = bulk.undo_zone_changes(sequence=done.sequence, author=bob, **HOW)
     assert undone is not None
@@ -310,8 +309,6 @@ def test_undo_never_puts_a_cname_beside_what_others_added(bob: User, alice: User
     done, _ = bulk.change_zones(changes=[change(zone, gone=[("mail." + ZONE, 1)])], author=bob, **HOW)
     assert done is not None
     alias = rr("mail 60 CNAME x.example.net.")
-    direct.change_rrsets(
-        zone=zone, changes={(alias.name, 5): alias}, author=alice, channel="web", now=NOW, confirmed=True
-    )
+    change_rrsets(zone=zone, changes={(alias.name, 5): alias}, author=alice, channel="web", now=NOW, confirmed=True)
     assert bulk.undo_zone_changes(sequence=done.sequence, author=bob, **HOW) == (None, [(ZONE, "mail." + ZONE, 1)])
     assert stored(zone)["mail." + ZONE, 5] == alias

@@ -17,7 +17,7 @@ from dnspanel.fleet.integrity.unknown_history_report import taken_over
 from dnspanel.fleet.models import AheadReport, AheadZone, Choice
 from dnspanel.fleet.tasks import push_node
 from dnspanel.publish.encode import encode_step
-from dnspanel.zones import direct, edit, hold
+from dnspanel.zones import edit, hold
 from dnspanel.zones.models import Epoch, LogHead, Revision, RRset, Zone
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.dns.rrset import RRset as Values
@@ -25,6 +25,7 @@ from tests.dnspanel.fleet.conftest import Served
 from tests.dnspanel.fleet.yesterday import Yesterday
 from tests.dnspanel.zones.conftest import rr
 from tests.people import alice as alice
+from tests.publishing import change_rrsets
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Serve = Callable[..., Served]
@@ -43,7 +44,7 @@ def change(name: str, *lines: str, gone: tuple[str, ...] = ()) -> None:
     for line in lines:
         rrset = rr(line, origin=name)
         wanted[rrset.name, rrset.type] = rrset
-    direct.change_rrsets(zone=zone, changes=wanted, now=timezone.now(), confirmed=True, **HOW)
+    change_rrsets(zone=zone, changes=wanted, now=timezone.now(), confirmed=True, **HOW)
 
 
 def delete(name: str) -> None:
@@ -68,11 +69,8 @@ def restored(served: Serve) -> Served:
     create("same.test.", "www 300 A 192.0.2.1")
     create("changed.test.", "www 300 A 192.0.2.1", "old 300 A 192.0.2.2", "off 300 A 192.0.2.3")
     zone = Zone.objects.get(name="changed.test.")
-    direct.change_rrsets(
-        zone=zone,
-        now=timezone.now(),
-        confirmed=True,
-        **HOW,
+    change_rrsets(
+        zone=zone, now=timezone.now(), confirmed=True, **HOW,
         changes={
             ("off.changed.test.", A): rr(
                 "off 300 A 192.0.2.3 | 192.0.2.4", disabled=("192.0.2.4",), comment="keep", origin="changed.test."

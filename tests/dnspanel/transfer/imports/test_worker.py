@@ -17,11 +17,12 @@ from dnspanel.transfer.documents import Options
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import apply, jobs, queries, stage, worker
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
-from dnspanel.zones import direct, hold
+from dnspanel.zones import hold
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 pytestmark = pytest.mark.django_db
 
@@ -39,13 +40,10 @@ def texts(*names: str) -> dict[str, str]:
 def change(name: str, line: str, author: User) -> None:
     """Somebody edits one RRset of a zone."""
     rrset = rr(line, origin=name)
-    direct.change_rrsets(
-        zone=Zone.objects.get(name=name, deleted_at=None),
-        changes={(rrset.name, rrset.type): rrset},
-        author=author,
-        channel=Channel.WEB,
-        now=NOW,
-    )
+    change_rrsets(
+        zone=Zone.objects.get(name=name, deleted_at=None), changes={(rrset.name, rrset.type): rrset}, author=author,
+        channel=Channel.WEB, now=NOW,
+    )  # fmt: skip
 
 
 def test_new_zones_are_created_in_one_publication(make_import: MakeImport) -> None:

@@ -4,12 +4,13 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.conflicts import shown_conflicts
-from dnspanel.zones import direct, draft, revision
+from dnspanel.zones import draft, revision
 from dnspanel.zones.models import Channel, Zone
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def clash(zone: Zone, bob: User, alice: User, mine: RRset | None, theirs: RRset 
         draft.delete_rrset(author=bob, zone=zone, name=key[0], type=key[1], now=NOW)
     else:
         draft.replace_rrset(author=bob, zone=zone, rrset=mine, now=NOW)
-    direct.change_rrsets(zone=zone, changes={key: theirs}, author=alice, channel=Channel.WEB, now=NOW, reason="OPS-1")
+    change_rrsets(zone=zone, changes={key: theirs}, author=alice, channel=Channel.WEB, now=NOW, reason="OPS-1")
     [plan] = revision.preview(author=bob)
     [shown] = shown_conflicts(plan.zone, plan.conflicts, None, 0)
     return shown

@@ -7,12 +7,13 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.history import differences
-from dnspanel.zones import direct, draft, queries
+from dnspanel.zones import draft, queries
 from dnspanel.zones.models import Channel, Operation, Zone
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 ZONE = "/zones/example.test./"
 HISTORY = ZONE + "history/"
@@ -24,7 +25,7 @@ def publish(
     wanted: dict[tuple[str, int], RRset | None] = {(rrset.name, rrset.type): rrset for rrset in changes}
     wanted |= dict.fromkeys(gone)
     now = NOW + timedelta(minutes=Operation.objects.count())
-    direct.change_rrsets(zone=zone, changes=wanted, author=author, channel=Channel.WEB, now=now, **facts)  # type: ignore[arg-type]
+    change_rrsets(zone=zone, changes=wanted, author=author, channel=Channel.WEB, now=now, **facts)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -10,12 +10,13 @@ from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish import stall
 from dnspanel.publish.models import Segment
-from dnspanel.zones import direct, edit, failed, queries
+from dnspanel.zones import edit, failed, queries
 from dnspanel.zones.models import Channel, Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import make_person
+from tests.publishing import change_rrsets
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def zone(make_zone: MakeZone) -> Zone:
 def published(zone: Zone, bob: User) -> Publication:
     changes = {("www.example.test.", 1): rr("www 300 A 192.0.2.2")}
     now = timezone.now()
-    return direct.change_rrsets(zone=zone, changes=changes, author=bob, channel=Channel.WEB, now=now, reason="OPS <7>")
+    return change_rrsets(zone=zone, changes=changes, author=bob, channel=Channel.WEB, now=now, reason="OPS <7>")
 
 
 def url(publication: Publication) -> str:

@@ -7,12 +7,13 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.web.rows import row_id
-from dnspanel.zones import direct, draft, edit, queries
+from dnspanel.zones import draft, edit, queries
 from dnspanel.zones.models import Channel, Operation, Zone
 from replication.dns.rrset import RRset, make
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 ZONE = "/zones/example.test./"
 QUICK = ZONE + "quick/"
@@ -237,7 +238,7 @@ def test_others_drafts_are_named_in_a_slim_line(zone: Zone, browser: Browser, al
 def publish(zone: Zone, author: User, line: str) -> None:
     rrset = rr(line)
     changes = {(rrset.name, rrset.type): rrset}
-    direct.change_rrsets(zone=zone, changes=changes, author=author, channel=Channel.WEB, now=NOW)
+    change_rrsets(zone=zone, changes=changes, author=author, channel=Channel.WEB, now=NOW)
 
 
 def test_news_says_what_others_published_and_whether_it_touches_mine(

@@ -7,12 +7,12 @@ from dnspanel.transfer.documents import Options
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import Action, ImportJob, ImportZone, State
 from dnspanel.web.imports.dry_run import fingerprint
-from dnspanel.zones import direct
 from dnspanel.zones.models import Channel, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, directories, make_import, work_through, zone_text
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 __all__ = ["directories", "make_import"]
 
@@ -126,7 +126,7 @@ def test_who_would_remove_much_types_how_much(
 def test_a_zone_that_changed_since_waits_for_another_dry_run(browser: Browser, bob: User, job: ImportJob) -> None:
     planned(job)
     rrset = rr("new 300 A 192.0.2.7", origin="here.test.")
-    direct.change_rrsets(
+    change_rrsets(
         zone=Zone.objects.get(name="here.test."),
         changes={(rrset.name, rrset.type): rrset},
         author=bob,

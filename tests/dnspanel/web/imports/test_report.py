@@ -7,12 +7,12 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.transfer.models import ImportFault, ImportJob, State
-from dnspanel.zones import direct
 from dnspanel.zones.models import Channel, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, directories, import_all, make_import, work_through, zone_text
 from tests.dnspanel.web.conftest import HTMX, Browser
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 __all__ = ["directories", "make_import"]
 
@@ -104,7 +104,7 @@ def test_undo_asks_for_the_number_and_takes_everything_back(browser: Browser, bo
 
 def test_an_undo_keeps_what_others_changed_since_and_says_so(browser: Browser, bob: User, job: ImportJob) -> None:
     rrset = rr("new 300 A 192.0.2.7", origin="a.test.")
-    direct.change_rrsets(
+    change_rrsets(
         zone=Zone.objects.get(name="a.test."),
         changes={(rrset.name, rrset.type): rrset},
         author=bob,

@@ -1,0 +1,30 @@
+"""RRsets published past any draft, in one call, as most tests need it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from dnspanel.accounts.actors import Author
+from dnspanel.zones import direct
+from dnspanel.zones.errors import NothingToPublish
+from dnspanel.zones.models import Publication, Zone
+from replication.dns.rrset import Key, RRset
+
+
+def change_rrsets(
+    *,
+    zone: Zone,
+    changes: Mapping[Key, RRset | None],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    confirmed: bool = False,
+) -> Publication:
+    """These RRsets of the zone are published as given (None: deleted). Raises NothingToPublish if all is so already."""
+    patch = direct.Patch(zone, lambda current: changes, {name for name, _ in changes})
+    outcome = direct.publish_patches(
+        patches=[patch], author=author, channel=channel, now=now, reason=reason, confirmed=confirmed
+    )
+    if outcome.publication is None:
+        raise NothingToPublish
+    return outcome.publication
