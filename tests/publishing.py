@@ -1,19 +1,18 @@
 """RRsets published past any draft, in one call, as most tests need it."""
 
-from collections.abc import Mapping
 from datetime import datetime
 
 from dnspanel.accounts.actors import Author
 from dnspanel.zones import direct
 from dnspanel.zones.errors import NothingToPublish
+from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Publication, Zone
-from replication.dns.rrset import Key, RRset
 
 
 def change_rrsets(
     *,
     zone: Zone,
-    changes: Mapping[Key, RRset | None],
+    changes: Changes,
     author: Author,
     channel: str,
     now: datetime,

@@ -38,8 +38,9 @@ from dnspanel.api.authentication import password_in, secret_in
 from dnspanel.api.errors import ApiError
 from dnspanel.api.throttle import spend
 from dnspanel.zones import access, direct
-from dnspanel.zones.direct import Changes, CurrentRRsets, Outcome, Patch
+from dnspanel.zones.direct import CurrentRRsets, Outcome, Patch
 from dnspanel.zones.errors import PublishingOnHold, RightMissing, RuleViolations, Unknown, ZoneError
+from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rules import ancestors_within
 from replication.dns import names, rdtypes

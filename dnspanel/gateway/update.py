@@ -17,7 +17,8 @@ import dns.update
 
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.zones import soa
-from dnspanel.zones.direct import Changes, CurrentRRsets
+from dnspanel.zones.direct import CurrentRRsets
+from dnspanel.zones.merge import Changes
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Key, RRset, make
 

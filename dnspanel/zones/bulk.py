@@ -19,6 +19,7 @@ from dnspanel.zones import soa, store_rrsets
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import change_of
+from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
 from dnspanel.zones.sequence_log import NewRevision, append_publication
@@ -31,7 +32,6 @@ from replication.dns.rrset import Change, Key, RRset
 RESERVED = "position.dnspanel.invalid."
 
 Beside = Callable[[Publication], object]
-Changes = Mapping[Key, RRset | None]  # what RRsets become; None: deleted
 
 # One call at a time, so that its ids have none of another's between them: rows of LMDB lie by zone id, and those of an
 # import are put fastest where nothing else lies between them.

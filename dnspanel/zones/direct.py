@@ -16,7 +16,7 @@ from dnspanel.accounts.actors import Author
 from dnspanel.zones import revision, store_rrsets
 from dnspanel.zones.edit import Alongside, nothing
 from dnspanel.zones.errors import RevisionMoved, Unknown
-from dnspanel.zones.merge import Edit
+from dnspanel.zones.merge import Changes, Edit
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import Seen, ZonePlan, plan_zones
 from dnspanel.zones.revision import Accepted
@@ -24,7 +24,6 @@ from dnspanel.zones.sequence_log import publication_of_form
 from replication.dns.rrset import Change, Key, RRset, make
 
 CurrentRRsets = Mapping[Key, RRset]  # every RRset at the names that a patch reads
-Changes = Mapping[Key, RRset | None]  # what RRsets become; None: deleted
 Decide = Callable[[CurrentRRsets], Changes]
 Step = Callable[[RRset | None], RRset | None]
 

@@ -16,10 +16,11 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.zones import bulk, hold, soa, store_rrsets
 from dnspanel.zones.errors import NotOnHold
+from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Channel, Epoch, LogHead, Operation, RevisionKind, Zone
 from dnspanel.zones.sequence_log import NewRevision, append_publication
 from replication.dns import rdtypes
-from replication.dns.rrset import Change, Key, RRset, Serial
+from replication.dns.rrset import Change, RRset, Serial
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class ChangedZone:
 
     zone_id: int
     node_serial: Serial | None
-    changes: Mapping[Key, RRset | None]
+    changes: Changes
 
 
 @dataclass(frozen=True, slots=True)

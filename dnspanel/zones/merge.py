@@ -7,6 +7,8 @@ from dnspanel.zones import soa
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset
 
+Changes = Mapping[Key, RRset | None]  # what RRsets become; None: deleted
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:

@@ -13,6 +13,7 @@ from dnspanel.accounts.models import Token, User
 from dnspanel.zones import direct, edit
 from dnspanel.zones.direct import Patch, Step, extended, patch_of_steps, publish_patches, removed, replaced, without
 from dnspanel.zones.errors import GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown
+from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Change, Channel, Publication, RRset, Zone
 from dnspanel.zones.store_rrsets import rrsets_of_zones
 from replication.dns import rdtypes
@@ -121,7 +122,7 @@ def test_many_zones_are_one_publication_or_none(make_zone: MakeZone) -> None:
 def test_a_wish_may_look_at_the_whole_zone_or_at_names_and_refuse(zone: Zone) -> None:
     seen: list[direct.CurrentRRsets] = []
 
-    def look(current: direct.CurrentRRsets) -> direct.Changes:
+    def look(current: direct.CurrentRRsets) -> Changes:
         seen.append(current)
         return {}
 
@@ -129,7 +130,7 @@ def test_a_wish_may_look_at_the_whole_zone_or_at_names_and_refuse(zone: Zone) ->
     publish(Patch(zone, look, {WWW}))
     assert seen == [rrsets_of_zones([zone.pk])[zone.pk], {(WWW, A): rr("www 300 A 192.0.2.1 | 192.0.2.2")}]
 
-    def refuse(current: direct.CurrentRRsets) -> direct.Changes:
+    def refuse(current: direct.CurrentRRsets) -> Changes:
         raise Unknown("prerequisite")
 
     with pytest.raises(Unknown, match="prerequisite"):

@@ -29,9 +29,9 @@ from dnspanel.api.v2.schema.zone_serializers import (
     WrittenSerializer,
 )
 from dnspanel.zones import access, history, revision, soa
-from dnspanel.zones.direct import Changes, CurrentRRsets, Patch
+from dnspanel.zones.direct import CurrentRRsets, Patch
 from dnspanel.zones.errors import CannotUndo, Conflicts
-from dnspanel.zones.merge import Conflict, is_already_so
+from dnspanel.zones.merge import Changes, Conflict, is_already_so
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Revision, RevisionKind, Zone
 from replication.dns.rrset import Change, Key, RRset

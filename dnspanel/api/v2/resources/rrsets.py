@@ -28,7 +28,8 @@ from dnspanel.api.v2.schema.zone_serializers import (
     RRsetWrittenSerializer,
 )
 from dnspanel.zones import access
-from dnspanel.zones.direct import Changes, CurrentRRsets, Outcome, Patch, Step, removed, replaced
+from dnspanel.zones.direct import CurrentRRsets, Outcome, Patch, Step, removed, replaced
+from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from replication.codec.keys import relative_key
