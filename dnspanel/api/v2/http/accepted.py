@@ -67,9 +67,9 @@ def accepted(
     if seconds is not None:
         named["Preference-Applied"] = f"wait={seconds}"
         wait_for_nodes(publication, seconds)
-    body = publication_json(publication, actor_in(request), timezone.now(), is_new=not seconds, zones=zones)
+    published = publication_json(publication, actor_in(request), timezone.now(), is_new=not seconds, zones=zones)
     named.setdefault("Location", publication_url(publication.sequence))
-    return answer({"publication": body, **body}, status if body["everywhere"] else 202, headers=named)
+    return answer({"publication": published, **body}, status if published["everywhere"] else 202, headers=named)
 
 
 def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
