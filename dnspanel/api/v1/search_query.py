@@ -146,10 +146,10 @@ def find_comments(actor: Actor, pattern: Pattern, limit: int) -> list[FoundComme
         raise TooGeneral(pattern.text)
     rrsets = RRset.objects.filter(zone__in=zones).exclude(comment="")
     rrsets = rrsets.annotate(
-        said=RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
-    ).filter(said__len__gt=0)
+        matching_comments=RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
+    ).filter(matching_comments__len__gt=0)
     with transaction.atomic():
-        rows = _seen(actor, rrsets, "said")
+        rows = _seen(actor, rrsets, "matching_comments")
         comments = (FoundComment(zone, name, type, text) for zone, name, type, (found,) in rows for text in found)
         return sorted(islice(comments, limit), key=lambda found: (found.zone_name, found.name, found.type))
 

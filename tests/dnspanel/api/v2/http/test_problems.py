@@ -42,7 +42,7 @@ def test_every_error_of_ours_is_translated(kind: type[Exception]) -> None:
         "limit": "entries",
         "count": 2,
         "lately": 1,
-        "there": 9,
+        "existing": 9,
         "problem": Problem("conflict", "x"),
     }
     for name, value in facts.items():
