@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
+from dnspanel.accounts.actors import Person
 from dnspanel.webhooks.access import webhooks_visible_to
 from dnspanel.webhooks.models import Delivery, DeliveryState, Webhook
-from dnspanel.zones.access import Person
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,10 @@ def restored(served: Serve) -> Served:
     create("changed.test.", "www 300 A 192.0.2.1", "old 300 A 192.0.2.2", "off 300 A 192.0.2.3")
     zone = Zone.objects.get(name="changed.test.")
     change_rrsets(
-        zone=zone, now=timezone.now(), confirmed=True, **HOW,
+        zone=zone,
+        now=timezone.now(),
+        confirmed=True,
+        **HOW,
         changes={
             ("off.changed.test.", A): rr(
                 "off 300 A 192.0.2.3 | 192.0.2.4", disabled=("192.0.2.4",), comment="keep", origin="changed.test."

@@ -41,9 +41,12 @@ def change(name: str, line: str, author: User) -> None:
     """Somebody edits one RRset of a zone."""
     rrset = rr(line, origin=name)
     change_rrsets(
-        zone=Zone.objects.get(name=name, deleted_at=None), changes={(rrset.name, rrset.type): rrset}, author=author,
-        channel=Channel.WEB, now=NOW,
-    )  # fmt: skip
+        zone=Zone.objects.get(name=name, deleted_at=None),
+        changes={(rrset.name, rrset.type): rrset},
+        author=author,
+        channel=Channel.WEB,
+        now=NOW,
+    )
 
 
 def test_new_zones_are_created_in_one_publication(make_import: MakeImport) -> None:
