@@ -1,6 +1,6 @@
 """What every test sees: a database, static files as they are, quick passwords, and a `stack` of real processes."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from django.conf import settings
@@ -8,7 +8,8 @@ from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
 from tests import database
-from tests.stack import fresh_stack, stack
+from tests.lanes import unit_of
+from tests.stack import fresh_stack, stack, stop_shared_stacks
 
 __all__ = ["fresh_stack", "stack"]
 
@@ -19,6 +20,13 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     TransactionTestCase._fixture_teardown = lambda test: database.initial.restore()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    yield
+    if nextitem is not None and unit_of(nextitem.nodeid) != unit_of(item.nodeid):
+        stop_shared_stacks()
 
 
 @pytest.fixture(scope="session")

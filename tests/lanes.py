@@ -16,6 +16,8 @@ from xdist.workermanage import WorkerController
 
 STACK, FAULTS, ORACLE = "stack", "faults", "oracle"
 FOLDERS = {"tests/clients": STACK, "tests/flow": STACK, "tests/faults": FAULTS, "tests/oracle": ORACLE}
+# Elsewhere, and use it too.
+JOINED = {"tests/dnspanel/demo/test_stack.py": STACK}
 # These start a stack of their own, or none.
 ALONE = {
     "tests/flow/test_alerts.py",
@@ -36,7 +38,9 @@ WAITING = 2
 def unit_of(nodeid: str) -> str:
     """The unit of work that the test belongs to."""
     path = nodeid.partition("::")[0]
-    return path if path in ALONE else FOLDERS.get(str(PurePosixPath(path).parent), path)
+    if path in ALONE:
+        return path
+    return JOINED.get(path) or FOLDERS.get(str(PurePosixPath(path).parent), path)
 
 
 def waits(unit: str) -> bool:

@@ -49,11 +49,22 @@ print(json.dumps({"head": LogHead.objects.get().sequence, "nodes": nodes}))
 """
 
 
+# The stacks of session fixtures, which run until no more tests want them.
+shared_stacks: list[Stack] = []
+
+
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
     """One running stack with the sample zones and a trickle of queries, for all tests of a run."""
     with new_stack("stack", sample_zones=True, traffic=True) as running:
+        shared_stacks.append(running)
         yield running
+
+
+def stop_shared_stacks() -> None:
+    """None of them runs any more, and takes the processor from the tests that follow."""
+    while shared_stacks:
+        shared_stacks.pop().stop()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.faults.checker import Checker, Panels, Server, is_at_head, servers_of
 from tests.faults.hosts import Host
 from tests.faults.member import Member
 from tests.faults.panel import Panel
-from tests.stack import new_stack, until
+from tests.stack import new_stack, shared_stacks, until
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ def durable_stack(name: str) -> Stack:
 @pytest.fixture(scope="session")
 def shared_stack() -> Iterator[Stack]:
     with durable_stack("faults") as running:
+        shared_stacks.append(running)
         yield running
 
 

@@ -280,7 +280,7 @@ def test_a_snapshot_larger_than_the_map_is_refused_before_it_travels(
     node.files.settings["map_size_mib"] = 1
     node.files.write()
     node.agent.start()
-    panel.create_packed(*(small_zone(f"z{number}.test.") for number in range(4000)))
+    panel.create(*(small_zone(f"z{number}.test.") for number in range(4000)))
     with pytest.raises(Refused, match="map size is 1 MiB") as refused:
         made(panel, tmp_path).send(node.client)
     assert refused.value.error == "MapFull"
