@@ -1,4 +1,4 @@
-"""Find the publication that makes ring 0's PowerDNS fail, by asking it over DNS for each RRset that changed.
+"""Poison: the publication that makes ring 0's PowerDNS fail, found by asking it for each RRset that changed.
 
 A server that does not answer at all is no evidence: it may just be down. It
 has to answer for the position zone, before and after, and to fail twice with

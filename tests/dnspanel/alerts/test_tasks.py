@@ -19,13 +19,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_look_wakes_a_sender_and_the_message_arrives(
     route: MakeRoute, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rung: list[Any] = []
-    monkeypatch.setattr(tasks.tell_route, "apply_async", lambda args, **options: rung.append((*args, options)))
+    woken: list[Any] = []
+    monkeypatch.setattr(tasks.tell_route, "apply_async", lambda args, **options: woken.append((*args, options)))
     made = route("ops", "mail", "ops@people.test").route
     Message.objects.create(route=made, alert=None, due_at=timezone.now())
     tasks.watch_fleet()
     assert WATCH in heartbeats()
-    assert rung == [(made.pk, {"countdown": 0, "expires": LIFETIME, "retry": False})]
+    assert woken == [(made.pk, {"countdown": 0, "expires": LIFETIME, "retry": False})]
     tasks.tell_route(made.pk)
     tasks.tell_route(made.pk)
     assert [mail.to for mail in mail_server.mails] == [["ops@people.test"]]

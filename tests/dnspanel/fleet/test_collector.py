@@ -184,17 +184,17 @@ def test_a_node_that_names_zones_wakes_their_repair_once_in_a_while(
     served: Serve, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = served()
-    rung: list[int] = []
-    monkeypatch.setattr(fleet_collector, "wake_repair", rung.append)
+    woken: list[int] = []
+    monkeypatch.setattr(fleet_collector, "wake_repair", woken.append)
     seconds_of(collector, 2)
-    assert rung == []
+    assert woken == []
     store = made.agent.store
     with store._main.env.begin(write=True) as txn:
         for dbi, key, body in store.schema.zone_rows(77, "foreign.test."):
             txn.put(key, body, db=store._main.tables[dbi])
     made.agent.check()
     seconds_of(collector, 3)
-    assert rung == [made.node.pk]
+    assert woken == [made.node.pk]
     monkeypatch.setattr(fleet_collector, "REPAIR_EVERY_SECONDS", 0.0)
     seconds_of(collector)
-    assert len(rung) == 2
+    assert len(woken) == 2

@@ -170,12 +170,12 @@ def test_beat_finds_the_late_nodes_and_lets_refusing_ones_rest(served: Serve) ->
 
 
 def test_a_sealed_segment_wakes_the_push_of_every_active_node(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    rung: list[Any] = []
-    monkeypatch.setattr(tasks.push_node, "apply_async", lambda args, **_: rung.extend(args))
+    woken: list[Any] = []
+    monkeypatch.setattr(tasks.push_node, "apply_async", lambda args, **_: woken.extend(args))
     first, second = served("ns1"), served("ns2")
     enroll.drain(node=second.node, now=timezone.now(), by=None)
     publish("one.test.")
-    assert rung == [first.node.pk]
+    assert woken == [first.node.pk]
 
 
 def test_a_dead_broker_delays_a_push_and_nothing_else(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,10 @@ def test_the_task_encodes_up_to_the_head_and_says_so() -> None:
 
 
 def test_a_publication_wakes_the_publisher(monkeypatch: pytest.MonkeyPatch) -> None:
-    rung: list[dict[str, Any]] = []
-    monkeypatch.setattr(tasks.encode_log, "apply_async", lambda _, **options: rung.append(options))
+    woken: list[dict[str, Any]] = []
+    monkeypatch.setattr(tasks.encode_log, "apply_async", lambda _, **options: woken.append(options))
     create("a.test.")
-    assert rung == [{"countdown": 0, "expires": LIFETIME, "retry": False}]
+    assert woken == [{"countdown": 0, "expires": LIFETIME, "retry": False}]
 
 
 def test_with_a_dead_broker_the_edit_is_saved_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,11 +28,11 @@ def test_a_worker_does_all_that_waits(make_import: MakeImport) -> None:
 
 
 def test_beat_wakes_workers_for_each_import_at_work(make_import: MakeImport, monkeypatch: pytest.MonkeyPatch) -> None:
-    rung: list[int] = []
-    monkeypatch.setattr(tasks.run_import, "apply_async", lambda args, **options: rung.append(args[0]))
+    woken: list[int] = []
+    monkeypatch.setattr(tasks.run_import, "apply_async", lambda args, **options: woken.append(args[0]))
     job = make_import({"a": zone_text("a.test.")})
     tasks.drive_transfers()
-    assert rung == [job.pk, job.pk]  # one for each worker that may share it
+    assert woken == [job.pk, job.pk]  # one for each worker that may share it
 
 
 def test_a_dead_broker_does_not_stop_an_import(make_import: MakeImport, monkeypatch: pytest.MonkeyPatch) -> None:

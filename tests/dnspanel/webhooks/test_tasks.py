@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def woken(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What was enqueued, instead of a broker."""
     woken: list[Any] = []
     monkeypatch.setattr(tasks.deliver_webhook, "apply_async", lambda args, **options: woken.append((*args, options)))
@@ -32,24 +32,24 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_a_publication_reaches_the_receiver(
-    bob: User, webhook: MakeWebhook, receiver: Receiver, rung: list[Any]
+    bob: User, webhook: MakeWebhook, receiver: Receiver, woken: list[Any]
 ) -> None:
     made = webhook(bob, receiver.url).webhook
     publish("one.test.", bob, now=timezone.now())
     tasks.notice_events()
-    assert rung == [(made.pk, {"countdown": 0, "expires": LIFETIME, "retry": False})]
+    assert woken == [(made.pk, {"countdown": 0, "expires": LIFETIME, "retry": False})]
     tasks.deliver_webhook(made.pk)
     assert [b"one.test." in received.body for received in receiver.received] == [True]
-    rung.clear()
+    woken.clear()
     tasks.notice_events()
     tasks.deliver_webhook(made.pk)
-    assert (rung, len(receiver.received)) == ([], 1)
+    assert (woken, len(receiver.received)) == ([], 1)
 
 
-def test_a_test_that_somebody_asks_for_is_sent_at_once(bob: User, webhook: MakeWebhook, rung: list[Any]) -> None:
+def test_a_test_that_somebody_asks_for_is_sent_at_once(bob: User, webhook: MakeWebhook, woken: list[Any]) -> None:
     made = webhook(bob).webhook
     hooks.send_ping(webhook=made, by=bob, now=timezone.now())
-    assert [one[0] for one in rung] == [made.pk]
+    assert [one[0] for one in woken] == [made.pk]
 
 
 def test_with_a_dead_broker_nothing_is_lost(
@@ -69,7 +69,7 @@ def test_with_a_dead_broker_nothing_is_lost(
     assert len(receiver.received) == 2
 
 
-def test_one_webhook_has_one_sender_at_a_time(bob: User, webhook: MakeWebhook, receiver: Receiver, rung: Any) -> None:
+def test_one_webhook_has_one_sender_at_a_time(bob: User, webhook: MakeWebhook, receiver: Receiver, woken: Any) -> None:
     made = webhook(bob, receiver.url).webhook
     hooks.send_ping(webhook=made, by=bob, now=timezone.now())
     held, release = threading.Event(), threading.Event()
@@ -93,7 +93,7 @@ def test_one_webhook_has_one_sender_at_a_time(bob: User, webhook: MakeWebhook, r
 
 
 def test_slow_receivers_leave_threads_for_the_nodes(
-    bob: User, webhook: MakeWebhook, receiver: Receiver, rung: Any, monkeypatch: pytest.MonkeyPatch
+    bob: User, webhook: MakeWebhook, receiver: Receiver, woken: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = webhook(bob, receiver.url).webhook
     hooks.send_ping(webhook=made, by=bob, now=timezone.now())
@@ -105,7 +105,7 @@ def test_slow_receivers_leave_threads_for_the_nodes(
     assert len(receiver.received) == 1
 
 
-def test_the_old_log_is_forgotten(bob: User, webhook: MakeWebhook, rung: Any) -> None:
+def test_the_old_log_is_forgotten(bob: User, webhook: MakeWebhook, woken: Any) -> None:
     webhook(bob)
     assert tasks.forget_old_deliveries() == "forgot deliveries=0"
     assert Webhook.objects.count() == 1

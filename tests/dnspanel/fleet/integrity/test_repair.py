@@ -218,15 +218,15 @@ def test_a_dead_node_is_left_to_beat(made: Served) -> None:
 def test_a_push_that_meets_altered_rows_wakes_the_repair_and_gets_through_after_it(
     made: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rung: list[Any] = []
+    woken: list[Any] = []
     monkeypatch.setattr(
-        tasks.mend_node, "apply_async", lambda args, **options: rung.append((args, options["countdown"]))
+        tasks.mend_node, "apply_async", lambda args, **options: woken.append((args, options["countdown"]))
     )
     alter(made, www_key(), b"\4\0\xc0\0\2\x63\x2c\1\0\0\1\0\0")
     change(Zone.objects.get(name="example.test."), rrset(WWW, rdtypes.A, "192.0.2.99"))
     bring(made)
     assert "digest" in Node.objects.get().refusal
-    assert rung == [((made.node.pk,), tasks.MENDING_DELAY)]
+    assert woken == [((made.node.pk,), tasks.MENDING_DELAY)]
     made.agent.check()
     pushed: list[Any] = []
     monkeypatch.setattr(tasks.push_node, "apply_async", lambda args, **options: pushed.append(args))

@@ -43,8 +43,8 @@ def test_only_less_than_was_proved_is_a_loss(report: dict[str, Any], words: str)
 def test_a_node_that_lost_its_disk_gets_a_snapshot_without_any_edit(
     active_node: MakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rung: list[Any] = []
-    monkeypatch.setattr(tasks.bootstrap_node, "apply_async", lambda args, **_: rung.extend(args))
+    woken: list[Any] = []
+    monkeypatch.setattr(tasks.bootstrap_node, "apply_async", lambda args, **_: woken.extend(args))
     node, now = active_node(), timezone.now()
     here = Node.objects.filter(pk=node.pk)
     here.update(epoch=EPOCH, acked=7, acked_at=now, report={"position": None}, reported_at=now + REPORT_DELAY)
@@ -55,6 +55,6 @@ def test_a_node_that_lost_its_disk_gets_a_snapshot_without_any_edit(
     assert regressed_nodes() == []
     here.update(state=NodeState.ACTIVE)
     tasks.bootstrap_waiting_nodes()
-    assert rung == [node.pk]
+    assert woken == [node.pk]
     assert "lost what it had" in Bootstrap.objects.get().reason
     assert regressed_nodes() == []

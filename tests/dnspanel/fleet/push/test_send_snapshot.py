@@ -35,7 +35,7 @@ Serve = Callable[..., Served]
 
 
 @pytest.fixture(autouse=True)
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """What was enqueued, instead of sending it to a broker."""
     heard: list[tuple[str, int]] = []
     for task in (tasks.push_node, tasks.bootstrap_node):
@@ -77,7 +77,7 @@ def give(made: Served) -> None:
     push_node(made.node.pk)
 
 
-def test_a_new_node_gets_the_snapshot_and_then_the_segments(served: Serve, rung: list[Any]) -> None:
+def test_a_new_node_gets_the_snapshot_and_then_the_segments(served: Serve, woken: list[Any]) -> None:
     for name in ("a.test.", "b.test."):
         publish(name)
     snapshot_and_prune()
@@ -86,11 +86,11 @@ def test_a_new_node_gets_the_snapshot_and_then_the_segments(served: Serve, rung:
     push_node(made.node.pk)
     asked = Bootstrap.objects.get()
     assert "no segments lead on" in asked.reason
-    assert ("bootstrap_node", made.node.pk) in rung
-    rung.clear()
+    assert ("bootstrap_node", made.node.pk) in woken
+    woken.clear()
     bootstrap_node(made.node.pk)
     assert not Bootstrap.objects.exists()
-    assert (node().acked, rung) == (2, [("push_node", made.node.pk)])
+    assert (node().acked, woken) == (2, [("push_node", made.node.pk)])
     push_node(made.node.pk)
     assert (node().acked, zones(made)) == (3, {"a.test.", "b.test.", "c.test."})
     assert bytes(node().digest or b"") == bytes(Segment.objects.get(last=3).digest)
@@ -134,7 +134,7 @@ def test_a_node_that_lost_its_disk_is_filled_by_a_snapshot(served: Serve, tmp_pa
     assert (node().acked, zones(made)) == (3, {"a.test.", "b.test.", "c.test."})
 
 
-def test_a_damaged_segment_is_led_around(served: Serve, publisher_directory: Path, rung: list[Any]) -> None:
+def test_a_damaged_segment_is_led_around(served: Serve, publisher_directory: Path, woken: list[Any]) -> None:
     made = served()
     publish("a.test.")
     push_node(made.node.pk)
@@ -147,7 +147,7 @@ def test_a_damaged_segment_is_led_around(served: Serve, publisher_directory: Pat
     assert node().refusal == ""
     give(made)
     assert "snapshot is being made" in Bootstrap.objects.get().error
-    assert ("make_snapshot", 4) in rung
+    assert ("make_snapshot", 4) in woken
     make_snapshot(schema=4, now=timezone.now())
     Bootstrap.objects.update(beat_at=None)
     give(made)
@@ -165,7 +165,7 @@ def test_a_missing_segment_is_led_around(served: Serve, publisher_directory: Pat
     assert (node().acked, zones(made)) == (2, {"a.test.", "b.test."})
 
 
-def test_a_damaged_snapshot_is_replaced(served: Serve, publisher_directory: Path, rung: list[Any]) -> None:
+def test_a_damaged_snapshot_is_replaced(served: Serve, publisher_directory: Path, woken: list[Any]) -> None:
     publish("a.test.")
     snapshot_and_prune()
     snapshot = Snapshot.objects.get()
@@ -174,7 +174,7 @@ def test_a_damaged_snapshot_is_replaced(served: Serve, publisher_directory: Path
     push_node(made.node.pk)
     bootstrap_node(made.node.pk)
     assert not Snapshot.objects.exists()
-    assert ("make_snapshot", 4) in rung
+    assert ("make_snapshot", 4) in woken
     make_snapshot(schema=4, now=timezone.now())
     Bootstrap.objects.update(beat_at=None)
     give(made)
@@ -315,7 +315,7 @@ def test_what_only_the_node_knows_is_not_overwritten_by_a_snapshot(served: Serve
     assert "sequence 2" in Bootstrap.objects.get().error
 
 
-def test_no_answer_goes_back_by_a_snapshot_older_than_the_node(served: Serve, rung: list[Any]) -> None:
+def test_no_answer_goes_back_by_a_snapshot_older_than_the_node(served: Serve, woken: list[Any]) -> None:
     made = served()
     publish("a.test.")
     make_snapshot(schema=4, now=timezone.now())
@@ -323,7 +323,7 @@ def test_no_answer_goes_back_by_a_snapshot_older_than_the_node(served: Serve, ru
     push_node(made.node.pk)
     ask_for_snapshot(node_id=made.node.pk, reason="its content is not the panel's", now=timezone.now())
     bootstrap_node(made.node.pk)
-    assert ("make_snapshot", 4) in rung
+    assert ("make_snapshot", 4) in woken
     make_snapshot(schema=4, now=timezone.now())
     Bootstrap.objects.update(beat_at=None)
     give(made)
@@ -331,24 +331,24 @@ def test_no_answer_goes_back_by_a_snapshot_older_than_the_node(served: Serve, ru
     assert not Bootstrap.objects.exists()
 
 
-def test_beat_rings_those_that_wait_and_nobody_is_at(served: Serve, rung: list[Any]) -> None:
+def test_beat_rings_those_that_wait_and_nobody_is_at(served: Serve, woken: list[Any]) -> None:
     first, second = served("ns1"), served("ns2")
     for made in (first, second):
         ask_for_snapshot(node_id=made.node.pk, reason="a test wants it", now=timezone.now())
     Bootstrap.objects.filter(node=second.node).update(beat_at=timezone.now())
     tasks.bootstrap_waiting_nodes()
-    assert rung == [("bootstrap_node", first.node.pk)]
+    assert woken == [("bootstrap_node", first.node.pk)]
 
 
-def test_a_node_that_does_not_answer_yet_is_tried_again_soon(served: Serve, rung: list[tuple[str, int]]) -> None:
+def test_a_node_that_does_not_answer_yet_is_tried_again_soon(served: Serve, woken: list[tuple[str, int]]) -> None:
     made = served()
     made.agent.stop()
     ask_for_snapshot(node_id=made.node.pk, reason="it is new", now=timezone.now())
-    rung.clear()
+    woken.clear()
     bootstrap_node(made.node.pk)
-    assert rung == [("bootstrap_node", made.node.pk)]
+    assert woken == [("bootstrap_node", made.node.pk)]
     assert Bootstrap.objects.get().error
     Bootstrap.objects.update(asked_at=timezone.now() - timedelta(hours=1), beat_at=None)
-    rung.clear()
+    woken.clear()
     bootstrap_node(made.node.pk)
-    assert rung == []
+    assert woken == []

@@ -35,7 +35,7 @@ def log() -> LogHead:
 
 
 @pytest.fixture
-def rung() -> Iterator[list[set[str]]]:
+def woken() -> Iterator[list[set[str]]]:
     """The names of the nodes woken each time."""
     woken: list[set[str]] = []
 
@@ -86,21 +86,21 @@ def test_a_fleet_without_stages_costs_one_query_and_has_no_releases(active_node:
 
 
 def test_each_proof_lets_the_next_stage_go_as_far_and_rings_it_alone(
-    staged: tuple[Node, Node, Node], rung: list[set[str]]
+    staged: tuple[Node, Node, Node], woken: list[set[str]]
 ) -> None:
     ring0, first, _ = staged
     advance()
     assert releases() == {"canary": 1, "rest": 1}
-    rung.clear()
+    woken.clear()
     prove(ring0, 3)
     advance()
     assert releases() == {"canary": 3, "rest": 1}
     prove(first, 2)
     advance()
     assert releases() == {"canary": 3, "rest": 2}
-    assert rung == [{"ns1"}, {"ns2"}]
+    assert woken == [{"ns1"}, {"ns2"}]
     advance()
-    assert len(rung) == 2
+    assert len(woken) == 2
 
 
 def test_what_was_released_stays_released(staged: tuple[Node, Node, Node]) -> None:
@@ -114,13 +114,13 @@ def test_what_was_released_stays_released(staged: tuple[Node, Node, Node]) -> No
 
 
 def test_without_the_stage_that_was_waited_for_all_go_free(
-    staged: tuple[Node, Node, Node], rung: list[set[str]]
+    staged: tuple[Node, Node, Node], woken: list[set[str]]
 ) -> None:
     advance()
     Node.objects.filter(name__in=("ring0", "ns1")).update(state="drained")
     advance()
     assert releases() == {}
-    assert rung[-1] >= {"ns2"}
+    assert woken[-1] >= {"ns2"}
 
 
 def test_releases_of_another_epoch_go_when_the_new_ones_are_made(staged: tuple[Node, Node, Node]) -> None:
@@ -167,13 +167,13 @@ def test_content_that_is_not_the_panels_stops_the_rest(staged: tuple[Node, Node,
 
 
 def test_a_person_stops_the_whole_fleet_and_lets_it_go_on(
-    staged: tuple[Node, Node, Node], rung: list[set[str]]
+    staged: tuple[Node, Node, Node], woken: list[set[str]]
 ) -> None:
     deliver.stop(reason="  wrong\n zone ", by=None, now=timezone.now())
     delivery = Delivery.objects.get()
     assert (delivery.stopped_whole, delivery.stopped_reason, delivery.stopped_group) == (True, "wrong zone", None)
     deliver.resume(by=None, now=timezone.now())
-    assert rung[-1] == {"ring0", "ns1", "ns2"}
+    assert woken[-1] == {"ring0", "ns1", "ns2"}
     with pytest.raises(DeliveryRefused, match="not stopped"):
         deliver.resume(by=None, now=timezone.now())
 
