@@ -54,11 +54,11 @@ def prefix() -> tuple[str, ...]:
     drop = ("setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups")
     for capability in CAPABILITIES:
         keep = (f"--inh-caps=-all,+{capability}", f"--ambient-caps=+{capability}") if capability else ()
-        prefix = (*drop, *keep, "--")
+        command = (*drop, *keep, "--")
         # Through a shell: the program that drops root's power still has it when it executes the next one.
-        probe = [*prefix, "sh", "-c", '"$0" -c "import dnspanel"', sys.executable]
+        probe = [*command, "sh", "-c", '"$0" -c "import dnspanel"', sys.executable]
         if subprocess.run(probe, cwd=CHECKOUT, capture_output=True).returncode == 0:
-            return prefix
+            return command
     raise NoWayIn
 
 
