@@ -39,7 +39,7 @@ def coming_from(where: Origin) -> Iterator[None]:
 
 
 def record(*, action: str, by: Author, now: datetime, target: str = "", **details: Any) -> None:
-    """The act stands in the audit log, with the origin of the request at hand. `details` must hold no secrets.
+    """The act is in the audit log, with the origin of the request at hand. `details` must hold no secrets.
 
     Belongs into the transaction of the act, so that there is neither an act
     without its entry nor an entry without its act.

@@ -61,7 +61,7 @@ def receiver(row: GrantRow) -> str:
 
 
 def refuse_bad_grant(grant: Grant) -> None:
-    """Nothing, or GrantRefused with each field at fault."""
+    """Raise GrantRefused with each field at fault."""
     faults: dict[str, list[str]] = {}
     if not grant.rights:
         faults["rights"] = ["Say what may be done."]
@@ -85,13 +85,13 @@ def refuse_bad_grant(grant: Grant) -> None:
 
 
 def refuse_more_than_own(by: Author, grant: Grant) -> None:
-    """Nothing, or GrantRefused when an actor would give what it does not have, as far as the grants' forms tell."""
+    """Raise GrantRefused when an actor would give what it does not have, as far as the grants' forms tell."""
     if isinstance(by, Actor) and not all(any(is_part(grant, mine) for mine in layer) for layer in by.layers):
         raise GrantRefused({"rights": ["You cannot give what you do not have."]})
 
 
 def refuse_higher_role(by: Author, role: str) -> None:
-    """Nothing, or GrantRefused when the role may do more than whoever gives it."""
+    """Raise GrantRefused when the role may do more than whoever gives it."""
     if not isinstance(by, Actor):
         return
     if not PERMISSIONS[role] <= by.permissions:

@@ -252,7 +252,7 @@ def tsig_secret(token: Token) -> bytes:
 
 
 def refuse_dead(token: Token, now: datetime) -> None:
-    """Nothing, or TokenDead with the reason."""
+    """Raise TokenDead if the token may not be used any more."""
     if token.revoked_at is not None:
         raise TokenDead(f"This token was revoked on {token.revoked_at:%Y-%m-%d}.")
     if token.expires_at is not None and token.expires_at <= now:

@@ -101,7 +101,7 @@ def algorithm_of(text: str) -> str:
 
 
 def refuse_bad_secret(text: str) -> None:
-    """Nothing, or TokenRefused for what is not the Base64 of any byte."""
+    """Raise TokenRefused for what is not the Base64 of any byte."""
     try:
         if text.isascii() and base64.b64decode(text, validate=True):
             return

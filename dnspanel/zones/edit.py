@@ -52,7 +52,7 @@ def create_zone(
     form_id: UUID | None = None,
     alongside: Alongside = nothing,
 ) -> Publication:
-    """The zone exists, is revision 1, and stands in the log.
+    """The zone exists, is revision 1, and is in the log.
 
     `name` may be typed by a person: it becomes canonical here. A SOA or apex
     NS that `rrsets` lacks is made from `nameservers` and `hostmaster`, whose

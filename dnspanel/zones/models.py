@@ -17,7 +17,7 @@ from django.db.models.functions import Upper
 
 
 class Channel(models.TextChoices):
-    """By what a publication came."""
+    """How a publication arrived."""
 
     WEB = "web", "web"
     API = "api", "API"

@@ -93,7 +93,7 @@ def write_changes(zones: Iterable[tuple[int, str, Sequence[Change]]]) -> None:
 
 
 def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
-    """No RRset stands at these (zone id, zone name, owner name, type)."""
+    """There is no RRset at these (zone id, zone name, owner name, type)."""
     rows = list(keys)
     if not rows:
         return
@@ -109,7 +109,7 @@ def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
 
 
 def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
-    """These (zone id, zone name, RRset) stand in the table, in place of any of the same name and type."""
+    """These (zone id, zone name, RRset) are in the table, in place of any of the same name and type."""
     rows = [
         {"zone": zone_id, "name": r.name, "key": relative_key(r.name, zone_name).hex(), "type": r.type, **r.to_json()}
         for zone_id, zone_name, r in rrsets

@@ -39,7 +39,7 @@ class Cryptokey(PowerdnsView):
 
 
 def refuse_bad_key(body: dict[str, Any]) -> None:
-    """Nothing, or Refusal (422) for a key that the real server would not make either."""
+    """Raise Refusal (422) for a key that the real server would not make either."""
     if (key_type := text_in(body, "keytype")) not in _KEY_TYPES:
         raise Refusal(422, f"Invalid keytype {shortened(key_type)}")
     bits, algorithm = body.get("bits"), body.get("algorithm")

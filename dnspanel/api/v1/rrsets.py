@@ -93,7 +93,7 @@ def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def refuse_odd_characters(name: str) -> None:
-    """Nothing, or Refusal (422) for a name with characters that PowerDNS's API does not take either."""
+    """Raise Refusal (422) for a name with characters that PowerDNS's API does not take either."""
     if not _ALLOWED.fullmatch(name):
         raise Refusal(422, f"Name '{shortened(name)}' contains unsupported characters")
 

@@ -18,7 +18,7 @@ class Notify(PowerdnsView):
     """Tell the nodes of a zone: they know already, or are about to."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Ring the bell, in case the last one was lost; 200."""
+        """Wake the workers once more, in case the last signal was lost; 200."""
         zone = _changeable(request, zone_id)
         published.send_robust(sender=Publication, sequence=zone.sequence)
         return answer({"result": "Notification queued"})

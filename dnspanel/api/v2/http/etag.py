@@ -84,7 +84,7 @@ def rrset_tag(rrset: RRset, revision: int) -> str:
 
 
 def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: Any = None) -> None:
-    """Nothing, or a Problem (412) that shows what there is. Hold a lock, if the resource can change meanwhile."""
+    """Raise a Problem (412) that shows what there is, unless the condition holds. Hold a lock, if the resource can change meanwhile."""
     if not condition.holds(tag):
         detail = "It exists already." if condition.none_match_any and tag else "It is not what If-Match says."
         base = None if condition.revision is None else {"revision": condition.revision}
@@ -93,7 +93,7 @@ def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: 
 
 
 def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], current: RRset | None, mine: Any) -> None:
-    """Nothing, or a problem that shows base, theirs and mine; called under the zone's lock with what it holds `now`."""
+    """Raise a Problem with base, theirs and mine unless the condition holds; called under the lock of the zone."""
     if _holds_for(condition, current):
         return
     base = _rrset_at(zone, key, condition.revision, current)

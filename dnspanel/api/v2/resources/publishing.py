@@ -1,4 +1,4 @@
-"""From a request to `direct.publish_wishes`: who publishes, by what, why, and what they accept."""
+"""From a request to `direct.publish_patches`: who publishes, how, why, and what they accept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

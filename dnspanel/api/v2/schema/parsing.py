@@ -41,7 +41,7 @@ class Faults(list[Fault]):
         self.append(Fault(code, detail, pointer=pointer))
 
     def refuse(self) -> None:
-        """Nothing, or the Problem that names them all."""
+        """Raise the Problem that names them all, if there is any."""
         if self:
             raise invalid(self)
 
