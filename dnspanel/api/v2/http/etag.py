@@ -84,7 +84,7 @@ def rrset_tag(rrset: RRset, revision: int) -> str:
 
 
 def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: Any = None) -> None:
-    """Raise a Problem (412) that shows what there is, unless the condition holds. Hold a lock, if the resource can change meanwhile."""
+    """Raise a Problem (412) with what there is, unless the condition holds. Lock what others may change meanwhile."""
     if not condition.holds(tag):
         detail = "It exists already." if condition.none_match_any and tag else "It is not what If-Match says."
         base = None if condition.revision is None else {"revision": condition.revision}
