@@ -18,7 +18,7 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.problems import Fault, Problem
+from dnspanel.api.v2.http.problems import Problem, RequestFault
 from dnspanel.api.v2.http.representation import optional_rrset_json
 from dnspanel.zones import soa
 from dnspanel.zones.history import rrset_before
@@ -162,7 +162,9 @@ def _read(request: Request, header: str, *, weak: bool = False) -> tuple[bool, t
     if text in {"", "*"}:
         return text == "*", ()
     if not _TAGS.fullmatch(text):
-        fault = Fault("invalid", 'Send the ETag as it was given, with its quotation marks, or "*".', header=header)
+        fault = RequestFault(
+            "invalid", 'Send the ETag as it was given, with its quotation marks, or "*".', header=header
+        )
         raise Problem("bad-header", f"{header} cannot be read.", [fault])
     tags = tuple(tag for is_weak, tag in _TAG.findall(text) if weak or not is_weak)
     # Only weak tags: there is a condition, and nothing fulfils it.

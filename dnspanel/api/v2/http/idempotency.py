@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.models import RememberedAnswer
-from dnspanel.api.v2.http.problems import Fault, Problem
+from dnspanel.api.v2.http.problems import Problem, RequestFault
 
 REMEMBERED_FOR = timedelta(hours=24)
 # Longer than any request takes; after it, whoever began one is taken for dead.
@@ -53,7 +53,7 @@ def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Cla
     one while it is under way.
     """
     if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
-        fault = Fault("invalid", f"Use 1 to {LONGEST_KEY} printable characters.", header="Idempotency-Key")
+        fault = RequestFault("invalid", f"Use 1 to {LONGEST_KEY} printable characters.", header="Idempotency-Key")
         raise Problem("bad-header", "The Idempotency-Key cannot be used.", [fault])
     digest = _digest(request)
     row, is_new = RememberedAnswer.objects.get_or_create(
@@ -94,7 +94,7 @@ def forget_answers(*, now: datetime) -> int:
 
 def _refuse_or_recall(row: RememberedAnswer, digest: bytes) -> None:
     if bytes(row.request_sha256) != digest:
-        fault = Fault("key-reused", "This key came with another request.", header="Idempotency-Key")
+        fault = RequestFault("key-reused", "This key came with another request.", header="Idempotency-Key")
         raise Problem("key-reused", "This Idempotency-Key belongs to another request; use a new one.", [fault])
     if row.status is not None:
         response = HttpResponse(bytes(row.body), status=row.status, headers=row.headers)

@@ -23,7 +23,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts import errors as accounts
 from dnspanel.api.errors import ApiError
-from dnspanel.api.v2.http.problem_types import KINDS
+from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.http.representation import conflict_json, violation_json
 from dnspanel.fleet import errors as fleet
 from dnspanel.transfer import errors as transfer
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RequestFault:
     """What is wrong with one value: where it stands (one of three), a stable code, and a sentence."""
 
     code: str
@@ -58,17 +58,17 @@ class Problem(ApiError):
 
     code: str
     detail: str
-    errors: Sequence[Fault] = ()
+    errors: Sequence[RequestFault] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     extensions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def status(self) -> int:
-        return KINDS[self.code].status
+        return PROBLEM_TYPES[self.code].status
 
     def to_json(self) -> dict[str, Any]:
         """The body."""
-        kind = KINDS[self.code]
+        kind = PROBLEM_TYPES[self.code]
         return {
             "type": f"{ROOT_URL}/{kind.code}",
             "title": kind.title,
@@ -80,7 +80,7 @@ class Problem(ApiError):
         }
 
 
-def invalid(faults: Sequence[Fault]) -> Problem:
+def invalid(faults: Sequence[RequestFault]) -> Problem:
     """Values of the request that cannot be used."""
     more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
     return Problem("invalid", faults[0].detail + more, faults)
@@ -88,12 +88,12 @@ def invalid(faults: Sequence[Fault]) -> Problem:
 
 def bad_parameter(name: str, detail: str) -> Problem:
     """A query parameter that cannot be used."""
-    return invalid([Fault("invalid", detail, parameter=name)])
+    return invalid([RequestFault("invalid", detail, parameter=name)])
 
 
 def bad_value(pointer: str, detail: str, code: str = "invalid") -> Problem:
     """A value of the body that cannot be used."""
-    return invalid([Fault(code, detail, pointer=pointer)])
+    return invalid([RequestFault(code, detail, pointer=pointer)])
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
@@ -134,7 +134,9 @@ def _simply(code: str, **headers: str) -> Callable[[Any], Problem]:
 
 def _of_fields(exc: Any) -> Problem:
     faults = [
-        Fault("invalid", message, pointer=f"/{name}") for name, messages in exc.fields.items() for message in messages
+        RequestFault("invalid", message, pointer=f"/{name}")
+        for name, messages in exc.fields.items()
+        for message in messages
     ]
     return invalid(faults) if faults else Problem("invalid", str(exc))
 
@@ -156,7 +158,7 @@ def _conflicts(exc: zones.Conflicts) -> Problem:
 
 
 def _violations(exc: zones.RuleViolations) -> Problem:
-    faults = [Fault(violation.code, violation.message) for violation in exc.violations]
+    faults = [RequestFault(violation.code, violation.message) for violation in exc.violations]
     extensions = {"violations": [violation_json(violation) for violation in exc.violations]}
     return Problem("rules-violated", str(exc), faults, extensions=extensions)
 
@@ -182,7 +184,7 @@ def _validation(exc: drf.ValidationError) -> Problem:
     return invalid(faults) if faults else Problem("invalid", "Some values are not usable.")
 
 
-def _faults_in(detail: Any, pointer: str) -> Sequence[Fault]:
+def _faults_in(detail: Any, pointer: str) -> Sequence[RequestFault]:
     """The faults in what a serializer says of a body: lists and dicts down to sentences."""
     if isinstance(detail, Mapping):
         nested = [
@@ -193,7 +195,7 @@ def _faults_in(detail: Any, pointer: str) -> Sequence[Fault]:
         leaf = all(isinstance(each, str) for each in detail)
         nested = [_faults_in(each, pointer if leaf else f"{pointer}/{i}") for i, each in enumerate(detail)]
     else:
-        return [Fault(str(getattr(detail, "code", "invalid")), str(detail), pointer=pointer)]
+        return [RequestFault(str(getattr(detail, "code", "invalid")), str(detail), pointer=pointer)]
     return [fault for faults in nested for fault in faults]
 
 

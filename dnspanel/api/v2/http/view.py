@@ -21,7 +21,7 @@ from dnspanel.api.v2.http.answers import actor_in as actor_in
 from dnspanel.api.v2.http.answers import answer as answer
 from dnspanel.api.v2.http.answers import done as done
 from dnspanel.api.v2.http.json_body import MergePatchParser, StrictJSONParser
-from dnspanel.api.v2.http.problems import Fault, Problem
+from dnspanel.api.v2.http.problems import Problem, RequestFault
 
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -78,7 +78,9 @@ class V2View(APIView):
     def _require_condition(self, request: Request) -> None:
         if self.unconditional:
             if "HTTP_IF_MATCH" in request.META:
-                fault = Fault("invalid", "There is nothing here that it could be compared with.", header="If-Match")
+                fault = RequestFault(
+                    "invalid", "There is nothing here that it could be compared with.", header="If-Match"
+                )
                 raise Problem("bad-header", "If-Match cannot be honoured here, so nothing was done.", [fault])
             return
         token = actor_in(request).token

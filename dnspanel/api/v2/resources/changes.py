@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
-from dnspanel.api.v2.http.problems import Fault, Problem, bad_value, problem_of
+from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of
 from dnspanel.api.v2.http.representation import plan_json
 from dnspanel.api.v2.http.view import V2View, actor_in, answer
 from dnspanel.api.v2.resources.publishing import Terms, flag_in, publish, terms_in
@@ -206,25 +206,30 @@ def _pointed(exc: ZoneError, requests: Sequence[ZoneRequest]) -> Problem:
     return problem
 
 
-def _faults_of(exc: ZoneError, requests: Sequence[ZoneRequest], problem: Problem) -> list[Fault]:
+def _faults_of(exc: ZoneError, requests: Sequence[ZoneRequest], problem: Problem) -> list[RequestFault]:
     by_name = {zone_request.zone.name: zone_request for zone_request in requests}
     match exc:
         case RightMissing() if exc.zone_name in by_name and exc.name:
             zone_request = by_name[exc.zone_name]
-            return [Fault("forbidden", str(exc), pointer=_pointer(zone_request, exc.name, exc.type))]
+            return [RequestFault("forbidden", str(exc), pointer=_pointer(zone_request, exc.name, exc.type))]
         case Forbidden():
             return []
         case Unknown() if exc.name in by_name:
-            return [Fault("not-found", str(exc), pointer=f"{by_name[exc.name].pointer}/zone")]
+            return [RequestFault("not-found", str(exc), pointer=f"{by_name[exc.name].pointer}/zone")]
         case RevisionMoved() if exc.zone_name in by_name:
-            return [Fault("precondition-failed", str(exc), pointer=f"{by_name[exc.zone_name].pointer}/at_revision")]
+            return [
+                RequestFault("precondition-failed", str(exc), pointer=f"{by_name[exc.zone_name].pointer}/at_revision")
+            ]
         case GuardHolds() if exc.zone_name in by_name:
             return [
-                Fault("needs-confirmation", reason, pointer=by_name[exc.zone_name].pointer) for reason in exc.reasons
+                RequestFault("needs-confirmation", reason, pointer=by_name[exc.zone_name].pointer)
+                for reason in exc.reasons
             ]
         case RuleViolations():
             return [
-                Fault(violation.code, violation.message, pointer=_violating(requests, violation.name, violation.type))
+                RequestFault(
+                    violation.code, violation.message, pointer=_violating(requests, violation.name, violation.type)
+                )
                 for violation in exc.violations
             ]
     return list(problem.errors)

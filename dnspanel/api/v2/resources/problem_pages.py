@@ -5,7 +5,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.problem_types import KINDS, Kind
+from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES, ProblemType
 from dnspanel.api.v2.http.problems import ROOT_URL, Problem
 from dnspanel.api.v2.http.view import V2View, answer
 from dnspanel.api.v2.schema.fields import Shape
@@ -36,7 +36,7 @@ class KindList(V2View):
     @extend_schema(auth=[], responses={200: KindListSerializer})
     def get(self, request: Request) -> HttpResponse:
         """List the kinds of problems"""
-        return answer({"items": [_kind_json(kind) for kind in KINDS.values()]})
+        return answer({"items": [_kind_json(kind) for kind in PROBLEM_TYPES.values()]})
 
 
 class KindDetail(V2View):
@@ -48,13 +48,13 @@ class KindDetail(V2View):
     @extend_schema(auth=[], responses={200: KindSerializer})
     def get(self, request: Request, code: str) -> HttpResponse:
         """Explain a kind of problem"""
-        kind = KINDS.get(code)
+        kind = PROBLEM_TYPES.get(code)
         if kind is None:
             raise Problem("not-found", "There is no such kind of problem.")
         return answer(_kind_json(kind))
 
 
-def _kind_json(kind: Kind) -> dict[str, object]:
+def _kind_json(kind: ProblemType) -> dict[str, object]:
     return {
         "type": f"{ROOT_URL}/{kind.code}",
         "code": kind.code,

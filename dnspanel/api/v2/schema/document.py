@@ -16,7 +16,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.problem_types import KINDS
+from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.schema.zone_serializers import IDEMPOTENCY_KEY, IF_MATCH
 
 ROOT = "/api/v2/"
@@ -148,7 +148,7 @@ def _complete(path: str, method: str, operation: Schema) -> None:
 
 
 def _problem_response(status: int) -> Schema:
-    kinds = [kind for kind in KINDS.values() if kind.status == status]
+    kinds = [kind for kind in PROBLEM_TYPES.values() if kind.status == status]
     text = "\n".join(f"- `{kind.code}`: {kind.title}. {kind.meaning}" for kind in kinds)
     response: Schema = {
         "description": text or "A problem.",
@@ -180,7 +180,7 @@ def _problem_schema() -> Schema:
             "title": {"type": "string"},
             "status": {"type": "integer"},
             "detail": {"type": "string"},
-            "code": {"type": "string", "enum": sorted(KINDS)},
+            "code": {"type": "string", "enum": sorted(PROBLEM_TYPES)},
             "errors": {"type": "array", "items": fault},
         },
     }

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dnspanel.api.v2.http.problems import Fault, Problem, bad_value, invalid
+from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, invalid
 from dnspanel.api.v2.schema.zone_serializers import MOST_RDATA, MOST_REASON
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from dnspanel.zones import direct
@@ -33,12 +33,12 @@ class Order:
     pointer: str
 
 
-class Faults(list[Fault]):
+class Faults(list[RequestFault]):
     """What was found wrong so far."""
 
     def at(self, pointer: str, detail: str, code: str = "invalid") -> None:
         """One more."""
-        self.append(Fault(code, detail, pointer=pointer))
+        self.append(RequestFault(code, detail, pointer=pointer))
 
     def refuse(self) -> None:
         """Raise the Problem that names them all, if there is any."""

@@ -10,8 +10,8 @@ from django.db import DataError, OperationalError
 from rest_framework import exceptions as drf
 
 from dnspanel.accounts import errors as accounts
-from dnspanel.api.v2.http.problem_types import KINDS
-from dnspanel.api.v2.http.problems import Fault, Problem, answer, problem_of
+from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
+from dnspanel.api.v2.http.problems import Problem, RequestFault, answer, problem_of
 from dnspanel.fleet import errors as fleet
 from dnspanel.transfer import errors as transfer
 from dnspanel.zones import errors as zones
@@ -88,7 +88,9 @@ def test_what_serializers_say_becomes_pointers() -> None:
 
 
 def test_a_problem_is_sent_as_its_own_media_type_without_empty_places() -> None:
-    response = answer(Problem("invalid", "No. \ud800", [Fault("x", "No.", pointer="/a")], {"ETag": '"1"'}, {"more": 1}))
+    response = answer(
+        Problem("invalid", "No. \ud800", [RequestFault("x", "No.", pointer="/a")], {"ETag": '"1"'}, {"more": 1})
+    )
     shown = json.loads(response.content)
     assert (response.status_code, response["Content-Type"], response["ETag"]) == (
         422,
@@ -151,7 +153,7 @@ def test_a_mistake_of_ours_says_nothing_of_itself(call: Caller, zone: Zone, monk
 def test_every_kind_explains_itself_to_everybody() -> None:
     stranger = Caller("")
     kinds = stranger.get("/problems")["items"]
-    assert {kind["code"] for kind in kinds} == set(KINDS)
+    assert {kind["code"] for kind in kinds} == set(PROBLEM_TYPES)
     for kind in kinds:
         assert stranger.get(kind["type"]) == kind
     stranger.problem(404, "GET", "/problems/none")

@@ -10,7 +10,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from django.core.management import call_command
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from dnspanel.api.v2.http.problem_types import KINDS
+from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.schema.document import TAGS, document
 from tests.dnspanel.api.described import described
 
@@ -61,7 +61,7 @@ def test_every_operation_describes_its_problems_and_every_write_takes_a_key() ->
 
 
 def test_the_schema_of_problems_knows_every_code() -> None:
-    assert described()["components"]["schemas"]["Problem"]["properties"]["code"]["enum"] == sorted(KINDS)
+    assert described()["components"]["schemas"]["Problem"]["properties"]["code"]["enum"] == sorted(PROBLEM_TYPES)
 
 
 def test_either_header_may_carry_the_token() -> None:
