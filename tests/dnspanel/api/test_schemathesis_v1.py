@@ -21,7 +21,7 @@ __all__ = ["bob"]
 HERE = Path(__file__).parent
 SEED = 4
 EXAMPLES = 10  # per operation, besides those that cover the description
-SECONDS = 300  # on a busy machine
+SECONDS = 900  # on a busy machine
 
 
 @pytest.mark.django_db(transaction=True)

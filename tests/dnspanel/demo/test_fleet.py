@@ -1,5 +1,6 @@
 """The demo's nodes enroll with real agents at a real panel, and go on after an interruption."""
 
+import os
 import secrets
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.demo import fleet
+from dnspanel.demo import fleet, unprivileged
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll
@@ -16,12 +17,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def nodes(tmp_path: Path) -> list[DemoNode]:
+def nodes(directory: Path) -> list[DemoNode]:
     made = [
         DemoNode(
             name=f"ns{number}",
-            directory=tmp_path / f"ns{number}",
-            socket_directory=tmp_path,
+            directory=directory / f"ns{number}",
+            socket_directory=directory,
             dns_port=5300 + number,
             agent_port=8530 + number,
             statistics_port=8080 + number,
@@ -29,7 +30,7 @@ def nodes(tmp_path: Path) -> list[DemoNode]:
         for number in (1, 2)
     ]
     for node in made:
-        node.directory.mkdir()
+        unprivileged.make_directory(node.directory)
     return made
 
 
@@ -41,6 +42,10 @@ def test_each_server_becomes_an_active_node_once(nodes: list[DemoNode], live_ser
     assert [node.name for node in enroll_all(nodes, live_server)] == ["ns1", "ns2"]
     assert set(Node.objects.values_list("state", flat=True)) == {NodeState.ACTIVE}
     assert all((node.identity / "identity.json").exists() for node in nodes)
+    # Whoever runs the node reads its key without a capability.
+    account = unprivileged.account()
+    user = account.pw_uid if account else os.geteuid()
+    assert {path.stat().st_uid for node in nodes for path in node.identity.iterdir()} == {user}
     assert enroll_all(nodes, live_server) == []
 
 
