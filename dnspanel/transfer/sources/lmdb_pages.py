@@ -5,12 +5,11 @@ truncated or damaged upload would kill the process (SIGBUS, SIGSEGV). Here each
 offset is checked against its page and each page number against the file, and
 damage is BadBytes. Nothing is written and no lock is taken; `check_unchanged`
 says whether another process wrote to the file meanwhile, which may have given
-pages that we still need to something else. Why an agent reads its own files otherwise: `replication.agent.probe`.
+pages that we still need to something else.
 
-A child process that reads through the library, which is how an agent looks for
-damage in its own files (`replication.agent.probe`), would not do here: it says
-that a file is damaged and dies, while an import still wants every zone whose
-pages are sound, and the file is a stranger's.
+An agent looks for damage in its own files by a child process that reads through the library
+(`replication.agent.probe` says why it cannot be the other way round). Here that would not do: an upload must not
+reach the library at all, and an import wants every zone whose pages are sound, of which a dead child tells nothing.
 
     file     pages of md_pad bytes; pages 0 and 1 are the two meta pages, of which the newer counts
     page     u64 number, u16 pad, u16 flags, u16 lower, u16 upper (or u32 pages of an overflow run)
