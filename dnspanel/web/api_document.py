@@ -51,7 +51,7 @@ class ApiOperation:
     problems: tuple[str, ...]  # the statuses of all others
     curl: str
     python: str
-    shown_answer: str  # an example of what comes back, or nothing
+    example_answer: str  # an example of what comes back, or nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ def _object_example(schema: Mapping[str, Any], document: Document, depth: int) -
     if depth >= DEEPEST:
         return {}
     properties = schema.get("properties", {})
-    shown = [name for name in properties if name in schema.get("required", ())] or list(properties)[:3]
-    return {name: _named_example(name, properties[name], document, depth + 1) for name in shown}
+    display = [name for name in properties if name in schema.get("required", ())] or list(properties)[:3]
+    return {name: _named_example(name, properties[name], document, depth + 1) for name in display}
 
 
 def _named_example(name: str, schema: Mapping[str, Any], document: Document, depth: int) -> Any:
@@ -145,11 +145,11 @@ def _operation(document: Document, server: str, path: str, method: str, found: M
         problems=tuple(status for status in answers if status >= "3"),
         curl=curl_text(method, server + filled, body),
         python=python_text(method, server + filled, body),
-        shown_answer=_shown_answer(document, answers),
+        example_answer=_example_answer(document, answers),
     )
 
 
-def _shown_answer(document: Document, answers: Mapping[str, Mapping[str, Any]]) -> str:
+def _example_answer(document: Document, answers: Mapping[str, Mapping[str, Any]]) -> str:
     """The JSON of the first success that has one."""
     for status, answer in answers.items():
         media = answer.get("content", {}).get("application/json", {})

@@ -209,15 +209,15 @@ class DeleteZoneForm(PublishingForm):
 
     def __init__(self, *args: Any, zone_name: str, **kwargs: Any) -> None:
         self.zone_name = zone_name
-        self.held: MassDeletion | None = None
+        self.mass_deletion: MassDeletion | None = None
         super().__init__(*args, **kwargs)
 
-    def hold(self, held: MassDeletion) -> bool:
+    def hold(self, mass_deletion: MassDeletion) -> bool:
         """Ask for the number of zones, unless just this number was typed; True if it was."""
-        self.held = held
-        if self.cleaned_data.get("typed_count") == held.total:
+        self.mass_deletion = mass_deletion
+        if self.cleaned_data.get("typed_count") == mass_deletion.total:
             return True
-        self.add_error("typed_count", f"Type {held.total} to confirm it.")
+        self.add_error("typed_count", f"Type {mass_deletion.total} to confirm it.")
         return False
 
     def clean_typed(self) -> str:
@@ -244,8 +244,8 @@ class DecisionForm(PanelForm):
     def __init__(self, *args: Any, choice: Choice | None = None, **kwargs: Any) -> None:
         sent = args[0].get("choice", "") if args else choice
         super().__init__(*args, auto_id=f"id_{sent}_%s", initial={"choice": choice}, **kwargs)
-        words = TYPED.get(Choice(sent)) if sent in Choice.values else None
-        self.fields["typed"].label = f"Type “{words}”" if words else "Type it out"
+        typed = TYPED.get(Choice(sent)) if sent in Choice.values else None
+        self.fields["typed"].label = f"Type “{typed}”" if typed else "Type it out"
 
 
 class InviteForm(PanelForm):

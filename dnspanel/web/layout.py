@@ -85,7 +85,7 @@ class Frame:
         return fleet_summary() if can(self._request.user, Permission.FLEET) else None
 
     @cached_property
-    def bell(self) -> AlertSummary | None:
+    def alerts(self) -> AlertSummary | None:
         """None for a person who may not see nodes."""
         return alert_summary() if can(self._request.user, Permission.FLEET) else None
 

@@ -11,7 +11,7 @@ from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
 
 # A row shows this many values of an RRset; the rest on demand.
-VALUES_SHOWN = 20
+MOST_VALUES = 20
 # More values than this, none longer than an IPv6 address, are set in columns.
 COMPACT_FROM = 5
 COMPACT_WIDTH = 39
@@ -25,7 +25,7 @@ _RECORD_LABELS = {"+": "new: ", "-": "old: "}
 
 
 @dataclass(frozen=True, slots=True)
-class ShownValue:
+class DisplayValue:
     """One record of an RRset."""
 
     text: str
@@ -33,7 +33,7 @@ class ShownValue:
 
 
 @dataclass(frozen=True)
-class ShownRow:
+class DisplayRow:
     """A row of the editor: an RRset as the author's draft wants it, or the deleted one, struck through."""
 
     zone: str
@@ -75,12 +75,12 @@ class ShownRow:
         return rrset_query(self.row.change.name, self.row.change.type)
 
     @property
-    def shown(self) -> RRset | None:
+    def rrset(self) -> RRset | None:
         return self.row.change.after or self.row.change.before
 
     @property
     def exists(self) -> bool:
-        return self.shown is not None
+        return self.rrset is not None
 
     @property
     def mark(self) -> str:
@@ -119,7 +119,7 @@ class ShownRow:
 
     @property
     def ttl(self) -> int | None:
-        return self.shown.ttl if self.shown else None
+        return self.rrset.ttl if self.rrset else None
 
     @property
     def old_ttl(self) -> int | None:
@@ -129,30 +129,30 @@ class ShownRow:
 
     @property
     def comment(self) -> str:
-        return self.shown.comment if self.shown else ""
+        return self.rrset.comment if self.rrset else ""
 
     @property
-    def values(self) -> list[ShownValue]:
-        found = shown_values(self.shown)
-        return found if self.all_values else found[:VALUES_SHOWN]
+    def values(self) -> list[DisplayValue]:
+        found = display_values(self.rrset)
+        return found if self.all_values else found[:MOST_VALUES]
 
     @property
     def is_compact(self) -> bool:
         """Many short values stand side by side."""
-        values = self.shown.rdata if self.shown else ()
+        values = self.rrset.rdata if self.rrset else ()
         return len(values) > COMPACT_FROM and max(map(len, values)) <= COMPACT_WIDTH
 
     @property
     def hidden_values(self) -> int:
-        return 0 if self.all_values or not self.shown else max(0, len(self.shown.rdata) - VALUES_SHOWN)
+        return 0 if self.all_values or not self.rrset else max(0, len(self.rrset.rdata) - MOST_VALUES)
 
     @property
-    def old_values(self) -> list[ShownValue]:
-        return shown_values(self.row.change.before)
+    def old_values(self) -> list[DisplayValue]:
+        return display_values(self.row.change.before)
 
 
 @dataclass(frozen=True, slots=True)
-class ShownRecord:
+class DisplayRecord:
     """A record in a diff: added, deleted, or as it was."""
 
     record: RecordDiff
@@ -176,7 +176,7 @@ class ShownRecord:
 
 
 @dataclass(frozen=True)
-class ShownDiff:
+class DisplayDiff:
     """A change of one RRset, for review and history."""
 
     zone: str
@@ -216,8 +216,8 @@ class ShownDiff:
         return MARK_CLASSES[self.diff.mark]
 
     @property
-    def records(self) -> list[ShownRecord]:
-        return [ShownRecord(record) for record in self.diff.records]
+    def records(self) -> list[DisplayRecord]:
+        return [DisplayRecord(record) for record in self.diff.records]
 
     @property
     def before(self) -> RRset | None:
@@ -229,9 +229,9 @@ class ShownDiff:
 
     @property
     def ttl(self) -> int:
-        shown = self.diff.change.after or self.diff.change.before
-        assert shown is not None
-        return shown.ttl
+        rrset = self.diff.change.after or self.diff.change.before
+        assert rrset is not None
+        return rrset.ttl
 
     @property
     def zone_file(self) -> list[tuple[str, str]]:
@@ -258,26 +258,26 @@ def rrset_query(name: str, type: int) -> str:
     return urlencode({"name": name, "type": rdata.type_to_text(type)})
 
 
-def shown_values(rrset: RRset | None) -> list[ShownValue]:
+def display_values(rrset: RRset | None) -> list[DisplayValue]:
     if rrset is None:
         return []
-    return [ShownValue(text, text in rrset.disabled) for text in rrset.rdata]
+    return [DisplayValue(text, text in rrset.disabled) for text in rrset.rdata]
 
 
-def shown_rows(zone: str, rows: Iterable[RRsetRow], *, name_above: str = "") -> list[ShownRow]:
+def display_rows(zone: str, rows: Iterable[RRsetRow], *, name_above: str = "") -> list[DisplayRow]:
     """Rows for the editor's table; a row below one of the same name says so, so that names form groups."""
     found = []
     for row in rows:
-        found.append(ShownRow(zone, row, repeats_name=row.change.name == name_above))
+        found.append(DisplayRow(zone, row, repeats_name=row.change.name == name_above))
         name_above = row.change.name
     return found
 
 
-def shown_diffs(zone: str, diffs: Iterable[RRsetDiff]) -> list[ShownDiff]:
-    return [ShownDiff(zone, diff) for diff in diffs]
+def display_diffs(zone: str, diffs: Iterable[RRsetDiff]) -> list[DisplayDiff]:
+    return [DisplayDiff(zone, diff) for diff in diffs]
 
 
-def sentence(text: str, *, name: str = "") -> str:
+def capitalized(text: str, *, name: str = "") -> str:
     """The text with a capital letter, unless it starts with a name, which keeps its case."""
     return text if name and text.startswith(name) else text[:1].upper() + text[1:]
 

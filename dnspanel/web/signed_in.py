@@ -62,17 +62,17 @@ class SignedInMiddleware:
                 return HttpResponse(str(exception), status=403, content_type="text/plain; charset=utf-8")
             return render(request, "403.html", {"sentence": str(exception)}, status=403)
         if isinstance(exception, PublishingOnHold):
-            return _held(request, exception)
+            return _on_hold(request, exception)
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)
         return None
 
 
-def _held(request: HttpRequest, held: PublishingOnHold) -> HttpResponse:
+def _on_hold(request: HttpRequest, hold: PublishingOnHold) -> HttpResponse:
     """503: what was sent is not published; a draft that it came from is as it was."""
     if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
-        return HttpResponse(str(held), status=503, content_type="text/plain; charset=utf-8")
-    return render(request, "held.html", {"hold": held}, status=503)
+        return HttpResponse(str(hold), status=503, content_type="text/plain; charset=utf-8")
+    return render(request, "held.html", {"hold": hold}, status=503)
 
 
 def _page_of(request: HttpRequest) -> str:

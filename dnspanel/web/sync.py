@@ -16,29 +16,29 @@ class Sync:
     """How a zone's newest revision stands on the nodes that take pushes; `tone` is ok, warn, bad or quiet."""
 
     tone: str
-    reached: int
+    acked: int
     total: int
     behind: str  # "ns3 late 40 s", or nothing
 
 
-def sync_of(sequence: int, standings: Sequence[NodeStatus]) -> Sync:
+def sync_of(sequence: int, statuses: Sequence[NodeStatus]) -> Sync:
     """How many active nodes have proved to answer with this sequence, and what the others do."""
-    active = [standing for standing in standings if standing.node.state == NodeState.ACTIVE]
-    late = [standing for standing in active if not has_reached(standing, sequence)]
+    active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
+    late = [status for status in active if not has_acked(status, sequence)]
     if not active:
         return Sync("quiet", 0, 0, "no active node")
     if not late:
         return Sync("ok", len(active), len(active), "")
-    named = [f"{standing.node.name} {_spoken(standing.health)}" for standing in late[:_MOST_NAMED]]
+    named = [f"{status.node.name} {_spoken(status.health)}" for status in late[:_MOST_NAMED]]
     if len(late) > _MOST_NAMED:
         named.append(f"{len(late) - _MOST_NAMED} more")
-    fault = any(standing.health.word in FAULTS for standing in late)
+    fault = any(status.health.word in FAULTS for status in late)
     return Sync("bad" if fault else "warn", len(active) - len(late), len(active), ", ".join(named))
 
 
-def has_reached(standing: NodeStatus, sequence: int) -> bool:
+def has_acked(status: NodeStatus, sequence: int) -> bool:
     """Whether the node has proved that it answers with this sequence of the present log."""
-    return standing.node.epoch == standing.head_epoch and standing.node.acked >= sequence
+    return status.node.epoch == status.head_epoch and status.node.acked >= sequence
 
 
 def _spoken(health: Health) -> str:

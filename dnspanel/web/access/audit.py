@@ -13,7 +13,7 @@ from dnspanel.web.layout import PanelRequest, say
 from dnspanel.zones.audit_trail import Act, Filters, Place, acts_page
 from dnspanel.zones.queries import split_search
 
-SHOWN = 100
+MOST_ENTRIES = 100
 LONGEST_ID = 18  # digits
 # What people look for most, as searches.
 CHIPS = (
@@ -30,7 +30,7 @@ CHIPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ShownAct:
+class DisplayAct:
     """An act with its details as pairs of words."""
 
     act: Act
@@ -43,9 +43,9 @@ def audit_log(request: PanelRequest) -> HttpResponse:
     actor = actor_of(request.user)
     assert actor is not None  # the session gate let this person in
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
-    acts, next_place = acts_page(actor, filters=filters_of(search), after=_place(request), limit=SHOWN)
+    acts, next_place = acts_page(actor, filters=filters_of(search), after=_place(request), limit=MOST_ENTRIES)
     context = {
-        "acts": [ShownAct(act, _details(act)) for act in acts],
+        "acts": [DisplayAct(act, _details(act)) for act in acts],
         "next_after": _cursor(next_place) if next_place else "",
         "search": search,
         "chips": CHIPS,

@@ -11,7 +11,7 @@ from replication.dns import rdata
 
 MOST_NAMED = 3  # zones, patterns; the rest is counted
 
-RIGHT_WORDS = {
+RIGHT_DESCRIPTIONS = {
     Right.READ: "see records",
     Right.ADD: "add records",
     Right.CHANGE: "change records",
@@ -23,7 +23,7 @@ RIGHT_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class GrantWords:
+class GrantDescription:
     """One grant as a page says it."""
 
     what: str
@@ -32,16 +32,16 @@ class GrantWords:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class GrantDescriber:
     """Knows the names of zones and teams that grants mention; made once for a whole list."""
 
     zone_names: Mapping[int, str]
     team_names: Mapping[int, str]
 
-    def of(self, grant: Grant) -> GrantWords:
-        return GrantWords(what_of(grant.rights), self._where(grant), limits_of(grant))
+    def of(self, grant: Grant) -> GrantDescription:
+        return GrantDescription(what_of(grant.rights), self._where(grant), limits_of(grant))
 
-    def of_all(self, stored: Iterable[Any]) -> tuple[GrantWords, ...]:
+    def of_all(self, stored: Iterable[Any]) -> tuple[GrantDescription, ...]:
         """Of grants as they are stored."""
         return tuple(self.of(Grant.from_json(each)) for each in stored)
 
@@ -57,14 +57,14 @@ class Words:
         return " and ".join(parts) or "no zone"
 
 
-def words_for(person: access.Person, grants: Iterable[Grant]) -> Words:
+def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:
     """The words for these grants, as far as this person may know the zones in them. Two queries."""
     listed = list(grants)
     zone_ids = {pk for grant in listed for pk in grant.zones}
     team_ids = {pk for grant in listed for pk in grant.teams}
     zones = access.zones_visible_to(person).filter(pk__in=zone_ids) if zone_ids else None
     teams = Team.objects.filter(pk__in=team_ids) if team_ids else None
-    return Words(
+    return GrantDescriber(
         dict(zones.values_list("pk", "name")) if zones is not None else {},
         dict(teams.values_list("pk", "name")) if teams is not None else {},
     )
@@ -72,15 +72,15 @@ def words_for(person: access.Person, grants: Iterable[Grant]) -> Words:
 
 def what_of(rights: Collection[Right]) -> str:
     """The rights in words: `see`, `edit records`, `everything`."""
-    held = frozenset(rights)
-    if held == EVERY_RIGHT:
+    remaining = frozenset(rights)
+    if remaining == EVERY_RIGHT:
         return "everything"
-    words = []
-    if held >= RECORD_RIGHTS:
-        words, held = ["edit records"], held - RECORD_RIGHTS - {Right.READ}
-    words = [RIGHT_WORDS[right] for right in Right if right == Right.READ and right in held] + words
-    words += [RIGHT_WORDS[right] for right in Right if right != Right.READ and right in held]
-    return ", ".join(words) or "nothing"
+    parts = []
+    if remaining >= RECORD_RIGHTS:
+        parts, remaining = ["edit records"], remaining - RECORD_RIGHTS - {Right.READ}
+    parts = [RIGHT_DESCRIPTIONS[right] for right in Right if right == Right.READ and right in remaining] + parts
+    parts += [RIGHT_DESCRIPTIONS[right] for right in Right if right != Right.READ and right in remaining]
+    return ", ".join(parts) or "nothing"
 
 
 def limits_of(grant: Grant) -> str:

@@ -10,7 +10,7 @@ from dnspanel.accounts.errors import GrantRefused
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
-from dnspanel.web.access.describe_grant import RIGHT_WORDS
+from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.forms import PanelForm
 from dnspanel.zones import access
 from dnspanel.zones.errors import SettingsRefused
@@ -30,7 +30,7 @@ class GrantForm(PanelForm):
 
     rights = forms.MultipleChoiceField(
         label="May",
-        choices=[(right.value, RIGHT_WORDS[right]) for right in Right],
+        choices=[(right.value, RIGHT_DESCRIPTIONS[right]) for right in Right],
         initial=[Right.READ.value],
         widget=forms.CheckboxSelectMultiple(attrs={"class": ""}),
         error_messages={"required": "Say what may be done."},
@@ -91,16 +91,16 @@ class GrantForm(PanelForm):
 
     def clean_tags(self) -> frozenset[str]:
         try:
-            return frozenset(canonical_tags(_words(self.cleaned_data["tags"])))
+            return frozenset(canonical_tags(_split(self.cleaned_data["tags"])))
         except SettingsRefused as exc:
             raise forms.ValidationError(str(exc)) from exc
 
     def clean_names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(_words(self.cleaned_data["names"])))
+        return tuple(dict.fromkeys(_split(self.cleaned_data["names"])))
 
     def clean_types(self) -> frozenset[int]:
         try:
-            return frozenset(rdtypes.type_from_text(word) for word in _words(self.cleaned_data["types"]))
+            return frozenset(rdtypes.type_from_text(word) for word in _split(self.cleaned_data["types"]))
         except BadRdata as exc:
             raise forms.ValidationError(exc.reason) from exc
 
@@ -140,18 +140,18 @@ def teams_known_to(person: access.Person) -> list[Team]:
 
 def zone_ids(person: access.Person, text: str) -> frozenset[int]:
     """The ids of the zones named in a text; raises ValidationError for those that the person does not see."""
-    wanted, wrong = [], []
-    for word in dict.fromkeys(_words(text)):
+    requested, wrong = [], []
+    for word in dict.fromkeys(_split(text)):
         try:
-            wanted.append(names.parse(word))
+            requested.append(names.parse(word))
         except BadName as exc:
             wrong.append(str(exc))
-    found = dict(access.zones_visible_to(person).filter(name__in=wanted).values_list("name", "pk"))
-    wrong += [f"There is no zone {name}" for name in dict.fromkeys(wanted) if name not in found]
+    found = dict(access.zones_visible_to(person).filter(name__in=requested).values_list("name", "pk"))
+    wrong += [f"There is no zone {name}" for name in dict.fromkeys(requested) if name not in found]
     if wrong:
         raise forms.ValidationError(wrong[:10])
     return frozenset(found.values())
 
 
-def _words(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     return text.replace(",", " ").split()

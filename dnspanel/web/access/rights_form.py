@@ -8,7 +8,7 @@ from django import forms
 from dnspanel.accounts.explain_rights import Subject, reasons_for, reasons_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
-from dnspanel.web.access.describe_grant import RIGHT_WORDS
+from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.access.grant_form import MONO
 from dnspanel.web.forms import PanelForm
 from dnspanel.zones import access
@@ -21,12 +21,12 @@ from replication.errors import BadName, BadRdata
 class Verdict:
     """One right: whether it is had, and what gives it."""
 
-    words: str
+    description: str
     may: bool
     reasons: tuple[str, ...]
 
 
-class WhyForm(PanelForm):
+class ExplainRightsForm(PanelForm):
     """Which zone, and which RRset of it; without a name, any that a grant lets through."""
 
     zone = forms.CharField(label="Zone", max_length=1100, widget=forms.TextInput(attrs=MONO))
@@ -69,7 +69,7 @@ class WhyForm(PanelForm):
     def verdicts(self, person: User) -> tuple[Verdict, ...]:
         """Every right over what was asked about; the form must be valid."""
         zone = self.cleaned_data["zone"]
-        asked = Subject(
+        subject = Subject(
             zone_id=zone.pk,
             zone_name=zone.name,
             tags=zone.tags,
@@ -78,8 +78,8 @@ class WhyForm(PanelForm):
             type=self.cleaned_data["type"],
         )
         reasons = reasons_of(person)
-        found = ((right, reasons_for(reasons, right, asked)) for right in Right if right != Right.CREATE_ZONE)
+        found = ((right, reasons_for(reasons, right, subject)) for right in Right if right != Right.CREATE_ZONE)
         return tuple(
-            Verdict(RIGHT_WORDS[right], bool(given_by), tuple(each.description for each in given_by))
+            Verdict(RIGHT_DESCRIPTIONS[right], bool(given_by), tuple(each.description for each in given_by))
             for right, given_by in found
         )

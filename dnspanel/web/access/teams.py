@@ -18,20 +18,20 @@ from dnspanel.accounts.explain_rights import reasons_of
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Team, User
 from dnspanel.accounts.roles import PERMISSIONS, Permission
-from dnspanel.web.access.describe_grant import RIGHT_WORDS, GrantWords, words_for
+from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS, GrantDescription, describer_for
 from dnspanel.web.access.grant_form import GrantForm
-from dnspanel.web.access.rights_form import Verdict, WhyForm
+from dnspanel.web.access.rights_form import ExplainRightsForm, Verdict
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 
 
 @dataclass(frozen=True, slots=True)
-class ShownGrant:
+class DisplayGrant:
     """A grant in a list."""
 
     row: GrantRow
-    words: GrantWords
+    description: GrantDescription
 
 
 @require_safe
@@ -80,7 +80,7 @@ def _team_page(request: PanelRequest, team: Team, form: GrantForm) -> HttpRespon
         "members": members,
         "others": User.objects.filter(is_active=True).exclude(memberships__team=team).order_by("username"),
         "zone_count": Zone.objects.filter(team=team, deleted_at=None).count(),
-        "grants": shown_grants(request, GrantRow.objects.filter(team=team)),
+        "grants": display_grants(request, GrantRow.objects.filter(team=team)),
         "form": form,
     }
     return render(request, "access/team.html", context, status=422 if form.is_bound else 200)
@@ -152,19 +152,20 @@ def person_detail(request: PanelRequest, person_id: int) -> HttpResponse:
 
 def _person_page(request: PanelRequest, person: User, form: GrantForm) -> HttpResponse:
     reasons = reasons_of(person)
-    words = words_for(request.user, (reason.grant for reason in reasons))
-    why = WhyForm(request.GET if "zone" in request.GET else None, asker=request.user)
+    describer = describer_for(request.user, (reason.grant for reason in reasons))
+    explain_form = ExplainRightsForm(request.GET if "zone" in request.GET else None, asker=request.user)
     context: dict[str, Any] = {
         "person": person,
         "permissions": [each for each in Permission if each in PERMISSIONS[person.role]],
-        "right_words": RIGHT_WORDS.values(),
+        "right_descriptions": RIGHT_DESCRIPTIONS.values(),
         "matrix": [
-            (reason, words.of(reason.grant), [right in reason.grant.rights for right in Right]) for reason in reasons
+            (reason, describer.of(reason.grant), [right in reason.grant.rights for right in Right])
+            for reason in reasons
         ],
-        "why": why,
-        "verdicts": _verdicts(why, person),
+        "explain_form": explain_form,
+        "verdicts": _verdicts(explain_form, person),
         "memberships": Membership.objects.filter(user=person).select_related("team").order_by("team__name"),
-        "grants": shown_grants(request, GrantRow.objects.filter(user=person)),
+        "grants": display_grants(request, GrantRow.objects.filter(user=person)),
         "tokens": person.tokens.filter(revoked_at=None).order_by("-pk")[:20],
         "entries": entries_about_person(person.username, person.pk),
         "form": form,
@@ -172,7 +173,7 @@ def _person_page(request: PanelRequest, person: User, form: GrantForm) -> HttpRe
     return render(request, "access/person.html", context, status=422 if form.is_bound else 200)
 
 
-def _verdicts(form: WhyForm, person: User) -> tuple[Verdict, ...]:
+def _verdicts(form: ExplainRightsForm, person: User) -> tuple[Verdict, ...]:
     return form.verdicts(person) if form.is_bound and form.is_valid() else ()
 
 
@@ -206,19 +207,19 @@ def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:
     try:
         grant_edit.give_grant(grant=form.cleaned_data["grant"], to=to, by=request.user, now=timezone.now())
     except GrantRefused as exc:
-        for field, sentences in exc.fields.items():
-            for sentence in sentences:
-                form.refuse(field, sentence)
+        for field, messages_of_field in exc.fields.items():
+            for message in messages_of_field:
+                form.refuse(field, message)
         return False
     messages.success(request, f"Granted to {to.name if isinstance(to, Team) else to.username}.")
     return True
 
 
-def shown_grants(request: PanelRequest, rows: Any) -> list[ShownGrant]:
+def display_grants(request: PanelRequest, rows: Any) -> list[DisplayGrant]:
     """The grants in words, oldest first."""
     listed = list(rows.select_related("created_by").order_by("pk"))
-    words = words_for(request.user, (Grant.from_json(row.grant) for row in listed))
-    return [ShownGrant(row, words.of(Grant.from_json(row.grant))) for row in listed]
+    describer = describer_for(request.user, (Grant.from_json(row.grant) for row in listed))
+    return [DisplayGrant(row, describer.of(Grant.from_json(row.grant))) for row in listed]
 
 
 def _person(text: str) -> User:

@@ -236,11 +236,11 @@ class CustomForm(TokenForm, GrantForm):
         # Of a token over nothing but nodes or people, `rights` may be empty.
         self.fields["rights"].required = False
         self.fields["purpose"].required = True
-        held = _permissions_of(self.person) - {Permission.READ, Permission.EDIT}
+        allowed = _permissions_of(self.person) - {Permission.READ, Permission.EDIT}
         permissions = self.fields["permissions"]
         assert isinstance(permissions, forms.MultipleChoiceField)
-        permissions.choices = [(each.value, each.value) for each in Permission if each in held]
-        if not held:
+        permissions.choices = [(each.value, each.value) for each in Permission if each in allowed]
+        if not allowed:
             del self.fields["permissions"]
 
     @property

@@ -21,7 +21,7 @@ from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.presets import Preset
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.snippets import Place, Snippet, snippets_for
-from dnspanel.web.access.describe_grant import GrantWords, Words, words_for
+from dnspanel.web.access.describe_grant import GrantDescriber, GrantDescription, describer_for
 from dnspanel.web.access.token_forms import OFFERS, TokenForm, closest_zone
 from dnspanel.web.access.tsig_snippets import tsig_snippets
 from dnspanel.web.layout import PanelRequest, no_store
@@ -39,7 +39,7 @@ class State:
     word: str
     tone: str
     icon: str
-    why: str = ""
+    reason: str = ""
 
     @property
     def is_alive(self) -> bool:
@@ -47,12 +47,12 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownToken:
+class DisplayToken:
     """A token as a list shows it."""
 
     token: Token
     state: State
-    grants: tuple[GrantWords, ...]
+    grants: tuple[GrantDescription, ...]
 
 
 @require_safe
@@ -64,12 +64,12 @@ def token_list(request: PanelRequest) -> HttpResponse:
     if not everybodys:
         found = found.filter(owner=actor.user)
     now, listed = timezone.now(), list(found[:MOST_LISTED])
-    shown = shown_tokens(actor, listed, now)
+    display = display_tokens(actor, listed, now)
     with_dead = request.GET.get("dead") == "yes"
-    alive = [each for each in shown if each.state.is_alive]
+    alive = [each for each in display if each.state.is_alive]
     context = {
-        "tokens": shown if with_dead else alive,
-        "dead": len(shown) - len(alive),
+        "tokens": display if with_dead else alive,
+        "dead": len(display) - len(alive),
         "with_dead": with_dead,
         "everybodys": everybodys,
         "may_see_all": can(actor, Permission.PEOPLE),
@@ -92,7 +92,7 @@ def token_new(request: PanelRequest, preset: str) -> HttpResponse:
     if form.is_valid():
         made = _made(request, form, timezone.now())
         if made is not None:
-            return _shown_once(request, made, form=form)
+            return _page_with_secret(request, made, form=form)
     context = {"offers": OFFERS, "offer": offer, "form": form}
     return render(request, "access/token_new.html", context, status=422 if form.is_bound else 200)
 
@@ -117,7 +117,7 @@ def _made(request: PanelRequest, form: TokenForm, now: datetime) -> verbs.NewTok
         return None
 
 
-def _shown_once(
+def _page_with_secret(
     request: PanelRequest, made: verbs.NewToken, *, form: TokenForm | None = None, old: Token | None = None
 ) -> HttpResponse:
     """The page with the secret."""
@@ -162,7 +162,7 @@ def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
     token = verbs.token_for(actor, token_id)
     predecessor = Token.objects.filter(rotated_to=token).first()
     context = {
-        "shown": shown_tokens(actor, [token], now)[0],
+        "display": display_tokens(actor, [token], now)[0],
         "token": token,
         "per_minute": verbs.requests_per_minute(token),
         "predecessor": predecessor,
@@ -187,7 +187,7 @@ def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
     except (NotYours, TokenDead, TokenRefused) as exc:
         messages.error(request, f"{exc} Nothing was changed.")
         return redirect("token-detail", token.pk)
-    return _shown_once(request, made, old=verbs.token_for(actor, token.pk))
+    return _page_with_secret(request, made, old=verbs.token_for(actor, token.pk))
 
 
 @require_POST
@@ -200,10 +200,12 @@ def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
     return redirect("token-list")
 
 
-def shown_tokens(actor: Actor, tokens: list[Token], now: datetime) -> list[ShownToken]:
+def display_tokens(actor: Actor, tokens: list[Token], now: datetime) -> list[DisplayToken]:
     """The tokens with their states and scopes in words, in two queries for all of them."""
-    words: Words = words_for(actor, (Grant.from_json(each) for token in tokens for each in token.scope))
-    return [ShownToken(token, state_of(token, now), words.of_all(token.scope)) for token in tokens]
+    describer: GrantDescriber = describer_for(
+        actor, (Grant.from_json(each) for token in tokens for each in token.scope)
+    )
+    return [DisplayToken(token, state_of(token, now), describer.of_all(token.scope)) for token in tokens]
 
 
 def state_of(token: Token, now: datetime) -> State:

@@ -20,7 +20,7 @@ from dnspanel.webhooks.models import SUBSCRIBABLE, DeliveryState, EventKind, Web
 from dnspanel.webhooks.queries import deliveries_page, webhook_rows
 from dnspanel.zones import access
 
-DELIVERIES_SHOWN = WEBHOOKS_SHOWN = 50
+MOST_DELIVERIES = MOST_WEBHOOKS = 50
 LONGEST_ID = 18  # digits
 
 
@@ -50,9 +50,9 @@ class WebhookForm(PublishingForm):
 
     def refuse_all(self, faults: dict[str, list[str]]) -> None:
         """Show what the verb refused, each at its field."""
-        for field, sentences in faults.items():
-            for sentence in sentences:
-                self.refuse(field, sentence)
+        for field, messages_of_field in faults.items():
+            for message in messages_of_field:
+                self.refuse(field, message)
 
 
 @require_safe
@@ -60,10 +60,10 @@ def webhook_list(request: PanelRequest) -> HttpResponse:
     """One's own webhooks; for whoever manages people, everybody's."""
     actor = actor_of(request.user)
     before = _cursor(request)
-    rows = webhook_rows(request.user, before=before, limit=WEBHOOKS_SHOWN + 1)
+    rows = webhook_rows(request.user, before=before, limit=MOST_WEBHOOKS + 1)
     context = {
-        "rows": [(row, _labels(row.webhook)) for row in rows[:WEBHOOKS_SHOWN]],
-        "next_before": rows[WEBHOOKS_SHOWN - 1].webhook.pk if len(rows) > WEBHOOKS_SHOWN else "",
+        "rows": [(row, _labels(row.webhook)) for row in rows[:MOST_WEBHOOKS]],
+        "next_before": rows[MOST_WEBHOOKS - 1].webhook.pk if len(rows) > MOST_WEBHOOKS else "",
         "sees_all": can(request.user, Permission.PEOPLE),
         "may_make": actor is not None and bool({Permission.READ, Permission.FLEET} & actor.permissions),
     }
@@ -96,13 +96,13 @@ def webhook_detail(request: PanelRequest, webhook_id: int) -> HttpResponse:
     """One webhook and its deliveries, the newest first; htmx fetches the deliveries alone while some wait."""
     webhook = webhook_for(request.user, webhook_id)
     before = _cursor(request)
-    shown = deliveries_page(webhook, before=before, limit=DELIVERIES_SHOWN + 1)
+    display = deliveries_page(webhook, before=before, limit=MOST_DELIVERIES + 1)
     context = {
         "webhook": webhook,
         "events": _labels(webhook),
-        "deliveries": shown[:DELIVERIES_SHOWN],
-        "next_before": shown[DELIVERIES_SHOWN - 1].pk if len(shown) > DELIVERIES_SHOWN else "",
-        "is_moving": not before and any(each.state == DeliveryState.WAITING for each in shown),
+        "deliveries": display[:MOST_DELIVERIES],
+        "next_before": display[MOST_DELIVERIES - 1].pk if len(display) > MOST_DELIVERIES else "",
+        "is_moving": not before and any(each.state == DeliveryState.WAITING for each in display),
         "form": WebhookForm(person=request.user, initial=_values(webhook)),
     }
     return render(request, "access/_deliveries.html" if is_fragment(request) else "access/webhook.html", context)
@@ -114,9 +114,9 @@ def webhook_change(request: PanelRequest, webhook_id: int) -> HttpResponse:
     webhook = webhook_for(request.user, webhook_id)
     form = WebhookForm(request.POST, person=request.user)
     if form.is_valid():
-        wanted = {name: form.cleaned_data[name] for name in ("url", "events", "description")}
+        values = {name: form.cleaned_data[name] for name in ("url", "events", "description")}
         try:
-            hooks.change_webhook(webhook=webhook, by=request.user, now=timezone.now(), **wanted)
+            hooks.change_webhook(webhook=webhook, by=request.user, now=timezone.now(), **values)
         except WebhookRefused as exc:
             form.refuse_all(exc.fields)
         else:

@@ -11,7 +11,7 @@ from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 
-PAST_SHOWN = 50
+MOST_PAST = 50
 LONGEST_ID = 18  # digits
 
 
@@ -31,16 +31,16 @@ def alert_list(request: PanelRequest) -> HttpResponse:
 def alert_history(request: PanelRequest) -> HttpResponse:
     """What was wrong and is over, the newest first."""
     access.require(request.user, Permission.FLEET)
-    found = past_alerts(before=_cursor(request), limit=PAST_SHOWN + 1)
+    found = past_alerts(before=_cursor(request), limit=MOST_PAST + 1)
     context = {
-        "alerts": found[:PAST_SHOWN],
-        "next_before": found[PAST_SHOWN - 1].pk if len(found) > PAST_SHOWN else "",
+        "alerts": found[:MOST_PAST],
+        "next_before": found[MOST_PAST - 1].pk if len(found) > MOST_PAST else "",
     }
     return render(request, "alerts/history.html", context)
 
 
 @require_safe
-def alert_bell(request: PanelRequest) -> HttpResponse:
+def alert_pill(request: PanelRequest) -> HttpResponse:
     """The bell alone, or 204 when it would say what the page says already."""
     access.require(request.user, Permission.FLEET)
     summary = alert_summary()

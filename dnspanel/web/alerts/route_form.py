@@ -56,6 +56,6 @@ class RouteForm(PanelForm):
 
     def refuse_all(self, faults: Mapping[str, list[str]]) -> None:
         """Show what the verb refused, each at its field."""
-        for field, sentences in faults.items():
-            for sentence in sentences:
-                self.refuse(field, sentence)
+        for field, messages_of_field in faults.items():
+            for message in messages_of_field:
+                self.refuse(field, message)

@@ -18,7 +18,7 @@ from dnspanel.web.alerts.route_form import RouteForm
 from dnspanel.web.layout import PanelRequest, is_fragment, no_store
 from dnspanel.zones import access
 
-MESSAGES_SHOWN = 30
+MOST_MESSAGES = 30
 
 
 @require_safe
@@ -123,11 +123,11 @@ def route_delete(request: PanelRequest, route_id: int) -> HttpResponse:
 
 
 def _context(request: PanelRequest, route: Route) -> dict[str, object]:
-    shown = messages_of(route, limit=MESSAGES_SHOWN)
+    display = messages_of(route, limit=MOST_MESSAGES)
     return {
         "route": route,
-        "sent": shown,
-        "is_moving": any(each.sent_at is None and each.failed_at is None for each in shown),
+        "sent": display,
+        "is_moving": any(each.sent_at is None and each.failed_at is None for each in display),
         "may_change": can(request.user, Permission.NODES),
         "is_webhook": route.kind == RouteKind.WEBHOOK,
         "has_mail": bool(settings.EMAIL_HOST),

@@ -5,7 +5,7 @@ from django.urls import path
 from dnspanel.web.alerts import pages, routes
 
 urlpatterns = [
-    path("frame/alerts/", pages.alert_bell, name="alert-bell"),
+    path("frame/alerts/", pages.alert_pill, name="alert-bell"),
     path("alerts/", pages.alert_list, name="alert-list"),
     path("alerts/history/", pages.alert_history, name="alert-history"),
     path("alerts/routes/", routes.route_list, name="alert-routes"),

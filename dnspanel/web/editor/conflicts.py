@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dnspanel.web.editor.additions import ONE_VALUE
 from dnspanel.web.editor.rrset_form import OFF, RRsetForm
-from dnspanel.web.rows import ShownValue, row_id, shown_values
+from dnspanel.web.rows import DisplayValue, display_values, row_id
 from dnspanel.zones import queries
 from dnspanel.zones.merge import Conflict
 from dnspanel.zones.models import Zone
@@ -21,12 +21,12 @@ class Side:
     key: str
     title: str
     rrset: RRset | None
-    values: list[ShownValue]
+    values: list[DisplayValue]
     by: HistoryRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ShownConflict:
+class DisplayConflict:
     """Base, theirs and mine side by side, and a form that holds both to edit."""
 
     conflict: Conflict
@@ -39,22 +39,22 @@ class ShownConflict:
     is_open: bool
 
 
-def shown_conflicts(
+def display_conflicts(
     zone: Zone, conflicts: Sequence[Conflict], resolving: RRsetForm | None, resolving_id: int
-) -> list[ShownConflict]:
+) -> list[DisplayConflict]:
     return [
-        _shown(zone, conflict, resolving if conflict.operation_id == resolving_id else None) for conflict in conflicts
+        _display(zone, conflict, resolving if conflict.operation_id == resolving_id else None) for conflict in conflicts
     ]
 
 
-def _shown(zone: Zone, conflict: Conflict, resolving: RRsetForm | None) -> ShownConflict:
+def _display(zone: Zone, conflict: Conflict, resolving: RRsetForm | None) -> DisplayConflict:
     newest = queries.rrset_history(zone=zone, name=conflict.change.name, type=conflict.change.type, limit=1)
     sides = (
-        Side("base", "Was, when you began", conflict.change.before, shown_values(conflict.change.before)),
-        Side("theirs", "Published meanwhile", conflict.theirs, shown_values(conflict.theirs), _first(newest)),
-        Side("mine", "Yours", conflict.change.after, shown_values(conflict.change.after)),
+        Side("base", "Was, when you began", conflict.change.before, display_values(conflict.change.before)),
+        Side("theirs", "Published meanwhile", conflict.theirs, display_values(conflict.theirs), _first(newest)),
+        Side("mine", "Yours", conflict.change.after, display_values(conflict.change.after)),
     )
-    return ShownConflict(
+    return DisplayConflict(
         conflict=conflict,
         id=row_id(conflict.change.name, conflict.change.type),
         owner=names.owner_text(conflict.change.name, zone.name),

@@ -113,19 +113,19 @@ def part_comment(text: str) -> tuple[str, str]:
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield (number, line), joining lines while a parenthesis is open; skip empty lines and comments."""
-    held: list[str] = []
+    pending: list[str] = []
     started = 0
     for number, line in enumerate(text.splitlines(), 1):
-        if not held and (not line.strip() or line.lstrip().startswith(";")):
+        if not pending and (not line.strip() or line.lstrip().startswith(";")):
             continue
-        if not held:
+        if not pending:
             started = number
-        held.append(line)
-        if _open_parentheses("\n".join(held)) <= 0:
-            yield started, "\n".join(held)
-            held = []
-    if held:
-        yield started, "\n".join(held)
+        pending.append(line)
+        if _open_parentheses("\n".join(pending)) <= 0:
+            yield started, "\n".join(pending)
+            pending = []
+    if pending:
+        yield started, "\n".join(pending)
 
 
 def _open_parentheses(text: str) -> int:

@@ -15,7 +15,7 @@ from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.editor.rrsets import require_rrset
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.rows import ShownDiff, shown_diffs
+from dnspanel.web.rows import DisplayDiff, display_diffs
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries, revision, soa
 from dnspanel.zones.errors import CannotUndo
@@ -30,7 +30,7 @@ MOST_DIFFS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class ShownRevision:
+class DisplayRevision:
     """A revision in a list, in words, and where it stands on the nodes."""
 
     row: HistoryRow
@@ -54,15 +54,15 @@ def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
     page = queries.history_page(
         zone=zone, before=int(before) if before.isdecimal() and len(before) < 10 else None, limit=REVISIONS_PER_PAGE
     )
-    context: dict[str, object] = {"revisions": _shown(page.rows), "next_before": page.next_after}
+    context: dict[str, object] = {"revisions": _display(page.rows), "next_before": page.next_after}
     if is_fragment(request):
         return render(request, "editor/_revision_rows.html", {"zone": zone, **context})
     return render_zone(request, zone, "history", "editor/history.html", context)
 
 
-def _shown(rows: tuple[HistoryRow, ...]) -> list[ShownRevision]:
-    standings = node_statuses(now=timezone.now())
-    return [ShownRevision(row, sync_of(row.sequence, standings)) for row in rows]
+def _display(rows: tuple[HistoryRow, ...]) -> list[DisplayRevision]:
+    statuses = node_statuses(now=timezone.now())
+    return [DisplayRevision(row, sync_of(row.sequence, statuses)) for row in rows]
 
 
 def revision_of(zone: Zone, number: int) -> Revision:
@@ -85,8 +85,8 @@ def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpRes
     found = revision_of(zone, number)
     changes = queries.revision_changes(revision=found)
     context: dict[str, object] = {
-        "revision": _shown(row)[0],
-        "diffs": shown_diffs(zone.name, map(queries.diff, changes[:MOST_DIFFS])),
+        "revision": _display(row)[0],
+        "diffs": display_diffs(zone.name, map(queries.diff, changes[:MOST_DIFFS])),
         "left_out": max(0, len(changes) - MOST_DIFFS),
         "as_text": request.GET.get("as") == "text",
         "is_change": found.kind == RevisionKind.CHANGE,
@@ -110,7 +110,7 @@ def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
     context: dict[str, object] = {
         "older": older,
         "newer": newer,
-        "diffs": shown_diffs(zone.name, found[:MOST_DIFFS]),
+        "diffs": display_diffs(zone.name, found[:MOST_DIFFS]),
         "left_out": len(found) > MOST_DIFFS,
         "as_text": request.GET.get("as") == "text",
     }
@@ -124,14 +124,14 @@ def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
         for rrset in queries.rrsets_at(zone=zone, number=number):
             yield (relative_key(rrset.name, zone.name), rrset.type), side, rrset
 
-    held: dict[int, RRset] = {}
-    key_held: tuple[bytes, int] | None = None
+    pending: dict[int, RRset] = {}
+    pending_key: tuple[bytes, int] | None = None
     for key, side, rrset in merge(keyed(older, 0), keyed(newer, 1), key=lambda item: (item[0], item[1])):
-        if key != key_held:
-            yield from _difference(held)
-            held, key_held = {}, key
-        held[side] = rrset
-    yield from _difference(held)
+        if key != pending_key:
+            yield from _difference(pending)
+            pending, pending_key = {}, key
+        pending[side] = rrset
+    yield from _difference(pending)
 
 
 def _difference(sides: dict[int, RRset]) -> Iterator[RRsetDiff]:
@@ -146,12 +146,12 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_reading(request.user, zone_name)
     name, type_ = require_rrset(request, zone)
     found = queries.rrset_history(zone=zone, name=name, type=type_, limit=REVISIONS_PER_PAGE)
-    revisions = _shown(tuple(row for row, _ in found))
+    revisions = _display(tuple(row for row, _ in found))
     context: dict[str, object] = {
         "owner": names.owner_text(name, zone.name),
         "name": name,
         "type": rdata.type_to_text(type_),
-        "changes": [(shown, ShownDiff(zone.name, diff)) for shown, (_, diff) in zip(revisions, found, strict=True)],
+        "changes": [(each, DisplayDiff(zone.name, diff)) for each, (_, diff) in zip(revisions, found, strict=True)],
         "row": queries.rrset_row(zone=zone, author=request.user, name=name, type=type_),
     }
     return render_zone(request, zone, "history", "editor/record_history.html", context)

@@ -34,22 +34,22 @@ _TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LA
 
 
 @dataclass(frozen=True, slots=True)
-class ShownReach:
+class DisplayReach:
     """A node in the list: its mark, and how long it took or why it is not there yet."""
 
     name: str
     tone: str
     ms: int | None
-    words: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
-class ShownStage:
+class DisplayStage:
     """Nodes that get it together; one stage without a name where nobody waits for anybody."""
 
     name: str
     is_ring0: bool
-    nodes: list[ShownReach]
+    nodes: list[DisplayReach]
     waits: str
 
 
@@ -60,8 +60,8 @@ class Progress:
     publication: Publication
     encoded_ms: int | None
     stall: str
-    stages: list[ShownStage]
-    reached: int
+    stages: list[DisplayStage]
+    answered: int
     seconds: str  # until the last node that has it
     is_swift: bool
     isolation: Isolation | None  # by what it was taken back, if it failed
@@ -73,13 +73,13 @@ class Progress:
         return "" if self.publication.channel in quiet else str(Channel(self.publication.channel).label)
 
     @property
-    def nodes(self) -> list[ShownReach]:
+    def nodes(self) -> list[DisplayReach]:
         """The public ones."""
         return [node for stage in self.stages if not stage.is_ring0 for node in stage.nodes]
 
     @property
     def is_everywhere(self) -> bool:
-        return bool(self.nodes) and self.reached == len(self.nodes)
+        return bool(self.nodes) and self.answered == len(self.nodes)
 
     @property
     def encoded_class(self) -> str:
@@ -94,7 +94,7 @@ class Progress:
         return "" if self.encoded_ms is None else "is-now"
 
     @property
-    def late(self) -> list[ShownReach]:
+    def late(self) -> list[DisplayReach]:
         return [node for node in self.nodes if node.ms is None]
 
 
@@ -141,14 +141,14 @@ def _sees_all(request: PanelRequest) -> bool:
 
 
 def _can_undo(request: PanelRequest, each: Revision) -> bool:
-    is_there = each.kind == RevisionKind.CHANGE and each.zone.deleted_at is None
-    return is_there and access.may_edit_zone(request.user, each.zone)
+    is_live = each.kind == RevisionKind.CHANGE and each.zone.deleted_at is None
+    return is_live and access.may_edit_zone(request.user, each.zone)
 
 
 def _progress(found: Publication, now: datetime) -> Progress:
     is_swift = (now - found.at).total_seconds() < SWIFT_SECONDS
     stages = [
-        ShownStage(stage.name, stage.is_ring0, [_shown(node, is_swift) for node in stage.nodes], stage.waits)
+        DisplayStage(stage.name, stage.is_ring0, [_display(node, is_swift) for node in stage.nodes], stage.waits)
         for stage in arrivals_by_stage(found, now=now)
     ]
     times = [node.ms for stage in stages if not stage.is_ring0 for node in stage.nodes if node.ms is not None]
@@ -158,7 +158,7 @@ def _progress(found: Publication, now: datetime) -> Progress:
         encoded_ms=_encoded_ms(found),
         stall=stall,
         stages=stages,
-        reached=len(times),
+        answered=len(times),
         seconds=f"{max(times) / 1000:.2f}" if times else "",
         is_swift=is_swift,
         isolation=Isolation.objects.filter(failed=found.sequence).first() if found.failed_reason else None,
@@ -172,12 +172,12 @@ def _encoded_ms(found: Publication) -> int | None:
     return None if at is None else max(0, round((at - found.at).total_seconds() * 1000))
 
 
-def _shown(node: NodeArrival, is_swift: bool) -> ShownReach:
+def _display(node: NodeArrival, is_swift: bool) -> DisplayReach:
     if node.ms is not None:
-        return ShownReach(node.node.name, "ok", round(node.ms), "")
+        return DisplayReach(node.node.name, "ok", round(node.ms), "")
     is_on_its_way = is_swift and node.word in (Word.LIVE, Word.CATCHING_UP, Word.LATE)
     tone = "quiet" if is_on_its_way else _TONES.get(node.word, "quiet")
-    return ShownReach(node.node.name, tone, None, "on its way" if is_on_its_way else node.message)
+    return DisplayReach(node.node.name, tone, None, "on its way" if is_on_its_way else node.message)
 
 
 @require_POST

@@ -324,7 +324,7 @@ def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[Past
     found: list[PastedLine] = []
     origin, ttl, last_owner, lost = zone, None, None, False
     for number, line in logical_lines(text):
-        shown = PastedLine(number=number, source=line.strip())
+        display = PastedLine(number=number, source=line.strip())
         continues = line[:1].isspace()
         try:
             if line.startswith("$"):
@@ -334,13 +334,13 @@ def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[Past
                 raise Unreadable("The name above, which this line continues, could not be read.")
             entry = read_line(line, zone, origin=origin, last_owner=last_owner, means=means)
         except Unreadable as exc:
-            found.append(replace(shown, error=exc.message, column=exc.column))
+            found.append(replace(display, error=exc.message, column=exc.column))
         except Doubled as exc:
             question = f"{exc.typed} has no final dot: {exc.absolute} or {exc.relative}"
-            found.append(replace(shown, error=question, column=line.find(exc.typed) + 1, doubled=True))
+            found.append(replace(display, error=question, column=line.find(exc.typed) + 1, doubled=True))
         else:
             last_owner, lost = entry.name, False
-            found.append(replace(shown, entry=replace(entry, default_ttl=ttl)))
+            found.append(replace(display, entry=replace(entry, default_ttl=ttl)))
             continue
         if not continues and not line.startswith("$"):
             # The lines below belong to this name, whatever is wrong with the rest of it.

@@ -20,13 +20,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.reads.queries import node_statuses
-from dnspanel.web.editor.conflicts import ShownConflict, shown_conflicts
+from dnspanel.web.editor.conflicts import DisplayConflict, display_conflicts
 from dnspanel.web.editor.review_call import ApiCall, call_of
 from dnspanel.web.editor.review_form import PublishForm
 from dnspanel.web.editor.rrset_form import RRsetForm
 from dnspanel.web.editor.zone_head import zone_head
 from dnspanel.web.layout import PanelRequest
-from dnspanel.web.rows import ShownDiff, rrset_query, sentence
+from dnspanel.web.rows import DisplayDiff, capitalized, rrset_query
 from dnspanel.zones import access, draft, queries, revision
 from dnspanel.zones.errors import CannotResolve, Conflicts, GuardHolds, NothingToPublish, RuleViolations
 from dnspanel.zones.models import Channel, Zone
@@ -37,7 +37,7 @@ from replication.dns.rrset import Change, RRset
 
 
 @dataclass(frozen=True, slots=True)
-class ShownCheck:
+class DisplayCheck:
     """Violations of one code in one zone, which one tick accepts."""
 
     code: str
@@ -55,13 +55,13 @@ class LinkedViolation:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownPlan:
+class DisplayPlan:
     """One zone of the review."""
 
     plan: ZonePlan
-    diffs: list[ShownDiff]
-    conflicts: list[ShownConflict]
-    already_so: list[ShownDiff]
+    diffs: list[DisplayDiff]
+    conflicts: list[DisplayConflict]
+    already_so: list[DisplayDiff]
     next_revision: int
     call: ApiCall | None  # when asked for
 
@@ -138,11 +138,11 @@ def review_page(
         plans = revision.preview(author=request.user, zones=None if zone is None else [zone])
     checks = _checks(plans)
     as_call = request.GET.get("as") == "call"
-    shown = [_shown_plan(plan, resolving, resolving_id, as_call=as_call) for plan in plans]
+    display = [_display_plan(plan, resolving, resolving_id, as_call=as_call) for plan in plans]
     conflicts = sum(len(plan.conflicts) for plan in plans)
     context: dict[str, Any] = {
         "zone": zone,
-        "plans": shown,
+        "plans": display,
         "form": form or PublishForm(initial={"form_id": uuid4()}, plans=plans),
         "seen": fingerprint(plans),
         "errors": [check for check in checks if check.severity == Severity.ERROR],
@@ -161,12 +161,12 @@ def review_page(
     return render(request, "editor/review.html" if zone else "editor/changes.html", context, status=status)
 
 
-def _shown_plan(plan: ZonePlan, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool) -> ShownPlan:
-    return ShownPlan(
+def _display_plan(plan: ZonePlan, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool) -> DisplayPlan:
+    return DisplayPlan(
         plan=plan,
-        diffs=[_shown_change(plan.zone.name, change) for change in plan.changes],
-        conflicts=shown_conflicts(plan.zone, plan.conflicts, resolving, resolving_id),
-        already_so=[_shown_change(plan.zone.name, change) for change in plan.already_so if _shape(change)],
+        diffs=[_display_change(plan.zone.name, change) for change in plan.changes],
+        conflicts=display_conflicts(plan.zone, plan.conflicts, resolving, resolving_id),
+        already_so=[_display_change(plan.zone.name, change) for change in plan.already_so if _shape(change)],
         next_revision=plan.zone.revision + 1,
         call=call_of(plan, settings.PANEL_URL) if as_call else None,
     )
@@ -176,29 +176,29 @@ def _shape(change: Change) -> RRset | None:
     return change.after or change.before
 
 
-def _shown_change(zone: str, change: Change) -> ShownDiff:
-    return ShownDiff(zone, queries.diff(change))
+def _display_change(zone: str, change: Change) -> DisplayDiff:
+    return DisplayDiff(zone, queries.diff(change))
 
 
-def _checks(plans: Sequence[ZonePlan]) -> list[ShownCheck]:
+def _checks(plans: Sequence[ZonePlan]) -> list[DisplayCheck]:
     """What the plans break, grouped by code, in the order of the rules: errors first."""
     grouped: dict[tuple[str, str], list[LinkedViolation]] = {}
     for plan in plans:
         for violation in plan.violations:
             linked = LinkedViolation(
-                sentence(violation.message, name=violation.name),
+                capitalized(violation.message, name=violation.name),
                 plan.zone.name,
                 rrset_query(violation.name, violation.type),
             )
             grouped.setdefault((violation.severity, violation.code), []).append(linked)
-    return [ShownCheck(code, severity, tuple(found)) for (severity, code), found in grouped.items()]
+    return [DisplayCheck(code, severity, tuple(found)) for (severity, code), found in grouped.items()]
 
 
 def _effect(plans: Sequence[ZonePlan], now: datetime) -> Effect:
     changes = [change for plan in plans for change in plan.changes]
     old = [change.before for change in changes if change.before is not None]
     slowest = max(old, key=lambda rrset: rrset.ttl, default=None)
-    active = sum(standing.node.state == NodeState.ACTIVE for standing in node_statuses(now=now))
+    active = sum(status.node.state == NodeState.ACTIVE for status in node_statuses(now=now))
     added_in = [plan for plan in plans if plan.added]
     return Effect(
         names=len({(plan.zone.pk, change.name) for plan in plans for change in plan.changes}),
@@ -256,9 +256,9 @@ def _choice(text: str) -> draft.Choice:
 
 
 def _next(request: PanelRequest, zone: Zone) -> str:
-    asked = request.POST.get("next", "")
-    safe = url_has_allowed_host_and_scheme(asked, allowed_hosts=None) and asked.startswith("/")
-    return asked if safe else reverse("zone-review", args=[zone.name])
+    next_page = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(next_page, allowed_hosts=None) and next_page.startswith("/")
+    return next_page if safe else reverse("zone-review", args=[zone.name])
 
 
 @require_POST

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
-from dnspanel.web.rows import ShownRow
+from dnspanel.web.rows import DisplayRow
 from dnspanel.zones.access import Person
 from dnspanel.zones.models import Zone
 
 
-def with_rights(person: Person, zone: Zone, rows: Iterable[ShownRow]) -> list[ShownRow]:
+def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
     """The rows with what this person may do to each. The verbs decide; this only tells beforehand."""
     actor = actor_of(person)
     grants = () if actor is None else actor.grants
     here = [grant for grant in grants if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
 
-    def may(right: Right, row: ShownRow) -> bool:
+    def may(right: Right, row: DisplayRow) -> bool:
         return any(
             right in grant.rights and grant.covers_rrset(zone.name, row.name, row.row.change.type) for grant in here
         )

@@ -9,7 +9,7 @@ from django import forms
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, Means, read_owner, read_rdata, read_ttl
 from dnspanel.web.forms import PanelForm
-from dnspanel.web.rows import row_id, row_order, sentence
+from dnspanel.web.rows import capitalized, row_id, row_order
 from dnspanel.zones import soa
 from replication.dns import names, rdata, rdtypes, rrset
 from replication.dns.rrset import RRset
@@ -49,20 +49,20 @@ class RRsetForm(PanelForm):
         self.rrset: RRset | None = None
 
     @classmethod
-    def initial_for(cls, zone_name: str, shown: RRset, *, base_revision: int) -> dict[str, object]:
+    def initial_for(cls, zone_name: str, display: RRset, *, base_revision: int) -> dict[str, object]:
         """What the form holds before anything is typed."""
-        lines = (f"{OFF} {text}" if text in shown.disabled else text for text in shown.rdata)
-        type_text = rdata.type_to_text(shown.type)
+        lines = (f"{OFF} {text}" if text in display.disabled else text for text in display.rdata)
+        type_text = rdata.type_to_text(display.type)
         return {
-            "name": names.owner_text(shown.name, zone_name),
+            "name": names.owner_text(display.name, zone_name),
             "type": type_text,
-            "ttl": shown.ttl,
+            "ttl": display.ttl,
             "values": "\n".join(lines),
-            "comment": shown.comment,
+            "comment": display.comment,
             "base_revision": base_revision,
-            "old_name": shown.name,
+            "old_name": display.name,
             "old_type": type_text,
-            "seen": digest_of(shown),
+            "seen": digest_of(display),
         }
 
     @property
@@ -123,7 +123,7 @@ class RRsetForm(PanelForm):
         try:
             self.rrset = rrset.make(name, type_, data["ttl"], served + off, off, data.get("comment", "").strip())
         except ReplicationError as exc:
-            self.add_error("values", sentence(str(exc), name=name))
+            self.add_error("values", capitalized(str(exc), name=name))
         return data
 
     def _read(self, field: str, read: Any) -> Any:
@@ -138,7 +138,7 @@ class RRsetForm(PanelForm):
         except Unreadable as exc:
             self.add_error(field, exc.message)
         except ReplicationError as exc:
-            self.add_error(field, sentence(str(exc)))
+            self.add_error(field, capitalized(str(exc)))
         return None
 
     def _values(self, type_: int, text: str, means: Means | None) -> tuple[list[str], list[str]]:
@@ -162,11 +162,11 @@ class RRsetForm(PanelForm):
         return served, [value for value in off if value not in served]
 
 
-def digest_of(shown: RRset | None) -> str:
+def digest_of(display: RRset | None) -> str:
     """Tells whether a row still shows what the draft holds; a SOA's serial moves by itself and does not count."""
-    if shown is not None and shown.type == rdtypes.SOA:
-        shown = soa.with_serial(shown, soa.FIRST_SERIAL)
-    content = [shown.name, shown.type, shown.to_json()] if shown else None
+    if display is not None and display.type == rdtypes.SOA:
+        display = soa.with_serial(display, soa.FIRST_SERIAL)
+    content = [display.name, display.type, display.to_json()] if display else None
     return hashlib.blake2s(json.dumps(content).encode(), digest_size=8).hexdigest()
 
 

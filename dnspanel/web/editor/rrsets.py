@@ -15,7 +15,7 @@ from dnspanel.web.editor.rrset_form import RRsetForm, digest_of
 from dnspanel.web.editor.table import TYPE_NAMES, default_ttl, table_rows
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.rows import ShownRow, row_id
+from dnspanel.web.rows import DisplayRow, row_id
 from dnspanel.zones import access, draft, queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import RRsetRow
@@ -27,7 +27,7 @@ Key = tuple[str, int]
 FIELDS = {"name", "type", "ttl", "values", "comment"}
 
 
-def rrset_asked(request: HttpRequest, zone: Zone) -> Key | None:
+def rrset_of_request(request: HttpRequest, zone: Zone) -> Key | None:
     """The RRset that `name` and `type` of the URL mean; None when they mean none of this zone."""
     try:
         name = names.parse(request.GET.get("name", ""))
@@ -43,7 +43,7 @@ def _row(request: PanelRequest, zone: Zone, key: Key) -> RRsetRow:
 
 def require_rrset(request: HttpRequest, zone: Zone) -> Key:
     """The RRset that `name` and `type` of the URL mean; raises Unknown."""
-    key = rrset_asked(request, zone)
+    key = rrset_of_request(request, zone)
     if key is None:
         raise access.Unknown(request.GET.get("name", ""))
     return key
@@ -70,22 +70,22 @@ def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
     key = require_rrset(request, zone)
     if not is_fragment(request):
         return _back(zone, key)
-    shown = ShownRow(
+    display = DisplayRow(
         zone.name,
         _row(request, zone, key),
         all_values="all" in request.GET,
         show_old="old" in request.GET,
     )
-    return _show_row(request, zone, shown)
+    return _show_row(request, zone, display)
 
 
-def _show_row(request: PanelRequest, zone: Zone, shown: ShownRow) -> HttpResponse:
-    if not shown.exists:
+def _show_row(request: PanelRequest, zone: Zone, display: DisplayRow) -> HttpResponse:
+    if not display.exists:
         return HttpResponse()  # an added RRset that was undone: its row goes
-    [row] = with_rights(request.user, zone, [shown])
+    [row] = with_rights(request.user, zone, [display])
     context = {"zone": zone, "row": row, "may_edit": access.may_edit_zone(request.user, zone)}
     response = render(request, "editor/_rrset_row.html", context)
-    return focus_after(response, f"#{shown.id} .row-link")
+    return focus_after(response, f"#{display.id} .row-link")
 
 
 # Editing a row
@@ -97,13 +97,13 @@ def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method == "POST":
         return _save(request, zone)
-    key = rrset_asked(request, zone)
+    key = rrset_of_request(request, zone)
     row = _row(request, zone, key) if key else None
-    shown = (row.change.after or row.change.before) if row else None
-    if shown is None:
+    display = (row.change.after or row.change.before) if row else None
+    if display is None:
         initial: dict[str, object] = {"base_revision": zone.revision}
     else:
-        initial = RRsetForm.initial_for(zone.name, shown, base_revision=zone.revision)
+        initial = RRsetForm.initial_for(zone.name, display, base_revision=zone.revision)
     form = RRsetForm(initial=initial, zone_name=zone.name, default_ttl=default_ttl(request, zone))
     return _show_form(request, zone, form)
 
@@ -124,9 +124,9 @@ def _show_form(request: PanelRequest, zone: Zone, form: RRsetForm, status: int =
     if not is_fragment(request):
         return render_zone(request, zone, "records", "editor/rrset.html", context, status)
     response = render(request, "editor/_rrset_form.html", {"zone": zone, **context}, status=status)
-    wanted = request.GET.get("focus", "")
+    field = request.GET.get("focus", "")
     default = "values" if form["old_name"].value() else "name"
-    field = f"[name={wanted if wanted in FIELDS else default}]" if status == 200 else "[aria-invalid=true], .choice"
+    field = f"[name={field if field in FIELDS else default}]" if status == 200 else "[aria-invalid=true], .choice"
     selectors = [f"#{form.row_id} {part.strip()}" for part in field.split(",")]
     return focus_after(response, ", ".join(selectors))
 
@@ -155,40 +155,40 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
     assert form.rrset is not None
     key = (form.rrset.name, form.rrset.type)
     if form.replaces != key:
-        there = _row(request, zone, key).change.after
-        if there is not None:
-            listed = ", ".join(there.rdata[:3])
+        current = _row(request, zone, key).change.after
+        if current is not None:
+            listed = ", ".join(current.rdata[:3])
             form.add_error("name", f"{rdata.type_to_text(key[1])} {key[0]} exists already ({listed}): edit its row.")
             return True
     if form.replaces is None:
         return False
     row = _row(request, zone, form.replaces)
-    shown = row.change.after or row.change.before
-    if digest_of(shown) == form.cleaned_data["seen"]:
+    display = row.change.after or row.change.before
+    if digest_of(display) == form.cleaned_data["seen"]:
         return False
-    form.data = {**form.data.dict(), "seen": digest_of(shown)} if isinstance(form.data, QueryDict) else form.data
-    now_words = "It is deleted" if row.change.after is None else f"It now holds {', '.join(row.change.after.rdata[:5])}"
-    form.add_error("values", f"This row changed in the meantime. {now_words}. Save again to use what you typed.")
+    form.data = {**form.data.dict(), "seen": digest_of(display)} if isinstance(form.data, QueryDict) else form.data
+    change = "It is deleted" if row.change.after is None else f"It now holds {', '.join(row.change.after.rdata[:5])}"
+    form.add_error("values", f"This row changed in the meantime. {change}. Save again to use what you typed.")
     return True
 
 
 def _saved(request: PanelRequest, zone: Zone, rrset: RRset, replaces: Key | None) -> HttpResponse:
     key = (rrset.name, rrset.type)
-    said = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)} in draft"
+    message = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)} in draft"
     if not is_fragment(request):
-        messages.success(request, f"{said}.")
+        messages.success(request, f"{message}.")
         to = _way_back(zone, request.POST.get("from", ""))
         return redirect(to) if to else _back(zone, key)
     if replaces == key:
-        response = _show_row(request, zone, ShownRow(zone.name, _row(request, zone, key)))
+        response = _show_row(request, zone, DisplayRow(zone.name, _row(request, zone, key)))
     else:
         # The row that was edited shows what became of the old RRset; the new one comes beside it.
         response = HttpResponse('<tbody id="rr-new" hidden></tbody>')
         if replaces:
-            response = _show_row(request, zone, ShownRow(zone.name, _row(request, zone, replaces)))
+            response = _show_row(request, zone, DisplayRow(zone.name, _row(request, zone, replaces)))
         response.write(table_rows(request, zone, [key]))
         focus_after(response, f"#{row_id(*key)} .row-link")
-    return with_draft_state(request, zone, response, speak=said)
+    return with_draft_state(request, zone, response, speak=message)
 
 
 # Deleting and undoing
@@ -213,13 +213,13 @@ def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
     return redirect(to) if to else _after_act(request, zone, key, "as published again")
 
 
-def _after_act(request: PanelRequest, zone: Zone, key: Key, words: str) -> HttpResponse:
-    said = f"{names.owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])} {words}"
+def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str) -> HttpResponse:
+    message = f"{names.owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])} {outcome}"
     if not is_fragment(request):
-        messages.success(request, f"{said}.")
+        messages.success(request, f"{message}.")
         return _back(zone, key)
-    response = _show_row(request, zone, ShownRow(zone.name, _row(request, zone, key)))
-    return with_draft_state(request, zone, response, speak=said)
+    response = _show_row(request, zone, DisplayRow(zone.name, _row(request, zone, key)))
+    return with_draft_state(request, zone, response, speak=message)
 
 
 @require_POST

@@ -18,7 +18,7 @@ from dnspanel.web.editor.quick_add import Doubled, Means, read_line
 from dnspanel.web.editor.row_rights import with_rights
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.rows import ShownRow, row_id, sentence, shown_rows
+from dnspanel.web.rows import DisplayRow, capitalized, display_rows, row_id
 from dnspanel.web.sync import sync_of
 from dnspanel.zones import access, draft, queries
 from dnspanel.zones.merge import Edit
@@ -58,10 +58,10 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     filters = _filters(request)
     page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
     return {
-        "rows": with_rights(request.user, zone, shown_rows(zone.name, page.rows)),
+        "rows": with_rights(request.user, zone, display_rows(zone.name, page.rows)),
         "next_after": page.next_after,
         "filters": filters,
-        "type_asked": request.GET.get("type", ""),
+        "type_filter": request.GET.get("type", ""),
         "is_filtered": bool(filters.text or filters.types or filters.in_draft),
         "next_query": _next_query(request, page.next_after),
         "may_edit": access.may_edit_zone(request.user, zone),
@@ -179,9 +179,11 @@ def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 def _understand(request: PanelRequest, zone: Zone) -> Quick:
     """Read the line of the request against what the author sees in the zone."""
-    asked = request.POST if request.method == "POST" else request.GET
+    parameters = request.POST if request.method == "POST" else request.GET
     quick = Quick(
-        line=asked.get("line", "")[:LONGEST_LINE], means=asked.get("means", ""), replace=asked.get("replace") == "yes"
+        line=parameters.get("line", "")[:LONGEST_LINE],
+        means=parameters.get("means", ""),
+        replace=parameters.get("replace") == "yes",
     )
     if not quick.line.strip() and request.method != "POST":
         return quick
@@ -198,7 +200,7 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
     except Occupied as exc:
         return replace(quick, occupied=exc)
     except ReplicationError as exc:
-        return replace(quick, error=sentence(str(exc)))
+        return replace(quick, error=capitalized(str(exc)))
 
 
 def _checks(request: PanelRequest, zone: Zone, addition: Addition) -> tuple[Violation, ...]:
@@ -231,22 +233,24 @@ def _show_quick(request: PanelRequest, zone: Zone, quick: Quick, *, status: int)
 
 def _added(request: PanelRequest, zone: Zone, addition: Addition) -> HttpResponse:
     rrset = addition.rrset
-    said = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)}"
+    message = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)}"
     if addition.changes_nothing:
-        said = f"{said} has this value already"
+        message = f"{message} has this value already"
     if not is_fragment(request):
-        messages.success(request, said if addition.changes_nothing else f"{said} added to draft.")
+        messages.success(request, message if addition.changes_nothing else f"{message} added to draft.")
         return redirect(f"{reverse('zone-detail', args=[zone.name])}#{row_id(rrset.name, rrset.type)}")
     response = HttpResponse(table_rows(request, zone, [(rrset.name, rrset.type)]))
     response.write(
-        render_to_string("editor/_quick_below.html", {"zone": zone, "added": addition, "said": said}, request)
+        render_to_string("editor/_quick_below.html", {"zone": zone, "added": addition, "message": message}, request)
     )
-    with_draft_state(request, zone, response, speak=said if addition.changes_nothing else f"{said} added to draft")
+    with_draft_state(
+        request, zone, response, speak=message if addition.changes_nothing else f"{message} added to draft"
+    )
     return focus_after(response, "#quick-line")
 
 
 def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
     """Rows for the table, out of band; `editor.js` puts each in the place that its order says."""
     rows = [queries.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
-    shown = [ShownRow(zone.name, row) for row in rows]
-    return render_to_string("editor/_rows_out_of_band.html", {"zone": zone, "rows": shown, "may_edit": True}, request)
+    display = [DisplayRow(zone.name, row) for row in rows]
+    return render_to_string("editor/_rows_out_of_band.html", {"zone": zone, "rows": display, "may_edit": True}, request)

@@ -94,7 +94,7 @@ _VERDICT_MARKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class ShownCheck:
+class DisplayCheck:
     """A comparison in a list or on its page."""
 
     check: CutoverCheck
@@ -111,7 +111,7 @@ class ShownCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownPoint:
+class DisplayPoint:
     """A point of the checklist."""
 
     verdict: Verdict
@@ -128,7 +128,7 @@ class ShownPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownDifference:
+class DisplayDifference:
     """One row of the table."""
 
     zone: str
@@ -154,19 +154,19 @@ def cutover_list(request: PanelRequest) -> HttpResponse:
     """A form for a new comparison, and one's recent ones; sent, the form starts it."""
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
-        return _list_page(request, CutoverForm(initial=_asked(request)))
+        return _list_page(request, CutoverForm(initial=_initial(request)))
     form = CutoverForm(request.POST)
     if form.is_valid() and (check := _create(request, form)) is not None:
         return redirect("import-cutover", check.pk)
     return _list_page(request, form, status=422)
 
 
-def _asked(request: PanelRequest) -> dict[str, Any]:
+def _initial(request: PanelRequest) -> dict[str, Any]:
     """What the address says about the form; an import from a live server fills in that server."""
     initial: dict[str, Any] = {"port": 53, "resolver_port": 53, "q": request.GET.get("q", "")}
-    asked = request.GET.get("job", "")
-    if asked.isdecimal() and len(asked) < 10:
-        job = queries.job_for(request.user, int(asked))
+    job_id = request.GET.get("job", "")
+    if job_id.isdecimal() and len(job_id) < 10:
+        job = queries.job_for(request.user, int(job_id))
         initial["job"] = job.pk
         if job.source == SourceKind.AXFR:
             initial |= {"server": job.parameters.get("server", ""), "port": job.parameters.get("port", 53)}
@@ -174,8 +174,8 @@ def _asked(request: PanelRequest) -> dict[str, Any]:
 
 
 def _import_of(request: PanelRequest, form: CutoverForm) -> ImportJob | None:
-    asked = str(form["job"].value() or "")
-    return queries.job_for(request.user, int(asked)) if asked.isdecimal() and len(asked) < 10 else None
+    job_id = str(form["job"].value() or "")
+    return queries.job_for(request.user, int(job_id)) if job_id.isdecimal() and len(job_id) < 10 else None
 
 
 def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
@@ -204,15 +204,15 @@ def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
 
 def _list_page(request: PanelRequest, form: CutoverForm, status: int = 200) -> HttpResponse:
     checks = CutoverCheck.objects.filter(author=request.user).select_related("job").order_by("-pk")[:LISTED]
-    context = {"form": form, "checks": [_shown(check) for check in checks], "job": _import_of(request, form)}
+    context = {"form": form, "checks": [_display(check) for check in checks], "job": _import_of(request, form)}
     return render(request, "exports/cutover_list.html", context, status=status)
 
 
-def _shown(check: CutoverCheck) -> ShownCheck:
+def _display(check: CutoverCheck) -> DisplayCheck:
     tone, icon = TONES[RunState(check.state)]
     title = f"zones of “{check.job.title}”" if check.job else Selection.from_json(check.selection).title
     percent = 100 * check.zones // check.zones_total if check.zones_total else 0
-    return ShownCheck(check, title, tone, icon, check.state in UNFINISHED_STATES, percent)
+    return DisplayCheck(check, title, tone, icon, check.state in UNFINISHED_STATES, percent)
 
 
 def _check_for(request: PanelRequest, check_id: int) -> CutoverCheck:
@@ -228,13 +228,13 @@ def _check_for(request: PanelRequest, check_id: int) -> CutoverCheck:
 def cutover_detail(request: PanelRequest, check_id: int) -> HttpResponse:
     """How far a comparison is, and what it found; htmx gets the moving part, the table, or its next rows."""
     check = _check_for(request, check_id)
-    shown = _shown(check)
+    display = _display(check)
     target = request.htmx.target if request.htmx else None
     if is_fragment(request) and target == "cutover-progress":
-        if request.GET.get("seen") == shown.seen:
+        if request.GET.get("seen") == display.seen:
             return HttpResponse(status=204)
-        return render(request, "exports/_cutover_progress.html", {"shown": shown})
-    context = {"shown": shown} | _differences(request, check) | _zones(check)
+        return render(request, "exports/_cutover_progress.html", {"display": display})
+    context = {"display": display} | _differences(request, check) | _zones(check)
     if is_fragment(request) and target == "cutover-more":
         return render(request, "exports/_cutover_rows.html", context)
     if is_fragment(request) and target == "cutover-differences":
@@ -256,7 +256,7 @@ def _differences(request: PanelRequest, check: CutoverCheck) -> dict[str, Any]:
         found = found.filter(pk__gt=int(after))
     rows = list(found[: ROWS_PER_PAGE + 1])
     return {
-        "differences": [_shown_difference(row) for row in rows[:ROWS_PER_PAGE]],
+        "differences": [_display_difference(row) for row in rows[:ROWS_PER_PAGE]],
         "next_after": rows[ROWS_PER_PAGE - 1].pk if len(rows) > ROWS_PER_PAGE else "",
         "kind": kind,
         "kinds": DifferenceKind.choices,
@@ -264,8 +264,8 @@ def _differences(request: PanelRequest, check: CutoverCheck) -> dict[str, Any]:
     }
 
 
-def _shown_difference(row: CutoverDifference) -> ShownDifference:
-    return ShownDifference(
+def _display_difference(row: CutoverDifference) -> DisplayDifference:
+    return DisplayDifference(
         zone=row.zone,
         owner=names.owner_text(row.name, row.zone),
         type=rdata.type_to_text(row.type),
@@ -293,11 +293,11 @@ def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpRe
     points = [Point.from_json(stored) for stored in zone.checklist]
     found = CutoverDifference.objects.filter(check_run=check, zone=zone.name).order_by("pk")[:ROWS_PER_PAGE]
     context = {
-        "shown": _shown(check),
+        "display": _display(check),
         "zone": zone,
-        "points": [ShownPoint(point.verdict, point.message, point.lines) for point in points],
+        "points": [DisplayPoint(point.verdict, point.message, point.lines) for point in points],
         "text": delegation.text_of(zone.name, points),
-        "differences": [_shown_difference(row) for row in found],
+        "differences": [_display_difference(row) for row in found],
     }
     return render(request, "exports/cutover_zone.html", context)
 

@@ -33,7 +33,7 @@ from replication.errors import BadName
 
 # A zone with more RRsets than this is not written while somebody waits for the answer.
 MOST_AT_ONCE = 100_000
-MOST_SHOWN = 5_000
+LONGEST_PREVIEW = 5_000
 # A file that is made for one answer goes to disk beyond this.
 MOST_IN_MEMORY = 1 << 20
 COUNTED = 10_000
@@ -110,7 +110,7 @@ class ExportForm(PanelForm):
 
 
 @dataclass(frozen=True, slots=True)
-class ShownExport:
+class DisplayExport:
     """An export in a list or on its page."""
 
     job: ExportJob
@@ -134,10 +134,10 @@ def zone_export(request: PanelRequest, zone_name: str) -> HttpResponse:
     """The zone's file on the screen, to copy; or only where to download it, if it is long."""
     zone = access.zone_for_reading(request.user, zone_name)
     text = ""
-    if zone.rrset_count <= MOST_SHOWN:
+    if zone.rrset_count <= LONGEST_PREVIEW:
         with _zone_file(zone, ExportFormat.BIND) as file:
             text = file.read().decode()
-    context = {"text": text, "too_large": zone.rrset_count > MOST_AT_ONCE, "most_shown": MOST_SHOWN}
+    context = {"text": text, "too_large": zone.rrset_count > MOST_AT_ONCE, "longest_preview": LONGEST_PREVIEW}
     return render_zone(request, zone, "", "exports/zone.html", context)
 
 
@@ -175,14 +175,14 @@ def export_list(request: PanelRequest) -> HttpResponse:
     """A form for a new export, and one's recent ones; sent, the form starts the export."""
     access.require(request.user, Permission.READ)
     if request.method != "POST":
-        return _export_list_page(request, ExportForm(initial=_asked(request)))
+        return _export_list_page(request, ExportForm(initial=_initial(request)))
     form = ExportForm(request.POST)
     if form.is_valid() and (job := _create(request, form)) is not None:
         return redirect("zone-export-job", job.pk)
     return _export_list_page(request, form, status=422)
 
 
-def _asked(request: PanelRequest) -> dict[str, Any]:
+def _initial(request: PanelRequest) -> dict[str, Any]:
     """What the address says about the form."""
     initial = {name: field.initial for name, field in ExportForm.base_fields.items() if field.initial is not None}
     return initial | {name: request.GET[name] for name in ("q", "zone", "format") if request.GET.get(name)}
@@ -209,13 +209,13 @@ def _create(request: PanelRequest, form: ExportForm) -> ExportJob | None:
 
 def _export_list_page(request: PanelRequest, form: ExportForm, status: int = 200) -> HttpResponse:
     jobs = ExportJob.objects.filter(author=request.user).order_by("-pk")[:LISTED]
-    asked_zone = str(form["zone"].value() or "")
-    selection = Selection(names=(asked_zone,)) if asked_zone else Selection(search=str(form["q"].value() or ""))
+    zone_name = str(form["zone"].value() or "")
+    selection = Selection(names=(zone_name,)) if zone_name else Selection(search=str(form["q"].value() or ""))
     found = selection.among(access.zones_visible_to(request.user)).order_by()[: COUNTED + 1].count()
     context = {
         "form": form,
-        "exports": [_shown(job) for job in jobs],
-        "zone_name": asked_zone,
+        "exports": [_display(job) for job in jobs],
+        "zone_name": zone_name,
         "found": found,
         "is_more": found > COUNTED,
     }
@@ -224,12 +224,12 @@ def _export_list_page(request: PanelRequest, form: ExportForm, status: int = 200
     return render(request, "exports/list.html", context, status=status)
 
 
-def _shown(job: ExportJob) -> ShownExport:
+def _display(job: ExportJob) -> DisplayExport:
     tone, icon = TONES[RunState(job.state)]
     title = Selection.from_json(job.selection).title
     ended = job.ended_at or timezone.now()
     has_file = job.state == RunState.DONE and job.forgotten_at is None and export_jobs.export_path(job).exists()
-    return ShownExport(
+    return DisplayExport(
         job=job,
         title=title,
         tone=tone,
@@ -261,11 +261,11 @@ def _job_for(request: PanelRequest, export_id: int) -> ExportJob:
 @require_safe
 def export_job(request: PanelRequest, export_id: int) -> HttpResponse:
     """How far an export is, and its file; htmx gets the moving part, or 204 while it says the same."""
-    shown = _shown(_job_for(request, export_id))
-    context = {"export": shown, "address": request.build_absolute_uri()}
+    display = _display(_job_for(request, export_id))
+    context = {"export": display, "address": request.build_absolute_uri()}
     if not is_fragment(request):
         return render(request, "exports/export.html", context)
-    if request.GET.get("seen") == shown.seen:
+    if request.GET.get("seen") == display.seen:
         return HttpResponse(status=204)
     return render(request, "exports/_progress.html", context)
 

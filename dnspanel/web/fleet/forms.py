@@ -9,7 +9,7 @@ from django.conf import settings
 from dnspanel.fleet.models import NodeGroup
 from dnspanel.web.forms import PanelForm
 
-SCHEMA_WORDS = {
+SCHEMA_LABELS = {
     4: "4.7 (schema 4)",
     5: "4.8 or 4.9 (schema 5)",
     6: "5.0 or 5.1 (schema 6)",
@@ -68,7 +68,7 @@ class NewNodeForm(PanelForm):
         widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
     )
     schema = forms.TypedChoiceField(
-        label="PowerDNS", coerce=int, choices=list(SCHEMA_WORDS.items()), help_text="The release on the server."
+        label="PowerDNS", coerce=int, choices=list(SCHEMA_LABELS.items()), help_text="The release on the server."
     )
     group = GroupField()
     tags = TagsField()

@@ -16,7 +16,7 @@ from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.web.forms import DecisionForm
 from dnspanel.web.layout import PanelRequest
-from dnspanel.web.rows import ShownDiff
+from dnspanel.web.rows import DisplayDiff
 from dnspanel.zones import access
 from dnspanel.zones.edit import TRASH_DAYS
 from dnspanel.zones.history import diff
@@ -31,14 +31,14 @@ _KINDS = {"": "All", "nodes": "Only on the nodes", "panel": "Only in the panel",
 
 
 @dataclass(frozen=True, slots=True)
-class ShownZone:
+class DisplayZone:
     """A row of the list."""
 
     pk: int
     name: str
     kind: str
     serial_here: int | None
-    serial_there: int | None
+    serial_on_nodes: int | None
     size: int
     in_trash: bool
     error: str
@@ -61,7 +61,7 @@ def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
     rrsets = unknown_history.rrsets_page(zone, after=_number(request, "after"), limit=RRSETS_PER_PAGE + 1)
     context = {
         "zone": zone,
-        "diffs": [_shown_rrset(zone, rrset) for rrset in rrsets[:RRSETS_PER_PAGE]],
+        "diffs": [_display_rrset(zone, rrset) for rrset in rrsets[:RRSETS_PER_PAGE]],
         "next_after": rrsets[RRSETS_PER_PAGE - 1].pk if len(rrsets) > RRSETS_PER_PAGE else None,
     }
     return render(request, "fleet/_hold_zone.html" if request.htmx else "fleet/hold_zone.html", context)
@@ -105,21 +105,21 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
 
 def _page(request: PanelRequest, form: DecisionForm | None = None, status: int = 200) -> HttpResponse:
     report = unknown_history.newest_report()
-    held = current_hold()
-    is_asked = report is not None and held is not None and report.asked_at >= held.since
+    hold = current_hold()
+    is_current = report is not None and hold is not None and report.asked_at >= hold.since
     context: dict[str, Any] = {
-        "hold": held,
-        "report": report if is_asked else None,
+        "hold": hold,
+        "report": report if is_current else None,
         "last": Epoch.objects.select_related("by").filter(began_after__gt=0).order_by("-pk").first(),
-        "is_working": held is not None and (not is_asked or _is_working(report)),
+        "is_working": hold is not None and (not is_current or _is_working(report)),
     }
-    if held is not None and is_asked and report is not None and report.ended_at is not None:
+    if hold is not None and is_current and report is not None and report.ended_at is not None:
         context |= {
             "numbers": unknown_history.numbers(report),
             "days": TRASH_DAYS,
             "decisions": _decisions(report, form),
         }
-    context |= _listed(request, report if is_asked else None)
+    context |= _listed(request, report if is_current else None)
     return render(request, "fleet/_hold.html" if request.htmx else "fleet/hold.html", context, status=status)
 
 
@@ -145,22 +145,22 @@ def _listed(request: PanelRequest, report: AheadReport | None) -> dict[str, Any]
     if report is None or report.ended_at is None or not can(request.user, Permission.NODES):
         return {"zones": [], "kinds": _KINDS, "kind": kind, "next_after": None}
     found = unknown_history.zones_page(report, kind=kind, after=_number(request, "after"), limit=ZONES_PER_PAGE + 1)
-    shown = [_shown(zone) for zone in found[:ZONES_PER_PAGE]]
-    next_after = shown[-1].pk if len(found) > ZONES_PER_PAGE else None
-    return {"zones": shown, "kinds": _KINDS, "kind": kind, "next_after": next_after}
+    display = [_display(zone) for zone in found[:ZONES_PER_PAGE]]
+    next_after = display[-1].pk if len(found) > ZONES_PER_PAGE else None
+    return {"zones": display, "kinds": _KINDS, "kind": kind, "next_after": next_after}
 
 
-def _shown(zone: AheadZone) -> ShownZone:
+def _display(zone: AheadZone) -> DisplayZone:
     kind = "nodes" if zone.id_here is None else "panel" if zone.id_there is None else "differs"
     size: int = zone.size  # type: ignore[attr-defined]
-    return ShownZone(zone.pk, zone.name, kind, zone.serial_here, zone.serial_there, size, zone.in_trash, zone.error)
+    return DisplayZone(zone.pk, zone.name, kind, zone.serial_here, zone.serial_there, size, zone.in_trash, zone.error)
 
 
-def _shown_rrset(zone: AheadZone, rrset: AheadRRset) -> ShownDiff:
+def _display_rrset(zone: AheadZone, rrset: AheadRRset) -> DisplayDiff:
     """From the panel's to the node's: what a take over would change."""
     here = RRset.from_json(rrset.name, rrset.type, rrset.here) if rrset.here else None
-    there = RRset.from_json(rrset.name, rrset.type, rrset.there) if rrset.there else None
-    return ShownDiff(zone.name, diff(Change(rrset.name, rrset.type, here, there)))
+    on_node = RRset.from_json(rrset.name, rrset.type, rrset.there) if rrset.there else None
+    return DisplayDiff(zone.name, diff(Change(rrset.name, rrset.type, here, on_node)))
 
 
 def _number(request: PanelRequest, name: str) -> int:

@@ -15,7 +15,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import BadNode, NameTaken, WrongState
 from dnspanel.fleet.models import Bootstrap, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import enroll
-from dnspanel.web.fleet.forms import SCHEMA_WORDS, NewNodeForm
+from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm
 from dnspanel.web.layout import PanelRequest, is_fragment, no_store
 from dnspanel.zones import access
 
@@ -27,11 +27,11 @@ _DNS_PORT, _AGENT_PORT = 53, 8533
 class Steps:
     """How far a node has come: made, asked, approved, reached, filled, proved."""
 
-    asked: bool
+    requested: bool
     approved: bool
-    reached: bool
+    contacted: bool
     bootstrap: Bootstrap | None
-    proved: bool
+    verified: bool
 
     @property
     def percent(self) -> int:
@@ -76,15 +76,15 @@ def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
         return redirect("node-detail", node.name)
 
 
-def steps_of(node: Node, *, asked: bool) -> Steps:
+def steps_of(node: Node, *, requested: bool) -> Steps:
     """How far the node has come since it was made, or since its certificate was revoked."""
     approved = node.state != NodeState.AWAITING_APPROVAL
     return Steps(
-        asked=asked or approved,
+        requested=requested or approved,
         approved=approved,
-        reached=approved and node.contact_at is not None,
+        contacted=approved and node.contact_at is not None,
         bootstrap=Bootstrap.objects.filter(node=node).first() if approved else None,
-        proved=approved and node.acked_at is not None,
+        verified=approved and node.acked_at is not None,
     )
 
 
@@ -112,8 +112,8 @@ def _enrollment(request: PanelRequest, node: Node, code: str = "") -> HttpRespon
         "enroll_command": _enroll_command(code),
         "fingerprint": waiting.csr_sha256 if waiting else "",
         "awaiting": node.state == NodeState.AWAITING_APPROVAL,
-        "steps": steps_of(node, asked=waiting is not None),
-        "release": SCHEMA_WORDS[node.schema],
+        "steps": steps_of(node, requested=waiting is not None),
+        "release": SCHEMA_LABELS[node.schema],
         "minutes": int(enroll.CODE_LIFETIME.total_seconds() // 60),
         "revoked": NodeEvent.objects.filter(node=node, kind="certificate").order_by("-id").first(),
         "may_change": can(request.user, Permission.NODES),

@@ -44,13 +44,13 @@ def node_keys_act(request: PanelRequest, act: str) -> HttpResponse:
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.NODES)
-    verb, sentence = _ACTS[act]
+    verb, message = _ACTS[act]
     try:
         done = verb(now=timezone.now(), by=request.user)
     except KeyRefused as exc:
         messages.error(request, f"{exc} Nothing was changed.")
     else:
-        messages.success(request, sentence) if done else messages.error(request, "There was nothing to do.")
+        messages.success(request, message) if done else messages.error(request, "There was nothing to do.")
     return redirect("node-keys")
 
 

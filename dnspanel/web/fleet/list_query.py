@@ -16,7 +16,7 @@ BLOCK = 25  # rows of the table that are fetched together
 
 SORTS = {"name": "by group and name", "state": "troubles first", "lag": "most behind first"}
 _LAYOUTS = ("tiles", "table")
-_WORDS_SHOWN = ("well", "faults")
+_STATE_GROUPS = ("well", "faults")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +65,37 @@ def fleet_view(parameters: QueryDict) -> FleetView:
     )
 
 
-def arrange(standings: Iterable[NodeStatus], view: FleetView) -> tuple[NodeStatus, ...]:
+def arrange(statuses: Iterable[NodeStatus], view: FleetView) -> tuple[NodeStatus, ...]:
     """The nodes that the view shows, in its order. By name nothing ever jumps; any other order can be frozen."""
-    shown = [standing for standing in standings if _fits(standing, view)]
-    shown.sort(key=_by_name)
+    display = [status for status in statuses if _fits(status, view)]
+    display.sort(key=_by_name)
     if view.sort == "lag":
-        shown.sort(key=lambda standing: -standing.health.lag)
+        display.sort(key=lambda status: -status.health.lag)
     elif view.sort == "state":
-        shown.sort(key=lambda standing: (standing.health.word not in FAULTS, standing.health.word in WELL))
+        display.sort(key=lambda status: (status.health.word not in FAULTS, status.health.word in WELL))
     if view.frozen:
         places = {node_id: place for place, node_id in enumerate(view.frozen)}
-        shown.sort(key=lambda standing: places.get(standing.node.pk, len(places)))
-    return tuple(shown)
+        display.sort(key=lambda status: places.get(status.node.pk, len(places)))
+    return tuple(display)
 
 
-def words_of(standings: Iterable[NodeStatus]) -> list[str]:
+def states_of(statuses: Iterable[NodeStatus]) -> list[str]:
     """The states there are, for the filter."""
-    return [*_WORDS_SHOWN, *sorted({standing.health.word.value for standing in standings})]
+    return [*_STATE_GROUPS, *sorted({status.health.word.value for status in statuses})]
 
 
-def tags_of(standings: Iterable[NodeStatus]) -> list[str]:
+def tags_of(statuses: Iterable[NodeStatus]) -> list[str]:
     """The tags there are, for the filter."""
-    return sorted({tag for standing in standings for tag in standing.node.tags})
+    return sorted({tag for status in statuses for tag in status.node.tags})
 
 
-def _by_name(standing: NodeStatus) -> tuple[int, str]:
-    group = standing.node.group
-    return group.order if group else 1 << 16, standing.node.name
+def _by_name(status: NodeStatus) -> tuple[int, str]:
+    group = status.node.group
+    return group.order if group else 1 << 16, status.node.name
 
 
-def _fits(standing: NodeStatus, view: FleetView) -> bool:
-    node, word = standing.node, standing.health.word
+def _fits(status: NodeStatus, view: FleetView) -> bool:
+    node, word = status.node, status.health.word
     if view.group and (node.group.name if node.group else "") != view.group:
         return False
     if view.tag and view.tag not in node.tags:

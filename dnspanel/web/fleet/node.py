@@ -30,12 +30,12 @@ from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 from replication.errors import ReplicationError
 
-EVENTS_SHOWN = 40
-DIVERGENCES_SHOWN = 20
+MOST_EVENTS = 40
+MOST_DIVERGENCES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class NodeDetails:
     """What the page of a node shows besides its tile."""
 
     reported: Reported
@@ -48,23 +48,28 @@ class Facts:
     keys: tuple[str, ...]  # the signing keys it accepts, their first digits
     expired: bool
 
+    @property
+    def other_powerdns(self) -> str:
+        """The PowerDNS that is installed, where another one still runs."""
+        return self.reported.installed if self.reported.installed != self.reported.powerdns else ""
+
 
 @require_safe
 def node_detail(request: PanelRequest, name: str) -> HttpResponse:
     """One node; htmx fetches its facts alone every two seconds, the charts fetch `node_points`."""
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
-    standing = node_status(name=name, now=now)
-    node = standing.node
+    status = node_status(name=name, now=now)
+    node = status.node
     if node.state == NodeState.AWAITING_APPROVAL:
         return redirect("node-enrolment", name)
     live = telemetry.live_now([node.pk])
     context: dict[str, object] = {
-        "tile": tile_of(standing, live.get(node.pk), head()),
+        "tile": tile_of(status, live.get(node.pk), head()),
         "node": node,
-        "health": standing.health,
-        "facts": facts_of(node, now),
-        "events": list(NodeEvent.objects.filter(node=node).select_related("by").order_by("-id")[:EVENTS_SHOWN]),
+        "health": status.health,
+        "details": details_of(node, now),
+        "events": list(NodeEvent.objects.filter(node=node).select_related("by").order_by("-id")[:MOST_EVENTS]),
         "divergences": _divergences(request, node),
         "may_change": can(request.user, Permission.NODES),
         "drained": node.state == NodeState.DRAINED,
@@ -82,11 +87,11 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
     return render(request, "fleet/node.html", context)
 
 
-def facts_of(node: Node, now: datetime) -> Facts:
+def details_of(node: Node, now: datetime) -> NodeDetails:
     """The facts that follow from what is stored of the node."""
     reported = read_report(node)
     expires = node.certificate_expires_at
-    return Facts(
+    return NodeDetails(
         reported=reported,
         room=room(reported),
         clock=describe_clock(reported.clock_ahead or 0) if reported.clock_is_wrong else "",
@@ -119,7 +124,7 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
         raise Http404
     access.require(request.user, Permission.NODES)
     node = enroll.node_by_name(name)
-    verb, sentence = _ACTS[act]
+    verb, message = _ACTS[act]
     try:
         verb(request, node, timezone.now())
     except FleetError as exc:
@@ -128,7 +133,7 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
     except ReplicationError as exc:
         messages.error(request, f"The agent did not do it: {exc}.")
         return redirect("node-detail", node.name)
-    messages.success(request, sentence.format(node.name))
+    messages.success(request, message.format(node.name))
     return redirect("node-list") if act == "retire" else redirect("node-detail", node.name)
 
 
@@ -138,7 +143,7 @@ def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
     known = Q(zone_id__in=access.zones_within_reach(request.user, Right.READ).values("pk"))
     if can(request.user, Permission.NODES):
         known |= ~Q(zone_id__in=Zone.objects.values("pk"))
-    return list(found.filter(known)[:DIVERGENCES_SHOWN])
+    return list(found.filter(known)[:MOST_DIVERGENCES])
 
 
 def _approve(request: PanelRequest, node: Node, now: datetime) -> None:
@@ -179,10 +184,10 @@ def _require_typed(request: PanelRequest, node: Node, what: str) -> None:
 
 def _rebuild(request: PanelRequest, node: Node, now: datetime) -> None:
     """The schema is the one that the node wants now, and the one that the person saw."""
-    wanted = read_report(node).needed_schema
-    if not wanted or request.POST.get("schema") != str(wanted):
+    required = read_report(node).needed_schema
+    if not required or request.POST.get("schema") != str(required):
         raise WrongState(node.name, "wants no such schema any more")
-    resync.rebuild(node=node, schema=wanted, now=now, by=request.user)
+    resync.rebuild(node=node, schema=required, now=now, by=request.user)
 
 
 def _accept_machine(request: PanelRequest, node: Node, now: datetime) -> None:

@@ -19,7 +19,7 @@ from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.reads.queries import NodeStatus, head, node_statuses, statuses_of
 from dnspanel.publish.stall import stalls
 from dnspanel.web.fleet.forms import DrainForm
-from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, arrange, fleet_view, tags_of, words_of
+from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, arrange, fleet_view, states_of, tags_of
 from dnspanel.web.fleet.tiles import Tile, fleet_line, tile_of
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
@@ -38,32 +38,32 @@ def node_list(request: PanelRequest) -> HttpResponse:
     if request.GET.get("part") == "line":
         return _line(request, everything, newest)
     view = fleet_view(request.GET)
-    shown = arrange(everything, view)
-    is_table = view.layout == "table" or (not view.layout and len(shown) > MOST_TILES)
+    display = arrange(everything, view)
+    is_table = view.layout == "table" or (not view.layout and len(display) > MOST_TILES)
     # Of a table, live numbers of the first rows come with the page; each block of rows fetches its own from then on.
-    alive = shown[: 2 * BLOCK] if is_table else shown
-    live = telemetry.live_now([standing.node.pk for standing in alive])
-    tiles = [tile_of(standing, live.get(standing.node.pk), newest) for standing in shown]
-    rates = telemetry.live_now([standing.node.pk for standing in everything], seconds=1) if is_table else live
+    alive = display[: 2 * BLOCK] if is_table else display
+    live = telemetry.live_now([status.node.pk for status in alive])
+    tiles = [tile_of(status, live.get(status.node.pk), newest) for status in display]
+    rates = telemetry.live_now([status.node.pk for status in everything], seconds=1) if is_table else live
     context = {
         "line": fleet_line(everything, rates, newest),
         "tiles": tiles,
         "blocks": _blocks(tiles) if is_table else (),
         "is_table": is_table,
         "stalls": stalls(),
-        "no_live_numbers": bool(shown) and not live,
+        "no_live_numbers": bool(display) and not live,
         "total": len(everything),
-        "order": ".".join(str(standing.node.pk) for standing in shown),
+        "order": ".".join(str(status.node.pk) for status in display),
         "drain_form": DrainForm(auto_id="ticked-%s"),
         **_filters(view, everything),
     }
     return render(request, "fleet/_grid.html" if is_fragment(request) else "fleet/list.html", context)
 
 
-def _line(request: PanelRequest, standings: Sequence[NodeStatus], newest: Position) -> HttpResponse:
+def _line(request: PanelRequest, statuses: Sequence[NodeStatus], newest: Position) -> HttpResponse:
     """The line above the table alone: of each node one second of live numbers."""
-    rates = telemetry.live_now([standing.node.pk for standing in standings], seconds=1)
-    return render(request, "fleet/_line.html", {"line": fleet_line(standings, rates, newest), "is_table": True})
+    rates = telemetry.live_now([status.node.pk for status in statuses], seconds=1)
+    return render(request, "fleet/_line.html", {"line": fleet_line(statuses, rates, newest), "is_table": True})
 
 
 @require_safe
@@ -71,9 +71,9 @@ def node_rows(request: PanelRequest) -> HttpResponse:
     """Some rows of the table, as they are now: those that somebody can see fetch themselves."""
     access.require(request.user, Permission.FLEET)
     ids = [int(node_id) for node_id in request.GET.get("ids", "").split(".")[:BLOCK] if node_id.isdecimal()]
-    standings = statuses_of(ids, now=timezone.now())
+    statuses = statuses_of(ids, now=timezone.now())
     live, newest = telemetry.live_now(ids), head()
-    tiles = [tile_of(standing, live.get(standing.node.pk), newest) for standing in standings]
+    tiles = [tile_of(status, live.get(status.node.pk), newest) for status in statuses]
     return render(request, "fleet/_rows.html", {"block": _block(tiles)})
 
 
@@ -132,17 +132,17 @@ _ACTS: dict[str, tuple[Callable[[PanelRequest, Node, datetime], Any], str]] = {
 }
 
 
-def _filters(view: FleetView, standings: Sequence[NodeStatus]) -> dict[str, Any]:
-    groups = {standing.node.group.name: standing.node.group for standing in standings if standing.node.group}
+def _filters(view: FleetView, statuses: Sequence[NodeStatus]) -> dict[str, Any]:
+    groups = {status.node.group.name: status.node.group for status in statuses if status.node.group}
     return {
         "view": view,
         "query": view.query(),
         "unfrozen": view.query(frozen=()),
-        "sort_words": SORTS[view.sort],
+        "sort_text": SORTS[view.sort],
         "sorts": SORTS.items(),
         "groups": sorted(groups, key=lambda name: groups[name].order),
-        "tags": tags_of(standings),
-        "states": words_of(standings),
+        "tags": tags_of(statuses),
+        "states": states_of(statuses),
     }
 
 
@@ -151,12 +151,12 @@ def _blocks(tiles: Sequence[Tile]) -> list[dict[str, Any]]:
 
 
 def _block(tiles: Sequence[Tile]) -> dict[str, Any]:
-    return {"tiles": tiles, "ids": ".".join(str(tile.standing.node.pk) for tile in tiles)}
+    return {"tiles": tiles, "ids": ".".join(str(tile.status.node.pk) for tile in tiles)}
 
 
 def _named(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMED])
-    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
+    display = ", ".join(names[:_MOST_NAMED])
+    return display if len(names) <= _MOST_NAMED else f"{display} and {len(names) - _MOST_NAMED} more"
 
 
 def _back(request: PanelRequest) -> str:

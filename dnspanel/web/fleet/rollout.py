@@ -50,8 +50,8 @@ def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
     }
     if act not in acts:
         raise Http404
-    verb, sentence = acts[act]
-    return _done(request, verb, sentence)
+    verb, message = acts[act]
+    return _done(request, verb, message)
 
 
 @require_POST
@@ -99,18 +99,18 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
     }
     if act not in acts:
         raise Http404
-    verb, sentence = acts[act]
-    return _done(request, verb, sentence)
+    verb, message = acts[act]
+    return _done(request, verb, message)
 
 
-def _done(request: PanelRequest, verb: Callable[[], None], sentence: str) -> HttpResponse:
+def _done(request: PanelRequest, verb: Callable[[], None], message: str) -> HttpResponse:
     """Do it, say so or why not, and show the page again."""
     try:
         verb()
     except FleetError as exc:
         messages.error(request, f"{exc} Nothing was changed.")
     else:
-        messages.success(request, sentence)
+        messages.success(request, message)
     return redirect("node-delivery")
 
 

@@ -43,7 +43,7 @@ class BarPart:
 class Tile:
     """What a tile shows of one node."""
 
-    standing: NodeStatus
+    status: NodeStatus
     tone: str
     icon: str
     qps: str
@@ -75,29 +75,29 @@ class FleetLine:
     old_answers: str  # queries per second that nodes answered which are behind
 
 
-def tile_of(standing: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
+def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
     """The tile of a node; `now` is None while there are no live numbers of it."""
-    tone, icon = _TONES[standing.health.word]
-    node = standing.node
+    tone, icon = _TONES[status.health.word]
+    node = status.node
     reported = read_report(node)
     minute = now.qps_minute if now else ()
     return Tile(
-        standing=standing,
+        status=status,
         tone=tone,
         icon=icon,
         qps=rate(now.qps if now else None),
         spark=sparkline(minute),
         spark_top=rate(max((point for point in minute if point is not None), default=None)),
         bar=rcode_bar(now.rcodes if now else {}),
-        position=f"{standing.node.acked:,}" if standing.node.epoch else "nothing yet",
-        behind=_behind(standing, head),
-        lag=_lag(standing),
+        position=f"{status.node.acked:,}" if status.node.epoch else "nothing yet",
+        behind=_behind(status, head),
+        lag=_lag(status),
         latency=milliseconds(now.latency_ms if now else None),
         cache_hit=percent(now.cache_hit if now else None),
         powerdns=reported.powerdns or _NO_NUMBER,
         agent=reported.agent or _NO_NUMBER,
-        epoch=str(standing.node.epoch)[:8] if standing.node.epoch else "",
-        digest=bytes(standing.node.digest).hex()[:16] if standing.node.digest else "",
+        epoch=str(status.node.epoch)[:8] if status.node.epoch else "",
+        digest=bytes(status.node.digest).hex()[:16] if status.node.digest else "",
         room=room(reported),
         remarks=reported.remarks,
     )
@@ -113,13 +113,13 @@ def room(reported: Reported) -> str:
     return " · ".join(parts)
 
 
-def fleet_line(standings: Sequence[NodeStatus], live: Mapping[int, LiveNow], head: Position) -> FleetLine:
+def fleet_line(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow], head: Position) -> FleetLine:
     """Totals; only nodes that take pushes count as live or late."""
-    active = [standing for standing in standings if standing.node.state == NodeState.ACTIVE]
+    active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     rates = [now.qps for now in live.values() if now.qps is not None]
-    lags = [standing.health.lag_seconds for standing in active if standing.health.lag]
+    lags = [status.health.lag_seconds for status in active if status.health.lag]
     return FleetLine(
-        live=sum(standing.health.word in WELL for standing in active),
+        live=sum(status.health.word in WELL for status in active),
         total=len(active),
         qps=rate(sum(rates) if rates else None),
         head=f"{head.sequence:,}",
@@ -131,20 +131,20 @@ def fleet_line(standings: Sequence[NodeStatus], live: Mapping[int, LiveNow], hea
 def _rate_of_those_behind(active: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> float | None:
     if not live:
         return None
-    behind = [live[standing.node.pk] for standing in active if standing.health.lag and standing.node.pk in live]
+    behind = [live[status.node.pk] for status in active if status.health.lag and status.node.pk in live]
     return sum(now.qps or 0 for now in behind)
 
 
-def _behind(standing: NodeStatus, head: Position) -> str:
-    if standing.node.epoch is None:
+def _behind(status: NodeStatus, head: Position) -> str:
+    if status.node.epoch is None:
         return ""
-    if standing.node.epoch != head.epoch:
+    if status.node.epoch != head.epoch:
         return "of another history"
-    return f"−{standing.health.lag:,}" if standing.health.lag else "current"
+    return f"−{status.health.lag:,}" if status.health.lag else "current"
 
 
-def _lag(standing: NodeStatus) -> str:
-    health = standing.health
+def _lag(status: NodeStatus) -> str:
+    health = status.health
     if health.word == Word.WAITING:
         return _NO_NUMBER
     return f"{health.lag:,} · {duration(health.lag_seconds)}" if health.lag else "none"

@@ -17,8 +17,8 @@ from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from replication.wire.protocol import Counted, Top
 
-ROWS_SHOWN = 10
-LINES_SHOWN = 20
+MOST_ROWS = 10
+MOST_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def top_of(node: Node) -> TopView:
 
 def log_for(request: PanelRequest, node: Node) -> list[str] | None:
     """The agent's last lines, for those who may change nodes: zones are named in them. None for others."""
-    return telemetry.log(node.pk)[-LINES_SHOWN:] if can(request.user, Permission.NODES) else None
+    return telemetry.log(node.pk)[-MOST_LINES:] if can(request.user, Permission.NODES) else None
 
 
 def view_of(top: Top) -> TopView:
@@ -87,7 +87,7 @@ def view_of(top: Top) -> TopView:
 def _list(title: str, counted: Sequence[Counted], empty: str, *, questions: bool = True) -> TopList:
     total = sum(item.times for item in counted)
     rows = []
-    for item in counted[:ROWS_SHOWN]:
+    for item in counted[:MOST_ROWS]:
         name, slash, rrtype = item.what.rpartition("/") if questions else (item.what, "", "")
         share = 100 * item.times / total
         percent = f"{share:.0f} %" if share >= 1 else "< 1 %"

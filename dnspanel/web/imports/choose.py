@@ -66,7 +66,7 @@ _ACTION_TONES = {
 }
 # After the job is done.
 _PAST = {Action.CREATE: "created", Action.MERGE: "merged", Action.REPLACE: "replaced", Action.SKIP: "skipped"}
-_UNDONE_WORDS = {"undone": ("quiet", "undo", "undone"), "kept": ("warn", "shield", "kept")}
+_UNDONE_MARKS = {"undone": ("quiet", "undo", "undone"), "kept": ("warn", "shield", "kept")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def zones_context(
         "next_after": page.after,
         "search": search,
         "show": show,
-        "filters": [_filter(key, text, show, plan) for key, (text, _) in kinds.items() if _is_shown(key, show, plan)],
+        "filters": [_filter(key, text, show, plan) for key, (text, _) in kinds.items() if _is_listed(key, show, plan)],
         "chooses": chooses,
         "becomes": "What became of it" if job.state in ENDED_STATES else "What becomes of it",
         "choices": _CHOICES_ALL,
@@ -139,7 +139,7 @@ def _filter(key: str, text: str, show: str, plan: queries.PlanSummary | None) ->
     return Filter(key, text, count, is_current=key == show)
 
 
-def _is_shown(key: str, show: str, plan: queries.PlanSummary | None) -> bool:
+def _is_listed(key: str, show: str, plan: queries.PlanSummary | None) -> bool:
     """Actions that no zone has are left out."""
     return not plan or not key or key == show or bool(getattr(plan, _COUNT_OF[key]))
 
@@ -153,7 +153,7 @@ def _listed(row: ImportZone, options: Options, state: str) -> ListedZone:
 def _mark(row: ImportZone, options: Options, exists: bool, state: str) -> tuple[str, str, str]:
     """Tone, icon and words of what will become of the zone, or became of it."""
     if row.undone:
-        return _UNDONE_WORDS.get(row.undone, ("quiet", "undo", row.undone))
+        return _UNDONE_MARKS.get(row.undone, ("quiet", "undo", row.undone))
     action = Action(row.action or row.choice or (options.existing if exists else options.new))
     tone, icon = _ACTION_TONES.get(action, ("quiet", "minus"))
     return tone, icon, _PAST.get(action, str(action.label)) if state == State.DONE else str(action.label)
@@ -170,8 +170,8 @@ def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
     if target == "zone-more":
         return render(request, "imports/_zone_rows.html", context)
     if target == "import-zones":
-        shown = len(context["zones"])
-        spoken = f"The first {shown} zones are shown" if context["next_after"] else f"{shown} zones found"
+        display = len(context["zones"])
+        spoken = f"The first {display} zones are shown" if context["next_after"] else f"{display} zones found"
         return say(render(request, "imports/_zones.html", context), speak=spoken)
     return render(request, "imports/zones.html", context)
 
@@ -222,10 +222,10 @@ def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
     except WrongState as exc:
         messages.warning(request, str(exc))
         return redirect("import-detail", job.pk)
-    words = f"{count:,} zone{'' if count == 1 else 's'}: {choice or 'as the options say'}"
+    message = f"{count:,} zone{'' if count == 1 else 's'}: {choice or 'as the options say'}"
     if one and request.htmx:
-        return say(_one_row(request, job, ids), speak=words)
-    messages.success(request, f"{words}.")
+        return say(_one_row(request, job, ids), speak=message)
+    messages.success(request, f"{message}.")
     return redirect(_back(job, search, show))
 
 
@@ -247,6 +247,6 @@ def _one_row(request: PanelRequest, job: ImportJob, ids: list[int]) -> HttpRespo
 
 def _back(job: ImportJob, search: str, show: str) -> str:
     """The table as it was narrowed, in the page of the import."""
-    asked = {name: value for name, value in (("q", search), ("show", show)) if value}
+    parameters = {name: value for name, value in (("q", search), ("show", show)) if value}
     page = reverse("import-detail", args=[job.pk])
-    return f"{page}?{urlencode(asked)}#import-zones" if asked else f"{page}#import-zones"
+    return f"{page}?{urlencode(parameters)}#import-zones" if parameters else f"{page}#import-zones"

@@ -23,7 +23,7 @@ from dnspanel.web.imports.steps import badge_of, steps_of
 from dnspanel.web.layout import PanelRequest
 
 MOST_COLUMNS = 60
-_WORDS = {
+_COLUMN_LABELS = {
     "zone": "zone",
     "name": "name",
     "type": "type",
@@ -34,8 +34,8 @@ _WORDS = {
     "comment": "comment",
     "rdclass": "class",
 }
-_DELIMITER_WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-_MEANINGS = [("", "not used"), *((field, _WORDS[field]) for field in FIELDS)]
+_DELIMITER_LABELS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_MEANINGS = [("", "not used"), *((field, _COLUMN_LABELS[field]) for field in FIELDS)]
 
 
 class ColumnsForm(PanelForm):
@@ -91,11 +91,11 @@ class ColumnsForm(PanelForm):
         used = Counter(cleaned.get(f"column-{number}") or "" for number in range(self.width))
         for field in FIELDS:
             if used[field] > 1:
-                self.refuse(None, f"Only one column can be the {_WORDS[field]}.")
+                self.refuse(None, f"Only one column can be the {_COLUMN_LABELS[field]}.")
         if self.errors:
             return cleaned
-        missing = [_WORDS[field] for field in self.mapping.missing]
-        if missing == [_WORDS["zone"]]:
+        missing = [_COLUMN_LABELS[field] for field in self.mapping.missing]
+        if missing == [_COLUMN_LABELS["zone"]]:
             self.refuse("fixed_zone", "Say which column is the zone, or name it here.")
         elif missing:
             self.refuse(None, f"Say which column is the {', the '.join(missing)}.")
@@ -137,7 +137,7 @@ def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
         "file": files[0],
         "rows": [_cells(row, form.mapped) for row in sample.rows],
         "header": _cells(sample.header, form.mapped) if sample.header else [],
-        "delimiter": _DELIMITER_WORDS.get(sample.delimiter, sample.delimiter),
+        "delimiter": _DELIMITER_LABELS.get(sample.delimiter, sample.delimiter),
     }
     return render(request, "imports/columns.html", context, status=422 if form.is_bound else 200)
 

@@ -15,10 +15,10 @@ from dnspanel.web.imports.choose import zones_context
 from dnspanel.web.imports.option_forms import TypedForm
 from dnspanel.web.imports.steps import badge_of, steps_of
 from dnspanel.web.layout import PanelRequest
-from dnspanel.web.rows import shown_diffs
+from dnspanel.web.rows import display_diffs
 from dnspanel.zones import access
 
-GUARDED_SHOWN = 5
+MOST_GUARDED = 5
 
 
 def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None = None) -> dict[str, Any]:
@@ -27,8 +27,8 @@ def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None =
     return {
         "plan": plan,
         "changes": plan.merges + plan.replaces,
-        "guarded": queries.guarded_zones(job).order_by("-removed", "name")[:GUARDED_SHOWN] if plan.guarded else (),
-        "form": form or (TypedForm(wanted=_wanted(plan)) if plan.guarded else None),
+        "guarded": queries.guarded_zones(job).order_by("-removed", "name")[:MOST_GUARDED] if plan.guarded else (),
+        "form": form or (TypedForm(confirmation=_confirmation(plan)) if plan.guarded else None),
         "fingerprint": fingerprint(plan),
     } | zones_context(request, job, chooses=False, plan=plan)
 
@@ -39,7 +39,7 @@ def fingerprint(plan: queries.PlanSummary) -> str:
     return "-".join(map(str, counts))
 
 
-def _wanted(plan: queries.PlanSummary) -> str:
+def _confirmation(plan: queries.PlanSummary) -> str:
     return f"remove {plan.removed:,}"
 
 
@@ -65,7 +65,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
     if request.POST.get("seen") != fingerprint(plan):
         messages.warning(request, "The dry run is not the one you saw. Look at it again, then apply.")
         return redirect("import-detail", job.pk)
-    form = TypedForm(request.POST, wanted=_wanted(plan)) if plan.guarded else None
+    form = TypedForm(request.POST, confirmation=_confirmation(plan)) if plan.guarded else None
     if form is not None and not form.is_valid():
         head = {"job": job, "badge": badge_of(job), "steps": steps_of(job), "part": "plan", "may_cancel": True}
         context = head | plan_context(request, job, form)
@@ -101,6 +101,6 @@ def import_zone(request: PanelRequest, job_id: int, row_id: int) -> HttpResponse
     except TransferError as exc:
         context["failure"] = str(exc)
     else:
-        context |= {"diffs": shown_diffs(zone.name, diff.diffs), "left_out": diff.more}
+        context |= {"diffs": display_diffs(zone.name, diff.diffs), "left_out": diff.more}
     context["as_text"] = request.GET.get("as") == "text"
     return render(request, "imports/zone.html", context)

@@ -14,7 +14,7 @@ from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
 from dnspanel.web.forms import PublishingForm
-from dnspanel.web.imports.report import ShownFault
+from dnspanel.web.imports.report import DisplayFault
 from dnspanel.web.layout import PanelRequest
 
 ZONES_PER_PAGE = 20
@@ -26,12 +26,12 @@ QUOTED_LENGTH = 190  # a fault quotes at most 200 characters, the white space at
 class FixableFault:
     """A fault beside its zone's text; `line` is where it stands in the text as typed, 0 where that is unknown."""
 
-    shown: ShownFault
+    item: DisplayFault
     line: int
 
     @property
     def has_fix(self) -> bool:
-        return bool(self.shown.fault.fix and self.line)
+        return bool(self.item.fault.fix and self.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class FailedZone:
 
     row: ImportZone
     text: str | None
-    why_not: str
+    obstacle: str
     faults: list[FixableFault]
 
     @property
@@ -95,8 +95,8 @@ def _faults_of(job: ImportJob, zones: Sequence[ImportZone]) -> dict[int, list[Im
     by_name = {row.name: row.pk for row in zones if row.name}
     by_path = {row.path: row.pk for row in zones}
     faults = ImportFault.objects.filter(job=job, severity="error", piece__in={row.piece for row in zones})
-    wanted = faults.filter(zone__in=by_name) | faults.filter(zone="", path__in=by_path)
-    for fault in wanted.order_by("pk")[: FAULTS_PER_ZONE * ZONES_PER_PAGE]:
+    relevant = faults.filter(zone__in=by_name) | faults.filter(zone="", path__in=by_path)
+    for fault in relevant.order_by("pk")[: FAULTS_PER_ZONE * ZONES_PER_PAGE]:
         pk = by_name.get(fault.zone) or by_path.get(fault.path)
         if pk is not None and len(found[pk]) < FAULTS_PER_ZONE:
             found[pk].append(fault)
@@ -104,24 +104,24 @@ def _faults_of(job: ImportJob, zones: Sequence[ImportZone]) -> dict[int, list[Im
 
 
 def _failed(job: ImportJob, row: ImportZone, typed: Mapping[int, str], faults: Sequence[ImportFault]) -> FailedZone:
-    text, why_not = typed.get(row.pk), ""
+    text, obstacle = typed.get(row.pk), ""
     if text is None:
         try:
             text = queries.zone_text(job, row)
         except TransferError as exc:
-            why_not = str(exc)
+            obstacle = str(exc)
         else:
-            why_not = "" if text is not None else "The text is too large for a page: correct the file and import it."
+            obstacle = "" if text is not None else "The text is too large for a page: correct the file and import it."
     lines = (text or "").splitlines()
-    shown = [FixableFault(ShownFault(fault), line_of(fault, lines, row.path)) for fault in faults]
-    return FailedZone(row, text, why_not, shown)
+    item = [FixableFault(DisplayFault(fault), line_of(fault, lines, row.path)) for fault in faults]
+    return FailedZone(row, text, obstacle, item)
 
 
-def _with_fix(typed: dict[int, str], faults: Mapping[int, Sequence[ImportFault]], asked: str) -> dict[int, str]:
+def _with_fix(typed: dict[int, str], faults: Mapping[int, Sequence[ImportFault]], fault_id: str) -> dict[int, str]:
     """What was typed, with the proposed fix of one fault in place of its line."""
     for pk, of_zone in faults.items():
         for fault in of_zone:
-            if str(fault.pk) == asked and pk in typed:
+            if str(fault.pk) == fault_id and pk in typed:
                 typed[pk] = with_fix(typed[pk], fault)
     return typed
 

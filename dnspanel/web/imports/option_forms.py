@@ -52,13 +52,13 @@ class TypedForm(PanelForm):
         widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
     )
 
-    def __init__(self, *args: Any, wanted: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, confirmation: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.wanted = wanted
-        self.fields["typed"].label = f"Type “{wanted}” to confirm"
+        self.confirmation = confirmation
+        self.fields["typed"].label = f"Type “{confirmation}” to confirm"
 
     def clean_typed(self) -> str:
         typed = " ".join(str(self.cleaned_data["typed"]).split())
-        if typed.replace(",", "").casefold() != self.wanted.replace(",", "").casefold():
-            raise forms.ValidationError(f"This is not “{self.wanted}”.")
+        if typed.replace(",", "").casefold() != self.confirmation.replace(",", "").casefold():
+            raise forms.ValidationError(f"This is not “{self.confirmation}”.")
         return typed

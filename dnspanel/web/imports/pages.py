@@ -52,8 +52,8 @@ class ListedImport:
 @require_safe
 def import_list(request: PanelRequest) -> HttpResponse:
     """The imports, the newest first; whole page, the list alone, or its next rows."""
-    asked = request.GET.get("before", "")
-    before = int(asked) if asked.isdecimal() and len(asked) < 10 else None
+    requested = request.GET.get("before", "")
+    before = int(requested) if requested.isdecimal() and len(requested) < 10 else None
     found = queries.jobs_page(request.user, before=before, limit=JOBS_PER_PAGE)
     now = timezone.now()
     listed = [_listed(row, now) for row in found]
@@ -83,8 +83,8 @@ def _listed(row: queries.JobRow, now: datetime) -> ListedImport:
 def import_detail(request: PanelRequest, job_id: int) -> HttpResponse:
     """The import at the step where it is; htmx gets it alone, or 204 while it says what the page says already."""
     job = queries.job_for(request.user, job_id)
-    shown = "choose" if request.GET.get("step") == "choose" and job.state == State.PLANNED else step_of(job)
-    context = _head(job, shown) | _STEP_CONTEXTS[_part(job, shown)](request, job)
+    display = "choose" if request.GET.get("step") == "choose" and job.state == State.PLANNED else step_of(job)
+    context = _head(job, display) | _STEP_CONTEXTS[_part(job, display)](request, job)
     if not is_fragment(request):
         return render(request, "imports/detail.html", context)
     if request.GET.get("seen") == context["seen"]:
@@ -92,13 +92,13 @@ def import_detail(request: PanelRequest, job_id: int) -> HttpResponse:
     return render(request, "imports/_import.html", context)
 
 
-def _head(job: ImportJob, shown: str) -> dict[str, Any]:
+def _head(job: ImportJob, display: str) -> dict[str, Any]:
     return {
         "job": job,
         "badge": badge_of(job),
         "source": SourceKind(job.source).label,
-        "steps": steps_of(job, shown),
-        "part": _part(job, shown),
+        "steps": steps_of(job, display),
+        "part": _part(job, display),
         "is_active": job.state in ACTIVE_STATES,
         "has_ended": job.state in ENDED_STATES,
         "may_cancel": job.state not in ENDED_STATES and job.state != State.UNDOING,
@@ -106,13 +106,13 @@ def _head(job: ImportJob, shown: str) -> dict[str, Any]:
     }
 
 
-def _part(job: ImportJob, shown: str) -> str:
+def _part(job: ImportJob, display: str) -> str:
     """Which template shows the step."""
     if job.state in ACTIVE_STATES:
         return "progress"
     if job.state in ENDED_STATES:
         return "report"
-    return {"source": "upload", "choose": "choose", "dry-run": "plan"}[shown]
+    return {"source": "upload", "choose": "choose", "dry-run": "plan"}[display]
 
 
 def _progress_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
@@ -149,13 +149,13 @@ def import_act(request: PanelRequest, job_id: int, act: str) -> HttpResponse:
     if act not in _ACTS:
         raise Http404
     job = queries.job_for(request.user, job_id)
-    verb, sentence = _ACTS[act]
+    verb, message = _ACTS[act]
     try:
         verb(job=job, now=timezone.now())
     except WrongState as exc:
         messages.warning(request, str(exc))
     else:
-        messages.success(request, sentence)
+        messages.success(request, message)
     return redirect("import-detail", job.pk)
 
 

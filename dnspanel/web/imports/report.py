@@ -30,7 +30,7 @@ _SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
 
 
 @dataclass(frozen=True, slots=True)
-class ShownFault:
+class DisplayFault:
     """A fault as a row shows it."""
 
     fault: ImportFault
@@ -84,19 +84,19 @@ def _changes(report: queries.Report) -> int:
 def import_faults(request: PanelRequest, job_id: int) -> HttpResponse:
     """The faults of an import, narrowed by severity, kind or zone; with htmx the next rows."""
     job = queries.job_for(request.user, job_id)
-    asked = {name: request.GET.get(name, "")[:1100] for name in ("severity", "code", "zone")}
+    filters = {name: request.GET.get(name, "")[:1100] for name in ("severity", "code", "zone")}
     after = request.GET.get("after", "")
     found = queries.faults_page(
-        job, **asked, after=int(after) if after.isdecimal() and len(after) < 18 else 0, limit=FAULTS_PER_PAGE
+        job, **filters, after=int(after) if after.isdecimal() and len(after) < 18 else 0, limit=FAULTS_PER_PAGE
     )
     context = {
         "job": job,
-        "faults": [ShownFault(fault) for fault in found],
+        "faults": [DisplayFault(fault) for fault in found],
         "next_after": found[-1].pk if len(found) == FAULTS_PER_PAGE else None,
-        "asked": asked,
-        "query": urlencode({name: value for name, value in asked.items() if value}),
+        "filters": filters,
+        "query": urlencode({name: value for name, value in filters.items() if value}),
         "severities": SEVERITIES.items(),
-        "narrowed": any(asked.values()),
+        "narrowed": any(filters.values()),
     }
     if request.htmx and request.htmx.target == "fault-more":
         return render(request, "imports/_fault_rows.html", context)
@@ -123,8 +123,8 @@ def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
     if job.state not in (State.DONE, State.CANCELLED) or not report.published:
         messages.warning(request, "There is nothing to undo here.")
         return redirect("import-detail", job.pk)
-    wanted = f"undo {report.published:,}"
-    form = TypedForm(request.POST or None, wanted=wanted)
+    confirmation = f"undo {report.published:,}"
+    form = TypedForm(request.POST or None, confirmation=confirmation)
     if not form.is_valid():
         context = {"job": job, "report": report, "changes": _changes(report), "form": form}
         return render(request, "imports/undo.html", context, status=422 if form.is_bound else 200)

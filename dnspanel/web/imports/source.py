@@ -24,7 +24,7 @@ from dnspanel.zones import access
 
 
 @dataclass(frozen=True, slots=True)
-class ShownSource:
+class DisplaySource:
     """One kind of source in the list on the left."""
 
     kind: str
@@ -38,25 +38,25 @@ SOURCES = (
     (
         "Files",
         (
-            ShownSource(SourceKind.FILES, "Zone files", "one, many, a directory, zip, tar.gz, named.conf", "folder"),
-            ShownSource(SourceKind.PASTE, "Pasted text", "a zone file from the clipboard", "copy"),
-            ShownSource(SourceKind.CSV, "CSV", "any table; you say which column is what", "table"),
-            ShownSource(SourceKind.JSON, "JSON", "our export, RRset lists", "file"),
+            DisplaySource(SourceKind.FILES, "Zone files", "one, many, a directory, zip, tar.gz, named.conf", "folder"),
+            DisplaySource(SourceKind.PASTE, "Pasted text", "a zone file from the clipboard", "copy"),
+            DisplaySource(SourceKind.CSV, "CSV", "any table; you say which column is what", "table"),
+            DisplaySource(SourceKind.JSON, "JSON", "our export, RRset lists", "file"),
         ),
     ),
     (
         "Running servers",
         (
-            ShownSource(SourceKind.AXFR, "Zone transfer", "BIND, Knot, NSD and any other, by AXFR", "server"),
-            ShownSource(SourceKind.POWERDNS_API, "PowerDNS API", "every zone of a PowerDNS server", "link"),
-            ShownSource(SourceKind.POWERDNS_SQL, "PowerDNS database", "PostgreSQL or MySQL, live", "database"),
+            DisplaySource(SourceKind.AXFR, "Zone transfer", "BIND, Knot, NSD and any other, by AXFR", "server"),
+            DisplaySource(SourceKind.POWERDNS_API, "PowerDNS API", "every zone of a PowerDNS server", "link"),
+            DisplaySource(SourceKind.POWERDNS_SQL, "PowerDNS database", "PostgreSQL or MySQL, live", "database"),
         ),
     ),
     (
         "Files of PowerDNS",
         (
-            ShownSource(SourceKind.POWERDNS_DUMP, "Database dump", "pg_dump, mysqldump, sqlite .dump", "database"),
-            ShownSource(SourceKind.POWERDNS_LMDB, "LMDB", "pdns.lmdb and its shards", "database"),
+            DisplaySource(SourceKind.POWERDNS_DUMP, "Database dump", "pg_dump, mysqldump, sqlite .dump", "database"),
+            DisplaySource(SourceKind.POWERDNS_LMDB, "LMDB", "pdns.lmdb and its shards", "database"),
         ),
     ),
 )
@@ -99,7 +99,7 @@ def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> 
         "groups": SOURCES,
         "kind": form.kind.value,
         "accept": form.accept,
-        "chosen": next(shown for _, group in SOURCES for shown in group if shown.kind == form.kind),
+        "chosen": next(display for _, group in SOURCES for display in group if display.kind == form.kind),
         "chunk_bytes": limits.CHUNK_BYTES,
         "limits": [limits.TITLES[name] for name in ("upload", "entries", "ratio", "depth", "document")],
     }

@@ -201,8 +201,8 @@ class AxfrForm(SourceForm):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = self.cleaned_data
         if {"zones", "catalog"} <= cleaned.keys() and bool(cleaned["zones"]) == bool(cleaned["catalog"]):
-            asked = "not both" if cleaned["zones"] else "or a catalog zone"
-            self.refuse("zones", f"Name the zones, {asked}: a name server does not list its zones by itself.")
+            alternative = "not both" if cleaned["zones"] else "or a catalog zone"
+            self.refuse("zones", f"Name the zones, {alternative}: a name server does not list its zones by itself.")
         if {"tsig_name", "tsig_secret"} <= cleaned.keys() and bool(cleaned["tsig_name"]) != bool(
             cleaned["tsig_secret"]
         ):
@@ -212,8 +212,8 @@ class AxfrForm(SourceForm):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        wanted = ("server", "port", "zones", "catalog", "tsig_name", "tsig_algorithm")
-        return {name: self.cleaned_data[name] for name in wanted}
+        fields = ("server", "port", "zones", "catalog", "tsig_name", "tsig_algorithm")
+        return {name: self.cleaned_data[name] for name in fields}
 
     @property
     def secret(self) -> dict[str, str] | None:

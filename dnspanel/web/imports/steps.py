@@ -43,7 +43,7 @@ class Badge:
 
     tone: str
     icon: str
-    words: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,12 @@ def step_of(job: ImportJob) -> str:
     return "scan" if job.items else "source"
 
 
-def steps_of(job: ImportJob, shown: str = "") -> list[Step]:
+def steps_of(job: ImportJob, display: str = "") -> list[Step]:
     """The bar of a job; `shown` is the step that the page shows, if it is not the job's."""
     at = STEPS.index(step_of(job))
     stopped = job.state in (State.FAILED, State.CANCELLED) and at < STEPS.index("report")
     ended = job.state in ENDED_STATES
-    looked_at = STEPS.index(shown) if shown else at
+    looked_at = STEPS.index(display) if display else at
     return [
         Step(
             text,

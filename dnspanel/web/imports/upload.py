@@ -45,8 +45,8 @@ def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
             return JsonResponse({"offset": upload.offset_of(job, name)})
         offset, size = _number(request.GET.get("offset", "")), _number(request.headers.get("Content-Length") or "0")
         if offset is None or size is None or size > limits.CHUNK_BYTES:
-            sentence = f"A chunk says where it begins and has at most {limits.CHUNK_BYTES >> 20} MiB."
-            return JsonResponse({"errors": [sentence]}, status=400)
+            message = f"A chunk says where it begins and has at most {limits.CHUNK_BYTES >> 20} MiB."
+            return JsonResponse({"errors": [message]}, status=400)
         return JsonResponse(
             {"offset": upload.receive_chunk(job=job, name=name, offset=offset, stream=request, size=size)}
         )

@@ -65,8 +65,8 @@ def count(number: int) -> str:
 @register.filter
 def idn(name: str) -> str:
     """The Unicode form of a name, or nothing when that is the same."""
-    shown = names.display(name)
-    return "" if shown == name else shown
+    display = names.display(name)
+    return "" if display == name else display
 
 
 @register.filter

@@ -58,9 +58,9 @@ def _spoken(page: queries.Page[queries.ZoneRow]) -> str:
     return f"{found} zone{'' if found == 1 else 's'} found"
 
 
-def _with_sync(rows: Sequence[queries.ZoneRow], standings: Sequence[NodeStatus]) -> list[ListedZone]:
+def _with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
     """Zones published together stand alike, so each sequence is worked out once."""
-    syncs = {sequence: sync_of(sequence, standings) for sequence in {row.sequence for row in rows}}
+    syncs = {sequence: sync_of(sequence, statuses) for sequence in {row.sequence for row in rows}}
     return [ListedZone(row, syncs[row.sequence]) for row in rows]
 
 

@@ -103,7 +103,7 @@ def test_python_is_python(operation: ApiOperation) -> None:
 def test_answers_are_parted_from_problems(operation: ApiOperation) -> None:
     assert [answer.status for answer in operation.answers] == ["202"]
     assert operation.problems == ("404",)
-    assert json.loads(operation.shown_answer)["ttl"] == 300
+    assert json.loads(operation.example_answer)["ttl"] == 300
     assert [(problem.status, problem.text) for problem in problems_of(DOCUMENT)] == [("404", "- `not-found`: Nothing.")]
 
 

@@ -3,14 +3,14 @@
 import pytest
 
 from dnspanel.web.rows import (
-    ShownDiff,
-    ShownRow,
+    DisplayDiff,
+    DisplayRow,
+    capitalized,
+    display_diffs,
+    display_rows,
     row_id,
     row_order,
     rrset_query,
-    sentence,
-    shown_diffs,
-    shown_rows,
 )
 from dnspanel.zones.queries import RRsetRow, diff
 from replication.dns.rrset import Change, RRset
@@ -41,30 +41,30 @@ def test_the_id_of_a_row_is_safe_whatever_its_name() -> None:
 
 
 def test_an_owner_is_relative_and_readable() -> None:
-    assert ShownRow(ZONE, row(rrset(), rrset())).owner == "www"
-    assert ShownRow(ZONE, row(rrset("example.test."), None)).owner == "@"
-    assert ShownRow(ZONE, row(rrset("xn--bcher-kva.example.test."), None)).owner == "bücher"
+    assert DisplayRow(ZONE, row(rrset(), rrset())).owner == "www"
+    assert DisplayRow(ZONE, row(rrset("example.test."), None)).owner == "@"
+    assert DisplayRow(ZONE, row(rrset("xn--bcher-kva.example.test."), None)).owner == "bücher"
 
 
 def test_a_long_rrset_shows_its_first_values_until_asked() -> None:
     many = rrset("www.example.test.", 1, 300, *(f"192.0.2.{n}" for n in range(100)))
-    shown = ShownRow(ZONE, row(many, many))
-    assert (len(shown.values), shown.hidden_values, shown.is_compact) == (20, 80, True)
-    whole = ShownRow(ZONE, row(many, many), all_values=True)
+    display = DisplayRow(ZONE, row(many, many))
+    assert (len(display.values), display.hidden_values, display.is_compact) == (20, 80, True)
+    whole = DisplayRow(ZONE, row(many, many), all_values=True)
     assert (len(whole.values), whole.hidden_values) == (100, 0)
 
 
 def test_a_changed_row_knows_its_old_ttl_and_values() -> None:
-    shown = ShownRow(ZONE, row(rrset(), rrset("www.example.test.", 1, 60, "192.0.2.2"), "changed"))
-    assert (shown.sign, shown.old_ttl, shown.ttl) == ("~", 300, 60)
-    assert [value.text for value in shown.old_values] == ["192.0.2.1"]
+    display = DisplayRow(ZONE, row(rrset(), rrset("www.example.test.", 1, 60, "192.0.2.2"), "changed"))
+    assert (display.sign, display.old_ttl, display.ttl) == ("~", 300, 60)
+    assert [value.text for value in display.old_values] == ["192.0.2.1"]
 
 
 def test_a_deleted_row_shows_what_goes() -> None:
-    shown = ShownRow(ZONE, row(rrset(), None, "deleted"))
-    assert shown.is_deleted
-    assert shown.sign == "−"
-    assert shown.values[0].text == "192.0.2.1"
+    display = DisplayRow(ZONE, row(rrset(), None, "deleted"))
+    assert display.is_deleted
+    assert display.sign == "−"
+    assert display.values[0].text == "192.0.2.1"
 
 
 @pytest.mark.parametrize(
@@ -72,26 +72,26 @@ def test_a_deleted_row_shows_what_goes() -> None:
 )
 def test_a_mark_has_one_sign_and_one_class(mark: str, sign: str, css: str) -> None:
     before, now = (None if mark == "added" else rrset()), (None if mark == "deleted" else rrset())
-    shown = ShownRow(ZONE, row(before, now, mark))
-    assert (shown.sign, shown.sign_class, shown.row_class) == (sign, css, f"is-{css}")
-    assert (shown.is_changed, shown.is_editable) == (mark == "changed", mark != "deleted")
+    display = DisplayRow(ZONE, row(before, now, mark))
+    assert (display.sign, display.sign_class, display.row_class) == (sign, css, f"is-{css}")
+    assert (display.is_changed, display.is_editable) == (mark == "changed", mark != "deleted")
 
 
 def test_a_row_that_the_draft_leaves_alone_has_no_class() -> None:
-    shown = ShownRow(ZONE, row(rrset(), rrset()))
-    assert (shown.sign, shown.sign_class, shown.row_class, shown.is_editable) == ("", "", "", True)
+    display = DisplayRow(ZONE, row(rrset(), rrset()))
+    assert (display.sign, display.sign_class, display.row_class, display.is_editable) == ("", "", "", True)
 
 
 def test_who_may_not_change_a_row_cannot_edit_it() -> None:
-    assert not ShownRow(ZONE, row(rrset(), rrset()), may_change=False).is_editable
+    assert not DisplayRow(ZONE, row(rrset(), rrset()), may_change=False).is_editable
 
 
 def test_the_records_of_a_difference_say_what_they_are() -> None:
     before = rrset("www.example.test.", 1, 300, "192.0.2.1", "192.0.2.2")
     after = rrset("www.example.test.", 1, 300, "192.0.2.2", "192.0.2.3")
-    shown = ShownDiff(ZONE, diff(Change(before.name, before.type, before, after)))
-    assert shown.sign_class == "change"
-    assert {(record.rdata, record.css, record.label) for record in shown.records} == {
+    display = DisplayDiff(ZONE, diff(Change(before.name, before.type, before, after)))
+    assert display.sign_class == "change"
+    assert {(record.rdata, record.css, record.label) for record in display.records} == {
         ("192.0.2.1", "is-delete", "old: "),
         ("192.0.2.2", "is-same", ""),
         ("192.0.2.3", "is-add", "new: "),
@@ -100,18 +100,18 @@ def test_the_records_of_a_difference_say_what_they_are() -> None:
 
 def test_rows_of_one_name_form_a_group() -> None:
     rows = [row(rrset(), None), row(rrset("www.example.test.", 28, 300, "2001:db8::1"), None), row(rrset("x."), None)]
-    assert [shown.repeats_name for shown in shown_rows(ZONE, rows)] == [False, True, False]
+    assert [display.repeats_name for display in display_rows(ZONE, rows)] == [False, True, False]
 
 
 def test_a_difference_reads_as_a_zone_file() -> None:
     before = rrset("www.example.test.", 1, 300, "192.0.2.1", "192.0.2.2")
     after = rrset("www.example.test.", 1, 300, "192.0.2.2", "192.0.2.3", off=("192.0.2.3",))
-    assert ShownDiff(ZONE, diff(Change(before.name, before.type, before, after))).zone_file == [
+    assert DisplayDiff(ZONE, diff(Change(before.name, before.type, before, after))).zone_file == [
         ("is-delete", "www.example.test. 300 IN A 192.0.2.1"),
         ("is-same", "www.example.test. 300 IN A 192.0.2.2"),
         ("is-add", "; www.example.test. 300 IN A 192.0.2.3"),
     ]
-    [deleted] = shown_diffs(ZONE, [diff(Change(before.name, before.type, before, None))])
+    [deleted] = display_diffs(ZONE, [diff(Change(before.name, before.type, before, None))])
     assert {css for css, _ in deleted.zone_file} == {"is-delete"}
 
 
@@ -120,5 +120,5 @@ def test_the_query_of_a_row_survives_any_name() -> None:
 
 
 def test_sentences_begin_with_a_capital_but_names_keep_theirs() -> None:
-    assert sentence("the address is wrong") == "The address is wrong"
-    assert sentence("www.example.test. is wrong", name="www.example.test.") == "www.example.test. is wrong"
+    assert capitalized("the address is wrong") == "The address is wrong"
+    assert capitalized("www.example.test. is wrong", name="www.example.test.") == "www.example.test. is wrong"

@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.models import User
-from dnspanel.web.access.audit import SHOWN, filters_of
+from dnspanel.web.access.audit import MOST_ENTRIES, filters_of
 from dnspanel.zones.audit_trail import Filters
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW
@@ -68,7 +68,7 @@ def test_nothing_found_says_so_with_the_search(browser: Browser, alice: User) ->
 
 
 def test_pages_follow_each_other_and_htmx_gets_the_rows_alone(browser: Browser, alice: User) -> None:
-    for number in range(SHOWN + 2):
+    for number in range(MOST_ENTRIES + 2):
         audit.record(action="team.create", by=alice, now=NOW, target=f"team {number}.")
     client = browser(alice)
     first = client.get("/audit/?q=action:team.")

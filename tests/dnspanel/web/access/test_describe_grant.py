@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Role, Team, User
-from dnspanel.web.access.describe_grant import GrantWords, limits_of, named, what_of, words_for
+from dnspanel.web.access.describe_grant import GrantDescription, describer_for, limits_of, named, what_of
 from tests.dnspanel.web.conftest import MakeZone
 from tests.people import NOW, make_person
 
@@ -37,10 +37,10 @@ def test_zones_are_named_as_far_as_the_reader_sees_them(make_zone: MakeZone, ali
     team = Team.objects.create(name="Mail", created_at=NOW)
     grant = Grant(READ, zones=frozenset({make_zone().pk}), tags=frozenset({"eu"}), teams=frozenset({team.pk}))
     everything = "example.test. and zones tagged eu and zones of the team Mail"
-    assert words_for(alice, [grant]).of(grant) == GrantWords("see records", everything, "")
-    hidden = words_for(make_person("mia", Role.MEMBER), [grant]).of(grant)
+    assert describer_for(alice, [grant]).of(grant) == GrantDescription("see records", everything, "")
+    hidden = describer_for(make_person("mia", Role.MEMBER), [grant]).of(grant)
     assert hidden.where.startswith("1 zone you do not see and ")
     team.delete()
-    assert words_for(alice, [grant]).of(grant).where.endswith("zones of the team that is gone")
-    assert words_for(alice, []).of(Grant(READ, everywhere=True)).where == "all zones"
-    assert words_for(alice, []).of(Grant(READ)).where == "no zone"
+    assert describer_for(alice, [grant]).of(grant).where.endswith("zones of the team that is gone")
+    assert describer_for(alice, []).of(Grant(READ, everywhere=True)).where == "all zones"
+    assert describer_for(alice, []).of(Grant(READ)).where == "no zone"

@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.web.access.rights_form import WhyForm
+from dnspanel.web.access.rights_form import ExplainRightsForm
 from tests.dnspanel.web.conftest import MakeZone
 
 
@@ -13,16 +13,16 @@ from tests.dnspanel.web.conftest import MakeZone
 )
 def test_a_name_may_be_relative_to_the_zone(make_zone: MakeZone, alice: User, typed: str, name: str) -> None:
     make_zone()
-    form = WhyForm({"zone": "example.test", "name": typed, "type": ""}, asker=alice)
+    form = ExplainRightsForm({"zone": "example.test", "name": typed, "type": ""}, asker=alice)
     assert form.is_valid(), form.errors
     assert (form.cleaned_data["name"], form.cleaned_data["type"]) == (name, 1)
 
 
 def test_verdicts_say_what_gives_each_right(make_zone: MakeZone, alice: User, charlie: User) -> None:
     make_zone()
-    form = WhyForm({"zone": "example.test"}, asker=alice)
+    form = ExplainRightsForm({"zone": "example.test"}, asker=alice)
     assert form.is_valid()
-    verdicts = {verdict.words: verdict for verdict in form.verdicts(charlie)}
+    verdicts = {verdict.description: verdict for verdict in form.verdicts(charlie)}
     assert verdicts["see records"].reasons == ("as reader",)
     assert not verdicts["delete zones"].may
     assert "create zones" not in verdicts, "it is not about a zone that there is"

@@ -40,7 +40,7 @@ def test_what_is_wrong_leads_to_its_node(browser: Browser, charlie: User, active
 
 def test_history_goes_on_page_by_page(browser: Browser, charlie: User, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Nothing is over yet" in browser(charlie).get("/alerts/history/").content.decode()
-    monkeypatch.setattr("dnspanel.web.alerts.pages.PAST_SHOWN", 2)
+    monkeypatch.setattr("dnspanel.web.alerts.pages.MOST_PAST", 2)
     keep([late(n) for n in range(3)], now=NOW)
     keep([], now=NOW + timedelta(minutes=5))
     page = browser(charlie).get("/alerts/history/").content.decode()

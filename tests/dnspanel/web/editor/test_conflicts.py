@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.web.editor.conflicts import shown_conflicts
+from dnspanel.web.editor.conflicts import display_conflicts
 from dnspanel.zones import draft, revision
 from dnspanel.zones.models import Channel, Zone
 from replication.dns.rrset import RRset
@@ -29,33 +29,33 @@ def clash(zone: Zone, bob: User, alice: User, mine: RRset | None, theirs: RRset 
         draft.replace_rrset(author=bob, zone=zone, rrset=mine, now=NOW)
     change_rrsets(zone=zone, changes={key: theirs}, author=alice, channel=Channel.WEB, now=NOW, reason="OPS-1")
     [plan] = revision.preview(author=bob)
-    [shown] = shown_conflicts(plan.zone, plan.conflicts, None, 0)
-    return shown
+    [display] = display_conflicts(plan.zone, plan.conflicts, None, 0)
+    return display
 
 
 def test_the_three_sides_and_who_published_theirs(zone: Zone, alice: User, bob: User) -> None:
-    shown = clash(zone, bob, alice, rr("www 300 A 192.0.2.1 | 192.0.2.50"), rr("www 60 A 192.0.2.1 | 192.0.2.60"))
-    base, theirs, mine = shown.sides
+    display = clash(zone, bob, alice, rr("www 300 A 192.0.2.1 | 192.0.2.50"), rr("www 60 A 192.0.2.1 | 192.0.2.60"))
+    base, theirs, mine = display.sides
     assert [value.text for value in base.values] == ["192.0.2.1"]
     assert [value.text for value in theirs.values] == ["192.0.2.1", "192.0.2.60"]
     assert [value.text for value in mine.values] == ["192.0.2.1", "192.0.2.50"]
     assert theirs.by is not None
     assert (theirs.by.author, theirs.by.number, theirs.by.reason) == ("alice", 2, "OPS-1")
-    assert shown.can_take_both
+    assert display.can_take_both
 
 
 def test_the_form_begins_with_the_values_of_both(zone: Zone, alice: User, bob: User) -> None:
     theirs = rr("www 300 A 192.0.2.1 | 192.0.2.60", disabled=("192.0.2.60",))
-    shown = clash(zone, bob, alice, rr("www 300 A 192.0.2.1 | 192.0.2.50"), theirs)
-    assert str(shown.form["values"].value()).splitlines() == ["192.0.2.1", "192.0.2.50", "; 192.0.2.60"]
+    display = clash(zone, bob, alice, rr("www 300 A 192.0.2.1 | 192.0.2.50"), theirs)
+    assert str(display.form["values"].value()).splitlines() == ["192.0.2.1", "192.0.2.50", "; 192.0.2.60"]
 
 
 def test_a_side_that_deleted_it_says_so_and_there_is_no_both(zone: Zone, alice: User, bob: User) -> None:
-    shown = clash(zone, bob, alice, rr("www 300 A 192.0.2.50"), None)
-    assert shown.sides[1].rrset is None
-    assert not shown.can_take_both
+    display = clash(zone, bob, alice, rr("www 300 A 192.0.2.50"), None)
+    assert display.sides[1].rrset is None
+    assert not display.can_take_both
 
 
 def test_two_targets_of_one_cname_cannot_both_stay(zone: Zone, alice: User, bob: User) -> None:
-    shown = clash(zone, bob, alice, rr("shop 300 CNAME a.example.net."), rr("shop 300 CNAME b.example.net."))
-    assert not shown.can_take_both
+    display = clash(zone, bob, alice, rr("shop 300 CNAME a.example.net."), rr("shop 300 CNAME b.example.net."))
+    assert not display.can_take_both

@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.web.editor.row_rights import with_rights
-from dnspanel.web.rows import shown_rows
+from dnspanel.web.rows import display_rows
 from dnspanel.zones import draft, queries
 from dnspanel.zones.models import Zone
 from tests.dnspanel.web.conftest import Browser, MakeZone
@@ -30,8 +30,8 @@ def mia(zone: Zone) -> User:
 
 def rights_of(user: User, zone: Zone) -> dict[str, tuple[bool, bool]]:
     rows = queries.rrset_page(zone=zone, author=user).rows
-    shown = with_rights(user, zone, shown_rows(zone.name, rows))
-    return {row.owner: (row.may_change, row.may_remove) for row in shown if row.type == "A"}
+    display = with_rights(user, zone, display_rows(zone.name, rows))
+    return {row.owner: (row.may_change, row.may_remove) for row in display if row.type == "A"}
 
 
 def test_each_row_is_judged_by_its_name_and_type(zone: Zone, mia: User, bob: User, charlie: User) -> None:

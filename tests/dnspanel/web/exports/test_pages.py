@@ -55,7 +55,7 @@ class TestOneZone:
         self, make_zone: MakeZone, browser: Browser, alice: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         make_zone("www 300 A 192.0.2.1")
-        monkeypatch.setattr(pages, "MOST_SHOWN", 2)
+        monkeypatch.setattr(pages, "LONGEST_PREVIEW", 2)
         page = browser(alice).get(reverse("zone-export", args=[NAME])).content.decode()
         assert "Download it instead" in page
         assert "<pre" not in page

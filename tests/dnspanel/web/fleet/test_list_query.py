@@ -9,19 +9,19 @@ from django.http import QueryDict
 from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.fleet.reads.queries import NodeStatus
-from dnspanel.web.fleet.list_query import FleetView, arrange, fleet_view, tags_of, words_of
+from dnspanel.web.fleet.list_query import FleetView, arrange, fleet_view, states_of, tags_of
 
 
-def standing(name: str, pk: int, word: Word = Word.LIVE, lag: int = 0, **facts: Any) -> NodeStatus:
+def node_status(name: str, pk: int, word: Word = Word.LIVE, lag: int = 0, **facts: Any) -> NodeStatus:
     node = Node(pk=pk, name=name, dns_address="192.0.2.1", **facts)
     return NodeStatus(node, Health(word, "why", lag, 0.0), UUID(int=1))
 
 
 CANARY, WORLD = NodeGroup(pk=1, name="canary", order=1), NodeGroup(pk=2, name="world", order=2)
 NODES = (
-    standing("ns1", 1, Word.OFFLINE, 9, group=WORLD, tags=["berlin"]),
-    standing("ns2", 2, group=CANARY),
-    standing("ns3", 3, Word.LATE, 20),
+    node_status("ns1", 1, Word.OFFLINE, 9, group=WORLD, tags=["berlin"]),
+    node_status("ns2", 2, group=CANARY),
+    node_status("ns3", 3, Word.LATE, 20),
 )
 
 
@@ -69,4 +69,4 @@ def test_rubbish_in_an_address_means_nothing() -> None:
 
 def test_the_filter_offers_what_there_is() -> None:
     assert tags_of(NODES) == ["berlin"]
-    assert words_of(NODES) == ["well", "faults", "late", "live", "offline"]
+    assert states_of(NODES) == ["well", "faults", "late", "live", "offline"]

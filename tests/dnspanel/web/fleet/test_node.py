@@ -54,9 +54,9 @@ def test_a_day_and_a_month_come_in_minutes_and_hours(active_node: MakeNode, brow
     telemetry.keep_samples(node_id=node.pk, samples=[sample(end - 90), sample(end - 61), sample(end - 1), sample(end)])
     roll_up(node_id=node.pk)
     address = reverse("node-points", args=["ns1"])
-    shown = {step: browser(bob).get(address, {"step": step}).json()["points"] for step in ("minute", "hour")}
-    assert [point[0] for point in shown["minute"]] == [end - 60, end]
-    assert [point[0] for point in shown["hour"]] == [end]
+    display = {step: browser(bob).get(address, {"step": step}).json()["points"] for step in ("minute", "hour")}
+    assert [point[0] for point in display["minute"]] == [end - 60, end]
+    assert [point[0] for point in display["hour"]] == [end]
 
 
 def test_points_come_since_the_last_one_with_gaps_as_gaps(active_node: MakeNode, browser: Browser, bob: User) -> None:

@@ -23,39 +23,39 @@ LIVE = LiveNow(
 )
 
 
-def standing(acked: int = 8812, word: Word = Word.LIVE, lag: int = 0, epoch: UUID | None = EPOCH) -> NodeStatus:
+def node_status(acked: int = 8812, word: Word = Word.LIVE, lag: int = 0, epoch: UUID | None = EPOCH) -> NodeStatus:
     node = Node(pk=1, name="ns1", state=NodeState.ACTIVE, acked=acked, epoch=epoch, versions={"powerdns": "4.7.3"})
     return NodeStatus(node, Health(word, "why", lag, 40.0 if lag else 0), EPOCH)
 
 
 def test_a_tile_of_a_live_node() -> None:
-    tile = tile_of(standing(), LIVE, HEAD)
+    tile = tile_of(node_status(), LIVE, HEAD)
     assert (tile.tone, tile.qps, tile.position, tile.behind, tile.lag) == ("ok", "1,234", "8,812", "current", "none")
     assert (tile.latency, tile.cache_hit, tile.powerdns, tile.agent) == ("0.31 ms", "93 %", "4.7.3", "–")
 
 
 def test_a_node_without_live_numbers_shows_none_rather_than_zero() -> None:
-    tile = tile_of(standing(), None, HEAD)
+    tile = tile_of(node_status(), None, HEAD)
     assert (tile.qps, tile.latency, tile.cache_hit, tile.spark, tile.bar) == ("–", "–", "–", (), ())
 
 
 def test_a_node_behind_says_how_far_in_changes_and_time() -> None:
-    tile = tile_of(standing(8809, Word.LATE, 3), LIVE, HEAD)
+    tile = tile_of(node_status(8809, Word.LATE, 3), LIVE, HEAD)
     assert (tile.behind, tile.lag, tile.tone) == ("−3", "3 · 40 s", "warn")
 
 
 def test_a_node_that_has_nothing_says_so() -> None:
-    tile = tile_of(standing(0, Word.WAITING, 8812, None), None, HEAD)
+    tile = tile_of(node_status(0, Word.WAITING, 8812, None), None, HEAD)
     assert (tile.position, tile.behind, tile.lag) == ("nothing yet", "", "–")
 
 
 def test_a_position_of_another_history_is_no_lag() -> None:
-    assert tile_of(standing(5, Word.LATE, 8812, UUID(int=2)), None, HEAD).behind == "of another history"
+    assert tile_of(node_status(5, Word.LATE, 8812, UUID(int=2)), None, HEAD).behind == "of another history"
 
 
 def test_every_word_has_a_tone_and_a_symbol() -> None:
     for word in Word:
-        tile = tile_of(standing(word=word), None, HEAD)
+        tile = tile_of(node_status(word=word), None, HEAD)
         assert tile.tone
         assert tile.icon
 
@@ -86,7 +86,7 @@ def test_parts_of_the_bar_fill_it() -> None:
 
 
 def test_the_line_above_adds_up_what_is_known() -> None:
-    nodes = [standing(), standing(8809, Word.LATE, 3)]
+    nodes = [node_status(), node_status(8809, Word.LATE, 3)]
     line = fleet_line(nodes, {1: LIVE}, HEAD)
     assert (line.live, line.total, line.qps, line.head, line.lag) == (1, 2, "1,234", "8,812", "40 s")
     assert fleet_line(nodes, {}, HEAD).qps == "–"

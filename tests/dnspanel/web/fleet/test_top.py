@@ -6,7 +6,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet import telemetry
-from dnspanel.web.fleet.top import ROWS_SHOWN, view_of
+from dnspanel.web.fleet.top import MOST_ROWS, view_of
 from replication.wire.protocol import Counted, Top
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser
@@ -65,7 +65,7 @@ def test_networks_are_shown_only_where_the_agent_tells_them() -> None:
 
 def test_a_list_is_cut() -> None:
     many = Top(at=1.0, names=tuple(Counted(f"n{n}.test/A", 99 - n) for n in range(20)))
-    assert len(view_of(many).lists[0].rows) == ROWS_SHOWN
+    assert len(view_of(many).lists[0].rows) == MOST_ROWS
 
 
 def test_without_redis_the_page_stands(browser: Browser, charlie: User, active_node: MakeNode, settings: Any) -> None:

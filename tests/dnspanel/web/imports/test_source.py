@@ -27,7 +27,7 @@ def file_of(name: str, text: str) -> BytesIO:
 
 
 def test_every_kind_of_source_is_offered_and_has_its_form(browser: Browser, bob: User) -> None:
-    offered = [shown.kind for _, group in SOURCES for shown in group]
+    offered = [display.kind for _, group in SOURCES for display in group]
     assert sorted(offered) == sorted(SOURCE_FORMS)
     for kind in offered:
         page = browser(bob).get(f"{NEW}{kind}/").content.decode()

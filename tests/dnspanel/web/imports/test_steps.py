@@ -14,7 +14,7 @@ def job_in(state: str, **fields: object) -> ImportJob:
 def test_every_state_has_a_step_and_a_mark(state: str) -> None:
     job = job_in(state)
     assert step_of(job) in STEPS
-    assert badge_of(job).words
+    assert badge_of(job).text
     assert len(steps_of(job)) == len(STEPS)
 
 
@@ -41,7 +41,7 @@ def test_a_cancelled_job_shows_where_it_was_stopped() -> None:
 
 
 def test_a_paused_job_says_so_before_all_else() -> None:
-    assert badge_of(job_in(State.APPLYING, paused=True)).words == "paused"
+    assert badge_of(job_in(State.APPLYING, paused=True)).text == "paused"
 
 
 def test_before_there_is_a_job_the_source_is_the_step() -> None:

@@ -28,9 +28,9 @@ def test_a_duration_is_said_in_the_largest_unit_that_fits(seconds: float, words:
 
 def test_an_age_carries_its_exact_moment() -> None:
     at = timezone.now() - timedelta(minutes=3)
-    shown = panel.ago(at)
-    assert f'title="{at:%Y-%m-%d %H:%M:%S} UTC"' in shown
-    assert ">3 min ago</time>" in shown
+    display = panel.ago(at)
+    assert f'title="{at:%Y-%m-%d %H:%M:%S} UTC"' in display
+    assert ">3 min ago</time>" in display
     assert panel.ago(None) == "never"
     assert "just now" in panel.ago(timezone.now() + timedelta(seconds=2))
 
@@ -45,9 +45,9 @@ def test_parameters_that_are_empty_do_not_stand_in_the_query_string() -> None:
 
 
 def test_icons_say_nothing_to_a_screen_reader() -> None:
-    shown = panel.icon("zones")
-    assert 'aria-hidden="true"' in shown
-    assert "img/icons.svg#zones" in shown
+    display = panel.icon("zones")
+    assert 'aria-hidden="true"' in display
+    assert "img/icons.svg#zones" in display
     assert panel.message_icon("error") == "error"
     assert panel.message_icon("success") == "check"
 
