@@ -72,7 +72,7 @@ def _on_hold(request: HttpRequest, hold: PublishingOnHold) -> HttpResponse:
     """503: what was sent is not published; a draft that it came from is as it was."""
     if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
         return HttpResponse(str(hold), status=503, content_type="text/plain; charset=utf-8")
-    return render(request, "held.html", {"hold": hold}, status=503)
+    return render(request, "on_hold.html", {"hold": hold}, status=503)
 
 
 def _page_of(request: HttpRequest) -> str:

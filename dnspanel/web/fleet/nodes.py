@@ -63,7 +63,7 @@ def node_list(request: PanelRequest) -> HttpResponse:
 def _line(request: PanelRequest, statuses: Sequence[NodeStatus], newest: Position) -> HttpResponse:
     """The line above the table alone: of each node one second of live numbers."""
     rates = telemetry.live_now([status.node.pk for status in statuses], seconds=1)
-    return render(request, "fleet/_line.html", {"line": fleet_line(statuses, rates, newest), "is_table": True})
+    return render(request, "fleet/_fleet_totals.html", {"line": fleet_line(statuses, rates, newest), "is_table": True})
 
 
 @require_safe
