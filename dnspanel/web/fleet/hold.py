@@ -31,6 +31,23 @@ _KINDS = {"": "All", "nodes": "Only on the nodes", "panel": "Only in the panel",
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a zone is, as a row and a badge say it."""
+
+    row_class: str
+    tone: str
+    icon: str
+    text: str
+
+
+_MARKS = {
+    "nodes": Mark("is-add", "ok", "plus", "only on the nodes"),
+    "panel": Mark("is-delete", "bad", "minus", "only in the panel"),
+    "differs": Mark("is-change", "warn", "alert", "different"),
+}
+
+
+@dataclass(frozen=True, slots=True)
 class DisplayZone:
     """A row of the list."""
 
@@ -42,6 +59,10 @@ class DisplayZone:
     size: int
     in_trash: bool
     error: str
+
+    @property
+    def mark(self) -> "Mark":
+        return _MARKS[self.kind]
 
 
 @require_safe

@@ -34,6 +34,16 @@ class Steps:
     verified: bool
 
     @property
+    def classes(self) -> dict[str, str]:
+        """The CSS class of each step: done, the one that is next, or nothing yet."""
+        found, is_next = {}, True
+        for name in ("requested", "approved", "contacted", "verified"):
+            is_done = getattr(self, name)
+            found[name] = "is-done" if is_done else "is-now" if is_next else ""
+            is_next = is_done
+        return found
+
+    @property
     def percent(self) -> int:
         """How much of its snapshot is there."""
         return (

@@ -62,6 +62,11 @@ class Tile:
     room: str  # "disk 41 % free · map 12 %", or nothing
     remarks: tuple[str, ...]  # what a person should know, in a few words each
 
+    @property
+    def behind_class(self) -> str:
+        """The CSS class of how far behind it is."""
+        return "quiet" if self.behind == "current" else "change"
+
 
 @dataclass(frozen=True, slots=True)
 class FleetLine:

@@ -9,6 +9,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
+from dnspanel.web.fleet.hold import DisplayZone
 from dnspanel.zones import draft, hold
 from dnspanel.zones.models import Epoch, LogHead, Operation, Publication, Zone
 from replication.codec.keys import relative_key
@@ -240,3 +241,12 @@ def test_a_new_zone_is_refused_in_words(browser: Browser, alice: User, held: Non
     response = browser(alice).post(reverse("zone-new"), data | {"names": "new.test"})
     assert response.status_code == 503
     assert not Zone.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "row_class", "tone"),
+    [("nodes", "is-add", "ok"), ("panel", "is-delete", "bad"), ("differs", "is-change", "warn")],
+)
+def test_where_a_zone_is_has_its_mark(kind: str, row_class: str, tone: str) -> None:
+    zone = DisplayZone(1, "example.test.", kind, None, None, 0, False, "")
+    assert (zone.mark.row_class, zone.mark.tone) == (row_class, tone)

@@ -10,6 +10,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll
+from dnspanel.web.fleet.join import Steps
 from tests.dnspanel.fleet.conftest import MakeNode, signing_request
 from tests.dnspanel.web.conftest import HTMX, Browser
 
@@ -112,3 +113,18 @@ def test_a_waiting_node_leads_to_its_steps(waiting_node: MakeNode, browser: Brow
     waiting_node("ns1")
     response: Any = browser(bob).get(reverse("node-detail", args=["ns1"]))
     assert response["Location"] == reverse("node-enrolment", args=["ns1"])
+
+
+@pytest.mark.parametrize(
+    ("done", "classes"),
+    [
+        (0, ["is-now", "", "", ""]),
+        (1, ["is-done", "is-now", "", ""]),
+        (3, ["is-done", "is-done", "is-done", "is-now"]),
+        (4, ["is-done", "is-done", "is-done", "is-done"]),
+    ],
+)
+def test_the_step_after_those_that_are_done_is_marked(done: int, classes: list[str]) -> None:
+    requested, approved, contacted, verified = (number < done for number in range(4))
+    steps = Steps(requested, approved, contacted, None, verified)
+    assert list(steps.classes.values()) == classes

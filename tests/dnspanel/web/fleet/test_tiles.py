@@ -30,6 +30,7 @@ def node_status(acked: int = 8812, word: Word = Word.LIVE, lag: int = 0, epoch: 
 
 def test_a_tile_of_a_live_node() -> None:
     tile = tile_of(node_status(), LIVE, HEAD)
+    assert tile.behind_class == "quiet"
     assert (tile.tone, tile.qps, tile.position, tile.behind, tile.lag) == ("ok", "1,234", "8,812", "current", "none")
     assert (tile.latency, tile.cache_hit, tile.powerdns, tile.agent) == ("0.31 ms", "93 %", "4.7.3", "–")
 
@@ -42,6 +43,7 @@ def test_a_node_without_live_numbers_shows_none_rather_than_zero() -> None:
 def test_a_node_behind_says_how_far_in_changes_and_time() -> None:
     tile = tile_of(node_status(8809, Word.LATE, 3), LIVE, HEAD)
     assert (tile.behind, tile.lag, tile.tone) == ("−3", "3 · 40 s", "warn")
+    assert tile.behind_class == "change"
 
 
 def test_a_node_that_has_nothing_says_so() -> None:
