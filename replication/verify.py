@@ -31,7 +31,7 @@ from replication.dns import names, rdata, rdtypes
 from replication.dns.plain_answer import is_plainly
 from replication.errors import NotServed
 from replication.store.store import Store
-from replication.wire.segment import ZoneMark
+from replication.wire.operations import ZoneMark
 
 # So many RRsets and zones of one push are asked for; of more, an even selection.
 MAX_QUESTIONS = 64

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from dnspanel.zones.queries import RecordDiff, RRsetDiff, RRsetRow
+from dnspanel.zones.history import RecordDiff, RRsetDiff
+from dnspanel.zones.queries import RRsetRow
 from replication.codec import keys
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset

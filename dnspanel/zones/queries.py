@@ -16,9 +16,10 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Count, F, Func, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast
 
+from dnspanel.accounts.actors import Person
 from dnspanel.accounts.models import User
 from dnspanel.zones import soa
-from dnspanel.zones.access import Person, trash_visible_to, zones_visible_to
+from dnspanel.zones.access import trash_visible_to, zones_visible_to
 from dnspanel.zones.draft import edit_of
 from dnspanel.zones.history import HistoryRow as HistoryRow
 from dnspanel.zones.history import Mark as Mark

@@ -31,9 +31,10 @@ from replication.errors import (
 from replication.store.applying import record_keys
 from replication.store.repair import Repaired
 from replication.store.store import Applied, Store
+from replication.wire.operations import ZoneMark
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
-from replication.wire.segment import Segment, ZoneMark, open_segment, open_segments
+from replication.wire.segment import Segment, open_segment, open_segments
 
 LOCK_SECONDS = 10.0
 VERIFY_SECONDS = 1.5

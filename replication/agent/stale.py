@@ -31,7 +31,8 @@ from replication.codec import keys, values
 from replication.codec.schema import Dbi
 from replication.dns import rdtypes
 from replication.store.store import Store
-from replication.wire.segment import OpKind, Segment, ZoneMark
+from replication.wire.operations import OpKind, ZoneMark
+from replication.wire.segment import Segment
 
 # Beyond this, forgetting every name costs what forgetting the zone costs.
 MAX_NAMES = 100

@@ -16,9 +16,9 @@ from replication.store.file_row import ROW_KEY, Database, FileRow
 from replication.store.own_commits import note_commit
 from replication.store.writing import WRITE_SHARE, put_before, rows_behind
 from replication.store.zone_digests import Changes, digests_by_zone
-from replication.wire.operations import ascend
+from replication.wire.operations import DIGEST_MODULUS, Op, OpKind, Puts, ascend, digest_bytes, row_digest, rows_digest
 from replication.wire.position import Position
-from replication.wire.segment import DIGEST_MODULUS, Op, OpKind, Puts, Segment, digest_bytes, row_digest, rows_digest
+from replication.wire.segment import Segment
 
 POSITION_ZONE = "position.dnspanel.invalid."
 POSITION_ZONE_ID = keys.MAX_ZONE_ID

@@ -31,8 +31,9 @@ from replication.errors import BadBytes, BadName, BadSegment, Busy, Gap, WrongEp
 from replication.store.file_row import ROW_KEY, Database, FileRow, common_position
 from replication.store.own_commits import note_commit
 from replication.store.zone_digests import Running, put_digest, running_digest
+from replication.wire.operations import DIGEST_MODULUS, Op, OpKind, Puts, ZoneMark, row_digest
 from replication.wire.position import Position
-from replication.wire.segment import DIGEST_MODULUS, Op, OpKind, Puts, Segment, ZoneMark, row_digest, seal
+from replication.wire.segment import Segment, seal
 
 # The difference of one zone goes into one transaction up to this many rows; beyond, memory and the lock are bounded.
 LONGEST_CHANGE = 5_000

@@ -74,8 +74,9 @@ from replication.store.own_commits import foreign_commit, note_commit
 from replication.store.repair import Repaired, RepairWriter
 from replication.store.zone_digests import mark_complete, running_digest
 from replication.store.zone_rows import ZoneRows
+from replication.wire.operations import Op, digest_bytes
 from replication.wire.position import Position
-from replication.wire.segment import Op, Segment, digest_bytes
+from replication.wire.segment import Segment
 
 RECORDS_MAP_SIZE = 16000 << 20  # PowerDNS before 4.9.6 maps the records file with this, whatever it is told
 HOLD_SECONDS = 0.05

@@ -18,7 +18,7 @@ import pytest
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.stack import Stack
-from replication.dns.rdata import type_to_text
+from replication.dns.rdtypes import type_to_text
 from tests import zonegen
 from tests.full import Sample
 from tests.stack import new_stack, wait_until_in_sync

@@ -10,7 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from replication.dns import names, rrset
-from replication.dns.rdata import type_from_text
+from replication.dns.rdtypes import type_from_text
 from replication.dns.rrset import RRset
 
 ZONES = Path(__file__).with_name("zones")

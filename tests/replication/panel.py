@@ -13,18 +13,8 @@ from replication.compile import compile_changes, compile_zone
 from replication.dns import rdtypes, rrset
 from replication.dns.rrset import RRset
 from replication.store.store import Store
-from replication.wire.segment import (
-    Op,
-    OpKind,
-    PackedPuts,
-    ZoneMark,
-    digest_bytes,
-    open_segment,
-    pack_puts,
-    record_puts,
-    rows_digest,
-    seal,
-)
+from replication.wire.operations import Op, OpKind, ZoneMark, digest_bytes, record_puts, rows_digest
+from replication.wire.segment import PackedPuts, open_segment, pack_puts, seal
 
 CLUSTER = UUID("c1000000-0000-4000-8000-000000000001")
 EPOCH = UUID("e1000000-0000-4000-8000-000000000001")
@@ -38,7 +28,7 @@ Key = tuple[str, int]
 
 def records(zone: str, name: str, type: str, ttl: int, *rdata: str) -> RRset:
     """An RRset of a zone, as people write it."""
-    from replication.dns.rdata import type_from_text
+    from replication.dns.rdtypes import type_from_text
 
     return rrset.make(name, type_from_text(type), ttl, list(rdata), origin=zone)
 

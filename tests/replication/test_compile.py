@@ -11,8 +11,7 @@ from replication.codec import keys, values
 from replication.codec.dnssec import Nsec3, nsec3_hash
 from replication.compile import Row, WireRRset, _general_rows, _owned, compile_changes, compile_wires, compile_zone
 from replication.dns import names, rdata, rrset
-from replication.dns.rdata import type_from_text, type_to_text
-from replication.dns.rdtypes import AAAA, CNAME, DS, NS, SOA, TXT, A
+from replication.dns.rdtypes import AAAA, CNAME, DS, NS, SOA, TXT, A, type_from_text, type_to_text
 from replication.dns.rrset import RRset
 from replication.errors import BadRRset
 

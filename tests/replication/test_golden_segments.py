@@ -30,7 +30,8 @@ from replication.dns.rrset import RRset
 from replication.store.own_commits import COMMITS_KEY
 from replication.store.repair import seal_repair
 from replication.store.snapshot import SnapshotFile, chunk_name, write_snapshot
-from replication.wire.segment import HEADER, SIGNATURE_SIZE, ZoneMark
+from replication.wire.operations import ZoneMark
+from replication.wire.segment import HEADER, SIGNATURE_SIZE
 from tests import zonegen
 from tests.replication.panel import SIGNING_KEY, TIME_NS, Panel, records, small_zone
 

@@ -13,7 +13,7 @@ from replication.dns import rdtypes
 from replication.errors import NotServed
 from replication.store.applying import POSITION_ZONE
 from replication.verify import EvenSample, Expectation, expectations
-from replication.wire.segment import ZoneMark
+from replication.wire.operations import ZoneMark
 from tests.replication.agent.servers import PDNS_SERVER, Pdns, free_port, short_directory
 from tests.replication.panel import Panel, records, small_zone
 

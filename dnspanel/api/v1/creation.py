@@ -12,9 +12,10 @@ from dnspanel.api.v1.attributes import Comment, CommentKey, comment_text
 from dnspanel.api.v1.changes import DEFAULT_TTL, read_rrsets
 from dnspanel.api.v1.rrsets import RRsetInput, number_in, refuse_odd_characters
 from dnspanel.api.v1.view import Refusal, canonical, list_in, shortened, text_in
-from dnspanel.transfer.documents import Document, Options, Severity, SourceFault
+from dnspanel.transfer.documents import Document, Options, SourceFault
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
+from dnspanel.zones.rules import Severity
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
 

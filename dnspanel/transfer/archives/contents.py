@@ -10,9 +10,10 @@ from dnspanel.transfer.archives.decompress import Damaged, Entry, EntryKind, Met
 from dnspanel.transfer.archives.paths import clean_path, printable
 from dnspanel.transfer.archives.tar_reader import BLOCK, is_tar, tar_entries
 from dnspanel.transfer.archives.zip_reader import is_zip, zip_entries
-from dnspanel.transfer.documents import Severity, SourceFault
+from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.errors import UploadRefused
 from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, MOST_ENTRIES, TITLES
+from dnspanel.zones.rules import Severity
 
 Content = tuple[str, bytes]
 

@@ -17,7 +17,8 @@ from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import scan
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones import rules
-from dnspanel.zones.bulk import ExistingZone, existing_zones, rrsets_of_zones
+from dnspanel.zones.bulk import ExistingZone, existing_zones
+from dnspanel.zones.store_rrsets import rrsets_of_zones
 from replication.dns.rrset import RRset
 
 _ZONES_AT_ONCE = 200

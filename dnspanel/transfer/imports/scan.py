@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Document, Options, ParsedZone, Severity, SourceFault
+from dnspanel.transfer.documents import Document, Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import stage
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportPiece, ImportZone, PieceState, State
@@ -19,6 +19,7 @@ from dnspanel.transfer.sources.registry import include_for
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.garbage import collection_paused
+from dnspanel.zones.rules import Severity
 from dnspanel.zones.store_rrsets import copy_text
 
 # Parsed RRsets of this much text are in memory at a time.

@@ -26,10 +26,11 @@ from pathlib import Path
 from dnspanel.transfer.archives.contents import Contents
 from dnspanel.transfer.archives.decompress import Meter
 from dnspanel.transfer.archives.paths import PathIndex
-from dnspanel.transfer.documents import Document, Item, Severity, SourceFault
+from dnspanel.transfer.documents import Document, Item, SourceFault
 from dnspanel.transfer.limits import TITLES
 from dnspanel.transfer.sources.detect import FileKind, file_kind, is_named_like_a_zone
 from dnspanel.transfer.sources.listing import Listing, configurations_of, is_configuration, listing_of
+from dnspanel.zones.rules import Severity
 
 _INCLUDE = re.compile(rb"^\$INCLUDE[ \t]+(?:\"([^\"\n]+)\"|([^\s;]+))", re.MULTILINE | re.IGNORECASE)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dnspanel.transfer.archives.paths import PathIndex
-from dnspanel.transfer.documents import Severity, SourceFault
+from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.sources.knot_nsd_conf import is_indented_conf, parse_indented_conf
 from dnspanel.transfer.sources.namedconf import (
     PRIMARY_TYPES,
@@ -14,6 +14,7 @@ from dnspanel.transfer.sources.namedconf import (
     is_named_conf,
     parse_named_conf,
 )
+from dnspanel.zones.rules import Severity
 from replication.dns import names
 from replication.errors import BadName
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from dnspanel.transfer.documents import ReadyRRset, Severity
+from dnspanel.transfer.documents import ReadyRRset
 from dnspanel.transfer.zonefile.content import (
     APEX,
     TAIL_A,
@@ -24,6 +24,7 @@ from dnspanel.transfer.zonefile.content import (
     type_tail,
 )
 from dnspanel.zones import mail_rules, rules
+from dnspanel.zones.rules import Severity
 from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset

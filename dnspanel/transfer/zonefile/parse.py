@@ -14,7 +14,7 @@ from collections.abc import Callable
 from django.conf import settings
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Document, Options, ParsedZone, ReadyRRset, Severity, SourceFault
+from dnspanel.transfer.documents import Document, Options, ParsedZone, ReadyRRset, SourceFault
 from dnspanel.transfer.zonefile import apex
 from dnspanel.transfer.zonefile.check import APEX_NS, APEX_SOA
 from dnspanel.transfer.zonefile.content import APEX, Content
@@ -23,7 +23,7 @@ from dnspanel.transfer.zonefile.records import Enough
 from dnspanel.transfer.zonefile.report import report_notes, report_violations
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable, printable
 from dnspanel.zones import soa
-from dnspanel.zones.rules import LOW_TTL
+from dnspanel.zones.rules import LOW_TTL, Severity
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset, Serial, make
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import ReadyRRset, Severity, SourceFault
+from dnspanel.transfer.documents import ReadyRRset, SourceFault
 from dnspanel.transfer.zonefile.fast import FastReader, seconds
 from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Entry, Sheet, Token, Unreadable, joined, printable
-from dnspanel.zones.rules import LOW_TTL
+from dnspanel.zones.rules import LOW_TTL, Severity
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rdata_forms import FORMS

@@ -4,13 +4,12 @@ from bisect import bisect_left
 from itertools import islice
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Severity
 from dnspanel.transfer.zonefile import check
 from dnspanel.transfer.zonefile.content import type_tail
 from dnspanel.transfer.zonefile.fixes import replaced, target_fix
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Token, Unreadable, read_entry
-from dnspanel.zones.rules import Violation
+from dnspanel.zones.rules import Severity, Violation
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 

@@ -7,9 +7,9 @@ from dnspanel.web.editor.additions import ONE_VALUE
 from dnspanel.web.editor.rrset_form import OFF, RRsetForm
 from dnspanel.web.rows import DisplayValue, display_values, row_id
 from dnspanel.zones import queries
+from dnspanel.zones.history import HistoryRow
 from dnspanel.zones.merge import Conflict
 from dnspanel.zones.models import Zone
-from dnspanel.zones.queries import HistoryRow
 from replication.dns import names, rdata
 from replication.dns.rrset import RRset
 

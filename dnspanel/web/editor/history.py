@@ -19,8 +19,8 @@ from dnspanel.web.rows import DisplayDiff, display_diffs
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries, revision, soa
 from dnspanel.zones.errors import CannotUndo
+from dnspanel.zones.history import HistoryRow, RRsetDiff
 from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
-from dnspanel.zones.queries import HistoryRow, RRsetDiff
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata
 from replication.dns.rrset import Change, RRset

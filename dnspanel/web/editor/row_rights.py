@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.actors import Person, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.web.rows import DisplayRow
-from dnspanel.zones.access import Person
 from dnspanel.zones.models import Zone
 
 

@@ -21,10 +21,11 @@ from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import DisplayRow, capitalized, display_rows, row_id
 from dnspanel.web.sync import sync_of
 from dnspanel.zones import access, draft, queries
+from dnspanel.zones.history import HistoryRow
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import plan_zones
-from dnspanel.zones.queries import HistoryRow, RRsetFilter
+from dnspanel.zones.queries import RRsetFilter
 from dnspanel.zones.rules import Severity, Violation
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dnspanel.transfer.documents import Options, ParsedZone, Severity, SourceFault
+from dnspanel.transfer.documents import Options, ParsedZone, SourceFault
+from dnspanel.zones.rules import Severity
 
 
 def fault(severity: Severity) -> SourceFault:

@@ -12,7 +12,8 @@ from dnspanel.web.rows import (
     row_order,
     rrset_query,
 )
-from dnspanel.zones.queries import RRsetRow, diff
+from dnspanel.zones.history import diff
+from dnspanel.zones.queries import RRsetRow
 from replication.dns.rrset import Change, RRset
 
 ZONE = "example.test."

@@ -18,8 +18,9 @@ from replication.codec import keys
 from replication.dns import rdtypes
 from replication.errors import NodeUnreachable, NotServed, Refused
 from replication.store.store import Store
+from replication.wire.operations import ZoneMark
 from replication.wire.position import Position
-from replication.wire.segment import ZoneMark, open_segment
+from replication.wire.segment import open_segment
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import AgentFiles, AgentProcess, client_for
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone

@@ -20,7 +20,8 @@ from replication.errors import Refused
 from replication.push import NodeClient, RepairAnswer
 from replication.store.repair import seal_repair
 from replication.store.store import Store
-from replication.wire.segment import ZoneMark, open_segment
+from replication.wire.operations import ZoneMark
+from replication.wire.segment import open_segment
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.panel import (
     CLUSTER,

@@ -16,7 +16,8 @@ from replication.codec.schema import Dbi
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from replication.store.store import Store
-from replication.wire.segment import Op, OpKind, ZoneMark, open_segment
+from replication.wire.operations import Op, OpKind, ZoneMark
+from replication.wire.segment import open_segment
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Key, Panel, records, small_zone
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from replication.dns import rdata, rdtypes
 from replication.dns.plain_answer import is_plainly
-from replication.dns.rdata import type_from_text
+from replication.dns.rdtypes import type_from_text
 from replication.verify import Expectation, encode_question
 
 NAME = "www.example.test."

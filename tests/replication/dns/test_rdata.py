@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from replication.dns import rdata
-from replication.dns.rdata import SERVED_TYPES, type_from_text, type_to_text
-from replication.dns.rdtypes import HTTPS, IPSECKEY, MX, SRV, SVCB, TXT, A
+from replication.dns.rdtypes import HTTPS, IPSECKEY, MX, SERVED_TYPES, SRV, SVCB, TXT, A, type_from_text, type_to_text
 from replication.errors import BadRdata
 
 ZONE = "example.test."

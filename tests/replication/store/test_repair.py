@@ -16,8 +16,9 @@ from replication.store.own_commits import newest_commit, note_commit
 from replication.store.repair import Repaired, seal_repair
 from replication.store.store import Store
 from replication.store.zone_digests import Running, put_digest, running_digest
+from replication.wire.operations import Op, OpKind, ZoneMark
 from replication.wire.position import Position
-from replication.wire.segment import Op, OpKind, ZoneMark, open_segment, seal
+from replication.wire.segment import open_segment, seal
 from tests.replication.panel import (
     CLUSTER,
     EPOCH,

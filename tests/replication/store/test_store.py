@@ -30,19 +30,9 @@ from replication.store.applying import ZONE_ROWS_IN_ONE, _Writer
 from replication.store.opening import OWN_DBI
 from replication.store.own_commits import COMMITS_KEY
 from replication.store.store import Store
+from replication.wire.operations import Op, OpKind, ZoneMark, digest_bytes, record_puts, row_digest
 from replication.wire.position import Position
-from replication.wire.segment import (
-    Op,
-    OpKind,
-    PackedPuts,
-    ZoneMark,
-    digest_bytes,
-    open_segment,
-    pack_puts,
-    record_puts,
-    row_digest,
-    seal,
-)
+from replication.wire.segment import PackedPuts, open_segment, pack_puts, seal
 from tests.replication.panel import (
     CLUSTER,
     EPOCH,

@@ -18,7 +18,7 @@ from replication.store.zone_digests import (
     running_digest,
     unhashed_since,
 )
-from replication.wire.segment import digest_bytes
+from replication.wire.operations import digest_bytes
 from tests.replication.panel import Panel, records, small_zone, zone_digest
 
 ZONE = "example.test."

@@ -13,22 +13,16 @@ from hypothesis import strategies as st
 
 from replication.codec.schema import Dbi
 from replication.errors import BadSegment, BadSignature, UnknownSchema
+from replication.wire.operations import DIGEST_MODULUS, Op, OpKind, ZoneMark, digest_bytes, record_puts, row_digest
 from replication.wire.segment import (
-    DIGEST_MODULUS,
     HEADER,
     SIGNATURE_SIZE,
-    Op,
-    OpKind,
     PackedPuts,
     Segment,
-    ZoneMark,
     arrange,
-    digest_bytes,
     open_segment,
     open_segments,
     pack_puts,
-    record_puts,
-    row_digest,
     seal,
 )
 from tests.replication.panel import CLUSTER, EPOCH, PUBLIC_KEYS, SIGNING_KEY, TIME_NS, Panel, records, small_zone

@@ -15,9 +15,9 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from dnspanel.advisory_locks import Lock, locked
+from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.etag import condition_in, tag_of
 from dnspanel.api.v2.http.problems import Problem
-from dnspanel.api.v2.http.view import answer
 
 
 @contextmanager

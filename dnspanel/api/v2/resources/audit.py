@@ -7,8 +7,9 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import page_answer, page_request
-from dnspanel.api.v2.http.view import V2View, actor_in
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, stamp, text_parameter
 from dnspanel.zones.audit_trail import Act, Filters, Place, acts_page
 

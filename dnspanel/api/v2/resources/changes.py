@@ -10,10 +10,11 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.v2.http.accepted import written
+from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of
 from dnspanel.api.v2.http.representation import plan_json
-from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publishing import Terms, flag_in, publish, terms_in
 from dnspanel.api.v2.resources.zones import zone_json
 from dnspanel.api.v2.schema.parsing import Faults, Order, escaped, read_orders

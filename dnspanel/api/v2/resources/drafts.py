@@ -16,12 +16,13 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import operation_json, plan_json, time_json
-from dnspanel.api.v2.http.view import V2View, actor_in, answer, done, form_id_of
+from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.v2.resources.rrsets import at_path
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter

@@ -13,11 +13,12 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
-from dnspanel.api.v2.http.view import JSONOnly, V2View, actor_in, answer, done
+from dnspanel.api.v2.http.view import JSONOnly, V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.downloads import file_response
 from dnspanel.transfer.exports import file as export_file

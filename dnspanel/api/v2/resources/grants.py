@@ -15,9 +15,10 @@ from dnspanel.accounts.errors import GrantUnknown
 from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import GrantRow
 from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.view import V2View, actor_in, done
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Integer, id_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
 from dnspanel.zones import access

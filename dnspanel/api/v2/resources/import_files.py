@@ -9,8 +9,9 @@ from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
+from dnspanel.api.v2.http.answers import answer, done
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
-from dnspanel.api.v2.http.view import V2View, answer, done
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.imports import job_of
 from dnspanel.transfer import limits
 from dnspanel.transfer.files import upload

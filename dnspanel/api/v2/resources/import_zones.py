@@ -11,9 +11,10 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.view import JSONOnly, V2View, answer
+from dnspanel.api.v2.http.view import JSONOnly, V2View
 from dnspanel.api.v2.resources.imports import job_of, stable
 from dnspanel.api.v2.schema.fields import (
     PAGED,

@@ -7,8 +7,9 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.tokens import requests_per_minute
+from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import tagged
-from dnspanel.api.v2.http.view import V2View, actor_in
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import stamp
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, scopes_json

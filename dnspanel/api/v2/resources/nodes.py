@@ -10,10 +10,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_parameter, bad_value
-from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Shape, Text, read, stamp
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import UnknownNode

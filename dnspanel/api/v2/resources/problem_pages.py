@@ -5,9 +5,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES, ProblemType
 from dnspanel.api.v2.http.problems import ROOT_URL, Problem
-from dnspanel.api.v2.http.view import V2View, answer
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Shape
 
 

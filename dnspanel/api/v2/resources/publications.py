@@ -9,9 +9,10 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import listed_publication_json, publication_json, requested_wait
+from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
-from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, page_of
 from dnspanel.api.v2.schema.zone_serializers import WAIT, ListedPublicationSerializer, PublicationSerializer
 from dnspanel.api.waiting import wait_for_nodes

@@ -9,11 +9,12 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import written
+from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import Condition, condition_in, fresh_enough, require_rrset, rrset_tag
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import optional_rrset_json, rrset_json
-from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publishing import TERMS, publish, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, page_of, text_parameter
 from dnspanel.api.v2.schema.parsing import Faults, absent, owner_of, read_patch, read_rrset, type_of

@@ -14,10 +14,11 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
+from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import PageRequest, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import rrset_json, rrset_url, zone_url
-from dnspanel.api.v2.http.view import V2View, actor_in
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.zones import LONGEST_SEARCH, found_zones
 from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, text_parameter
 from dnspanel.api.v2.schema.zone_serializers import FoundSerializer

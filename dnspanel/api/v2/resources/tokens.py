@@ -17,10 +17,11 @@ from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.presets import default_end
 from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
-from dnspanel.api.v2.http.view import V2View, actor_in, done
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names, permissions_of
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json

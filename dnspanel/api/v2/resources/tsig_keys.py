@@ -14,10 +14,11 @@ from rest_framework.request import Request
 from dnspanel.accounts import tokens as verbs
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import Token, TokenKind
+from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
-from dnspanel.api.v2.http.view import V2View, actor_in, done
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, token_for, tokens_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Text, page_of, read
 

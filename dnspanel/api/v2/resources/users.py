@@ -17,11 +17,12 @@ from dnspanel.accounts.errors import PersonUnknown
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
-from dnspanel.api.v2.http.view import V2View, actor_in, answer
+from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, page_of, read, stamp, text_parameter, type_number
 from dnspanel.zones import access
 from replication.dns import names, rdtypes

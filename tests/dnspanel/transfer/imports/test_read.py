@@ -6,11 +6,12 @@ from itertools import islice
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer.documents import Document, Item, Kept, Severity, SourceFault
+from dnspanel.transfer.documents import Document, Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceAway
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import jobs, read
 from dnspanel.transfer.models import ImportFault, ImportJob, ImportPiece, KeptItem, KeptKind, SourceKind
+from dnspanel.zones.rules import Severity
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db

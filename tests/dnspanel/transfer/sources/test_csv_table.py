@@ -6,7 +6,8 @@ import pytest
 
 from dnspanel.transfer.documents import Document, SourceFault
 from dnspanel.transfer.errors import SourceRefused
-from dnspanel.transfer.sources.csv_table import CsvMapping, CsvSource, sample
+from dnspanel.transfer.sources.columns import CsvMapping
+from dnspanel.transfer.sources.csv_table import CsvSource, sample
 
 HEADER = "zone,name,type,ttl,value,priority,disabled,comment\n"
 MAPPING = CsvMapping(zone=0, name=1, type=2, ttl=3, value=4, priority=5, disabled=6, comment=7)

@@ -1,6 +1,6 @@
 from dnspanel.transfer.archives.paths import PathIndex
-from dnspanel.transfer.documents import Severity
 from dnspanel.transfer.sources.listing import Listing, configurations_of, is_configuration, listing_of
+from dnspanel.zones.rules import Severity
 
 
 def listing(files: dict[str, bytes]) -> Listing:

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnspanel.transfer import limits
-from dnspanel.transfer.documents import Document, Options, ParsedZone, ReadyRRset, Severity, SourceFault
+from dnspanel.transfer.documents import Document, Options, ParsedZone, ReadyRRset, SourceFault
 from dnspanel.transfer.zonefile import fast as zonefile_fast
 from dnspanel.transfer.zonefile.parse import read_zone
+from dnspanel.zones.rules import Severity
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rrset
 from tests.oracle.zonefile_corpus import HEAD, corpus
