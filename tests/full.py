@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     if config.option.full:
-        return "full run: no samples"
+        return f"full run: no samples; --sample-seed={config.option.sample_seed} repeats its random moments"
     return f"samples: --sample-seed={config.option.sample_seed} repeats those of this run; --full takes everything"
 
 
