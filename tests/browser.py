@@ -103,7 +103,7 @@ class Person:
         typed = self.page.locator("#publish-form input[name^=confirm-]")
         if typed.count():
             typed.first.fill(re.sub(r".*/zones/([^/]+)/.*", r"\1", self.page.url))
-        self.page.get_by_label(re.compile("^Reason")).fill("flow test")
+        self.page.get_by_label(re.compile(r"^\s*Reason")).fill("flow test")
         self.page.locator("button.publish").click()
         expect(self.page.locator("#progress")).to_be_visible()
 

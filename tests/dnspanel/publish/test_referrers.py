@@ -127,3 +127,14 @@ def test_many_cnames_of_one_zone_do_not_hide_another_zone(monkeypatch: pytest.Mo
     marks_of_next_segment()
     change_address(target, "192.0.2.2")
     assert set(marks_of_next_segment()) == {"target.test.", "many.test.", "one.test."}
+
+
+def test_a_chain_is_followed_until_more_zones_are_found_than_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as are marked is not too many: what lies behind them may still make nodes purge everything."""
+    monkeypatch.setattr(referrers, "MOST_ZONES", 1)
+    target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
+    create("near.test.", cname("a.near.test.", "www.target.test."))
+    create("far.test.", cname("b.far.test.", "a.near.test."))
+    marks_of_next_segment()
+    change_address(target, "192.0.2.2")
+    assert set(marks_of_next_segment()) == {"target.test.", "near.test.", "far.test."}
