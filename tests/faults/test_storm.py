@@ -7,16 +7,16 @@ import sys
 import pytest
 
 from dnspanel.demo import unprivileged
+from tests.full import Sample
 
 pytestmark = pytest.mark.faults
 
-UPDATES = 300
 
-
-def test_no_answer_is_stale_after_in_sync() -> None:
+def test_no_answer_is_stale_after_in_sync(sample: Sample) -> None:
     """The shortened form of `./dev bench storm`, which the benchmark itself runs on a stack of its own."""
+    updates = sample.few(60, 300, reason="changes in a storm of queries")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks.bench_storm", "--updates", str(UPDATES)],
+        [sys.executable, "-m", "tests.benchmarks.bench_storm", "--updates", str(updates)],
         cwd=unprivileged.CHECKOUT,
         capture_output=True,
         text=True,
@@ -24,6 +24,6 @@ def test_no_answer_is_stale_after_in_sync() -> None:
     )
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
-    assert figures["updates"] == UPDATES
+    assert figures["updates"] == updates
     assert figures["stale"] == 0, done.stdout
     assert figures["qps"] > 100
