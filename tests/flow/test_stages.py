@@ -146,7 +146,7 @@ def test_while_the_rest_waits_its_nodes_say_for_whom(staged: Stack) -> None:
     script = """
 from dnspanel.fleet.reads.queries import fleet_summary, node_statuses
 result = {s.node.name: (s.health.word, s.health.message) for s in node_statuses(now=timezone.now())}
-result["fleet"] = (fleet_summary().tone, fleet_summary().sentence)
+result["fleet"] = (fleet_summary().tone, fleet_summary().message)
 """
     until(lambda: panel(staged, script)["ns2"][0] == "held back", seconds=15, what="ns2 is held back")
     words = panel(staged, script)
