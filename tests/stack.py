@@ -2,10 +2,8 @@
 
 import fcntl
 import hashlib
-import json
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,12 +14,13 @@ import dns.message
 import dns.query
 import dns.rcode
 import dns.rdatatype
+import psycopg
 import pytest
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
-from tests import database
+from tests.interpreter import Interpreter
 from tests.workers import FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,16 +37,6 @@ now = timezone.now()
 secret = invite.make_invitation(role=role, by=None, now=now)
 invite.accept_invitation(secret=secret, username=username, email=f"{username}@people.test", password=password, now=now)
 """
-
-POSITIONS = """
-import json, django
-django.setup()
-from dnspanel.fleet.models import Node
-from dnspanel.zones.models import LogHead
-nodes = dict(Node.objects.values_list("name", "acked"))
-print(json.dumps({"head": LogHead.objects.get().sequence, "nodes": nodes}))
-"""
-
 
 # The stacks of session fixtures, which run until no more tests want them.
 shared_stacks: list[Stack] = []
@@ -78,32 +67,59 @@ def fresh_stack() -> Iterator[Stack]:
 PATIENCE = {"PANEL_RING0_PATIENCE": "20", "PANEL_REFUSAL_PATIENCE": "6"}
 
 
+class PreparedStack(Stack):
+    """A stack whose directory is a copy of a prepared one: only its ports are new, and what names its machines."""
+
+    def prepare_panel(self) -> None:
+        update = "UPDATE fleet_node SET dns_port = %s, agent_port = %s, machine = '' WHERE name = %s"
+        with psycopg.connect(self.stores.database_url) as connection:
+            for node in self.servers:
+                connection.execute(update, (node.dns_port, node.agent_port, node.name))
+
+    def prepare_nodes(self) -> None:
+        """Identities and LMDB files were copied."""
+
+    def stop(self) -> None:
+        if self in _interpreters:
+            _interpreters.pop(self).close()
+        super().stop()
+
+
+_interpreters: dict[Stack, Interpreter] = {}
+
+
+def run_script(stack: Stack, script: str, *args: str) -> str:
+    """Run a Python script in the panel's environment, without a start of Django; return what it printed."""
+    return _interpreters.setdefault(stack, Interpreter(stack)).run(script, *args)
+
+
 def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = False) -> Stack:
-    """A stack in a directory of its own, empty; it runs while it is entered."""
+    """A stack in a directory of its own, without zones or with the sample zones; it runs while it is entered."""
     directory = FOLDER / name
     shutil.rmtree(directory, ignore_errors=True)
     unprivileged.make_directory(directory)
-    subprocess.run(["cp", "-a", *map(str, prepared_stack().iterdir()), str(directory)], check=True)
-    return Stack(
-        directory, sample_zones=sample_zones, traffic=traffic, durable=durable, prepared=True, environment=PATIENCE
-    )
+    prepared = prepared_stack(sample_zones=sample_zones)
+    subprocess.run(["cp", "-a", *map(str, prepared.iterdir()), str(directory)], check=True)
+    return PreparedStack(directory, sample_zones=False, traffic=traffic, durable=durable, environment=PATIENCE)
 
 
 @cache
-def prepared_stack() -> Path:
-    """What every new stack has, made once: secrets, a migrated database, static files."""
+def prepared_stack(*, sample_zones: bool) -> Path:
+    """What every new stack has, made once: secrets, a migrated database, static files, enrolled nodes in sync."""
     shared = ROOT / "var" / "test" / "prepared"
     shared.mkdir(parents=True, exist_ok=True)
-    files = shared / f"files-{_digest()}"
+    files = shared / f"{_digest()}-{'sample' if sample_zones else 'empty'}"
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if files.exists():
             return files
         for old in shared.glob("*-*"):
-            shutil.rmtree(old)
+            if not old.name.startswith(_digest()):
+                shutil.rmtree(old)
         new = shared / "new-stack"
-        with Stack(new, stores_only=True, durable=False) as stack:
-            stack.prepare_panel()
+        shutil.rmtree(new, ignore_errors=True)
+        with Stack(new, sample_zones=sample_zones, traffic=False, durable=False) as stack:
+            wait_until_in_sync(stack, seconds=60)
         for name in ("stack.json", "stack.lock", "log", "run", "supervisord.conf"):
             path = new / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -111,11 +127,13 @@ def prepared_stack() -> Path:
     return files
 
 
+@cache
 def _digest() -> str:
-    """Another one as soon as migrations or static files are others."""
-    digest = hashlib.sha256(database.migrations_digest().encode())
-    for path in sorted(path for path in (ROOT / "static").rglob("*") if path.is_file()):
-        digest.update(str(path).encode() + path.read_bytes())
+    """Another one as soon as anything is another that a stack is made of."""
+    digest = hashlib.sha256()
+    for folder in ("dnspanel", "replication", "static"):
+        for path in sorted(path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"):
+            digest.update(str(path).encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -152,15 +170,19 @@ def until(condition: Callable[[], bool], *, seconds: float, what: str) -> float:
 
 def make_person(stack: Stack, username: str, *, role: str = "administrator") -> str:
     """Make an account by the way of a real invitation; return its password."""
-    stack.run([sys.executable, "-c", MAKE_PERSON, username, role, PASSWORD])
+    run_script(stack, MAKE_PERSON, username, role, PASSWORD)
     return PASSWORD
 
 
 def wait_until_in_sync(stack: Stack, *, seconds: float = 30) -> None:
     """Every node has acknowledged the head of the log. Raises TimeoutError."""
 
-    def in_sync() -> bool:
-        found = json.loads(stack.run([sys.executable, "-c", POSITIONS]))
-        return bool(found["nodes"]) and all(acked == found["head"] for acked in found["nodes"].values())
+    behind = """
+        SELECT NOT EXISTS (SELECT FROM fleet_node)
+            OR EXISTS (SELECT FROM fleet_node, zones_loghead WHERE acked <> sequence)"""
+    with psycopg.connect(stack.stores.database_url, autocommit=True) as connection:
 
-    until(in_sync, seconds=seconds, what="every node at the head of the log")
+        def in_sync() -> bool:
+            return connection.execute(behind).fetchone() == (False,)
+
+        until(in_sync, seconds=seconds, what="every node at the head of the log")

@@ -54,7 +54,6 @@ class Stack:
     leaves out the private server that has to answer with a publication before
     the others get it; `stores_only` starts PostgreSQL and Redis and nothing else. Of `requested_ports`, the web
     port is insisted on; the others are used where they can be had. `environment` is added to that of every process.
-    `prepared` says that the database is migrated and static files are collected already.
     """
 
     def __init__(
@@ -65,7 +64,6 @@ class Stack:
         traffic: bool = True,
         durable: bool = True,
         stores_only: bool = False,
-        prepared: bool = False,
         ring0: bool = True,
         requested_ports: Mapping[str, int] = MappingProxyType({}),
         environment: Mapping[str, str] = MappingProxyType({}),
@@ -75,7 +73,6 @@ class Stack:
         self.sample_zones = sample_zones
         self.traffic = traffic
         self.stores_only = stores_only
-        self._prepared = prepared
         self.has_ring0 = ring0 and not stores_only
         self._durable = durable
         self._requested_ports = requested_ports
@@ -201,6 +198,7 @@ class Stack:
             self._prepare()
             self._start_stores()
             if not self.stores_only:
+                self.prepare_panel()
                 self._start_panel()
                 self._start_nodes()
         except BaseException:
@@ -233,34 +231,36 @@ class Stack:
         self.stores.wait(seconds=30, logs=self.supervisor.logs)
         self._say("PostgreSQL and Redis are up.")
 
-    def _start_panel(self) -> None:
-        if not self._prepared:
-            self.prepare_panel()
-        self.supervisor.start(["web", "publish", "push", "bootstrap", "bulk", "beat", "collector", "update"])
-        self._wait("web", self.ports["web"])
-        self._wait("update", self.update_port)
-        if self.sample_zones:
-            self._say(self.manage("demo_zones").strip())
-
     def prepare_panel(self) -> None:
         """The database is migrated and static files are collected; PostgreSQL runs. Raises StackError."""
         with ThreadPoolExecutor() as pool:
             steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
             list(pool.map(lambda step: self.manage(*step), steps))
 
+    def _start_panel(self) -> None:
+        self.supervisor.start(["web", "publish", "push", "bootstrap", "bulk", "beat", "collector", "update"])
+        self._wait("web", self.ports["web"])
+        self._wait("update", self.update_port)
+        if self.sample_zones:
+            self._say(self.manage("demo_zones").strip())
+
     def _start_nodes(self) -> None:
         """Every node is enrolled, runs, and answers DNS and the panel."""
         for node in self.servers:
             node.configure()
-        self._say(self.manage("demo_fleet", str(self.directory)).strip())
-        agent = [sys.executable, "-m", "replication.agent"]
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda node: self.run([*agent, "prepare", "--config", str(node.agent_toml)]), self.servers))
+        self.prepare_nodes()
         self.supervisor.start(self.supervisor.commands)
         for node in self.servers:
             self._wait(f"{node.name}-pdns", node.dns_port)
             self._wait(f"{node.name}-agent", node.agent_port)
         self._say(f"{len(self.nodes)} name servers are up.")
+
+    def prepare_nodes(self) -> None:
+        """Every node is enrolled and has its LMDB files; the panel runs. Raises StackError."""
+        self._say(self.manage("demo_fleet", str(self.directory)).strip())
+        agent = [sys.executable, "-m", "replication.agent"]
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda node: self.run([*agent, "prepare", "--config", str(node.agent_toml)]), self.servers))
 
     def _wait(self, name: str, port: int, *, seconds: float = 90) -> None:
         """The process listens on its TCP port. Raises StackError."""

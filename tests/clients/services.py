@@ -6,7 +6,6 @@ What passes at both is a client's own acceptance, not our idea of it.
 import json
 import secrets
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any, Protocol
 
 from dnspanel.demo.stack import Stack
 from tests.dnspanel.transfer.running import PowerDNS, free_port, sqlite_powerdns
+from tests.stack import run_script
 
 LOOPBACK = "127.0.0.1"
 REAL_KEY = "of-the-real-server"
@@ -154,7 +154,7 @@ def _new_key_name(zone: str) -> str:
 
 
 def _new_secret(stack: Stack, **asked: str) -> str:
-    return stack.run([sys.executable, "-c", MAKE_TOKEN, json.dumps(asked)]).strip()
+    return run_script(stack, MAKE_TOKEN, json.dumps(asked)).strip()
 
 
 # What tests do themselves

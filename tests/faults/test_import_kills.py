@@ -21,7 +21,7 @@ from dnspanel.demo.stack import Stack
 from replication.dns.rdtypes import type_to_text
 from tests import zonegen
 from tests.full import Sample
-from tests.stack import new_stack, wait_until_in_sync
+from tests.stack import new_stack, run_script, wait_until_in_sync
 from tests.workers import FOLDER
 
 pytestmark = pytest.mark.faults
@@ -131,8 +131,8 @@ def imported(name: str, archive: Path, *, kills: int, seed: int) -> tuple[list[s
         assert len(said) == kills, f"the import was over after {len(said)} kills"
         wait_until_in_sync(stack, seconds=60)
         stack.run([sys.executable, "manage.py", "audit"])
-        content = stack.run([sys.executable, "-c", CONTENT]).splitlines()
-        return content, stack.run([sys.executable, "-c", COUNTS])
+        content = run_script(stack, CONTENT).splitlines()
+        return content, run_script(stack, COUNTS)
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ pytestmark = pytest.mark.faults
 def test_no_answer_is_stale_after_in_sync(sample: Sample) -> None:
     """The shortened form of `./dev bench storm`, which the benchmark itself runs on a stack of its own."""
     updates = sample.few(60, 300, reason="changes in a storm of queries")
+    qps = sample.few(300, 3_000, reason="queries per second at each node while a storm changes it")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks.bench_storm", "--updates", str(updates)],
+        [sys.executable, "-m", "tests.benchmarks.bench_storm", "--updates", str(updates), "--qps", str(qps)],
         cwd=unprivileged.CHECKOUT,
         capture_output=True,
         text=True,

@@ -1,13 +1,12 @@
 """What goes wrong reaches people, also when Redis and every Celery worker are among what is wrong."""
 
-import sys
 from collections.abc import Iterator
 
 import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.dnspanel.alerts.mailserver import MailServer
-from tests.stack import new_stack, until
+from tests.stack import new_stack, run_script, until
 
 pytestmark = pytest.mark.flow
 
@@ -33,7 +32,7 @@ def told_stack(mail_server: MailServer, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setenv("PANEL_MAIL_PORT", str(mail_server.port))
     monkeypatch.setenv("PANEL_MAIL_TLS", "no")
     with new_stack("told-stack", sample_zones=False, traffic=False) as running:
-        running.run([sys.executable, "-c", MAKE_ROUTE])
+        run_script(running, MAKE_ROUTE)
         yield running
 
 

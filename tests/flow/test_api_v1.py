@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import sys
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,7 +10,7 @@ import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.dnspanel.api.v1.conftest import SERVER, replace
-from tests.stack import ask_all, make_person
+from tests.stack import ask_all, make_person, run_script
 
 pytestmark = pytest.mark.flow
 
@@ -36,7 +35,7 @@ Call = Callable[..., tuple[int, Any]]
 def call(stack: Stack) -> Call:
     """Call the API as somebody who may do everything."""
     make_person(stack, "vera")
-    key = stack.run([sys.executable, "-c", MAKE_TOKEN, "vera"]).strip()
+    key = run_script(stack, MAKE_TOKEN, "vera").strip()
 
     def call(method: str, path: str, body: object = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection(urlsplit(stack.url).netloc, timeout=60)

@@ -2,7 +2,6 @@
 
 import shutil
 import socket
-import sys
 import time
 
 import dns.exception
@@ -10,7 +9,7 @@ import pytest
 
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
-from tests.stack import ask, until, wait_until_in_sync
+from tests.stack import ask, run_script, until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
 
@@ -64,7 +63,7 @@ print(Segment.objects.filter(epoch=head.epoch, last=head.sequence).exists() and 
 
 
 def python(stack: Stack, script: str, *args: str) -> str:
-    return stack.run([sys.executable, "-c", script, *args]).strip()
+    return run_script(stack, script, *args).strip()
 
 
 def answer(node: DemoNode, name: str) -> str:

@@ -5,7 +5,6 @@ Tests `cli.exports`, `cli.imports` and `cli.waiting` too.
 
 import gzip
 import json
-import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.dnspanel.cli.conftest import Ran, run_command
-from tests.stack import Answer, ask_all, make_person
+from tests.stack import Answer, ask_all, make_person, run_script
 
 pytestmark = pytest.mark.flow
 
@@ -36,7 +35,7 @@ Run = Callable[..., Ran]
 def run(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Run the command as somebody who administers the stack."""
     make_person(stack, "clio")
-    secret = stack.run([sys.executable, "-c", MAKE_TOKEN, "clio"]).strip()
+    secret = run_script(stack, MAKE_TOKEN, "clio").strip()
     home = tmp_path_factory.mktemp("home")
     told = {"DNSPANEL_URL": stack.url, "DNSPANEL_TOKEN": secret}
     return lambda *args: run_command(*args, environment=told, home=home)

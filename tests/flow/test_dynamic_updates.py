@@ -4,7 +4,6 @@ import base64
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from dnspanel.demo.stack import Stack
-from tests.stack import ask_all, make_person, until
+from tests.stack import ask_all, make_person, run_script, until
 
 pytestmark = pytest.mark.flow
 
@@ -90,7 +89,7 @@ def run(command: list[str], *, input: str = "") -> str:
 @pytest.fixture(scope="module")
 def zone(stack: Stack) -> Zone:
     make_person(stack, "dynamo")
-    secrets = json.loads(stack.run([sys.executable, "-c", PREPARE]).splitlines()[-1])
+    secrets = json.loads(run_script(stack, PREPARE).splitlines()[-1])
     zone = Zone(stack, secrets)
     zone.nsupdate("update add @ 300 TXT ready")
     return zone

@@ -1,6 +1,5 @@
 """A real stack as Prometheus sees it: everything that rules and dashboards name is there, and moves."""
 
-import sys
 import urllib.request
 
 import pytest
@@ -8,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dnspanel.demo.stack import Stack
 from tests.deploy.exported import DASHBOARDS, dashboard_expressions, exported, named, rule_expressions
-from tests.stack import ask_all, make_person, until, wait_until_in_sync
+from tests.stack import ask_all, make_person, run_script, until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
 
@@ -42,7 +41,7 @@ def samples(text: str) -> dict[tuple[str, ...], float]:
 @pytest.fixture(scope="module")
 def token(stack: Stack) -> str:
     make_person(stack, "scraper")
-    return stack.run([sys.executable, "-c", MAKE_TOKEN]).strip()
+    return run_script(stack, MAKE_TOKEN).strip()
 
 
 def test_everything_that_rules_and_dashboards_name_is_exported(stack: Stack, token: str) -> None:

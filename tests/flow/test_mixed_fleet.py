@@ -18,7 +18,7 @@ from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from replication.agent.config import read_config
 from tests.oracle.powerdns import PowerDNS, Unavailable, native, of_suite
-from tests.stack import ROOT, ask, make_person, until, wait_until_in_sync
+from tests.stack import ROOT, ask, make_person, run_script, until, wait_until_in_sync
 
 pytestmark = [
     pytest.mark.flow,
@@ -132,7 +132,7 @@ class Server:
         return False
 
     def facts(self) -> dict[str, object]:
-        return dict(json.loads(self.stack.run([sys.executable, "-c", FACTS, self.node.name])))
+        return dict(json.loads(run_script(self.stack, FACTS, self.node.name)))
 
     def _command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "replication.agent", *words]
@@ -224,8 +224,8 @@ def upgrade(stack: Stack, server: Server, powerdns: PowerDNS) -> None:
 
 
 def publish(stack: Stack, zone: str, address: str) -> None:
-    stack.run([sys.executable, "-c", PUBLISH, zone, address])
+    run_script(stack, PUBLISH, zone, address)
 
 
 def page(stack: Stack, method: str, path: str, *fields: str) -> str:
-    return stack.run([sys.executable, "-c", PAGE, method, path, *fields])
+    return run_script(stack, PAGE, method, path, *fields)

@@ -19,7 +19,7 @@ import pytest
 
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
-from tests.stack import ask, until, wait_until_in_sync
+from tests.stack import ask, run_script, until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
 
@@ -59,7 +59,7 @@ direct.publish_patches(patches=[patch], author=None, channel=Channel.SYSTEM, now
 
 
 def facts(stack: Stack) -> dict[str, Any]:
-    return dict(json.loads(stack.run([sys.executable, "-c", FACTS])))
+    return dict(json.loads(run_script(stack, FACTS)))
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_a_flipped_bit_in_a_page(stack: Stack, node: DemoNode) -> None:
 def test_a_publication_that_meets_altered_rows_gets_through_by_itself(stack: Stack, node: DemoNode) -> None:
     """The segment is refused, the zone repaired at the node's own position, and the segment sent again."""
     pdnsutil(node, "replace-rrset", ZONE, "@", "SOA", "3600", "ns1.foreign.test. x.foreign.test. 1 2 3 4 5")
-    stack.run([sys.executable, "-c", EDIT])
+    run_script(stack, EDIT)
     until(lambda: ask(node, f"met.{ZONE}").rdata == ("192.0.2.77",), seconds=SECONDS_TO_REPAIR, what="the edit on ns1")
     until(lambda: facts(stack)["equal"] is True and not facts(stack)["open"], seconds=SECONDS_TO_REPAIR, what="equal")
     assert facts(stack)["refusal"] == ""

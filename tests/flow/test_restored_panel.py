@@ -26,7 +26,7 @@ from replication.dns.rrset import Serial
 from tests.browser import chromium, person
 from tests.dnspanel.api.v1.conftest import SERVER, replace
 from tests.flow.test_api_v1 import MAKE_TOKEN
-from tests.stack import ask, ask_all, make_person, until
+from tests.stack import ask, ask_all, make_person, run_script, until
 
 __all__ = ["chromium"]
 
@@ -58,7 +58,7 @@ class Panel:
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
         make_person(stack, "rita")
-        self.key = stack.run([sys.executable, "-c", MAKE_TOKEN, "rita"]).strip()
+        self.key = run_script(stack, MAKE_TOKEN, "rita").strip()
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection(urlsplit(self.stack.url).netloc, timeout=60)
@@ -79,7 +79,7 @@ class Panel:
         return self.call("PATCH", f"{SERVER}/zones/{zone}{wait}", body)
 
     def state(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.stack.run([sys.executable, "-c", STATE]))
+        found: dict[str, Any] = json.loads(run_script(self.stack, STATE))
         return found
 
     def is_in_sync(self) -> bool:

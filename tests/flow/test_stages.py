@@ -1,7 +1,6 @@
 """Ring 0, a canary, the rest: on a real stack, with publications that PowerDNS 4.7 really cannot answer with."""
 
 import json
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ import pytest
 
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
-from tests.stack import ask, new_stack, until, wait_until_in_sync
+from tests.stack import ask, new_stack, run_script, until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
 
@@ -54,12 +53,8 @@ args = [json.loads(text) for text in sys.argv[1:]]
 
 def panel(stack: Stack, script: str, *args: Any) -> Any:
     """Run a script as the panel; return what it leaves in `result`."""
-    command = [
-        sys.executable,
-        "-c",
-        f"{_PRELUDE}\nresult = None\n{script}\nprint('=' + json.dumps(result, default=str))",
-    ]
-    said = stack.run([*command, *[json.dumps(arg) for arg in args]])
+    program = f"{_PRELUDE}\nresult = None\n{script}\nprint('=' + json.dumps(result, default=str))"
+    said = run_script(stack, program, *[json.dumps(arg) for arg in args])
     return json.loads(said.rsplit("\n=", 1)[-1].removeprefix("="))
 
 
@@ -107,7 +102,8 @@ Node.objects.filter(name__in=("ns2", "ns3")).update(group=rest)
 
 @pytest.fixture(autouse=True)
 def settled(staged: Stack) -> Iterator[None]:
-    """Each test begins and ends with a fleet in which nothing is stopped, pinned or on its way."""
+    """Each test begins with a fleet in which nothing is on its way, and ends with nothing stopped or pinned."""
+    wait_until_in_sync(staged, seconds=60)
     yield
     panel(
         staged,

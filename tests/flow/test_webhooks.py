@@ -1,12 +1,11 @@
 """Webhooks in a whole panel: a publication is noticed, and sent only to where the panel sends."""
 
 import json
-import sys
 
 import pytest
 
 from dnspanel.demo.stack import Stack
-from tests.stack import make_person, until
+from tests.stack import make_person, run_script, until
 
 pytestmark = pytest.mark.flow
 
@@ -33,10 +32,10 @@ print(json.dumps(list(Delivery.objects.order_by("pk").values_list("event__kind",
 
 def test_beat_and_workers_tell_of_a_publication_and_refuse_a_name_that_leads_home(stack: Stack) -> None:
     make_person(stack, "wanda")
-    stack.run([sys.executable, "-c", SUBSCRIBE_AND_PUBLISH])
+    run_script(stack, SUBSCRIBE_AND_PUBLISH)
 
     def attempts() -> dict[str, str]:
-        found = json.loads(stack.run([sys.executable, "-c", DELIVERIES]))
+        found = json.loads(run_script(stack, DELIVERIES))
         return {kind: error for kind, _, error in found if error}
 
     until(lambda: len(attempts()) == 2, seconds=30, what="an attempt for each of the two events")

@@ -1,0 +1,106 @@
+"""A process of a stack's panel that runs scripts: Django starts once, and each script has a fork of its own.
+
+    python -m tests.interpreter
+
+reads one request per line, `{"script": ..., "args": [...]}`, and answers one line,
+`{"status": 0, "out": ..., "err": ...}`.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Sequence
+from typing import IO
+
+from dnspanel.demo import unprivileged
+from dnspanel.demo.stack import Stack, StackError
+
+
+class Interpreter:
+    """One such process, started by its first script. Threads may share it; they wait for each other."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(self, script: str, *args: str) -> str:
+        """What the script printed; it sees `args` as those of `python -c`. Raises StackError if it fails."""
+        with self._lock:
+            process = self._process = self._process or self._started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps({"script": script, "args": args}) + "\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+        if answer["status"] != 0:
+            last = (answer["err"] or answer["out"]).strip().splitlines()[-12:]
+            raise StackError("\n".join([f"a script ended with status {answer['status']}:", *last]))
+        return str(answer["out"])
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def _started(self) -> subprocess.Popen[str]:
+        command = ["setpriv", "--pdeathsig=KILL", "--", sys.executable, "-m", "tests.interpreter"]
+        return subprocess.Popen(
+            [*unprivileged.prefix(), *command],
+            env=self._stack.env,
+            cwd=unprivileged.CHECKOUT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+
+def serve() -> None:
+    """Run what is asked on standard input until it ends."""
+    import django
+
+    django.setup()
+    for line in sys.stdin:
+        request = json.loads(line)
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            status = _run(request["script"], request["args"], out, err)
+            answer = {"status": status, "out": _text(out), "err": _text(err)}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+def _run(script: str, args: Sequence[str], out: IO[str], err: IO[str]) -> int:
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    status = 1
+    try:
+        for file, number in ((out, 1), (err, 2)):
+            os.dup2(file.fileno(), number)
+        sys.argv = ["-c", *args]
+        exec(compile(script, "<script>", "exec"), {"__name__": "__main__"})
+        status = 0
+    except SystemExit as exc:
+        status = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
+
+
+def _text(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read()
+
+
+if __name__ == "__main__":
+    serve()
