@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 
 from dnspanel.demo.stack import Stack
 
-CHROMIUM = Path("/usr/bin/chromium")
+CHROMIUM = Path("/usr/bin/chromium-headless-shell")
 # Quiet: no sandbox because tests may run as root, and nothing that would look for the outside world.
 ARGUMENTS = [
     "--no-sandbox",
