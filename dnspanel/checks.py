@@ -18,10 +18,12 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from replication.dns import names
 from replication.errors import BadName
 
+# The tag of all of these, for commands that start often and leave Django's own checks, which import every page.
+OWN = "dnspanel"
 SECRET_KEY_CHARACTERS = 50
 
 
-@register(Tags.security)
+@register(Tags.security, OWN)
 def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E001: private keys could not be encrypted."""
     try:
@@ -32,7 +34,7 @@ def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
     return []
 
 
-@register(Tags.security)
+@register(Tags.security, OWN)
 def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E002: sessions could be forged. E003: one leak would open both."""
     found: list[CheckMessage] = []
@@ -46,7 +48,7 @@ def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
     return found
 
 
-@register(Tags.urls)
+@register(Tags.urls, OWN)
 def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E004: links and agents could not reach the panel. W001: passwords would travel in the clear."""
     url = urlsplit(settings.PANEL_URL)
@@ -60,7 +62,7 @@ def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
     return []
 
 
-@register(Tags.security)
+@register(Tags.security, OWN)
 def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E008: no request could be answered. W002: everybody would seem to come from the proxy."""
     for network in settings.TRUSTED_PROXIES:
@@ -76,7 +78,7 @@ def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
     return []
 
 
-@register()
+@register(OWN)
 def check_zone_defaults(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E005, E006: a new zone could not be made."""
     found: list[CheckMessage] = []
@@ -90,7 +92,7 @@ def check_zone_defaults(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
     return found
 
 
-@register()
+@register(OWN)
 def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E009: no mail could be sent. W003: a password would travel in the clear."""
     if settings.MAIL_TLS not in {"starttls", "tls", "no"}:
@@ -104,7 +106,7 @@ def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMe
     return []
 
 
-@register(Tags.files)
+@register(Tags.files, OWN)
 def check_directories(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E007: nothing could be encoded."""
     directory = Path(settings.PUBLISHER_DIR)

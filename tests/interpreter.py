@@ -1,4 +1,4 @@
-"""A process of a stack's panel that runs scripts: Django starts once, and each script has a fork of its own.
+"""A process with the panel's environment that runs scripts: Django starts once, and each script has a fork of its own.
 
     python -m tests.interpreter
 
@@ -14,34 +14,40 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import IO
 
 from dnspanel.demo import unprivileged
-from dnspanel.demo.stack import Stack, StackError
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a script ended: its exit status, or less the number of the signal that killed it; and what it printed."""
+
+    status: int
+    out: str
+    err: str
 
 
 class Interpreter:
     """One such process, started by its first script. Threads may share it; they wait for each other."""
 
-    def __init__(self, stack: Stack) -> None:
-        self._stack = stack
+    def __init__(self, env: Mapping[str, str], *, prefix: Sequence[str] = ()) -> None:
+        self._env = dict(env)
+        self._prefix = prefix
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
 
-    def run(self, script: str, *args: str) -> str:
-        """What the script printed; it sees `args` as those of `python -c`. Raises StackError if it fails."""
+    def run(self, script: str, *args: str) -> Ended:
+        """Run the script; it sees `args` as those of `python -c`."""
         with self._lock:
             process = self._process = self._process or self._started()
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(json.dumps({"script": script, "args": args}) + "\n")
             process.stdin.flush()
-            answer = json.loads(process.stdout.readline())
-        if answer["status"] != 0:
-            last = (answer["err"] or answer["out"]).strip().splitlines()[-12:]
-            raise StackError("\n".join([f"a script ended with status {answer['status']}:", *last]))
-        return str(answer["out"])
+            return Ended(**json.loads(process.stdout.readline()))
 
     def close(self) -> None:
         if self._process is not None:
@@ -52,8 +58,8 @@ class Interpreter:
     def _started(self) -> subprocess.Popen[str]:
         command = ["setpriv", "--pdeathsig=KILL", "--", sys.executable, "-m", "tests.interpreter"]
         return subprocess.Popen(
-            [*unprivileged.prefix(), *command],
-            env=self._stack.env,
+            [*self._prefix, *command],
+            env=self._env,
             cwd=unprivileged.CHECKOUT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

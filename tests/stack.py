@@ -19,7 +19,7 @@ import pytest
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import DemoNode
-from dnspanel.demo.stack import Stack
+from dnspanel.demo.stack import Stack, StackError
 from tests.interpreter import Interpreter
 from tests.workers import FOLDER
 
@@ -89,8 +89,16 @@ _interpreters: dict[Stack, Interpreter] = {}
 
 
 def run_script(stack: Stack, script: str, *args: str) -> str:
-    """Run a Python script in the panel's environment, without a start of Django; return what it printed."""
-    return _interpreters.setdefault(stack, Interpreter(stack)).run(script, *args)
+    """Run a Python script in the panel's environment, without a start of Django; return what it printed.
+
+    Raises StackError if it fails.
+    """
+    interpreter = _interpreters.setdefault(stack, Interpreter(stack.env, prefix=unprivileged.prefix()))
+    ended = interpreter.run(script, *args)
+    if ended.status != 0:
+        last = (ended.err or ended.out).strip().splitlines()[-12:]
+        raise StackError("\n".join([f"a script ended with status {ended.status}:", *last]))
+    return ended.out
 
 
 def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = False) -> Stack:

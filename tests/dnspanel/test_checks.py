@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import get_commands, load_command_class
+from django.core.management.base import SystemCheckError
 
 from dnspanel import checks
 
@@ -85,3 +87,11 @@ def test_a_password_of_mail_in_the_clear_is_named(
 ) -> None:
     settings.EMAIL_HOST, settings.EMAIL_HOST_PASSWORD, settings.MAIL_TLS = host, password, tls
     assert found() == ids
+
+
+@pytest.mark.parametrize("command", ["collector", "update_gateway"])
+def test_a_service_that_leaves_djangos_checks_still_makes_ours(command: str, settings: Any) -> None:
+    settings.SECRET_KEY = "short"
+    with pytest.raises(SystemCheckError, match=r"dnspanel\.E002"):
+        load_command_class(get_commands()[command], command).check(tags=[checks.OWN])
+    assert load_command_class(get_commands()[command], command).requires_system_checks == [checks.OWN]

@@ -3,15 +3,12 @@
 import io
 import os
 import secrets
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from django.conf import settings
 from django.core.management import CommandError, call_command
 from psycopg import sql
 
@@ -28,11 +25,12 @@ from dnspanel.zones.models import Zone
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.interpreter import Ended, Interpreter
 from tests.people import NOW
 from tests.people import alice as alice
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Manage = Callable[..., "subprocess.CompletedProcess[str]"]
+Manage = Callable[..., Ended]
 
 
 @pytest.fixture
@@ -58,19 +56,30 @@ def elsewhere() -> Iterator[Target]:
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(target.name)))
 
 
+# A command of manage.py on the machine whose database is the first argument's.
+MANAGE = """
+import sys
+from django.conf import settings
+settings.DATABASES["default"]["NAME"] = sys.argv[1]
+settings.MASTER_KEY = sys.argv[2] or settings.MASTER_KEY
+from django.core.management import execute_from_command_line
+execute_from_command_line(["manage.py", *sys.argv[3:]])
+"""
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[Interpreter]:
+    running = Interpreter(os.environ | {"PANEL_DATABASE": url_of(panel_database())})
+    yield running
+    running.close()
+
+
 @pytest.fixture
-def manage(elsewhere: Target) -> Manage:
+def manage(elsewhere: Target, interpreter: Interpreter) -> Manage:
     """Runs a command of manage.py on the machine whose database this is."""
 
-    def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=settings.BASE_DIR,
-            env={**os.environ, "PANEL_DATABASE": url_of(elsewhere), **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def run(*arguments: str, master_key: str = "") -> Ended:
+        return interpreter.run(MANAGE, elsewhere.name, master_key, *arguments)
 
     return run
 
@@ -82,8 +91,8 @@ def rows(target: Target, query: str) -> list[tuple[Any, ...]]:
 
 def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsewhere: Target, manage: Manage) -> None:
     done = manage("restore", str(archive))
-    assert done.returncode == 0, done.stderr
-    assert "publishing is held" in done.stdout
+    assert done.status == 0, done.err
+    assert "publishing is held" in done.out
     assert rows(elsewhere, "SELECT name FROM zones_zone ORDER BY name") == [
         ("one.test.",),
         ("three.test.",),
@@ -99,20 +108,20 @@ def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsew
 def test_what_is_there_is_replaced_only_when_somebody_gave_it_up(
     archive: Path, elsewhere: Target, manage: Manage
 ) -> None:
-    assert manage("migrate", "--verbosity=0").returncode == 0
+    assert manage("migrate", "--verbosity=0").status == 0
     refused = manage("restore", str(archive))
-    assert refused.returncode == 1
-    assert "--replace" in refused.stderr
+    assert refused.status == 1
+    assert "--replace" in refused.err
     assert rows(elsewhere, "SELECT count(*) FROM zones_zone") == [(0,)]
-    assert manage("restore", "--replace", str(archive)).returncode == 0
+    assert manage("restore", "--replace", str(archive)).status == 0
     assert rows(elsewhere, "SELECT count(*) FROM zones_zone") == [(3,)]
 
 
 def test_a_restore_while_the_panel_runs_is_refused(archive: Path, elsewhere: Target, manage: Manage) -> None:
     with psycopg.connect(**elsewhere.parameters, application_name="a panel"):  # type: ignore[arg-type]
         refused = manage("restore", str(archive))
-    assert refused.returncode == 1
-    assert "in use by a panel (1 connections). Stop the panel first." in refused.stderr
+    assert refused.status == 1
+    assert "in use by a panel (1 connections). Stop the panel first." in refused.err
 
 
 def test_a_damaged_archive_and_a_wrong_key_change_nothing(
@@ -121,9 +130,9 @@ def test_a_damaged_archive_and_a_wrong_key_change_nothing(
     damaged = bytearray(archive.read_bytes())
     damaged[len(damaged) // 2] ^= 1
     (tmp_path / "damaged.tar").write_bytes(damaged)
-    assert "SHA-256" in manage("restore", str(tmp_path / "damaged.tar")).stderr
+    assert "SHA-256" in manage("restore", str(tmp_path / "damaged.tar")).err
     other = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-    assert "another PANEL_MASTER_KEY" in manage("restore", str(archive), PANEL_MASTER_KEY=other).stderr
+    assert "another PANEL_MASTER_KEY" in manage("restore", str(archive), master_key=other).err
     assert rows(elsewhere, "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'") == [(0,)]
 
 
@@ -132,7 +141,7 @@ def test_a_restore_that_fails_leaves_the_database_as_it_was(
 ) -> None:
     from dnspanel.backup.restore import replace_database
 
-    assert manage("migrate", "--verbosity=0").returncode == 0
+    assert manage("migrate", "--verbosity=0").status == 0
     dump = tmp_path / "dump"
     with archive.open("rb") as file:
         read_archive(file, dump)

@@ -2,16 +2,15 @@
 
 import os
 import signal
-import subprocess
-import sys
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 
+from dnspanel.backup.drill import url_of
+from dnspanel.backup.programs import panel_database
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import PreparedRows, Segment
 from dnspanel.zones import edit
@@ -20,6 +19,7 @@ from replication.dns import rdtypes
 from tests.dnspanel.publish.audited import audit_store
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
 from tests.dnspanel.publish.test_prepared import NAMES, prepare, publish_zones
+from tests.interpreter import Interpreter
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,8 +29,9 @@ import os, signal, sys
 import django
 from django.conf import settings
 django.setup()
-settings.PUBLISHER_DIR = os.environ["TEST_DIRECTORY"] + "/publisher"
-settings.STORAGES["segments"]["OPTIONS"]["location"] = os.environ["TEST_DIRECTORY"] + "/segments"
+directory, point = sys.argv[1:]
+settings.PUBLISHER_DIR = directory + "/publisher"
+settings.STORAGES["segments"]["OPTIONS"]["location"] = directory + "/segments"
 from django.utils import timezone
 from dnspanel.publish import encode, signals
 from replication.store.store import Store
@@ -41,7 +42,6 @@ def die(*args, **kwargs):
 def then_die(function):
     return lambda *args, **kwargs: die(function(*args, **kwargs))
 
-point = sys.argv[1]
 if point == "before the object": encode.put_object = die
 if point == "after the object": encode.put_object = then_die(encode.put_object)
 if point == "after the row": signals.segment_sealed.send_robust = die
@@ -53,28 +53,31 @@ print("not killed")
 """
 
 
-def encode_and_die(directory: Path, point: str) -> None:
-    database = connection.settings_dict
-    user = f"{database['USER']}:{database['PASSWORD']}"
-    address = f"postgresql://{user}@{database['HOST']}:{database['PORT']}/{database['NAME']}"
-    environment = os.environ | {"PANEL_DATABASE": address, "TEST_DIRECTORY": str(directory)}
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD, point],
-        cwd=settings.BASE_DIR,
-        env=environment,
-        timeout=60,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert child.returncode == -signal.SIGKILL, child.stderr
+EncodeAndDie = Callable[[Path, str], None]
+
+
+@pytest.fixture(scope="module")
+def interpreter(django_db_setup: None) -> Iterator[Interpreter]:
+    """A panel on the test's database."""
+    running = Interpreter(os.environ | {"PANEL_DATABASE": url_of(panel_database())})
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def encode_and_die(interpreter: Interpreter) -> EncodeAndDie:
+    def encode(directory: Path, point: str) -> None:
+        ended = interpreter.run(CHILD, str(directory), point)
+        assert ended.status == -signal.SIGKILL, ended.err
+
+    return encode
 
 
 @pytest.mark.parametrize(
     "point", ["before the object", "after the object", "after the row", "before apply", "after apply"]
 )
 def test_after_a_kill_the_next_publisher_goes_on_without_gap_or_duplicate(
-    publisher_directory: Path, point: str
+    publisher_directory: Path, encode_and_die: EncodeAndDie, point: str
 ) -> None:
     zone = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
     gone = create("gone.test.")
@@ -98,7 +101,9 @@ def test_after_a_kill_the_next_publisher_goes_on_without_gap_or_duplicate(
     "point",
     ["before the object", "after the object", "after the row", "before apply", "after apply", "before the drop"],
 )
-def test_what_was_prepared_is_published_once_and_gone_after_a_kill(publisher_directory: Path, point: str) -> None:
+def test_what_was_prepared_is_published_once_and_gone_after_a_kill(
+    publisher_directory: Path, encode_and_die: EncodeAndDie, point: str
+) -> None:
     create("example.test.")
     encode_all()
     prepare(publish_zones())
@@ -112,7 +117,9 @@ def test_what_was_prepared_is_published_once_and_gone_after_a_kill(publisher_dir
     assert not PreparedRows.objects.exists()
 
 
-def test_the_same_range_sealed_again_is_the_same_object(publisher_directory: Path) -> None:
+def test_the_same_range_sealed_again_is_the_same_object(
+    publisher_directory: Path, encode_and_die: EncodeAndDie
+) -> None:
     create("example.test.")
     encode_and_die(publisher_directory, "after the object")
     encode_all()

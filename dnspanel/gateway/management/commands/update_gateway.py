@@ -8,12 +8,13 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from dnspanel import checks
 from dnspanel.gateway.server import Gateway
 
 
 class Command(BaseCommand):
     help = "Takes DNS UPDATE (RFC 2136) and AXFR with TSIG at PANEL_UPDATE_HOST and PANEL_UPDATE_PORT, until stopped."
-    requires_system_checks: list[str] = []  # they import every page; `migrate` runs them
+    requires_system_checks = [checks.OWN]
 
     def handle(self, *args: Any, **options: Any) -> None:
         asyncio.run(listen(settings.UPDATE_HOST, settings.UPDATE_PORT))

@@ -6,13 +6,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from dnspanel import checks
 from dnspanel.alerts.watcher import Watcher
 from dnspanel.fleet.collector import Collector
 
 
 class Command(BaseCommand):
     help = "Asks every node for its numbers once a second, keeps the last hour and raises alerts, until it is stopped."
-    requires_system_checks: list[str] = []  # they import every page; `migrate` runs them
+    requires_system_checks = [checks.OWN]
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop = threading.Event()
