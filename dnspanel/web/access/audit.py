@@ -1,4 +1,4 @@
-"""The page of the audit log: every act, publications among them, the newest first."""
+"""The view of the audit log: all acts, including publications, newest first."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ CHIPS = (
 
 @dataclass(frozen=True, slots=True)
 class DisplayAct:
-    """An act with its details as pairs of words."""
+    """An act, with its details as (name, text) pairs."""
 
     act: Act
     details: tuple[tuple[str, str], ...]
@@ -39,7 +39,7 @@ class DisplayAct:
 
 @require_safe
 def audit_log(request: PanelRequest) -> HttpResponse:
-    """The log, or what a search finds in it; one's own acts for whoever may not read it all."""
+    """List the acts of the log, or those a search finds; people who may not read the whole log see their own acts."""
     actor = actor_of(request.user)
     assert actor is not None  # the session gate let this person in
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
@@ -61,7 +61,7 @@ def audit_log(request: PanelRequest) -> HttpResponse:
 
 
 def filters_of(search: str) -> Filters:
-    """`who:`, `action:` and `from:` by what they name; plain words by action, target and reason."""
+    """Return the filters of a search: `who:`, `action:`, `from:`; other words match action, target and reason."""
     named: dict[str, str] = {}
     texts = []
     for word in split_search(search.replace("\0", " ")):
@@ -75,7 +75,7 @@ def filters_of(search: str) -> Filters:
 
 
 def _place(request: PanelRequest) -> Place:
-    """Where the page before ended; what is no cursor of ours means the beginning."""
+    """Return the cursor of the request; an invalid one means the first page."""
     entry, _, publication = request.GET.get("after", "").partition("-")
     return Place(_number(entry), _number(publication))
 
@@ -89,7 +89,7 @@ def _cursor(place: Place) -> str:
 
 
 def _details(act: Act) -> tuple[tuple[str, str], ...]:
-    """What is known besides, without what is empty."""
+    """Return the details of an act as (name, text) pairs, without empty ones."""
     pairs = ((name.replace("_", " "), _text(value)) for name, value in act.details.items())
     return tuple((name, text) for name, text in pairs if text)
 

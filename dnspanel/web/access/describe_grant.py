@@ -1,4 +1,4 @@
-"""Grants in words: what, where, and within which limits. For lists of tokens and grants."""
+"""Grants in words: which rights, where, and within which limits. For lists of tokens and grants."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ RIGHT_DESCRIPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class GrantDescription:
-    """One grant as a page says it."""
+    """One grant as a page shows it."""
 
     what: str
     where: str
@@ -33,7 +33,7 @@ class GrantDescription:
 
 @dataclass(frozen=True, slots=True)
 class GrantDescriber:
-    """Knows the names of zones and teams that grants mention; made once for a whole list."""
+    """Describes grants with the names of their zones and teams; made once for a whole list."""
 
     zone_names: Mapping[int, str]
     team_names: Mapping[int, str]
@@ -42,7 +42,7 @@ class GrantDescriber:
         return GrantDescription(what_of(grant.rights), self._where(grant), limits_of(grant))
 
     def of_all(self, stored: Iterable[Any]) -> tuple[GrantDescription, ...]:
-        """Of grants as they are stored."""
+        """Describe stored grants."""
         return tuple(self.of(Grant.from_json(each)) for each in stored)
 
     def _where(self, grant: Grant) -> str:
@@ -58,7 +58,7 @@ class GrantDescriber:
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:
-    """The words for these grants, as far as this person may know the zones in them. Two queries."""
+    """Return a describer of these grants; it names only zones that this person sees. Two queries."""
     listed = list(grants)
     zone_ids = {pk for grant in listed for pk in grant.zones}
     team_ids = {pk for grant in listed for pk in grant.teams}
@@ -71,7 +71,7 @@ def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescri
 
 
 def what_of(rights: Collection[Right]) -> str:
-    """The rights in words: `see`, `edit records`, `everything`."""
+    """Return the rights in words: `see`, `edit records`, `everything`."""
     remaining = frozenset(rights)
     if remaining == EVERY_RIGHT:
         return "everything"
@@ -84,7 +84,7 @@ def what_of(rights: Collection[Right]) -> str:
 
 
 def limits_of(grant: Grant) -> str:
-    """The names and types it is limited to."""
+    """Return the names and types that the grant is limited to."""
     parts = []
     if grant.names:
         parts.append(f"names {named(grant.names)}")
@@ -94,7 +94,7 @@ def limits_of(grant: Grant) -> str:
 
 
 def named(texts: Collection[str]) -> str:
-    """The first of them by name, the rest by number."""
+    """Return the first few texts, and the number of the others."""
     first = list(texts)[:MOST_NAMED]
     more = len(texts) - len(first)
     return ", ".join(first) + (f" and {more} more" if more else "")

@@ -1,4 +1,4 @@
-"""The form of a grant: rights over zones, within names and types. Tokens and people are given the same."""
+"""The form of a grant: rights over zones, limited to names and types. The same for tokens, people and teams."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ MONO_LINES = {**_PLAIN, "class": "textarea input-mono", "rows": 2}
 
 
 class GrantForm(PanelForm):
-    """What may be done, in which zones, at which names and types. `person` may name only zones that they see."""
+    """The rights, zones, names and types of a grant. `person` may name only zones that they see."""
 
     rights = forms.MultipleChoiceField(
         label="May",
@@ -105,7 +105,7 @@ class GrantForm(PanelForm):
             raise forms.ValidationError(exc.reason) from exc
 
     def clean(self) -> dict[str, Any]:
-        """`grant` is there when everything is right."""
+        """Add `grant` if every field is valid."""
         cleaned = self.cleaned_data
         if self.errors:
             return cleaned
@@ -130,7 +130,7 @@ class GrantForm(PanelForm):
 
 
 def teams_known_to(person: access.Person) -> list[Team]:
-    """The teams this person may name: all, for whoever manages people; else their own."""
+    """Return the teams this person may name: all for those who manage people, else their own."""
     teams = Team.objects.order_by("name")
     if can(person, Permission.PEOPLE):
         return list(teams)
@@ -139,7 +139,7 @@ def teams_known_to(person: access.Person) -> list[Team]:
 
 
 def zone_ids(person: access.Person, text: str) -> frozenset[int]:
-    """The ids of the zones named in a text; raises ValidationError for those that the person does not see."""
+    """Return the ids of the zones named in a text. Raise ValidationError for those that the person does not see."""
     requested, wrong = [], []
     for word in dict.fromkeys(_split(text)):
         try:

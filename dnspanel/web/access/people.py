@@ -1,4 +1,4 @@
-"""The page of people, for administrators: who they are, their roles, invitations."""
+"""Views of people, for administrators: accounts, roles and invitations."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -20,7 +20,7 @@ from dnspanel.zones import access
 
 @require_safe
 def people_list(request: PanelRequest) -> HttpResponse:
-    """Everybody with an account, and the form to invite another one."""
+    """List people and show the form that invites one."""
     access.require(request.user, Permission.PEOPLE)
     people = User.objects.order_by("-is_active", "username").prefetch_related("memberships__team")
     return render(request, "access/people.html", {"people": people, "roles": Role.choices, "form": InviteForm()})
@@ -75,7 +75,7 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
 
 
 def _answer(request: PanelRequest, person: User, *, done: str = "", refusal: str = "") -> HttpResponse:
-    """The person's row with a sentence for htmx, else back to the page with the same sentence."""
+    """Return the person's row with a message for htmx, else redirect to the page with the same message."""
     if not request.htmx:
         if done:
             messages.success(request, done)

@@ -1,4 +1,4 @@
-"""The tester: may this person do that, to this RRset of this zone, and why."""
+"""The form that tells whether a person has each right over an RRset, and why."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from replication.errors import BadName, BadRdata
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One right: whether it is had, and what gives it."""
+    """Whether the person has one right, and what gives it."""
 
     description: str
     may: bool
@@ -27,7 +27,7 @@ class Verdict:
 
 
 class ExplainRightsForm(PanelForm):
-    """Which zone, and which RRset of it; without a name, any that a grant lets through."""
+    """The zone and RRset to explain; without a name, any name that a grant allows."""
 
     zone = forms.CharField(label="Zone", max_length=1100, widget=forms.TextInput(attrs=MONO))
     name = forms.CharField(
@@ -67,7 +67,7 @@ class ExplainRightsForm(PanelForm):
             raise forms.ValidationError(exc.reason) from exc
 
     def verdicts(self, person: User) -> tuple[Verdict, ...]:
-        """Every right over what was asked about; the form must be valid."""
+        """Return the verdict on every right over this zone or RRset; the form must be valid."""
         zone = self.cleaned_data["zone"]
         subject = Subject(
             zone_id=zone.pk,

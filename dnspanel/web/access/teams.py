@@ -1,4 +1,4 @@
-"""Pages of teams and of what people and teams were granted; and of one person: what they may do, and why."""
+"""Views of teams, of the grants of people and teams, and of one person: what they may do, and why."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +36,7 @@ class DisplayGrant:
 
 @require_safe
 def team_list(request: PanelRequest) -> HttpResponse:
-    """Every team with its members and how many zones it looks after."""
+    """List every team with its members and its number of zones."""
     access.require(request.user, Permission.PEOPLE)
     return _teams_page(request)
 
@@ -68,7 +68,7 @@ def team_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def team_detail(request: PanelRequest, team_id: int) -> HttpResponse:
-    """One team: its members, its zones, what was granted to it."""
+    """Show a team: its members, its number of zones, and its grants."""
     access.require(request.user, Permission.PEOPLE)
     return _team_page(request, verbs.team_by_id(team_id), GrantForm(person=request.user))
 
@@ -101,7 +101,7 @@ def team_rename(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_POST
 def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
-    """The team is gone; its zones stay."""
+    """Delete the team; its zones stay."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     if request.POST.get("typed", "").strip() != team.name:
@@ -114,7 +114,7 @@ def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_POST
 def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Put a person into the team, change their role in it, or take them out (`role` is empty)."""
+    """Add a person to the team, change their role in it, or remove them (`role` is empty)."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     person = _person(request.POST.get("person", ""))
@@ -144,7 +144,7 @@ def team_grant(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_safe
 def person_detail(request: PanelRequest, person_id: int) -> HttpResponse:
-    """One person: teams, grants, what they may do and why, tokens, the audit log's last entries."""
+    """Show a person: teams, grants, what they may do and why, tokens, and the audit log's last entries."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     return _person_page(request, person, GrantForm(person=request.user))
@@ -201,7 +201,7 @@ def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
 
 
 def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:
-    """Whether the grant was given; if not, the form says why."""
+    """Return whether the grant was given; if not, the form has the errors."""
     if not form.is_valid():
         return False
     try:
@@ -216,14 +216,14 @@ def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:
 
 
 def display_grants(request: PanelRequest, rows: Any) -> list[DisplayGrant]:
-    """The grants in words, oldest first."""
+    """Return the grants with their descriptions, oldest first."""
     listed = list(rows.select_related("created_by").order_by("pk"))
     describer = describer_for(request.user, (Grant.from_json(row.grant) for row in listed))
     return [DisplayGrant(row, describer.of(Grant.from_json(row.grant))) for row in listed]
 
 
 def _person(text: str) -> User:
-    """The person with this id; a 404 for what is none."""
+    """Return the person with this id. Raise Http404 if it is invalid or unknown."""
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
         raise Http404
     return get_object_or_404(User, pk=int(text))

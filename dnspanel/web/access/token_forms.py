@@ -29,7 +29,7 @@ _IN_MORE = frozenset(
 
 
 class TokenForm(PanelForm):
-    """What every token has. `terms` is what `tokens.create_token` takes."""
+    """The fields of every token. `terms` returns what `tokens.create_token` takes."""
 
     preset: ClassVar[Preset]
     own: ClassVar[tuple[str, ...]] = ()  # fields that this kind of token has, besides
@@ -98,12 +98,12 @@ class TokenForm(PanelForm):
 
     @property
     def own_fields(self) -> Iterator[forms.BoundField]:
-        """The fields of this preset, without what every token has."""
+        """The fields of this preset only."""
         return (self[name] for name in self.own)
 
     @property
     def has_fault_in_more(self) -> bool:
-        """Whether something is wrong in the part of the page that is folded at first."""
+        """Whether a field in the folded part of the page is wrong."""
         return bool(self.errors.keys() & _IN_MORE)
 
     @property
@@ -115,7 +115,7 @@ class TokenForm(PanelForm):
         return tuple(dict.fromkeys(self.cleaned_data["networks"].replace(",", " ").split()))
 
     def terms(self, now: datetime) -> TokenTerms:
-        """The terms of the preset with what was typed besides; the form must be valid."""
+        """Return the terms of the preset with what was typed; the form must be valid."""
         cleaned = self.cleaned_data
         begun = self._begun(now)
         days = cleaned["expires"]
@@ -131,7 +131,7 @@ class TokenForm(PanelForm):
         )
 
     def refuse_all(self, faults: dict[str, list[str]]) -> None:
-        """Show what the verb refused, each at its field."""
+        """Add the errors that a verb raised, each at its field."""
         for field, messages in faults.items():
             for message in messages:
                 self.refuse(_FIELD_OF_FAULT.get(field, field), message)
@@ -141,7 +141,7 @@ class TokenForm(PanelForm):
 
 
 class _HostForm(TokenForm):
-    """A token for one owner name; the zone is the one that the name is in."""
+    """A token for one owner name; its zone is the closest one that contains the name."""
 
     own = ("name",)
 
@@ -222,7 +222,7 @@ class MonitoringForm(TokenForm):
 
 
 class CustomForm(TokenForm, GrantForm):
-    """Everything can be chosen."""
+    """A token whose rights and limits can all be chosen."""
 
     preset = Preset.CUSTOM
     own = ("rights", "where", "zones", "tags", "teams", "names", "types", "permissions")
@@ -281,7 +281,7 @@ OFFERS = (
 
 
 def closest_zone(person: access.Person, name: str) -> Zone | None:
-    """The zone that this person sees and that this name is in, the most specific one."""
+    """Return the most specific zone that contains this name and that this person sees, or None."""
     above: list[str] = []
     parent: str | None = name.removeprefix("*.")
     while parent is not None:

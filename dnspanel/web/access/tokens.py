@@ -1,4 +1,4 @@
-"""Pages of API tokens and TSIG keys: list, make, show once, rotate, revoke."""
+"""Views of API tokens and TSIG keys: list, create, show once, rotate, revoke."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -34,7 +34,7 @@ _OVERLAPS = {"0": "at once", "1": "in a day", "7": "in 7 days", "30": "in 30 day
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a token stands: a word, its tone and icon, and why."""
+    """The state of a token: a word, its tone and icon, and the reason."""
 
     word: str
     tone: str
@@ -57,7 +57,7 @@ class DisplayToken:
 
 @require_safe
 def token_list(request: PanelRequest) -> HttpResponse:
-    """One's own tokens; with `whose=all` everybody's, for whoever manages people. Dead ones on demand."""
+    """List one's own tokens, with `dead=yes` also dead ones; `whose=all` lists everybody's, if one manages people."""
     actor = _actor(request)
     everybodys = request.GET.get("whose") == "all" and can(actor, Permission.PEOPLE)
     found = verbs.tokens_visible_to(actor).select_related("owner", "rotated_to").order_by("-pk")
@@ -83,7 +83,7 @@ def token_list(request: PanelRequest) -> HttpResponse:
 @sensitive_post_parameters("key_secret")
 @require_http_methods(["GET", "HEAD", "POST"])
 def token_new(request: PanelRequest, preset: str) -> HttpResponse:
-    """Make a token by a preset, and show its secret, this once."""
+    """Show the form of a preset; a POST creates the token and shows its secret, this once."""
     offer = next((each for each in OFFERS if each.preset.value == preset), None)
     if offer is None:
         raise Http404
@@ -98,7 +98,7 @@ def token_new(request: PanelRequest, preset: str) -> HttpResponse:
 
 
 def _made(request: PanelRequest, form: TokenForm, now: datetime) -> verbs.NewToken | None:
-    """The token, or None after the form was told why there is none."""
+    """Return the token; None if it was refused, with the errors added to the form."""
     actor, cleaned = _actor(request), form.cleaned_data
     try:
         if not form.makes_key:
@@ -120,7 +120,7 @@ def _made(request: PanelRequest, form: TokenForm, now: datetime) -> verbs.NewTok
 def _page_with_secret(
     request: PanelRequest, made: verbs.NewToken, *, form: TokenForm | None = None, old: Token | None = None
 ) -> HttpResponse:
-    """The page with the secret."""
+    """Return the page that shows the secret."""
     preset = form.preset if form else Preset.CUSTOM
     zone, name = _place_of(form) if form else ("", "")
     context = {
@@ -148,7 +148,7 @@ def _snippets(made: verbs.NewToken, preset: Preset, zone: str, name: str) -> tup
 
 
 def _place_of(form: TokenForm) -> tuple[str, str]:
-    """The zone and the name that a token was made for, if it was for one."""
+    """Return the zone and name that a token was made for; empty if there is none."""
     zone: Zone | str | None = form.cleaned_data.get("zone")
     name = form.cleaned_data.get("name") or ""
     found = closest_zone(form.person, name) if name else zone
@@ -157,7 +157,7 @@ def _place_of(form: TokenForm) -> tuple[str, str]:
 
 @require_safe
 def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
-    """What a token may do, where it was used, and what became of it."""
+    """Show what a token may do, where it was used, and its history."""
     actor, now = _actor(request), timezone.now()
     token = verbs.token_for(actor, token_id)
     predecessor = Token.objects.filter(rotated_to=token).first()
@@ -176,7 +176,7 @@ def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
 @no_store
 @require_POST
 def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
-    """Make its successor and show that secret, this once; the old one works until the overlap ends."""
+    """Make a successor and show its secret, this once; the old token works until the overlap ends."""
     actor = _actor(request)
     token = verbs.token_for(actor, token_id)
     days = request.POST.get("overlap", "1")
@@ -192,7 +192,7 @@ def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
 
 @require_POST
 def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
-    """From now on the token opens nothing."""
+    """Revoke the token."""
     actor = _actor(request)
     token = verbs.token_for(actor, token_id)
     verbs.revoke_token(token=token, by=actor, now=timezone.now())
@@ -201,7 +201,7 @@ def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
 
 
 def display_tokens(actor: Actor, tokens: list[Token], now: datetime) -> list[DisplayToken]:
-    """The tokens with their states and scopes in words, in two queries for all of them."""
+    """Return the tokens with their states and described grants, in two queries for all of them."""
     describer: GrantDescriber = describer_for(
         actor, (Grant.from_json(each) for token in tokens for each in token.scope)
     )
@@ -209,7 +209,7 @@ def display_tokens(actor: Actor, tokens: list[Token], now: datetime) -> list[Dis
 
 
 def state_of(token: Token, now: datetime) -> State:
-    """Whether the token opens anything, and for how long."""
+    """Return whether the token works, and for how long."""
     try:
         verbs.refuse_dead(token, now)
     except TokenDead as exc:

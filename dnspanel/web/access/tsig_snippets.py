@@ -1,4 +1,4 @@
-"""Ready texts for a TSIG key: what programs that send DNS updates read. Pure."""
+"""Configuration snippets of a TSIG key, for programs that send DNS updates. Pure."""
 
 from dnspanel.accounts.presets import Preset, acme_name
 from dnspanel.accounts.snippets import Snippet
@@ -15,7 +15,7 @@ def tsig_snippets(
     zone: str = "",
     name: str = "",
 ) -> tuple[Snippet, ...]:
-    """A key file and an nsupdate session; `zone` and `name` are canonical, and empty for a key without them."""
+    """Return a key file and an nsupdate session; `zone` and `name` are canonical, or empty for a key without them."""
     key_file = f'key "{key_name}" {{\n  algorithm {algorithm};\n  secret "{secret}";\n}};\n'
     change = _change(preset, zone, name)
     session = (

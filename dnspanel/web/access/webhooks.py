@@ -1,4 +1,4 @@
-"""Pages of webhooks: list, make, deliveries, replay, test, switch off."""
+"""Views of webhooks: list, create, deliveries, replay, test, switch off."""
 
 from uuid import uuid4
 
@@ -25,7 +25,7 @@ LONGEST_ID = 18  # digits
 
 
 class WebhookForm(PublishingForm):
-    """Where to send, and what. Only events that the person may see are offered."""
+    """The URL, events and description of a webhook. Only events that the person may see are offered."""
 
     url = forms.CharField(
         label="URL",
@@ -49,7 +49,7 @@ class WebhookForm(PublishingForm):
         events.choices = [(kind.value, kind.label) for kind in SUBSCRIBABLE if can(person, NEEDED[kind])]
 
     def refuse_all(self, faults: dict[str, list[str]]) -> None:
-        """Show what the verb refused, each at its field."""
+        """Add the errors that a verb raised, each at its field."""
         for field, messages_of_field in faults.items():
             for message in messages_of_field:
                 self.refuse(field, message)
@@ -57,7 +57,7 @@ class WebhookForm(PublishingForm):
 
 @require_safe
 def webhook_list(request: PanelRequest) -> HttpResponse:
-    """One's own webhooks; for whoever manages people, everybody's."""
+    """List one's own webhooks; for those who manage people, everybody's."""
     actor = actor_of(request.user)
     before = _cursor(request)
     rows = webhook_rows(request.user, before=before, limit=MOST_WEBHOOKS + 1)
@@ -73,7 +73,7 @@ def webhook_list(request: PanelRequest) -> HttpResponse:
 @no_store
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_new(request: PanelRequest) -> HttpResponse:
-    """Make a webhook, and show the secret that signs its deliveries, this once."""
+    """Show the form of a new webhook; a POST creates it and shows its signing secret, this once."""
     require_webhooks(request.user)
     form = WebhookForm(request.POST or None, person=request.user, initial={"form_id": uuid4()})
     if form.is_valid():
@@ -93,7 +93,7 @@ def webhook_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def webhook_detail(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """One webhook and its deliveries, the newest first; htmx fetches the deliveries alone while some wait."""
+    """Show a webhook and its deliveries, newest first; htmx fetches the deliveries alone while some wait."""
     webhook = webhook_for(request.user, webhook_id)
     before = _cursor(request)
     display = deliveries_page(webhook, before=before, limit=MOST_DELIVERIES + 1)
@@ -110,7 +110,7 @@ def webhook_detail(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_change(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Another URL, other events, another description."""
+    """Change the URL, events or description of a webhook."""
     webhook = webhook_for(request.user, webhook_id)
     form = WebhookForm(request.POST, person=request.user)
     if form.is_valid():
@@ -154,7 +154,7 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
 @no_store
 @require_POST
 def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """A new secret, shown this once; the old one signs beside it for a day."""
+    """Make a new secret and show it, this once; the old one signs too for a day."""
     webhook = webhook_for(request.user, webhook_id)
     secret = hooks.rotate_secret(webhook=webhook, by=request.user, now=timezone.now())
     return render(request, "access/webhook_made.html", {"webhook": webhook, "secret": secret, "rotated": True})
@@ -162,7 +162,7 @@ def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_delete(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """The webhook and the log of its deliveries are gone."""
+    """Delete the webhook and the log of its deliveries."""
     webhook = webhook_for(request.user, webhook_id)
     hooks.delete_webhook(webhook=webhook, by=request.user, now=timezone.now())
     messages.success(request, f"The webhook to {webhook.url} is deleted.")
@@ -182,7 +182,7 @@ def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
 
 
 def _cursor(request: PanelRequest) -> int | None:
-    """The id below which a list starts; None, for what is no cursor of ours, is its beginning."""
+    """Return the cursor of the request, the id below which the list starts; None (invalid) means the first page."""
     before = request.GET.get("before", "")
     return int(before) if before.isascii() and before.isdecimal() and len(before) <= LONGEST_ID else None
 
