@@ -1,4 +1,4 @@
-"""Adding what quick add read to what the author sees: which RRset results, and what to say about it. Pure."""
+"""How an entry of quick add changes the RRset that the author sees, and sentences about the change. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ ONE_VALUE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA, rdtypes.ALIAS}
 
 
 class Occupied(Exception):
-    """The RRset exists and holds one value; `now` may be replaced, but not silently."""
+    """The RRset exists and can hold only one value; `now` may be replaced, but not silently."""
 
     def __init__(self, now: RRset) -> None:
         super().__init__(f"{rdata.type_to_text(now.type)} {now.name} exists")
@@ -26,7 +26,7 @@ class Occupied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """The RRset after adding, what it was, and sentences about what adding means."""
+    """The RRset after adding and before it, and sentences about what adding means."""
 
     rrset: RRset
     before: RRset | None
@@ -40,10 +40,10 @@ class Addition:
 
 
 def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: bool = False) -> Addition:
-    """Put the entry's value into its RRset; raises Occupied, BadRRset.
+    """Return the RRset with the entry's value added. Raise Occupied or BadRRset.
 
-    The TTL belongs to the RRset: a line that states one sets it for all
-    values, one that does not takes the RRset's, or the zone's for a new one.
+    The TTL belongs to the RRset: a line with a TTL sets it for all values; a line
+    without one keeps the RRset's TTL, and a new RRset takes `$TTL` or the zone's.
     """
     kept = () if now is None or replace else now.rdata
     if entry.type in ONE_VALUE and kept and entry.rdata not in kept:
@@ -61,7 +61,7 @@ def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: boo
 
 
 def add_entries(entries: Iterable[Entry], now: RRset | None, default_ttl: int) -> Addition:
-    """Put the values of several entries of one RRset into it; raises as `add_entry` does."""
+    """Return one RRset with the values of several entries added. Raise as `add_entry` does."""
     addition: Addition | None = None
     for entry in entries:
         addition = add_entry(entry, addition.rrset if addition else now, default_ttl)

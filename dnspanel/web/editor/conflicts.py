@@ -1,4 +1,4 @@
-"""A conflict as the review page shows it: what it was, what others made of it, what I want."""
+"""A conflict as the review page shows it: the RRset before, as others published it, and as the draft has it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from replication.dns.rrset import RRset
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the three texts of a conflict; without an RRset it says that there is none."""
+    """One of the three sides of a conflict; `rrset` is None if the RRset does not exist on this side."""
 
     key: str
     title: str
@@ -27,7 +27,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class DisplayConflict:
-    """Base, theirs and mine side by side, and a form that holds both to edit."""
+    """A conflict: base, theirs and mine side by side, and a form to edit theirs and mine together."""
 
     conflict: Conflict
     id: str
@@ -71,7 +71,7 @@ def _first(found: Sequence[tuple[HistoryRow, object]]) -> HistoryRow | None:
 
 
 def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
-    """A form to settle by hand: mine first, then what only they have."""
+    """Return a form to resolve the conflict by hand: my values first, then those that only theirs has."""
     shape = conflict.change.after or conflict.theirs or conflict.change.before
     assert shape is not None
     initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision)

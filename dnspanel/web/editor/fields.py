@@ -1,4 +1,4 @@
-"""Text cut into fields as a zone file does it, each with the column it starts in."""
+"""Text split into fields by the rules of zone files, each field with the column it starts in."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _WORD = re.compile(r"\s*((?:\\.|\S)+)")
 
 
 class Unreadable(Exception):
-    """The text cannot be read: why, and in which column (from 1) of the line."""
+    """The text cannot be read; it has the reason, and the column (from 1) of the line."""
 
     def __init__(self, message: str, column: int = 1) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ def word_at(text: str, position: int) -> tuple[Token, int] | None:
 
 
 def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[list[Token], str]:
-    """Cut a line into fields as a zone file does; return them and the comment after `;`."""
+    """Split a line into fields by the rules of zone files; return them and the comment after `;`."""
     found: list[Token] = []
     position, depth = start, 0
     while position < len(text):
@@ -73,7 +73,7 @@ def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[l
 
 
 def split_text(text: str, start: int = 0) -> list[Token]:
-    """Cut the rdata of a TXT, where `;` and parentheses outside quotes are text."""
+    """Split the rdata of a TXT, where `;` and parentheses outside quotes are text."""
     found: list[Token] = []
     position = start
     while position < len(text):
@@ -97,7 +97,7 @@ def _what_is_open(char: str) -> str:
 
 
 def part_comment(text: str) -> tuple[str, str]:
-    """Part a TXT line from a comment: `;` after a blank and outside quotes, as nobody writes `k=rsa ;p=`."""
+    """Split a TXT line and its comment: a `;` after a blank, outside quotes; nobody writes `k=rsa ;p=` as text."""
     quoted, escaped = False, False
     for position, char in enumerate(text):
         if escaped:

@@ -1,4 +1,4 @@
-"""The history of a zone and of one record: what was published, by whom, and the ways back."""
+"""Views of the history of a zone and of one RRset, and of undoing and restoring revisions."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ MOST_DIFFS = 1000
 
 @dataclass(frozen=True, slots=True)
 class DisplayRevision:
-    """A revision in a list, in words, and where it stands on the nodes."""
+    """A revision in a list, in words, with its state on the nodes."""
 
     row: HistoryRow
     sync: Sync
@@ -42,13 +42,13 @@ class DisplayRevision:
 
     @property
     def kind(self) -> str:
-        """What it was, if more than a change of RRsets."""
+        """The kind of the revision, in words; empty for a change of RRsets."""
         return "" if self.row.kind == RevisionKind.CHANGE else f"Zone {RevisionKind(self.row.kind).label}"
 
 
 @require_safe
 def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Revisions, the newest first; with htmx the next ones."""
+    """List revisions, newest first; for htmx only the next ones."""
     zone = access.zone_for_reading(request.user, zone_name)
     before = request.GET.get("before", "")
     page = queries.history_page(
@@ -66,7 +66,7 @@ def _display(rows: tuple[HistoryRow, ...]) -> list[DisplayRevision]:
 
 
 def revision_of(zone: Zone, number: int) -> Revision:
-    """The zone's revision of this number; raises Unknown."""
+    """Return the zone's revision of this number. Raise Unknown if there is none."""
     found = (
         Revision.objects.select_related("publication__author", "publication__token", "zone")
         .filter(zone=zone, number=number)
@@ -79,7 +79,7 @@ def revision_of(zone: Zone, number: int) -> Revision:
 
 @require_safe
 def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
-    """One revision: what it changed, and the ways back."""
+    """Show what one revision changed, and the ways to undo it."""
     zone = access.zone_for_reading(request.user, zone_name)
     row = queries.history_page(zone=zone, before=number + 1, limit=1).rows
     found = revision_of(zone, number)
@@ -99,7 +99,7 @@ def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpRes
 
 @require_safe
 def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """How the zone differs between two revisions, the older one first."""
+    """Show how the zone differs between two revisions, the older one first."""
     zone = access.zone_for_reading(request.user, zone_name)
     numbers = sorted({int(text) for text in request.GET.getlist("r") if text.isdecimal() and len(text) < 10})
     if len(numbers) != 2:
@@ -118,7 +118,7 @@ def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
-    """RRsets that differ between two revisions, in canonical order; reads both zones side by side."""
+    """Yield the RRsets that differ between two revisions, in canonical order; reads both zones side by side."""
 
     def keyed(number: int, side: int) -> Iterator[tuple[tuple[bytes, int], int, RRset]]:
         for rrset in queries.rrsets_at(zone=zone, number=number):
@@ -142,7 +142,7 @@ def _difference(sides: dict[int, RRset]) -> Iterator[RRsetDiff]:
 
 @require_safe
 def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """How one RRset came to be what it is."""
+    """Show the revisions that changed one RRset."""
     zone = access.zone_for_reading(request.user, zone_name)
     name, type_ = require_rrset(request, zone)
     found = queries.rrset_history(zone=zone, name=name, type=type_, limit=REVISIONS_PER_PAGE)
@@ -162,7 +162,7 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
-    """The draft holds the inverse of this revision."""
+    """Put the inverse of this revision into the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     found = revision_of(zone, number)
     return _drafted(
@@ -175,7 +175,7 @@ def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpRes
 
 @require_POST
 def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
-    """The draft takes the zone back to this revision."""
+    """Put into the draft what restores the zone to this revision."""
     zone = access.zone_for_editing(request.user, zone_name)
     return _drafted(
         request,

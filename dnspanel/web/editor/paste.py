@@ -1,4 +1,4 @@
-"""The paste panel: many lines at once, each with what it says or what is wrong with it."""
+"""The paste panel: many lines at once, each with what it adds or with its error."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class CheckedLine:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """GET is an empty panel, POST checks the text, and with `act=add` the good lines go into the draft."""
+    """Show an empty panel; a POST checks the text, and with `act=add` puts the valid lines into the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method != "POST":
         return _show(request, zone, "", [])
@@ -79,7 +79,7 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
 def _additions(
     request: PanelRequest, zone: Zone, lines: Iterable[PastedLine]
 ) -> tuple[list[Addition], dict[int, str], dict[int, str]]:
-    """The RRsets that these lines make; why some lines cannot join theirs; what to say about others."""
+    """Return the RRsets that the lines make, then by line number: errors of refused lines, notes on others."""
     by_rrset: dict[tuple[str, int], list[PastedLine]] = {}
     refused: dict[int, str] = {}
     notes: dict[int, str] = {}

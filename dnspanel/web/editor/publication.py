@@ -1,4 +1,4 @@
-"""What became of a publication: saved, encoded, and node by node until each has answered with it."""
+"""Views of a publication: its progress from saved to answered by every node, and drafts that undo or repeat it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,7 +35,7 @@ _TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LA
 
 @dataclass(frozen=True, slots=True)
 class DisplayReach:
-    """A node in the list: its mark, and how long it took or why it is not there yet."""
+    """A node in the list: its mark, and how long it took or why it does not have the publication yet."""
 
     name: str
     tone: str
@@ -45,7 +45,7 @@ class DisplayReach:
 
 @dataclass(frozen=True, slots=True)
 class DisplayStage:
-    """Nodes that get it together; one stage without a name where nobody waits for anybody."""
+    """Nodes that get a publication together; if no group waits for another, one stage without a name."""
 
     name: str
     is_ring0: bool
@@ -55,7 +55,7 @@ class DisplayStage:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a publication has come."""
+    """The progress of a publication."""
 
     publication: Publication
     encoded_ms: int | None
@@ -68,13 +68,13 @@ class Progress:
 
     @property
     def channel(self) -> str:
-        """How it arrived, where that says more than who published it."""
+        """The channel of the publication; empty for web and system, which say no more than the author does."""
         quiet = {Channel.WEB, Channel.SYSTEM}
         return "" if self.publication.channel in quiet else str(Channel(self.publication.channel).label)
 
     @property
     def nodes(self) -> list[DisplayReach]:
-        """The public ones."""
+        """The public nodes, without those of ring 0."""
         return [node for stage in self.stages if not stage.is_ring0 for node in stage.nodes]
 
     @property
@@ -100,7 +100,7 @@ class Progress:
 
 @require_safe
 def publication(request: PanelRequest, sequence: int) -> HttpResponse:
-    """The progress of one publication; htmx gets its moving part alone until it has arrived everywhere."""
+    """Show the progress of a publication; htmx gets the moving part alone until it has arrived everywhere."""
     found = _publication(request, sequence)
     sees_nodes = can(request.user, Permission.FLEET)
     context: dict[str, object] = {"progress": _progress(found, timezone.now()), "sees_nodes": sees_nodes}
@@ -119,7 +119,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
 
 
 def _publication(request: PanelRequest, sequence: int) -> Publication:
-    """The publication, if it changed a zone that this person may know about (even one in the trash)."""
+    """Return the publication. Raise Unknown unless it changed a zone (even a trashed one) that this person may read."""
     access.require(request.user, Permission.READ)
     found = Publication.objects.select_related("author", "token").filter(sequence=sequence).first()
     if found is None or not (_sees_all(request) or _revisions(request, found).exists()):
@@ -128,7 +128,7 @@ def _publication(request: PanelRequest, sequence: int) -> Publication:
 
 
 def _revisions(request: PanelRequest, found: Publication) -> QuerySet[Revision]:
-    """What it did to zones that this person may know about, by name."""
+    """Return its revisions of zones that this person may read, by zone name."""
     revisions = found.revisions.select_related("zone").order_by("zone__name")
     if _sees_all(request):
         return revisions
@@ -166,7 +166,7 @@ def _progress(found: Publication, now: datetime) -> Progress:
 
 
 def _encoded_ms(found: Publication) -> int | None:
-    """When the publication was sealed into a segment of every schema that has one; None while it is not."""
+    """Return the milliseconds until the last of its segments (one per schema) was sealed; None if there is none."""
     sealed = Segment.objects.filter(epoch=found.epoch, first__lte=found.sequence, last__gte=found.sequence)
     at = sealed.order_by("-sealed_at").values_list("sealed_at", flat=True).first()
     return None if at is None else max(0, round((at - found.at).total_seconds() * 1000))
@@ -182,7 +182,7 @@ def _display(node: NodeArrival, is_swift: bool) -> DisplayReach:
 
 @require_POST
 def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
-    """The draft holds the inverse of everything that this publication changed."""
+    """Put the inverse of everything that this publication changed into the draft."""
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
     undone: list[str] = []
@@ -203,7 +203,7 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
 
 @require_POST
 def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
-    """The draft holds what this publication changed, before it was taken back."""
+    """Put the changes of this publication, which was taken back, into the draft again."""
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
     try:

@@ -1,10 +1,9 @@
-"""Lines as in a zone file, read the way a person means them.
+"""Reads lines in the form of zone files, as people type them.
 
-`read_line` turns one line into an `Entry` or says what is wrong and in which
-column; `read_lines` does so for a pasted text. Nothing is guessed silently: a
-name that ends in the zone's name without a dot raises `Doubled`, and whatever
-was done for the person (a TXT quoted, a relative target completed) is in
-`Entry.notes`.
+`read_line` turns one line into an `Entry`, or raises with the reason and its
+column; `read_lines` reads a pasted text. Nothing is guessed silently: a name
+that ends in the zone's name without a dot raises `Doubled`, and `Entry.notes`
+has what was done for the person (a TXT quoted, a relative target completed).
 """
 
 import re
@@ -56,7 +55,7 @@ class Doubled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One canonical rdata and what was done for the person to get it."""
+    """One canonical rdata, and notes on what was done for the person to get it."""
 
     rdata: str
     notes: tuple[str, ...] = ()
@@ -64,7 +63,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One value for one RRset; `ttl` is None when the line leaves it to the RRset, to `default_ttl` or the zone."""
+    """One value for one RRset; `ttl` None: the RRset's TTL, for a new one `default_ttl` or else the zone's."""
 
     name: str
     type: int
@@ -77,7 +76,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class PastedLine:
-    """A line of a paste with what it says, or with what is wrong with it."""
+    """A line of a paste with its entry, or with its error."""
 
     number: int
     source: str
@@ -91,10 +90,10 @@ class PastedLine:
 
 
 def read_owner(text: str, zone: str, *, origin: str | None = None, means: Means | None = None) -> str:
-    """Return the absolute owner name that `text` means in `zone`; the only place that reads owner names.
+    """Return the absolute owner name that `text` means in `zone`. All owner names are read here.
 
-    Raises Unreadable for a name that is none or lies outside the zone, and
-    Doubled when `means` does not say how to read a doubled zone name.
+    Raise Unreadable if the name is invalid or outside the zone, and Doubled if it
+    ends in the zone's name without a dot and `means` is None.
     """
     typed = text.strip()
     if not typed:
@@ -169,7 +168,7 @@ def _parse_rdata(type: int, text: str, origin: str, column: int) -> str:
 
 
 def _completed(token: Token, type: int, value: str, origin: str) -> str | None:
-    """The target that `token` became by appending the origin, if that is what happened."""
+    """Return the target that `token` became by appending the origin; None if it did not become one."""
     if token.quoted or token.text.endswith(".") or "." not in token.text:
         return None
     try:
@@ -180,7 +179,7 @@ def _completed(token: Token, type: int, value: str, origin: str) -> str | None:
 
 
 def _is_doubled(token: Token, type: int, value: str, zone: str, origin: str) -> bool:
-    """True for a target written as a full name inside the zone, but without its dot."""
+    """Return True for a target written as a full name inside the zone, but without its final dot."""
     if _completed(token, type, value, origin) is None:
         return False
     return zone != "." and names.is_within(names.parse(token.text), zone)
@@ -216,7 +215,7 @@ def read_line(
 ) -> Entry:
     """Read `name [ttl] [class] type rdata`, TTL and class in any order or absent.
 
-    A line that starts with a blank continues `last_owner`, where there is one.
+    A line that starts with a blank belongs to `last_owner`, if there is one.
     """
     origin = origin or zone
     head = _Head()
@@ -242,7 +241,7 @@ def read_line(
 
 @dataclass(slots=True)
 class _Head:
-    """What stands before the rdata."""
+    """The fields before the rdata."""
 
     owner: Token | None = None
     ttl: int | None = None
@@ -350,7 +349,7 @@ def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[Past
 
 
 def _owner_at(line: str, zone: str, origin: str, means: Means | None) -> str | None:
-    """The owner that a line begins with, if it is one."""
+    """Return the owner name at the start of a line, or None if it cannot be read."""
     word = word_at(line, 0)
     try:
         return _owner(word[0], zone, origin, means) if word else None

@@ -1,4 +1,4 @@
-"""Review and publish: the draft as a diff, what it breaks, what it does to caches, and one button."""
+"""Views that review and publish a draft: its diff, violations of rules, conflicts, and the effect on caches."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ from replication.dns.rrset import Change, RRset
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """Violations of one code in one zone, which one tick accepts."""
+    """Violations of one code, which one tick accepts."""
 
     code: str
     severity: str
@@ -47,7 +47,7 @@ class DisplayCheck:
 
 @dataclass(frozen=True, slots=True)
 class LinkedViolation:
-    """A violation and the query that leads to its row."""
+    """A violation, with the zone and the URL query of its row."""
 
     message: str
     zone: str
@@ -68,7 +68,7 @@ class DisplayPlan:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What publishing does outside of the panel."""
+    """What publishing means for nodes and for the caches of resolvers."""
 
     names: int
     nodes: int
@@ -80,20 +80,20 @@ class Effect:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_review(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """The draft's changes of one zone; POST publishes them."""
+    """Show the draft's changes of one zone; a POST publishes them."""
     zone = access.zone_for_editing(request.user, zone_name)
     return _publish(request, zone) if request.method == "POST" else review_page(request, zone)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def draft_review(request: PanelRequest) -> HttpResponse:
-    """The draft's changes of all zones; POST publishes them as one publication."""
+    """Show the draft's changes of all zones; a POST publishes them as one publication."""
     access.require(request.user, Permission.EDIT)
     return _publish(request, None) if request.method == "POST" else review_page(request, None)
 
 
 def _publish(request: PanelRequest, zone: Zone | None) -> HttpResponse:
-    """Publish what the person saw; anything else shows the review again, with what they typed."""
+    """Publish what the person saw; if that changed or is refused, show the review again with what they typed."""
     plans = revision.preview(author=request.user, zones=None if zone is None else [zone])
     zones = [plan.zone for plan in plans] if zone is None else [zone]  # what was seen, and no more
     form = PublishForm(request.POST, plans=plans)
@@ -181,7 +181,7 @@ def _display_change(zone: str, change: Change) -> DisplayDiff:
 
 
 def _checks(plans: Sequence[ZonePlan]) -> list[DisplayCheck]:
-    """What the plans break, grouped by code, in the order of the rules: errors first."""
+    """Return the violations of the plans, grouped by code, in the order of the rules: errors first."""
     grouped: dict[tuple[str, str], list[LinkedViolation]] = {}
     for plan in plans:
         for violation in plan.violations:
@@ -211,12 +211,12 @@ def _effect(plans: Sequence[ZonePlan], now: datetime) -> Effect:
 
 
 def _negative_ttl(soa: RRset | None) -> int:
-    """How long "no such name" is remembered (RFC 2308): the smaller of the SOA's TTL and its last field."""
+    """Return the seconds "no such name" is cached (RFC 2308): the smaller of the SOA's TTL and its last field."""
     return min(soa.ttl, int(soa.rdata[0].split(" ")[-1])) if soa else 0
 
 
 def fingerprint(plans: Sequence[ZonePlan]) -> str:
-    """Tells whether the draft is still what the page showed; others' revisions that merge do not change it."""
+    """Return a digest of the draft's changes; others' revisions that merge do not change it."""
     content = [
         [plan.zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
         for plan in plans
@@ -230,7 +230,7 @@ def fingerprint(plans: Sequence[ZonePlan]) -> str:
 
 @require_POST
 def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
-    """Settle one conflict by theirs, mine, both, or by what was typed; then review again."""
+    """Resolve one conflict by theirs, mine, both, or by what was typed; then show the review again."""
     zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
     choice = request.POST.get("choice", "")
     now = timezone.now()
@@ -249,7 +249,7 @@ def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
 
 
 def _choice(text: str) -> draft.Choice:
-    """The side to take; typing an own value starts from mine."""
+    """Return the side to take; typed values start from mine."""
     if text == "theirs":
         return "theirs"
     return "both" if text == "both" else "mine"
@@ -263,7 +263,7 @@ def _next(request: PanelRequest, zone: Zone) -> str:
 
 @require_POST
 def draft_discard(request: PanelRequest) -> HttpResponse:
-    """The draft is empty, in all zones."""
+    """Discard the draft in all zones."""
     access.require(request.user, Permission.EDIT)
     count = draft.discard(author=request.user)
     messages.success(request, f"{count} change{'' if count == 1 else 's'} discarded.")

@@ -14,7 +14,7 @@ from replication.errors import BadName
 
 
 class PublishForm(PublishingForm):
-    """`accept` holds codes of warnings; `confirm-<zone id>` the typed name of a zone that the guard holds."""
+    """`accept` has the codes of accepted warnings; `confirm-<zone id>` the typed name of a zone the guard holds."""
 
     reason = forms.CharField(
         max_length=500,
@@ -42,7 +42,7 @@ class PublishForm(PublishingForm):
 
     @property
     def confirmations(self) -> list[tuple[forms.BoundField, tuple[str, ...]]]:
-        """A field for each zone that the guard holds, and why it does."""
+        """A field for each zone that the guard holds, and the guard's reasons."""
         return [(self[f"confirm-{plan.zone.pk}"], plan.guard) for plan in self.guarded]
 
     @property

@@ -10,7 +10,7 @@ from dnspanel.zones.models import Zone
 
 
 def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
-    """The rows with what this person may do to each. The verbs decide; this only tells beforehand."""
+    """Return the rows with what this person may do to each. This only informs; the verbs decide."""
     actor = actor_of(person)
     grants = () if actor is None else actor.grants
     here = [grant for grant in grants if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]

@@ -1,4 +1,4 @@
-"""The form of one RRset: it reads what was typed into canonical values, and never saves."""
+"""The form of one RRset: it makes what was typed canonical, and never saves."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ OFF = ";"  # a line that starts with it is kept and not served, as in a zone fil
 class RRsetForm(PanelForm):
     """Name, type, TTL, values (one per line) and comment, as one row of the editor edits them.
 
-    `old_name` and `old_type` say which RRset the row showed, if any; `seen`
+    `old_name` and `old_type` are of the RRset that the row showed, if any; `seen`
     is a digest of what it showed, `base_revision` the revision it came from.
     """
 
@@ -50,7 +50,7 @@ class RRsetForm(PanelForm):
 
     @classmethod
     def initial_for(cls, zone_name: str, display: RRset, *, base_revision: int) -> dict[str, object]:
-        """What the form holds before anything is typed."""
+        """Return the initial values of the form for this RRset."""
         lines = (f"{OFF} {text}" if text in display.disabled else text for text in display.rdata)
         type_text = rdata.type_to_text(display.type)
         return {
@@ -73,7 +73,7 @@ class RRsetForm(PanelForm):
 
     @property
     def row_id(self) -> str:
-        """The row that this form stands in."""
+        """The element id of the row that shows this form."""
         old_name, old_type = self["old_name"].value(), self["old_type"].value()
         try:
             name, type_ = names.parse(str(old_name or "")), rdata.type_from_text(str(old_type or ""))
@@ -83,7 +83,7 @@ class RRsetForm(PanelForm):
 
     @property
     def row_order(self) -> str:
-        """Where that row stands in the table; a new one before all others."""
+        """The sort key of that row; a new row comes before all others."""
         old_name, old_type = self["old_name"].value(), self["old_type"].value()
         if self.row_id == "rr-new":
             return ""
@@ -111,7 +111,7 @@ class RRsetForm(PanelForm):
             raise forms.ValidationError(exc.message) from exc
 
     def clean(self) -> dict[str, Any]:
-        """Read name, type and values together, and make the RRset when all three are right."""
+        """Read name, type and values together, and set `rrset` if all three are valid."""
         data: dict[str, Any] = self.cleaned_data
         means = Means(data["means"]) if data.get("means") else None
         name = self._read("name", lambda: read_owner(data["name"], self.zone_name, means=means))
@@ -127,7 +127,7 @@ class RRsetForm(PanelForm):
         return data
 
     def _read(self, field: str, read: Any) -> Any:
-        """The value that `read` gives, or None after the field was told what is wrong with it."""
+        """Return the result of `read`, or None after adding its error to the field."""
         if field not in self.cleaned_data:
             return None
         try:
@@ -142,7 +142,7 @@ class RRsetForm(PanelForm):
         return None
 
     def _values(self, type_: int, text: str, means: Means | None) -> tuple[list[str], list[str]]:
-        """Canonical rdata of the lines: served ones, and ones that are switched off."""
+        """Return the canonical rdata of the lines: the served ones, and the disabled ones."""
         served: list[str] = []
         off: list[str] = []
         lines = [line.strip() for line in text.splitlines()]
@@ -163,7 +163,7 @@ class RRsetForm(PanelForm):
 
 
 def digest_of(display: RRset | None) -> str:
-    """Tells whether a row still shows what the draft holds; a SOA's serial moves by itself and does not count."""
+    """Return a digest that tells whether a row is up to date; a SOA's serial changes by itself and is left out."""
     if display is not None and display.type == rdtypes.SOA:
         display = soa.with_serial(display, soa.FIRST_SERIAL)
     content = [display.name, display.type, display.to_json()] if display else None

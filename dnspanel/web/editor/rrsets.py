@@ -1,4 +1,4 @@
-"""Rows of the editor: edit in place, delete, undo; each act goes into the draft."""
+"""Views of a row of the editor: show, edit in place, delete, undo. They change only the draft."""
 
 from urllib.parse import urlencode
 
@@ -28,7 +28,7 @@ FIELDS = {"name", "type", "ttl", "values", "comment"}
 
 
 def rrset_of_request(request: HttpRequest, zone: Zone) -> Key | None:
-    """The RRset that `name` and `type` of the URL mean; None when they mean none of this zone."""
+    """Return `name` and `type` of the URL; None if they are invalid or outside this zone."""
     try:
         name = names.parse(request.GET.get("name", ""))
         type_ = rdata.type_from_text(request.GET.get("type", ""))
@@ -42,7 +42,7 @@ def _row(request: PanelRequest, zone: Zone, key: Key) -> RRsetRow:
 
 
 def require_rrset(request: HttpRequest, zone: Zone) -> Key:
-    """The RRset that `name` and `type` of the URL mean; raises Unknown."""
+    """Return `name` and `type` of the URL. Raise Unknown if they are invalid or outside this zone."""
     key = rrset_of_request(request, zone)
     if key is None:
         raise access.Unknown(request.GET.get("name", ""))
@@ -54,7 +54,7 @@ def _back(zone: Zone, key: Key) -> HttpResponse:
 
 
 def _way_back(zone: Zone, came_from: str) -> str:
-    """The review page that a person came from; empty for the editor."""
+    """Return the URL of the review page that a person came from; empty for the editor."""
     if came_from == "changes":
         return reverse("changes")
     return reverse("zone-review", args=[zone.name]) if came_from == "review" else ""
@@ -65,7 +65,7 @@ def _way_back(zone: Zone, came_from: str) -> str:
 
 @require_safe
 def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """One row as it stands: after Esc, with all its values, or with what it replaces."""
+    """Show one row as it is, with all its values (`all`), or with what it replaces (`old`)."""
     zone = access.zone_for_reading(request.user, zone_name)
     key = require_rrset(request, zone)
     if not is_fragment(request):
@@ -93,7 +93,7 @@ def _show_row(request: PanelRequest, zone: Zone, display: DisplayRow) -> HttpRes
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """GET shows the form of one RRset, or an empty one; POST puts it into the draft."""
+    """Show the form of one RRset, or an empty one; a POST puts the RRset into the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method == "POST":
         return _save(request, zone)
@@ -132,7 +132,7 @@ def _show_form(request: PanelRequest, zone: Zone, form: RRsetForm, status: int =
 
 
 def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
-    """Put the form's RRset into the draft, unless something moved under it."""
+    """Put the form's RRset into the draft; if it is invalid or its row changed meanwhile, show the form again."""
     form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=FALLBACK_TTL)
     if not request.POST.get("ttl", "").strip():
         form.default_ttl = default_ttl(request, zone)
@@ -151,7 +151,7 @@ def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
 
 
 def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
-    """True after the form was told that saving would silently overwrite something the row did not show."""
+    """Return True, and add an error to the form, if saving would overwrite something the row did not show."""
     assert form.rrset is not None
     key = (form.rrset.name, form.rrset.type)
     if form.replaces != key:
@@ -196,7 +196,7 @@ def _saved(request: PanelRequest, zone: Zone, rrset: RRset, replaces: Key | None
 
 @require_POST
 def rrset_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """The draft wants the RRset gone."""
+    """Put the deletion of the RRset into the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     key = require_rrset(request, zone)
     draft.delete_rrset(author=request.user, zone=zone, name=key[0], type=key[1], now=timezone.now())
@@ -205,7 +205,7 @@ def rrset_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """The draft says nothing about the RRset any more; from the review page the way leads back there."""
+    """Remove the RRset's change from the draft; a request from the review page leads back there."""
     zone = access.zone_for_editing(request.user, zone_name)
     key = require_rrset(request, zone)
     draft.drop_operation(author=request.user, zone=zone, name=key[0], type=key[1])
@@ -224,7 +224,7 @@ def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str) -> Htt
 
 @require_POST
 def draft_discard(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """The draft says nothing about this zone any more."""
+    """Discard the draft in this zone."""
     zone = access.zone_for_editing(request.user, zone_name)
     count = draft.discard(author=request.user, zone=zone)
     messages.success(request, f"{count} change{'' if count == 1 else 's'} discarded; the zone is as published.")

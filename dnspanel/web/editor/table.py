@@ -1,4 +1,4 @@
-"""The zone editor: the table of RRsets, quick add, and what others do meanwhile."""
+"""Views of the zone editor: the table of RRsets, quick add, and news of other people's revisions."""
 
 from dataclasses import dataclass, replace
 from urllib.parse import quote
@@ -40,7 +40,7 @@ LONGEST_LINE = 70_000  # the longest RRset that an answer can hold
 
 @require_safe
 def zone_detail(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """The editor; with htmx the table as filtered, or only its next rows."""
+    """Show the editor; for htmx the filtered table, or only its next rows."""
     zone = access.zone_for_reading(request.user, zone_name)
     if is_fragment(request):
         template = "editor/_rrset_rows.html" if request.GET.get("after") else "editor/_rrset_table.html"
@@ -54,7 +54,7 @@ def _detail_page(request: PanelRequest, zone: Zone, *, quick: "Quick | None" = N
 
 
 def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
-    """One page of rows as the filters of the request ask for."""
+    """Return one page of rows, filtered as the request asks."""
     after = request.GET.get("after", "")
     filters = _filters(request)
     page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
@@ -70,7 +70,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
 
 
 def _next_query(request: PanelRequest, next_after: str) -> str:
-    """The query part of the address of the next rows, under the filters of this request."""
+    """Return the URL query of the next rows, with the filters of this request."""
     filters = request.GET.copy()
     filters.pop("after", None)
     return "&".join(part for part in (filters.urlencode(), f"after={quote(next_after, safe='')}") if part)
@@ -89,7 +89,7 @@ def _filters(request: PanelRequest) -> RRsetFilter:
 
 
 def _types(zone: Zone) -> list[tuple[str, int]]:
-    """Mnemonic and number of RRsets of each type in the zone, the most frequent first."""
+    """Return (mnemonic, number of RRsets) of each type in the zone, most frequent first."""
     counted = [(rdata.type_to_text(type), count) for type, count in queries.type_counts(zone=zone)]
     return sorted(counted, key=lambda item: (-item[1], item[0]))
 
@@ -102,7 +102,7 @@ TYPE_NAMES = sorted(rdata.type_to_text(type) for type in rdtypes.SERVED_TYPES)
 
 @require_safe
 def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """The chip that says on how many nodes the newest revision is."""
+    """Show the chip that says how many nodes have acked the newest revision."""
     zone = access.zone_for_reading(request.user, zone_name)
     sync = sync_of(zone.sequence, node_statuses(now=timezone.now()))
     return render(request, "editor/_sync_chip.html", {"zone": zone, "sync": sync})
@@ -120,7 +120,7 @@ class News:
 
 @require_safe
 def zone_news(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """A strip about newer revisions; 204 while there is none that the page does not show already."""
+    """Show a strip about newer revisions; 204 if there is none that the page does not show already."""
     zone = access.zone_for_reading(request.user, zone_name)
     since, seen = _int(request.GET.get("since")), _int(request.GET.get("seen"))
     if zone.revision <= max(since, seen):
@@ -164,7 +164,7 @@ class Quick:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """GET shows how a line is understood; POST adds it to the draft."""
+    """Show how a line is understood; a POST adds it to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     quick = _understand(request, zone)
     if request.method != "POST":
@@ -179,7 +179,7 @@ def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _understand(request: PanelRequest, zone: Zone) -> Quick:
-    """Read the line of the request against what the author sees in the zone."""
+    """Read the line of the request, and add it to the RRset that the author sees in the zone."""
     parameters = request.POST if request.method == "POST" else request.GET
     quick = Quick(
         line=parameters.get("line", "")[:LONGEST_LINE],
@@ -205,7 +205,7 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
 
 
 def _checks(request: PanelRequest, zone: Zone, addition: Addition) -> tuple[Violation, ...]:
-    """What the addition would break, seen together with the rest of the draft."""
+    """Return the rules that the addition would violate, together with the rest of the draft."""
     filters = RRsetFilter(in_draft=True)
     drafted = queries.rrset_page(zone=zone, author=request.user, filters=filters, limit=ROWS_PER_PAGE).rows
     rrset = addition.rrset
@@ -217,7 +217,7 @@ def _checks(request: PanelRequest, zone: Zone, addition: Addition) -> tuple[Viol
 
 
 def default_ttl(request: PanelRequest, zone: Zone) -> int:
-    """The TTL of a new RRset: that of the zone's SOA, as the author sees it."""
+    """Return the TTL of a new RRset: that of the zone's SOA, as the author sees it."""
     soa = queries.rrset_row(zone=zone, author=request.user, name=zone.name, type=rdtypes.SOA).change.after
     return soa.ttl if soa else FALLBACK_TTL
 
@@ -251,7 +251,7 @@ def _added(request: PanelRequest, zone: Zone, addition: Addition) -> HttpRespons
 
 
 def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
-    """Rows for the table, out of band; `editor.js` puts each in the place that its order says."""
+    """Return rows for the table, out of band; `editor.js` puts each where its sort key belongs."""
     rows = [queries.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
     display = [DisplayRow(zone.name, row) for row in rows]
     return render_to_string("editor/_rows_out_of_band.html", {"zone": zone, "rows": display, "may_edit": True}, request)

@@ -1,4 +1,4 @@
-"""What stands above and below every page of one zone: header, tabs, draft bar."""
+"""The parts above and below every page of one zone: header, tabs, draft bar."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from dnspanel.zones.queries import DraftCounts
 
 @dataclass(frozen=True, slots=True)
 class ZoneHead:
-    """A zone, what its reader may do with it, and what is under way in it."""
+    """A zone, what its reader may do with it, its state on the nodes, and the drafts in it."""
 
     zone: Zone
     tab: str
@@ -62,7 +62,7 @@ def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, 
 
 
 def focus_after(response: HttpResponse, selector: str) -> HttpResponse:
-    """The element gets the focus once the fragment stands in the page."""
+    """Set the focus to an element once the fragment is in the page."""
     response["HX-Trigger-After-Settle"] = json.dumps({"focus-on": selector})
     return response
 
@@ -70,5 +70,5 @@ def focus_after(response: HttpResponse, selector: str) -> HttpResponse:
 def render_zone(
     request: PanelRequest, zone: Zone, tab: str, template: str, context: dict[str, object], status: int = 200
 ) -> HttpResponse:
-    """A page of a zone with its head."""
+    """Return a page of a zone with its head."""
     return render(request, template, {"head": zone_head(request, zone, tab), "zone": zone, **context}, status=status)
