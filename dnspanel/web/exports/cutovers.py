@@ -1,4 +1,4 @@
-"""Comparisons of an old server with our nodes, and the delegation checklist of each zone."""
+"""Views of comparisons of an old server with our nodes, and of the delegation checklist of each zone."""
 
 import csv
 import io
@@ -46,7 +46,7 @@ ROWS_PER_PAGE = 100
 
 
 class CutoverForm(PanelForm):
-    """Which server was asked before, for which zones, and whom to ask about their parents."""
+    """The old server, the zones to compare, and the resolver that leads to the servers of their parents."""
 
     job = forms.IntegerField(required=False, widget=forms.HiddenInput)
     q = forms.CharField(
@@ -106,7 +106,7 @@ class DisplayCheck:
 
     @property
     def seen(self) -> str:
-        """Changes whenever the page would say something else."""
+        """A text that changes whenever the page does."""
         return f"{self.check.state}-{self.check.zones}"
 
 
@@ -129,7 +129,7 @@ class DisplayPoint:
 
 @dataclass(frozen=True, slots=True)
 class DisplayDifference:
-    """One row of the table."""
+    """A difference as a row of the table."""
 
     zone: str
     owner: str
@@ -151,7 +151,7 @@ class DisplayDifference:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def cutover_list(request: PanelRequest) -> HttpResponse:
-    """A form for a new comparison, and one's recent ones; sent, the form starts it."""
+    """Show the form of a new comparison and one's recent ones; a POST starts a comparison."""
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
         return _list_page(request, CutoverForm(initial=_initial(request)))
@@ -162,7 +162,7 @@ def cutover_list(request: PanelRequest) -> HttpResponse:
 
 
 def _initial(request: PanelRequest) -> dict[str, Any]:
-    """What the address says about the form; an import from a live server fills in that server."""
+    """Return the form's values from the URL; an import by zone transfer fills in its server."""
     initial: dict[str, Any] = {"port": 53, "resolver_port": 53, "q": request.GET.get("q", "")}
     job_id = request.GET.get("job", "")
     if job_id.isdecimal() and len(job_id) < 10:
@@ -179,7 +179,7 @@ def _import_of(request: PanelRequest, form: CutoverForm) -> ImportJob | None:
 
 
 def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
-    """The comparison, or None after the form was told why there is none."""
+    """Return the comparison; None if it was refused, with the error added to the form."""
     cleaned = form.cleaned_data
     selection = Selection(search=cleaned["q"].strip())
     job = _import_of(request, form)
@@ -216,7 +216,7 @@ def _display(check: CutoverCheck) -> DisplayCheck:
 
 
 def _check_for(request: PanelRequest, check_id: int) -> CutoverCheck:
-    """A comparison, which everybody may see who may edit; raises Unknown or Forbidden."""
+    """Return a comparison; everybody who may edit may see it. Raise Unknown or Forbidden."""
     access.require(request.user, Permission.EDIT)
     check = CutoverCheck.objects.select_related("job").filter(pk=check_id).first()
     if check is None:
@@ -226,7 +226,7 @@ def _check_for(request: PanelRequest, check_id: int) -> CutoverCheck:
 
 @require_safe
 def cutover_detail(request: PanelRequest, check_id: int) -> HttpResponse:
-    """How far a comparison is, and what it found; htmx gets the moving part, the table, or its next rows."""
+    """Show the progress and findings of a comparison; htmx gets the progress, the table, or its next rows."""
     check = _check_for(request, check_id)
     display = _display(check)
     target = request.htmx.target if request.htmx else None
@@ -278,14 +278,14 @@ def _display_difference(row: CutoverDifference) -> DisplayDifference:
 
 
 def _zones(check: CutoverCheck) -> dict[str, Any]:
-    """The zones with the most left to do come first."""
+    """Return the zones, those with the most left to do first."""
     zones = CutoverZone.objects.filter(check_run=check).defer("checklist")
     return {"zones": zones.order_by("-differences", "-open_points", "name")[:ROWS_PER_PAGE]}
 
 
 @require_safe
 def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpResponse:
-    """The delegation checklist of one zone, also as text to copy."""
+    """Show the delegation checklist of one zone, also as text to copy."""
     check = _check_for(request, check_id)
     zone = CutoverZone.objects.filter(check_run=check, name=zone_name).first()
     if zone is None:
@@ -304,7 +304,7 @@ def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpRe
 
 @require_POST
 def cutover_cancel(request: PanelRequest, check_id: int) -> HttpResponse:
-    """The comparison stops; what it found stays."""
+    """Cancel the comparison; what it found stays."""
     check = _check_for(request, check_id)
     try:
         cutover_check.cancel_check(check=check, now=timezone.now())
@@ -317,7 +317,7 @@ def cutover_cancel(request: PanelRequest, check_id: int) -> HttpResponse:
 
 @require_safe
 def cutover_csv(request: PanelRequest, check_id: int) -> HttpResponseBase:
-    """Every difference that was kept, expected ones too."""
+    """Download every stored difference, expected ones too, as CSV."""
     check = _check_for(request, check_id)
     file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115
     file.write(_csv_line("zone", "name", "type", "difference", "node", "old server", "node says"))

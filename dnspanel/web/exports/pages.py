@@ -1,4 +1,4 @@
-"""Exports: one zone on the screen or as a file, many as a job with a page of its own."""
+"""Views of exports: one zone on the screen or as a file, many zones as a job with its own page."""
 
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
@@ -50,7 +50,7 @@ TONES = {
 
 
 class ExportForm(PanelForm):
-    """Which zones, in which format; for a query file also which queries."""
+    """The zones and the format of an export; for a query file also which queries."""
 
     zone = forms.CharField(required=False, max_length=1100, widget=forms.HiddenInput)
     q = forms.CharField(
@@ -125,13 +125,13 @@ class DisplayExport:
 
     @property
     def seen(self) -> str:
-        """Changes whenever the page would say something else."""
+        """A text that changes whenever the page does."""
         return f"{self.job.state}-{self.job.zones}-{self.job.records}"
 
 
 @require_safe
 def zone_export(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """The zone's file on the screen, to copy; or only where to download it, if it is long."""
+    """Show the zone file, to be copied; for a long one, only the link to download it."""
     zone = access.zone_for_reading(request.user, zone_name)
     text = ""
     if zone.rrset_count <= LONGEST_PREVIEW:
@@ -143,7 +143,7 @@ def zone_export(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_safe
 def zone_export_file(request: PanelRequest, zone_name: str, format: str) -> HttpResponseBase:
-    """The zone as a file. One that would take long is offered as a job instead."""
+    """Download the zone as a file; for a large zone, redirect to the form of an export job."""
     zone = access.zone_for_reading(request.user, zone_name)
     if format not in _CONTENT_TYPES:
         raise Http404(f"There is no format {format}.")
@@ -157,7 +157,7 @@ def zone_export_file(request: PanelRequest, zone_name: str, format: str) -> Http
 
 
 def _zone_file(zone: Zone, format: str) -> BinaryIO:
-    """A temporary file with the zone in it. Nobody's slow download keeps a transaction open this way."""
+    """Return a temporary file with the zone in it, so that a slow download keeps no transaction open."""
     file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115
     zones = Zone.objects.filter(pk=zone.pk)
     with transaction.atomic():
@@ -172,7 +172,7 @@ def _zone_file(zone: Zone, format: str) -> BinaryIO:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def export_list(request: PanelRequest) -> HttpResponse:
-    """A form for a new export, and one's recent ones; sent, the form starts the export."""
+    """Show the form of a new export and one's recent ones; a POST starts an export."""
     access.require(request.user, Permission.READ)
     if request.method != "POST":
         return _export_list_page(request, ExportForm(initial=_initial(request)))
@@ -183,13 +183,13 @@ def export_list(request: PanelRequest) -> HttpResponse:
 
 
 def _initial(request: PanelRequest) -> dict[str, Any]:
-    """What the address says about the form."""
+    """Return the form's values from the URL."""
     initial = {name: field.initial for name, field in ExportForm.base_fields.items() if field.initial is not None}
     return initial | {name: request.GET[name] for name in ("q", "zone", "format") if request.GET.get(name)}
 
 
 def _create(request: PanelRequest, form: ExportForm) -> ExportJob | None:
-    """The export, or None after the form was told why there is none."""
+    """Return the export; None if it was refused, with the error added to the form."""
     selection = form.selection
     if not selection.among(access.zones_visible_to(request.user)).exists():
         form.refuse("q", "No zone matches.")
@@ -250,7 +250,7 @@ def _download_name(job: ExportJob) -> str:
 
 
 def _job_for(request: PanelRequest, export_id: int) -> ExportJob:
-    """One's own export; raises Unknown for everybody else's."""
+    """Return one's own export. Raise Unknown if it does not exist or is somebody else's."""
     access.require(request.user, Permission.READ)
     job = ExportJob.objects.filter(pk=export_id, author=request.user).first()
     if job is None:
@@ -260,7 +260,7 @@ def _job_for(request: PanelRequest, export_id: int) -> ExportJob:
 
 @require_safe
 def export_job(request: PanelRequest, export_id: int) -> HttpResponse:
-    """How far an export is, and its file; htmx gets the moving part, or 204 while it says the same."""
+    """Show the progress and the file of an export; htmx gets the moving part, or 204 if it has not changed."""
     display = _display(_job_for(request, export_id))
     context = {"export": display, "address": request.build_absolute_uri()}
     if not is_fragment(request):
@@ -272,7 +272,7 @@ def export_job(request: PanelRequest, export_id: int) -> HttpResponse:
 
 @require_POST
 def export_cancel(request: PanelRequest, export_id: int) -> HttpResponse:
-    """The export stops."""
+    """Cancel the export."""
     job = _job_for(request, export_id)
     try:
         export_jobs.cancel_export(job=job, now=timezone.now())
@@ -285,7 +285,7 @@ def export_cancel(request: PanelRequest, export_id: int) -> HttpResponse:
 
 @require_safe
 def export_download(request: PanelRequest, export_id: int) -> HttpResponseBase:
-    """The file of an export that is done."""
+    """Download the file of a finished export."""
     job = _job_for(request, export_id)
     try:
         if job.state != RunState.DONE or job.forgotten_at is not None:

@@ -1,4 +1,4 @@
-"""The step between scan and dry run: what the scan found, and what is to become of the zones."""
+"""Views of the step between scan and dry run: what the scan found, and what to do with each zone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ _UNDONE_MARKS = {"undone": ("quiet", "undo", "undone"), "kept": ("warn", "shield
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One way to narrow the table."""
+    """One filter of the table."""
 
     key: str
     text: str
@@ -100,7 +100,7 @@ class ListedZone:
 
 
 def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | None = None) -> dict[str, Any]:
-    """What the scan found, the options, and the first zones."""
+    """Return what the scan found, the options, and the first zones."""
     scan = queries.scan_summary(job)
     return {
         "scan": scan,
@@ -113,7 +113,7 @@ def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | No
 def zones_context(
     request: PanelRequest, job: ImportJob, *, chooses: bool, plan: queries.PlanSummary | None = None
 ) -> dict[str, Any]:
-    """The table of zones: narrowed, searched and paged as the address says; to choose in, or to look at."""
+    """Return the table of zones, filtered, searched and paged as the URL says; with choices if `chooses`."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     show = request.GET.get("show", "")
     kinds = _BEFORE if chooses else _AFTER
@@ -140,7 +140,7 @@ def _filter(key: str, text: str, show: str, plan: queries.PlanSummary | None) ->
 
 
 def _is_listed(key: str, show: str, plan: queries.PlanSummary | None) -> bool:
-    """Actions that no zone has are left out."""
+    """Return whether a filter is offered; actions that no zone has are left out."""
     return not plan or not key or key == show or bool(getattr(plan, _COUNT_OF[key]))
 
 
@@ -151,7 +151,7 @@ def _listed(row: ImportZone, options: Options, state: str) -> ListedZone:
 
 
 def _mark(row: ImportZone, options: Options, exists: bool, state: str) -> tuple[str, str, str]:
-    """Tone, icon and words of what will become of the zone, or became of it."""
+    """Return the tone, icon and words of what will become of the zone, or became of it."""
     if row.undone:
         return _UNDONE_MARKS.get(row.undone, ("quiet", "undo", row.undone))
     action = Action(row.action or row.choice or (options.existing if exists else options.new))
@@ -161,7 +161,7 @@ def _mark(row: ImportZone, options: Options, exists: bool, state: str) -> tuple[
 
 @require_safe
 def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
-    """The zones of an import; whole page, the table alone, or only its next rows."""
+    """List the zones of an import: the whole page, the table alone, or only its next rows."""
     job = queries.job_for(request.user, job_id)
     chooses = job.state == State.CHOOSING or (job.state == State.PLANNED and request.GET.get("step") == "choose")
     plan = None if chooses else queries.plan_summary(job)
@@ -178,7 +178,7 @@ def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
-    """The import has these options; with `then=plan` its dry run begins."""
+    """Save the options of the import; with `then=plan`, start its dry run."""
     job = queries.job_for(request.user, job_id)
     form = OptionsForm(request.POST)
     if not form.is_valid():
@@ -206,7 +206,7 @@ def _page_context(request: PanelRequest, job: ImportJob, form: OptionsForm) -> d
 
 @require_POST
 def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
-    """One zone (`row`), the ticked ones or all that match get a choice."""
+    """Set the choice of one zone (`row`), of the ticked zones, or of all that match."""
     job = queries.job_for(request.user, job_id)
     one = request.POST.get("row", "")
     ids = _ids([one] if one else request.POST.getlist("zone")[:MOST_TICKED])
@@ -246,7 +246,7 @@ def _one_row(request: PanelRequest, job: ImportJob, ids: list[int]) -> HttpRespo
 
 
 def _back(job: ImportJob, search: str, show: str) -> str:
-    """The table as it was narrowed, in the page of the import."""
+    """Return the URL of the filtered table in the page of the import."""
     parameters = {name: value for name, value in (("q", search), ("show", show)) if value}
     page = reverse("import-detail", args=[job.pk])
     return f"{page}?{urlencode(parameters)}#import-zones" if parameters else f"{page}#import-zones"

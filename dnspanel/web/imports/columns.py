@@ -1,4 +1,4 @@
-"""The columns of a CSV import: what each of them means, over a sample of the table."""
+"""The view of the columns of a CSV import: what each of them means, with a sample of the table."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -39,7 +39,7 @@ _MEANINGS = [("", "not used"), *((field, _COLUMN_LABELS[field]) for field in FIE
 
 
 class ColumnsForm(PanelForm):
-    """`column-N` says what the column is; a table without a column for the zone needs its name, or several."""
+    """`column-N` says what the column is; a table without a column for the zone needs the names of its zones."""
 
     fixed_zone = forms.CharField(
         label="Zone of all rows",
@@ -77,7 +77,7 @@ class ColumnsForm(PanelForm):
 
     @property
     def mapped(self) -> list[bool]:
-        """Which columns are used."""
+        """Whether each column is used."""
         return [bool(column.value()) for column in self.columns]
 
     def clean_fixed_zone(self) -> str:
@@ -116,7 +116,7 @@ class ColumnsForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the first rows with what was guessed; POST keeps what the columns are, and the scan begins."""
+    """Show the first rows with the guessed columns; a POST saves what the columns are and starts the scan."""
     job = queries.job_for(request.user, job_id)
     files = upload.uploaded_files(job)
     if job.source != SourceKind.CSV or job.state != State.UPLOADING or len(files) != 1:
@@ -153,5 +153,5 @@ def _start(request: PanelRequest, job: ImportJob, mapping: CsvMapping) -> HttpRe
 
 
 def _cells(row: list[str], mapped: list[bool]) -> list[tuple[str, bool]]:
-    """Each cell of a row that is as wide as the table, and whether its column is used."""
+    """Return each cell of a row, filled up to the table's width, and whether its column is used."""
     return [(row[number] if number < len(row) else "", used) for number, used in enumerate(mapped)]

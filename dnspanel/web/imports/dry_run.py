@@ -1,4 +1,4 @@
-"""The dry run: what publishing would do, zone by zone, and the button that does it."""
+"""Views of the dry run: what publishing would do to each zone, and the button that does it."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ MOST_GUARDED = 5
 
 
 def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None = None) -> dict[str, Any]:
-    """What the dry run found; the table shows what becomes of each zone."""
+    """Return what the dry run found; the table shows what becomes of each zone."""
     plan = queries.plan_summary(job)
     return {
         "plan": plan,
@@ -34,7 +34,7 @@ def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None =
 
 
 def fingerprint(plan: queries.PlanSummary) -> str:
-    """Tells whether the dry run is still the one that the page showed."""
+    """Return a text that tells whether the dry run is still the one that the page showed."""
     counts = (plan.creates, plan.merges, plan.replaces, plan.added, plan.changed, plan.removed)
     return "-".join(map(str, counts))
 
@@ -45,7 +45,7 @@ def _confirmation(plan: queries.PlanSummary) -> str:
 
 @require_POST
 def import_plan(request: PanelRequest, job_id: int) -> HttpResponse:
-    """The dry run begins."""
+    """Start the dry run."""
     job = queries.job_for(request.user, job_id)
     try:
         jobs.start_plan(job=job, now=timezone.now())
@@ -56,7 +56,7 @@ def import_plan(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
-    """What the person saw in the dry run is being published."""
+    """Start publishing what the person saw in the dry run."""
     job = queries.job_for(request.user, job_id)
     if job.state != State.PLANNED:
         messages.warning(request, f"This import has moved on: it is {job.get_state_display()}.")
@@ -79,7 +79,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
-    """The zones that changed since the dry run get another one."""
+    """Repeat the dry run of the zones that changed since."""
     job = queries.job_for(request.user, job_id)
     try:
         jobs.replan_waiting(job=job, now=timezone.now())
@@ -90,7 +90,7 @@ def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_safe
 def import_zone(request: PanelRequest, job_id: int, row_id: int) -> HttpResponse:
-    """What the import does to one zone: the same diff as in a review."""
+    """Show what the import does to one zone: the same diff as in a review."""
     job = queries.job_for(request.user, job_id)
     zone = ImportZone.objects.filter(job=job, pk=row_id).first()
     if zone is None:

@@ -1,4 +1,4 @@
-"""Faults by kind, as a list of badges: how many of each, how bad, and a sample."""
+"""Faults by kind, for a list of badges: their number, severity, and a sample."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ SEVERITY_ICONS = {"error": "error", "warning": "alert", "note": "info"}
 
 @dataclass(frozen=True, slots=True)
 class DisplayFaultKind:
-    """Faults of one kind: how many, and one of them as a sample."""
+    """Faults of one kind: their number, and one of them as a sample."""
 
     code: str
     severity: str
@@ -28,5 +28,5 @@ class DisplayFaultKind:
 
 
 def fault_kinds_for_display(kinds: Iterable[FaultKind]) -> list[DisplayFaultKind]:
-    """The kinds in their order."""
+    """Return the kinds as pages show them, in their order."""
     return [DisplayFaultKind(kind.code, kind.severity, kind.count, kind.sample) for kind in kinds]

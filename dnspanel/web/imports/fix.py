@@ -1,4 +1,4 @@
-"""Fix and retry: the texts of the zones that failed, with what is wrong beside, and the proposed fixes."""
+"""The view of failed zones: their texts with the faults and proposed fixes, to be corrected and tried again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ QUOTED_LENGTH = 190  # a fault quotes at most 200 characters, the white space at
 
 @dataclass(frozen=True, slots=True)
 class FixableFault:
-    """A fault beside its zone's text; `line` is where it stands in the text as typed, 0 where that is unknown."""
+    """A fault beside its zone's text; `line` is its line in the text as typed, 0 if that is unknown."""
 
     item: DisplayFault
     line: int
@@ -36,7 +36,7 @@ class FixableFault:
 
 @dataclass(frozen=True, slots=True)
 class FailedZone:
-    """A zone that could not be imported; `text` None when it is too large for a page, or its file is gone."""
+    """A zone that could not be imported; `text` is None if it is too large for a page, or its file is gone."""
 
     row: ImportZone
     text: str | None
@@ -45,13 +45,13 @@ class FailedZone:
 
     @property
     def lines(self) -> int:
-        """How many lines the field shows."""
+        """The height of the text field, in lines."""
         return min(24, max(6, (self.text or "").count("\n") + 2))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
-    """GET shows the texts; POST applies one proposed fix to what was typed, or imports the texts anew."""
+    """Show the texts; a POST applies one proposed fix to what was typed, or imports the texts anew."""
     job = queries.job_for(request.user, job_id)
     after = request.GET.get("after", "")[:1200]
     page = queries.zones_page(job, action=Action.FAILED, after=after, limit=ZONES_PER_PAGE)
@@ -74,7 +74,7 @@ def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
 
 
 def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> HttpResponse | None:
-    """Import those that were ticked; None after saying why not."""
+    """Import the ticked zones again; return None, with a message, if that is refused."""
     form = PublishingForm(request.POST)
     ticked = {int(text) for text in request.POST.getlist("zone") if text.isdecimal() and len(text) < 18}
     texts = {pk: text.replace("\r\n", "\n") for pk, text in typed.items() if pk in ticked}
@@ -90,7 +90,7 @@ def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> H
 
 
 def _faults_of(job: ImportJob, zones: Sequence[ImportZone]) -> dict[int, list[ImportFault]]:
-    """The errors of these zones, in one query; a zone is told by its file where it has no name."""
+    """Return the errors of these zones, in one query; a zone without a name is found by its file."""
     found: dict[int, list[ImportFault]] = {row.pk: [] for row in zones}
     by_name = {row.name: row.pk for row in zones if row.name}
     by_path = {row.path: row.pk for row in zones}
@@ -118,7 +118,7 @@ def _failed(job: ImportJob, row: ImportZone, typed: Mapping[int, str], faults: S
 
 
 def _with_fix(typed: dict[int, str], faults: Mapping[int, Sequence[ImportFault]], fault_id: str) -> dict[int, str]:
-    """What was typed, with the proposed fix of one fault in place of its line."""
+    """Return what was typed, with the line of one fault replaced by the proposed fix."""
     for pk, of_zone in faults.items():
         for fault in of_zone:
             if str(fault.pk) == fault_id and pk in typed:
@@ -127,7 +127,7 @@ def _with_fix(typed: dict[int, str], faults: Mapping[int, Sequence[ImportFault]]
 
 
 def with_fix(text: str, fault: ImportFault) -> str:
-    """The text with the fault's line replaced by what is proposed; unchanged if the line is no longer there."""
+    """Return the text with the fault's line replaced by the proposed fix; unchanged if that line is gone."""
     lines = text.replace("\r\n", "\n").split("\n")
     number = line_of(fault, lines, fault.path)
     if number and fault.fix:
@@ -136,10 +136,10 @@ def with_fix(text: str, fault: ImportFault) -> str:
 
 
 def line_of(fault: ImportFault, lines: Sequence[str], path: str) -> int:
-    """Where the fault stands in these lines, from 1; 0 if it is in another file, or its line was changed.
+    """Return the fault's line among these lines, from 1; 0 if it is in another file, or was changed.
 
-    A fault counts lines of the source's file; somebody may have added some,
-    and a table's lines are not those of the text made of it.
+    A fault counts lines of the source's file; lines may have been added since, and
+    the text made from a CSV has other lines than the CSV.
     """
     source = fault.source.strip()
     if fault.path != path or not source:
@@ -151,6 +151,6 @@ def line_of(fault: ImportFault, lines: Sequence[str], path: str) -> int:
 
 
 def _says(line: str, source: str) -> bool:
-    """Whether this is the line that a fault quotes; of a long one it quotes the beginning."""
+    """Return whether this is the line that a fault quotes; of a long line it quotes the beginning."""
     line = line.strip()
     return line == source or (len(source) >= QUOTED_LENGTH and line.startswith(source))

@@ -1,4 +1,4 @@
-"""Forms of the import wizard once there is a job: how zones are read and what becomes of them, and confirmations."""
+"""Forms of an import that exists: how zones are read, what becomes of them, and confirmations."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ class OptionsForm(PanelForm):
 
 
 class TypedForm(PanelForm):
-    """A confirmation that has to be typed: `wanted` says what."""
+    """A confirmation that has to be typed: `confirmation` is its text."""
 
     typed = forms.CharField(
         max_length=300,

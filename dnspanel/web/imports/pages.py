@@ -1,4 +1,4 @@
-"""Imports: the list of them, and the one page of each, which shows the step that it is at."""
+"""Views of imports: the list, the page of one import at its present step, and pause, resume, cancel, delete."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,7 +41,7 @@ _ACTS = {
 
 @dataclass(frozen=True, slots=True)
 class ListedImport:
-    """An import in the list; `progress` only while it works by itself."""
+    """An import in the list; `progress` is None unless it is at work."""
 
     row: queries.JobRow
     badge: Badge
@@ -51,7 +51,7 @@ class ListedImport:
 
 @require_safe
 def import_list(request: PanelRequest) -> HttpResponse:
-    """The imports, the newest first; whole page, the list alone, or its next rows."""
+    """List imports, newest first: the whole page, the list alone, or its next rows."""
     requested = request.GET.get("before", "")
     before = int(requested) if requested.isdecimal() and len(requested) < 10 else None
     found = queries.jobs_page(request.user, before=before, limit=JOBS_PER_PAGE)
@@ -73,7 +73,7 @@ def import_list(request: PanelRequest) -> HttpResponse:
 
 
 def _listed(row: queries.JobRow, now: datetime) -> ListedImport:
-    """One more query for an import that is at work; there are never many."""
+    """Return an import as the list shows it. One more query if it is at work; there are never many."""
     job = row.job
     progress = queries.progress(job, now=now) if job.state in ACTIVE_STATES else None
     return ListedImport(row, badge_of(job), str(SourceKind(job.source).label), progress)
@@ -81,7 +81,7 @@ def _listed(row: queries.JobRow, now: datetime) -> ListedImport:
 
 @require_safe
 def import_detail(request: PanelRequest, job_id: int) -> HttpResponse:
-    """The import at the step where it is; htmx gets it alone, or 204 while it says what the page says already."""
+    """Show the import at its present step; htmx gets the step alone, or 204 if nothing changed (`seen`)."""
     job = queries.job_for(request.user, job_id)
     display = "choose" if request.GET.get("step") == "choose" and job.state == State.PLANNED else step_of(job)
     context = _head(job, display) | _STEP_CONTEXTS[_part(job, display)](request, job)
@@ -107,7 +107,7 @@ def _head(job: ImportJob, display: str) -> dict[str, Any]:
 
 
 def _part(job: ImportJob, display: str) -> str:
-    """Which template shows the step."""
+    """Return the name of the template that shows the step."""
     if job.state in ACTIVE_STATES:
         return "progress"
     if job.state in ENDED_STATES:
@@ -145,7 +145,7 @@ _STEP_CONTEXTS = {
 
 @require_POST
 def import_act(request: PanelRequest, job_id: int, act: str) -> HttpResponse:
-    """Pause, resume or cancel."""
+    """Pause, resume or cancel the import."""
     if act not in _ACTS:
         raise Http404
     job = queries.job_for(request.user, job_id)
@@ -161,7 +161,7 @@ def import_act(request: PanelRequest, job_id: int, act: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_delete(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Forget an import and its files; what it published stays."""
+    """Ask for confirmation; a POST deletes the import and its files. What it published stays."""
     job = queries.job_for(request.user, job_id)
     if request.method == "POST":
         try:

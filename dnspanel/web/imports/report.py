@@ -1,4 +1,4 @@
-"""What came of an import: the report, its faults line by line, and the way back."""
+"""Views of the result of an import: the report, its faults line by line, and undo."""
 
 from dataclasses import dataclass
 from tempfile import TemporaryFile
@@ -51,7 +51,7 @@ class DisplayFault:
 
 
 def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
-    """Counts, seconds, what waits, and what can be done next."""
+    """Return the counts, the seconds of each step, what waits, and what can be done next."""
     report = queries.report(job)
     is_arriving = bool(report.published) and report.nodes_acked < report.nodes
     return {
@@ -82,7 +82,7 @@ def _changes(report: queries.Report) -> int:
 
 @require_safe
 def import_faults(request: PanelRequest, job_id: int) -> HttpResponse:
-    """The faults of an import, narrowed by severity, kind or zone; with htmx the next rows."""
+    """List the faults of an import, filtered by severity, kind or zone; for htmx the next rows."""
     job = queries.job_for(request.user, job_id)
     filters = {name: request.GET.get(name, "")[:1100] for name in ("severity", "code", "zone")}
     after = request.GET.get("after", "")
@@ -106,7 +106,7 @@ def import_faults(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_safe
 def import_faults_csv(request: PanelRequest, job_id: int) -> HttpResponseBase:
-    """The same as a table for download."""
+    """Download the faults, filtered by severity or kind, as CSV."""
     job = queries.job_for(request.user, job_id)
     file = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - the answer closes it
     for line in queries.faults_csv(job, severity=request.GET.get("severity", ""), code=request.GET.get("code", "")):
@@ -117,7 +117,7 @@ def import_faults_csv(request: PanelRequest, job_id: int) -> HttpResponseBase:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Ask for the number of zones, then take back what the import published."""
+    """Ask for the number of zones; a POST starts undoing what the import published."""
     job = queries.job_for(request.user, job_id)
     report = queries.report(job)
     if job.state not in (State.DONE, State.CANCELLED) or not report.published:

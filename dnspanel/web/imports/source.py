@@ -65,7 +65,7 @@ SOURCES = (
 @sensitive_post_parameters("tsig_secret", "key", "password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpResponse:
-    """Ask where to read from; POST makes the job. Files in the form itself (no script) are taken at once."""
+    """Show the form of a source; a POST creates the job. Files in the form itself (no script) are received at once."""
     access.require(request.user, Permission.EDIT)
     if source not in SOURCE_FORMS:
         raise Http404

@@ -59,7 +59,7 @@ class SourceForm(PublishingForm):
 
     @property
     def rows(self) -> Iterator[list[forms.BoundField]]:
-        """The fields of this kind of source as the page sets them, without what every kind has."""
+        """The fields of this kind of source in rows as on the page, without those that every kind has."""
         yield from self.groups([field for field in self.visible_fields() if field.name != "title"])
 
     def groups(self, own: list[forms.BoundField]) -> list[list[forms.BoundField]]:
@@ -90,7 +90,7 @@ class CsvForm(SourceForm):
 
 
 class DumpForm(SourceForm):
-    """What pg_dump, mysqldump or sqlite's .dump wrote."""
+    """A dump by pg_dump, mysqldump or sqlite's .dump."""
 
     kind = SourceKind.POWERDNS_DUMP
     takes_files = True
@@ -349,7 +349,7 @@ def name_or_nothing(text: str) -> str:
 
 
 def names_by_line(text: str) -> list[str]:
-    """Canonical names on the lines of a text, each once; raises ValidationError that says which lines are none."""
+    """Return the canonical names in a text, one per line, each once. Raise ValidationError with the invalid lines."""
     found: dict[str, None] = {}
     wrong = []
     for number, line in enumerate(text.splitlines(), 1):

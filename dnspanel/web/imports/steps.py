@@ -62,19 +62,19 @@ class Step:
 
 
 def badge_of(job: ImportJob) -> Badge:
-    """How lists and the head of the page mark the job."""
+    """Return the badge of the job for lists and the head of its page."""
     if job.paused:
         return Badge("warn", "pause", "paused")
     return Badge(*_BADGES[State(job.state)])
 
 
 def first_steps() -> list[Step]:
-    """The bar before there is a job."""
+    """Return the step bar before there is a job."""
     return [Step(text, is_done=False, is_now=number == 0) for number, text in enumerate(_TEXTS)]
 
 
 def step_of(job: ImportJob) -> str:
-    """At which step the job is; one that was stopped is where it was stopped."""
+    """Return the step that the job is at; for a stopped job, the step at which it was stopped."""
     found = _STEP_OF_STATE.get(State(job.state))
     if found is not None:
         return found
@@ -88,7 +88,7 @@ def step_of(job: ImportJob) -> str:
 
 
 def steps_of(job: ImportJob, display: str = "") -> list[Step]:
-    """The bar of a job; `shown` is the step that the page shows, if it is not the job's."""
+    """Return the step bar of a job; `display` is the step that the page shows, if it is not the job's."""
     at = STEPS.index(step_of(job))
     stopped = job.state in (State.FAILED, State.CANCELLED) and at < STEPS.index("report")
     ended = job.state in ENDED_STATES
@@ -106,7 +106,7 @@ def steps_of(job: ImportJob, display: str = "") -> list[Step]:
 
 
 def _url(job: ImportJob, step: str) -> str:
-    """Where a step can be looked at again: the choices while they can be changed, and back to where the job is."""
+    """Return the URL of a step: of the choices while they can be changed, and of the job's own step; else empty."""
     page = reverse("import-detail", args=[job.pk])
     if step == "choose" and job.state == State.PLANNED:
         return f"{page}?step=choose"

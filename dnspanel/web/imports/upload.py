@@ -1,4 +1,4 @@
-"""Files of an import on their way: chunks as raw bodies, where to go on, and the end of the upload."""
+"""Views of the upload of an import's files: chunks as raw bodies, the offset to go on from, and the end."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ LONGEST_NAME = 4 * limits.MOST_PATH_BYTES
 
 
 def upload_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
-    """What has arrived, and the field to send the rest."""
+    """Return the files that have arrived, and where to send the rest."""
     return {
         "files": upload.uploaded_files(job),
         "addresses": addresses_of(job),
@@ -31,13 +31,13 @@ def upload_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
 
 
 def addresses_of(job: ImportJob) -> dict[str, str]:
-    """Where the script sends chunks of files, and where it says that they were all."""
+    """Return the URLs to which the script sends chunks of files, and reports that the upload is complete."""
     return {"upload": reverse("import-upload", args=[job.pk]), "finish": reverse("import-uploaded", args=[job.pk])}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Where the next chunk of a file begins; POST takes one, whose bytes are the body."""
+    """Return where the next chunk of a file begins; a POST takes a chunk, whose bytes are the body."""
     job = queries.job_for(request.user, job_id)
     name = request.GET.get("name", "")[:LONGEST_NAME]
     try:
@@ -60,7 +60,7 @@ def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_uploaded(request: PanelRequest, job_id: int) -> HttpResponse:
-    """The upload is complete. Files that come with this form, sent without a script, are taken first."""
+    """Complete the upload. Files that come with this form, sent without a script, are received first."""
     job = queries.job_for(request.user, job_id)
     by_script = request.accepts("application/json") and not request.accepts("text/html")
     try:
@@ -74,9 +74,9 @@ def import_uploaded(request: PanelRequest, job_id: int) -> HttpResponse:
 
 
 def take_files(request: PanelRequest, job: ImportJob) -> str:
-    """The job has the form's files too, and goes on; returns the page to show. Sent twice, it goes on once.
+    """Receive the form's files, start the scan, and return the page to show. Sent twice, it starts once.
 
-    A table waits for somebody to say what its columns are. Raises TransferError.
+    A CSV import first waits for the meaning of its columns. Raise TransferError.
     """
     page = reverse("import-detail", args=[job.pk])
     if job.state != State.UPLOADING:
