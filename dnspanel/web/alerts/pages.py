@@ -1,4 +1,4 @@
-"""Pages of alerts: what is wrong now, and what was; and the bell in the frame."""
+"""Views of alerts: the open ones, the past ones, and the bell in the frame."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -17,7 +17,7 @@ LONGEST_ID = 18  # digits
 
 @require_safe
 def alert_list(request: PanelRequest) -> HttpResponse:
-    """What is wrong now; htmx fetches the list alone every five seconds."""
+    """List open alerts; htmx fetches the list alone every five seconds."""
     access.require(request.user, Permission.FLEET)
     context = {
         "alerts": open_alerts(),
@@ -29,7 +29,7 @@ def alert_list(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def alert_history(request: PanelRequest) -> HttpResponse:
-    """What was wrong and is over, the newest first."""
+    """List past alerts, newest first."""
     access.require(request.user, Permission.FLEET)
     found = past_alerts(before=_cursor(request), limit=MOST_PAST + 1)
     context = {
@@ -41,7 +41,7 @@ def alert_history(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def alert_pill(request: PanelRequest) -> HttpResponse:
-    """The bell alone, or 204 when it would say what the page says already."""
+    """Show the bell alone; 204 if the page already shows the same message (`seen`)."""
     access.require(request.user, Permission.FLEET)
     summary = alert_summary()
     if request.GET.get("seen") == summary.message:
@@ -50,6 +50,6 @@ def alert_pill(request: PanelRequest) -> HttpResponse:
 
 
 def _cursor(request: PanelRequest) -> int | None:
-    """The id below which the list starts; None, for what is no cursor of ours, is its beginning."""
+    """Return the cursor of the request, the id below which the list starts; None (invalid) means the first page."""
     before = request.GET.get("before", "")
     return int(before) if before.isascii() and before.isdecimal() and len(before) <= LONGEST_ID else None

@@ -1,4 +1,4 @@
-"""The form of a route for alerts: it checks shape; `alerts.routes` checks the rest."""
+"""The form of an alert route. It checks shape; `alerts.routes` checks the rest."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ _TIME = {"type": "time", "class": "input"}
 
 
 class RouteForm(PanelForm):
-    """Who is told, how, of what, and when not."""
+    """The address of a route, the severity it is told of, and its quiet hours."""
 
     name = forms.CharField(
         label="Name", max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "on call"})
@@ -50,12 +50,12 @@ class RouteForm(PanelForm):
                 self.fields["address"].help_text = ""
 
     def terms(self, *, kind: str = "") -> RouteTerms:
-        """What was filled in; `kind` of a route that exists."""
+        """Return the terms that were filled in; `kind` is that of an existing route."""
         filled = self.cleaned_data
         return RouteTerms(**{**filled, "kind": kind or filled["kind"]})
 
     def refuse_all(self, faults: Mapping[str, list[str]]) -> None:
-        """Show what the verb refused, each at its field."""
+        """Add the errors that a verb raised, each at its field."""
         for field, messages_of_field in faults.items():
             for message in messages_of_field:
                 self.refuse(field, message)

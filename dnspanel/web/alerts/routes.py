@@ -1,4 +1,4 @@
-"""Pages of routes: who is told of alerts, what they answered, and a test."""
+"""Views of alert routes: where alerts are sent, what was answered, and a test."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -23,7 +23,7 @@ MOST_MESSAGES = 30
 
 @require_safe
 def route_list(request: PanelRequest) -> HttpResponse:
-    """Everybody who is told."""
+    """List the routes alerts are sent to."""
     access.require(request.user, Permission.FLEET)
     return render(request, "alerts/routes.html", {"rows": route_rows()})
 
@@ -31,7 +31,7 @@ def route_list(request: PanelRequest) -> HttpResponse:
 @no_store
 @require_http_methods(["GET", "HEAD", "POST"])
 def route_new(request: PanelRequest) -> HttpResponse:
-    """Make a route; of a webhook, show the secret that signs what it is sent, this once."""
+    """Show the form of a new route; a POST creates it, and shows the signing secret of a webhook this once."""
     access.require(request.user, Permission.NODES)
     form = RouteForm(request.POST or None)
     if form.is_valid():
@@ -50,7 +50,7 @@ def route_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def route_detail(request: PanelRequest, route_id: int) -> HttpResponse:
-    """One route and what it was told; htmx fetches the messages alone while some wait."""
+    """Show a route and the messages sent to it; htmx fetches the messages alone while some wait."""
     access.require(request.user, Permission.FLEET)
     route = route_by_id(route_id)
     context = _context(request, route)
@@ -61,7 +61,7 @@ def route_detail(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_change(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Another address, other hours."""
+    """Change the address, severity or quiet hours of a route."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     form = RouteForm(request.POST, route=route)
@@ -78,7 +78,7 @@ def route_change(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Send a test now; the page shows what was answered."""
+    """Send a test now; the page shows the answer."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     routes.send_test(route=route, by=request.user, now=timezone.now())
@@ -101,7 +101,7 @@ def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
 @no_store
 @require_POST
 def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
-    """A new secret, shown this once."""
+    """Make a new secret and show it, this once."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     try:
@@ -114,7 +114,7 @@ def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_delete(request: PanelRequest, route_id: int) -> HttpResponse:
-    """The route and the log of what it was sent are gone."""
+    """Delete the route and the log of its messages."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     routes.delete_route(route=route, by=request.user, now=timezone.now())

@@ -1,4 +1,4 @@
-"""Forms of nodes: a new one, its group and tags, and how long it takes no pushes."""
+"""Forms of nodes: a new node, its group and tags, and how long it is drained."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ DRAINS = [("1", "for 1 hour"), ("4", "for 4 hours"), ("24", "for 1 day"), ("168"
 
 
 class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """A group of nodes, by name, in the order in which they are served."""
+    """A group of nodes, by name, listed in the order in which groups get publications."""
 
     def __init__(self) -> None:
         groups = NodeGroup.objects.order_by("order")
@@ -30,7 +30,7 @@ class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
 
 
 class TagsField(forms.CharField):
-    """Words between blanks or commas, as a list."""
+    """Tags, separated by blanks or commas, as a list."""
 
     def __init__(self) -> None:
         widget = forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
@@ -48,13 +48,13 @@ class NodeDescriptionForm(PanelForm):
 
 
 class DrainForm(PanelForm):
-    """Why nodes take no pushes, and for how long."""
+    """Why nodes are drained, and for how long."""
 
     reason = forms.CharField(max_length=200, required=False, widget=forms.TextInput(attrs={"placeholder": "Reason"}))
     hours = forms.ChoiceField(label="For", required=False, choices=DRAINS)
 
     def until(self, now: datetime) -> datetime | None:
-        """When it ends; None: when somebody resumes."""
+        """Return when the drain ends; None: when somebody resumes the node."""
         hours = int(self.cleaned_data["hours"] or 0)
         return now + timedelta(hours=hours) if hours else None
 

@@ -1,4 +1,4 @@
-"""Pages of a hold: why nothing is published, what only the nodes know, and the decision between the two."""
+"""Views of a hold: why nothing is published, what only the nodes have, and the decision between nodes and panel."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +32,7 @@ _KINDS = {"": "All", "nodes": "Only on the nodes", "panel": "Only in the panel",
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a zone is, as a row and a badge say it."""
+    """Where a zone exists, as its row and its badge show it."""
 
     row_class: str
     tone: str
@@ -49,7 +49,7 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayZone:
-    """A row of the list."""
+    """A zone as a row of the list."""
 
     pk: int
     name: str
@@ -67,7 +67,7 @@ class DisplayZone:
 
 @require_safe
 def hold_page(request: PanelRequest) -> HttpResponse:
-    """The hold as it stands; htmx fetches its moving part alone while there is work on it."""
+    """Show the hold; htmx fetches the moving part alone while there is work on it."""
     access.require(request.user, Permission.FLEET)
     if request.htmx and "after" in request.GET:
         return render(request, "fleet/_hold_rows.html", _listed(request, unknown_history.newest_report()))
@@ -76,7 +76,7 @@ def hold_page(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
-    """What differs in one zone, RRset by RRset; htmx puts it below the zone's row."""
+    """Show the RRsets of one zone that differ; htmx puts them below the zone's row."""
     access.require(request.user, Permission.NODES)
     zone = unknown_history.zone_of_report(pk)
     rrsets = unknown_history.rrsets_page(zone, after=_number(request, "after"), limit=RRSETS_PER_PAGE + 1)
@@ -90,7 +90,7 @@ def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def hold_again(request: PanelRequest) -> HttpResponse:
-    """The nodes are asked anew."""
+    """Ask the nodes again."""
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     if current_hold() is None or (report is not None and report.choice):
@@ -103,7 +103,7 @@ def hold_again(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def hold_decide(request: PanelRequest) -> HttpResponse:
-    """The person's decision, typed out; a worker carries it out."""
+    """Save the person's decision, which had to be typed; a worker carries it out."""
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     form = DecisionForm(request.POST)
@@ -149,7 +149,7 @@ def _is_working(report: AheadReport | None) -> bool:
 
 
 def _decisions(report: AheadReport, sent: DecisionForm | None) -> dict[str, dict[str, Any]]:
-    """Per choice: its form (with what was wrong in it), what has to be typed, and why it is not open."""
+    """Return for each choice its form (with its errors), what has to be typed, and why it is closed."""
     return {
         str(choice): {
             "form": sent if sent is not None and sent.data.get("choice") == choice else DecisionForm(choice=choice),
@@ -161,7 +161,7 @@ def _decisions(report: AheadReport, sent: DecisionForm | None) -> dict[str, dict
 
 
 def _listed(request: PanelRequest, report: AheadReport | None) -> dict[str, Any]:
-    """A page of the zones that differ, for who may decide."""
+    """Return a page of the zones that differ; none for those who may not decide."""
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in _KINDS else ""
     if report is None or report.ended_at is None or not can(request.user, Permission.NODES):
         return {"zones": [], "kinds": _KINDS, "kind": kind, "next_after": None}
@@ -178,7 +178,7 @@ def _display(zone: AheadZone) -> DisplayZone:
 
 
 def _display_rrset(zone: AheadZone, rrset: AheadRRset) -> DisplayDiff:
-    """From the panel's to the node's: what a take over would change."""
+    """Return the diff from the panel's RRset to the node's: what taking over would change."""
     here = RRset.from_json(rrset.name, rrset.type, rrset.here) if rrset.here else None
     on_node = RRset.from_json(rrset.name, rrset.type, rrset.there) if rrset.there else None
     return DisplayDiff(zone.name, diff(Change(rrset.name, rrset.type, here, on_node)))

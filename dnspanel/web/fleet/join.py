@@ -1,4 +1,4 @@
-"""How a server becomes a node: name, group and schema, one command, a fingerprint to compare, and its first zones."""
+"""Views that enroll a node: its name, group and schema, one command, a fingerprint to compare, its first zones."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ _DNS_PORT, _AGENT_PORT = 53, 8533
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How far a node has come: made, asked, approved, reached, filled, proved."""
+    """The steps of enrolling a node: requested, approved, contacted, filled by a snapshot, verified."""
 
     requested: bool
     approved: bool
@@ -35,7 +35,7 @@ class Steps:
 
     @property
     def classes(self) -> dict[str, str]:
-        """The CSS class of each step: done, the one that is next, or nothing yet."""
+        """The CSS class of each step: done, the next one, or neither."""
         found, is_next = {}, True
         for name in ("requested", "approved", "contacted", "verified"):
             is_done = getattr(self, name)
@@ -45,7 +45,7 @@ class Steps:
 
     @property
     def percent(self) -> int:
-        """How much of its snapshot is there."""
+        """How much of the snapshot has been sent, in percent."""
         return (
             100 * self.bootstrap.chunks_sent // self.bootstrap.chunks if self.bootstrap and self.bootstrap.chunks else 0
         )
@@ -54,7 +54,7 @@ class Steps:
 @no_store
 @require_http_methods(["GET", "HEAD", "POST"])
 def node_new(request: PanelRequest) -> HttpResponse:
-    """Make a node that waits for its agent, and show the command with its one-time code, this once."""
+    """Show the form of a new node; a POST creates it and shows the command with its one-time code, this once."""
     access.require(request.user, Permission.NODES)
     form = NewNodeForm(request.POST or None)
     if form.is_valid():
@@ -73,7 +73,7 @@ def node_new(request: PanelRequest) -> HttpResponse:
 @no_store
 @require_http_methods(["GET", "HEAD", "POST"])
 def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
-    """How far a node has come on its way into the fleet; a POST makes a new code."""
+    """Show how far the enrollment of a node is; a POST makes a new code."""
     access.require(request.user, Permission.FLEET)
     node = enroll.node_by_name(name)
     if request.method != "POST":
@@ -87,7 +87,7 @@ def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def steps_of(node: Node, *, requested: bool) -> Steps:
-    """How far the node has come since it was made, or since its certificate was revoked."""
+    """Return how far the node is since it was created, or since its certificate was revoked."""
     approved = node.state != NodeState.AWAITING_APPROVAL
     return Steps(
         requested=requested or approved,
@@ -99,7 +99,7 @@ def steps_of(node: Node, *, requested: bool) -> Steps:
 
 
 def _join_command(node: Node, code: str) -> str:
-    """What is run on the server, as root."""
+    """Return the command to run on the server, as root."""
     command = f"dnspanel-agent join --panel {settings.PANEL_URL} --code {code} --dns-address {node.dns_address}"
     if node.dns_port != _DNS_PORT:
         command += f" --dns-port {node.dns_port}"
@@ -109,7 +109,7 @@ def _join_command(node: Node, code: str) -> str:
 
 
 def _enroll_command(code: str) -> str:
-    """What gives the server its identity and nothing else."""
+    """Return the command that gives the server its identity and nothing else."""
     return f"python -m replication.agent enroll --panel {settings.PANEL_URL} --code {code} --dir /etc/dnspanel-agent"
 
 

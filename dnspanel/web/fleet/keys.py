@@ -1,4 +1,4 @@
-"""The keys that sign what nodes get, and how one follows another; the panel's own certificates."""
+"""Views of the keys that sign what nodes get, of their rotation, and of the panel's own certificates."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from dnspanel.zones import access
 
 @require_safe
 def node_keys(request: PanelRequest) -> HttpResponse:
-    """Every key that counts, which nodes accept it, and when the certificates of the panel end."""
+    """List the valid keys, which nodes accept each, and when the certificates of the panel expire."""
     access.require(request.user, Permission.FLEET)
     authority = ensure_authority(now=timezone.now())
     current = ensure_signing_key(now=timezone.now())

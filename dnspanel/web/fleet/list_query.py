@@ -1,4 +1,4 @@
-"""Which nodes the fleet page shows, how and in what order: all of it is in the address, so it can be sent on. Pure."""
+"""The filters, layout and order of the fleet page; all of it is in the URL, so it can be sent on. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class FleetView:
         return bool(self.group or self.tag or self.state or self.search)
 
     def query(self, **changes: Any) -> str:
-        """This view, changed, as the query of an address; empty for the plain page."""
+        """Return this view, with changes, as a URL query; empty for the plain page."""
         view = replace(self, **changes)
         fields: dict[str, object] = {
             "group": view.group,
@@ -51,7 +51,7 @@ class FleetView:
 
 
 def fleet_view(parameters: QueryDict) -> FleetView:
-    """The view that an address asks for; what means nothing is left out."""
+    """Return the view that the URL asks for; invalid values are left out."""
     sort, layout = parameters.get("sort", ""), parameters.get("layout", "")
     order = parameters.get("order", "")
     return FleetView(
@@ -66,7 +66,7 @@ def fleet_view(parameters: QueryDict) -> FleetView:
 
 
 def arrange(statuses: Iterable[NodeStatus], view: FleetView) -> tuple[NodeStatus, ...]:
-    """The nodes that the view shows, in its order. By name nothing ever jumps; any other order can be frozen."""
+    """Return the nodes of the view in its order. By name, nodes never move; any other order can be frozen."""
     display = [status for status in statuses if _fits(status, view)]
     display.sort(key=_by_name)
     if view.sort == "lag":
@@ -80,12 +80,12 @@ def arrange(statuses: Iterable[NodeStatus], view: FleetView) -> tuple[NodeStatus
 
 
 def states_of(statuses: Iterable[NodeStatus]) -> list[str]:
-    """The states there are, for the filter."""
+    """Return the states that occur, for the filter."""
     return [*_STATE_GROUPS, *sorted({status.health.word.value for status in statuses})]
 
 
 def tags_of(statuses: Iterable[NodeStatus]) -> list[str]:
-    """The tags there are, for the filter."""
+    """Return the tags that occur, for the filter."""
     return sorted({tag for status in statuses for tag in status.node.tags})
 
 

@@ -1,4 +1,4 @@
-"""The matrix: zones that are not everywhere, and on which nodes."""
+"""The view of the matrix: zones that are not the same on every node, and the nodes they differ on."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -12,7 +12,7 @@ from dnspanel.zones import access
 
 @require_safe
 def node_matrix(request: PanelRequest) -> HttpResponse:
-    """Only what differs; a search shows the zones found on every node. Of zones that this person may read."""
+    """Show the zones that differ; with a search, the zones found on every node. Only zones this person may read."""
     access.require(request.user, Permission.FLEET)
     search = request.GET.get("zone", "").strip().lower()[:255]
     context = {"matrix": matrix(person=request.user, search=search), "search": search, "most": MOST_ZONES}

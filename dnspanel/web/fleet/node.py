@@ -1,4 +1,4 @@
-"""One node: how it is and why, what happened to it, and what a person may do to it."""
+"""Views of one node: its health and why, its events, and what a person may do to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,13 +50,13 @@ class NodeDetails:
 
     @property
     def other_powerdns(self) -> str:
-        """The PowerDNS that is installed, where another one still runs."""
+        """The installed PowerDNS; empty if it is the one that runs."""
         return self.reported.installed if self.reported.installed != self.reported.powerdns else ""
 
 
 @require_safe
 def node_detail(request: PanelRequest, name: str) -> HttpResponse:
-    """One node; htmx fetches its facts alone every two seconds, the charts fetch `node_points`."""
+    """Show one node; htmx fetches its facts alone every two seconds, the charts fetch `node_points`."""
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
     status = node_status(name=name, now=now)
@@ -88,7 +88,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def details_of(node: Node, now: datetime) -> NodeDetails:
-    """The facts that follow from what is stored of the node."""
+    """Return the details that follow from what is stored of the node."""
     reported = read_report(node)
     expires = node.certificate_expires_at
     return NodeDetails(
@@ -106,7 +106,7 @@ def details_of(node: Node, now: datetime) -> NodeDetails:
 
 @require_safe
 def node_points(request: PanelRequest, name: str) -> JsonResponse:
-    """The node's numbers for the charts: seconds after `after` (since 1970), or with `step` all minutes or hours."""
+    """Return the numbers of the charts: seconds after `after` (since 1970), or with `step` all minutes or hours."""
     access.require(request.user, Permission.FLEET)
     node = enroll.node_by_name(name)
     try:
@@ -119,7 +119,7 @@ def node_points(request: PanelRequest, name: str) -> JsonResponse:
 
 @require_POST
 def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
-    """What one button does to the node; says afterwards what was done, or why nothing was."""
+    """Do what one button does to the node; the message says what was done, or why nothing was."""
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.NODES)
@@ -138,7 +138,7 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
 
 
 def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
-    """The zones that differed, of those this person may know; what the panel never had is for administrators."""
+    """Return the zones that differed and that this person may read; administrators also get those the panel lacks."""
     found = Divergence.objects.filter(node=node).order_by("-found_at")
     known = Q(zone_id__in=access.zones_within_reach(request.user, Right.READ).values("pk"))
     if can(request.user, Permission.NODES):
@@ -183,7 +183,7 @@ def _require_typed(request: PanelRequest, node: Node, what: str) -> None:
 
 
 def _rebuild(request: PanelRequest, node: Node, now: datetime) -> None:
-    """The schema is the one that the node wants now, and the one that the person saw."""
+    """Rebuild the node. Raise WrongState unless the schema it needs now is the one that the person saw."""
     required = read_report(node).needed_schema
     if not required or request.POST.get("schema") != str(required):
         raise WrongState(node.name, "wants no such schema any more")

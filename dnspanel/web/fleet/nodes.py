@@ -1,4 +1,4 @@
-"""The fleet page: every node with its live numbers, as tiles or, beyond a hundred, as a table."""
+"""Views of the fleet page: every node with its live numbers, as tiles or, beyond a hundred, as a table."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -30,7 +30,7 @@ _MOST_NAMED = 5
 
 @require_safe
 def node_list(request: PanelRequest) -> HttpResponse:
-    """Every node with its live numbers; htmx fetches the grid alone every two seconds."""
+    """List every node with its live numbers; htmx fetches the grid alone every two seconds."""
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
     everything = node_statuses(now=now)
@@ -61,14 +61,14 @@ def node_list(request: PanelRequest) -> HttpResponse:
 
 
 def _line(request: PanelRequest, statuses: Sequence[NodeStatus], newest: Position) -> HttpResponse:
-    """The line above the table alone: of each node one second of live numbers."""
+    """Return the line above the table alone, from one second of live numbers of each node."""
     rates = telemetry.live_now([status.node.pk for status in statuses], seconds=1)
     return render(request, "fleet/_fleet_totals.html", {"line": fleet_line(statuses, rates, newest), "is_table": True})
 
 
 @require_safe
 def node_rows(request: PanelRequest) -> HttpResponse:
-    """Some rows of the table, as they are now: those that somebody can see fetch themselves."""
+    """Return some rows of the table as they are now; the rows in view fetch themselves."""
     access.require(request.user, Permission.FLEET)
     ids = [int(node_id) for node_id in request.GET.get("ids", "").split(".")[:BLOCK] if node_id.isdecimal()]
     statuses = statuses_of(ids, now=timezone.now())
@@ -79,7 +79,7 @@ def node_rows(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def node_acts(request: PanelRequest) -> HttpResponse:
-    """Drain, disable, resume, resync or check the nodes that were ticked; says which ones and why others not."""
+    """Drain, disable, resume, resync or check the ticked nodes; messages say which ones, and why others not."""
     access.require(request.user, Permission.NODES)
     act = _ACTS.get(request.POST.get("act", ""))
     if act is None:
@@ -160,6 +160,6 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _back(request: PanelRequest) -> str:
-    """The fleet page as it was, with its filters: only what `fleet_view` understands goes into the address."""
+    """Return the URL of the fleet page with its filters; only what `fleet_view` understands goes into it."""
     query = fleet_view(QueryDict(request.POST.get("query", ""))).query()
     return f"{reverse('node-list')}?{query}" if query else reverse("node-list")

@@ -1,4 +1,4 @@
-"""The page of delivery: groups in their order, who waits for whom, stop, pin, go on."""
+"""Views of delivery: the groups in their order, which one waits for which, and stop, pin, resume."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ _MOST_DIGITS = 18
 
 @require_safe
 def delivery(request: PanelRequest) -> HttpResponse:
-    """How far each group may go, and why not further; htmx fetches the moving part alone every two seconds."""
+    """Show how far each group may go, and why not further; htmx fetches the moving part alone every two seconds."""
     access.require(request.user, Permission.FLEET)
     context = {
         "view": rollout_status(now=timezone.now()),
@@ -56,7 +56,7 @@ def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
 
 @require_POST
 def group_new(request: PanelRequest) -> HttpResponse:
-    """One more group, behind the others."""
+    """Create a group after all others."""
     access.require(request.user, Permission.NODES)
     name = request.POST.get("name", "").strip().lower()
 
@@ -69,7 +69,7 @@ def group_new(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
-    """Change the name or the time to verify of a group, its place, skip it, or delete it."""
+    """Change the name of a group, its time to verify or its place, skip it, or delete it."""
     access.require(request.user, Permission.NODES)
     group = get_object_or_404(NodeGroup, pk=group_id)
     by, now = request.user, timezone.now()
@@ -104,7 +104,7 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
 
 
 def _done(request: PanelRequest, verb: Callable[[], None], message: str) -> HttpResponse:
-    """Do it, say so or why not, and show the page again."""
+    """Call the verb, tell the person that it was done or why not, and redirect to the page."""
     try:
         verb()
     except FleetError as exc:
@@ -115,6 +115,6 @@ def _done(request: PanelRequest, verb: Callable[[], None], message: str) -> Http
 
 
 def _number(request: PanelRequest, field: str) -> int:
-    """A number that was typed; -1, which every verb refuses in its own words, for anything else."""
+    """Return the typed number; -1, which every verb refuses in its own words, for anything else."""
     text = request.POST.get(field, "").strip().replace(",", "")
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1

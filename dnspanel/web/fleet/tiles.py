@@ -1,4 +1,4 @@
-"""A node as a tile of the fleet page: numbers made readable, and the geometry of its two small drawings. Pure."""
+"""A node as a tile of the fleet page: its numbers as text, and the geometry of its two small drawings. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What a tile shows of one node."""
+    """What the tile of one node shows."""
 
     status: NodeStatus
     tone: str
@@ -64,13 +64,13 @@ class Tile:
 
     @property
     def behind_class(self) -> str:
-        """The CSS class of how far behind it is."""
+        """The CSS class of `behind`."""
         return "quiet" if self.behind == "current" else "change"
 
 
 @dataclass(frozen=True, slots=True)
 class FleetLine:
-    """The line above the tiles."""
+    """The totals in the line above the tiles."""
 
     live: int
     total: int
@@ -81,7 +81,7 @@ class FleetLine:
 
 
 def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
-    """The tile of a node; `now` is None while there are no live numbers of it."""
+    """Return the tile of a node; `now` is None while there are no live numbers of it."""
     tone, icon = _TONES[status.health.word]
     node = status.node
     reported = read_report(node)
@@ -109,7 +109,7 @@ def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
 
 
 def room(reported: Reported) -> str:
-    """How much of the disk and of the LMDB map is left, as far as it was told."""
+    """Return how much of the disk is free and of the LMDB map is used, as far as the agent reported it."""
     parts = []
     if reported.disk_free_share is not None:
         parts.append(f"disk {percent(reported.disk_free_share)} free")
@@ -119,7 +119,7 @@ def room(reported: Reported) -> str:
 
 
 def fleet_line(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow], head: Position) -> FleetLine:
-    """Totals; only nodes that take pushes count as live or late."""
+    """Return the totals; only nodes that take pushes count as live or late."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     rates = [now.qps for now in live.values() if now.qps is not None]
     lags = [status.health.lag_seconds for status in active if status.health.lag]
@@ -156,7 +156,7 @@ def _lag(status: NodeStatus) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """12.4 below a hundred, above it whole numbers; nothing at all is 0."""
+    """Return a rate as text: `12.4` below a hundred, whole numbers above it, `0` for zero, a dash for None."""
     if per_second is None:
         return _NO_NUMBER
     return f"{per_second:,.0f}" if per_second >= 99.95 or per_second == 0 else f"{per_second:.1f}"
@@ -173,7 +173,7 @@ def percent(share: float | None) -> str:
 
 
 def sparkline(values: Sequence[float | None]) -> tuple[str, ...]:
-    """Points for `<polyline>`, oldest left, zero at the foot; a gap in the numbers is a gap in the line."""
+    """Return points for `<polyline>`, oldest left, zero at the foot; a gap in the numbers is a gap in the line."""
     top = max((value for value in values if value is not None), default=0) or 1
     step = SPARK_WIDTH / max(1, len(values) - 1)
     lines: list[list[str]] = [[]]
@@ -186,7 +186,7 @@ def sparkline(values: Sequence[float | None]) -> tuple[str, ...]:
 
 
 def rcode_bar(rates: Mapping[str, float]) -> tuple[BarPart, ...]:
-    """The parts of the bar; none while nothing is answered."""
+    """Return the parts of the bar; none while nothing is answered."""
     total = sum(rates.values())
     parts: list[BarPart] = []
     x = 0.0

@@ -1,4 +1,4 @@
-"""What a node is asked most and what its agent logs, on its page: fetched only while somebody looks."""
+"""What a node is asked most, and what its agent logs; fetched only while somebody looks at the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ MOST_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class TopRow:
-    """One line of a list; `type` is empty where it is not a question."""
+    """One row of a list; `type` is empty if the list does not count questions."""
 
     what: str
     type: str
@@ -33,7 +33,7 @@ class TopRow:
 
 @dataclass(frozen=True, slots=True)
 class TopList:
-    """One list as it is drawn; `empty` is what stands there without a row."""
+    """One list; `empty` is the text shown if it has no rows."""
 
     title: str
     rows: tuple[TopRow, ...]
@@ -42,7 +42,7 @@ class TopList:
 
 @dataclass(frozen=True, slots=True)
 class TopView:
-    """All lists of one node, and of when they are; no lists while they are still on their way."""
+    """The lists of one node and their time; no lists until they have been fetched."""
 
     at: datetime | None
     lists: tuple[TopList, ...]
@@ -50,7 +50,7 @@ class TopView:
 
 @require_safe
 def node_top(request: PanelRequest, name: str) -> HttpResponse:
-    """The lists of one node; htmx fetches them alone every five seconds."""
+    """Show the lists of one node; htmx fetches them alone every five seconds."""
     access.require(request.user, Permission.FLEET)
     node = enroll.node_by_name(name)
     context = {"node": node, "top": top_of(node), "log": log_for(request, node)}
@@ -58,19 +58,19 @@ def node_top(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def top_of(node: Node) -> TopView:
-    """What there is to show of this node just now; from now on the collector fetches more for half a minute."""
+    """Return the lists of a node as they are now; the collector fetches more of them for half a minute."""
     telemetry.watch(node.pk)
     top = telemetry.top(node.pk)
     return view_of(top) if top is not None else TopView(None, ())
 
 
 def log_for(request: PanelRequest, node: Node) -> list[str] | None:
-    """The agent's last lines, for those who may change nodes: zones are named in them. None for others."""
+    """Return the agent's last lines; None for those who may not change nodes, since the lines name zones."""
     return telemetry.log(node.pk)[-MOST_LINES:] if can(request.user, Permission.NODES) else None
 
 
 def view_of(top: Top) -> TopView:
-    """The lists as they are drawn."""
+    """Return the lists as the page shows them."""
     lists = [
         _list("Names", top.names, "Nobody has asked anything yet."),
         _list("Names that do not exist", top.nxdomain, "Nobody asked for a name that does not exist."),
