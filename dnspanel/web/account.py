@@ -1,4 +1,4 @@
-"""Getting in: invitations and passwords; and whether the panel itself is well. Signing in is django-allauth's."""
+"""Views of invitations, passwords and the health check. Signing in is django-allauth's."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ REDIS_SECONDS = 1
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def welcome(request: HttpRequest, secret: str) -> HttpResponse:
-    """Make the account that an invitation promises, once, and sign its owner in."""
+    """Show the form of an invitation; a POST creates its account, once, and signs the person in."""
     now = timezone.now()
     form = WelcomeForm(request.POST or None)
     try:
@@ -65,7 +65,7 @@ change_password = _ChangePassword.as_view()
 
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """200 when PostgreSQL and Redis answer, else 503; names what does not, and nothing more."""
+    """Return 200 if PostgreSQL and Redis answer, else 503; the body names what does not answer, and nothing more."""
     faults = [name for name, answers in (("postgresql", _database_answers), ("redis", _redis_answers)) if not answers()]
     return JsonResponse({"ok": not faults, "faults": faults}, status=503 if faults else 200)
 

@@ -1,7 +1,7 @@
-"""The OpenAPI document as pages read it: operations by task, each with its parameters, body and examples. Pure.
+"""The operations of the OpenAPI document by task, each with its parameters, body and examples. Pure.
 
-The document is the one that tests check against real answers, so what these
-pages say is what the API does.
+Tests check the same document against real answers, so these pages describe
+what the API does.
 """
 
 import json
@@ -39,7 +39,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ApiOperation:
-    """One operation, ready to be shown."""
+    """One operation as a page shows it."""
 
     id: str
     method: str
@@ -65,7 +65,7 @@ class Group:
 
 
 def groups_of(document: Document, server: str) -> tuple[Group, ...]:
-    """Every operation under its first tag, in the order in which the document names the tags."""
+    """Return the operations grouped by their first tag, in the document's order of tags."""
     found: dict[str, list[ApiOperation]] = {tag["name"]: [] for tag in document.get("tags", ())}
     texts = {tag["name"]: tag.get("description", "") for tag in document.get("tags", ())}
     for path, methods in document["paths"].items():
@@ -77,19 +77,19 @@ def groups_of(document: Document, server: str) -> tuple[Group, ...]:
 
 
 def slug(text: str) -> str:
-    """A tag as a part of a URL."""
+    """Return a tag as a part of a URL."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def problems_of(document: Document) -> tuple[Answer, ...]:
-    """Every kind of problem, by status, as the document describes them."""
+    """Return every kind of problem, by status, as the document describes it."""
     responses = document.get("components", {}).get("responses", {})
     named = ((name.removeprefix("Problem"), each) for name, each in responses.items() if name.startswith("Problem"))
     return tuple(Answer(status, each.get("description", "")) for status, each in sorted(named))
 
 
 def example_of(schema: Mapping[str, Any], document: Document, depth: int = 0) -> Any:
-    """A value that fits the schema: its own example where it has one, else the simplest."""
+    """Return a value that fits the schema: its own example if it has one, else the simplest."""
     schema = _resolved(schema, document)
     for key in ("example", "default", "const"):
         if key in schema:
@@ -118,7 +118,7 @@ def _object_example(schema: Mapping[str, Any], document: Document, depth: int) -
 
 
 def _named_example(name: str, schema: Mapping[str, Any], document: Document, depth: int) -> Any:
-    """An example of a property: a plain text is filled by what the property's name says."""
+    """Return an example of a property; a plain text is replaced by one that fits the property's name."""
     found = example_of(schema, document, depth)
     if name in _VALUES and "example" not in schema:
         return _VALUES[name]
@@ -150,7 +150,7 @@ def _operation(document: Document, server: str, path: str, method: str, found: M
 
 
 def _example_answer(document: Document, answers: Mapping[str, Mapping[str, Any]]) -> str:
-    """The JSON of the first success that has one."""
+    """Return the example JSON of the first successful response that has one, else an empty string."""
     for status, answer in answers.items():
         media = answer.get("content", {}).get("application/json", {})
         if status < "3" and "schema" in media:
@@ -165,7 +165,7 @@ def _parameter(found: Mapping[str, Any]) -> Parameter:
 
 
 def _body(document: Document, found: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Any]:
-    """The schema of the JSON body, and an example of it; (None, None) for an operation without one."""
+    """Return the schema of the JSON body and an example of it; (None, None) for an operation without a body."""
     content = _resolved(found.get("requestBody", {}), document).get("content", {})
     media = next((each for name, each in content.items() if "json" in name), None)
     if media is None:
@@ -176,7 +176,7 @@ def _body(document: Document, found: Mapping[str, Any]) -> tuple[Mapping[str, An
 
 
 def _fields(document: Document, schema: Mapping[str, Any] | None) -> Iterator[Parameter]:
-    """The fields of a body, as parameters."""
+    """Yield the fields of a body as parameters."""
     for name, each in (schema or {}).get("properties", {}).items():
         found = _resolved(each, document)
         text = each.get("description") or found.get("description", "")
@@ -184,7 +184,7 @@ def _fields(document: Document, schema: Mapping[str, Any] | None) -> Iterator[Pa
 
 
 def _filled(path: str, parameters: list[Mapping[str, Any]], document: Document) -> str:
-    """The path with examples in place of its variables, and the query that it needs."""
+    """Return the path with examples in place of its variables, and with the required query parameters."""
     for each in parameters:
         if each["in"] == "path":
             schema = each.get("schema", {})
@@ -219,7 +219,7 @@ _EXAMPLES = {
 
 
 def curl_text(method: str, url: str, body: Any) -> str:
-    """The call as a shell command; a body of None is none."""
+    """Return the call as a shell command; a `body` of None means no body."""
     lines = ["curl" if method == "get" else f"curl -X {method.upper()}", f"-H 'Authorization: Bearer {TOKEN}'"]
     if body is not None:
         text = json.dumps(body, ensure_ascii=False).replace("'", "'\\''")
@@ -228,7 +228,7 @@ def curl_text(method: str, url: str, body: Any) -> str:
 
 
 def python_text(method: str, url: str, body: Any) -> str:
-    """The call as Python."""
+    """Return the call as Python code."""
     sent = "" if body is None else f"\n    json={_indented(body)},"
     return (
         "import requests\n\n"
@@ -239,12 +239,12 @@ def python_text(method: str, url: str, body: Any) -> str:
 
 
 def _indented(body: Any) -> str:
-    """The body as Python writes it, indented as far as the call is."""
+    """Return the body as Python code, indented to its place in the call."""
     return pformat(body, width=88, sort_dicts=False).replace("\n", "\n         ")
 
 
 def _resolved(schema: Mapping[str, Any], document: Document) -> Mapping[str, Any]:
-    """What a reference leads to; a schema that only wraps one reference counts as it."""
+    """Return the schema that `$ref` points to, or the schema itself without one; keys beside `$ref` are ignored."""
     seen = 0
     while "$ref" in schema and seen < DEEPEST:
         found: Any = document
@@ -255,7 +255,7 @@ def _resolved(schema: Mapping[str, Any], document: Document) -> Mapping[str, Any
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """The type in one word."""
+    """Return the type of a schema in one word."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     kinds = schema.get("type", "")

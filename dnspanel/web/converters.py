@@ -1,6 +1,6 @@
-"""Owner names in URLs, written as PowerDNS writes its zone ids.
+"""The URL converter of zone names, which escapes them as PowerDNS escapes its zone ids.
 
-A browser rewrites `/./` and splits at `/`, and names may hold any byte; so
+Browsers rewrite `/./`, URLs are split at `/`, and names may hold any byte; so
 every character but letters, digits, `.`, `_` and `-` becomes `=HH` (hex of
 its UTF-8 bytes), and the root zone is `=2E`.
 """
@@ -15,7 +15,7 @@ _ESCAPED = re.compile(r"=([0-9A-Fa-f]{2})")
 
 
 class ZoneNameConverter:
-    """`<zone:zone_name>`: gives the view a canonical absolute name; what is no name does not match (404)."""
+    """`<zone:zone_name>`: gives the view a canonical absolute name; an invalid name does not match (404)."""
 
     regex = r"[^/]+"
 
@@ -34,7 +34,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _unescape(text: str) -> str:
-    """Undo `to_url`; raises ValueError for escapes that are no UTF-8."""
+    """Undo `to_url`. Raise ValueError if the escaped bytes are not UTF-8."""
     if "=" not in text:
         return text
     return _ESCAPED.sub(lambda match: chr(int(match.group(1), 16)), text).encode("latin-1").decode()

@@ -1,4 +1,4 @@
-"""The API's documentation inside the product: guides, and every operation drawn from the OpenAPI document."""
+"""Views of the API's documentation: guides, and the operations of the OpenAPI document."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +22,7 @@ from dnspanel.web.layout import PanelRequest
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """A page written by hand."""
+    """A hand-written page of the documentation."""
 
     slug: str
     title: str
@@ -45,7 +45,7 @@ GUIDES = (
 
 @require_safe
 def api_docs(request: PanelRequest, page: str = "start") -> HttpResponse:
-    """One guide, or the operations of one task."""
+    """Show one guide, or the operations of one task."""
     groups = _groups()
     guide = next((each for each in GUIDES if each.slug == page), None)
     # A task may be called as a guide is: its pages are prefixed.
@@ -72,12 +72,12 @@ def api_docs(request: PanelRequest, page: str = "start") -> HttpResponse:
 
 @require_safe
 def api_document(request: PanelRequest) -> JsonResponse:
-    """The OpenAPI document itself."""
+    """Return the OpenAPI document as JSON."""
     return JsonResponse({**_document(), "servers": [{"url": settings.PANEL_URL}]})
 
 
 def _own_tokens(request: PanelRequest) -> list[Token]:
-    """The reader's own API tokens that work, the newest first."""
+    """Return the reader's own working API tokens, newest first."""
     actor = actor_of(request.user)
     assert actor is not None  # the session gate let this person in
     own = tokens_visible_to(actor).filter(owner=actor.user, kind=TokenKind.API, revoked_at=None).order_by("-pk")[:50]
@@ -87,7 +87,7 @@ def _own_tokens(request: PanelRequest) -> list[Token]:
 
 @cache
 def _document() -> dict[str, Any]:
-    """Made once for each process, since it follows from the code alone."""
+    """Return the OpenAPI document, generated once per process: it depends on the code alone."""
     found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return found
 

@@ -29,7 +29,7 @@ NS_TTL = 3600
 
 
 class PanelForm(forms.Form):
-    """A form whose widgets carry the design system's classes and say themselves that they are wrong."""
+    """A form whose widgets have the design system's CSS classes and mark their own errors."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("label_suffix", "")
@@ -38,7 +38,7 @@ class PanelForm(forms.Form):
             field.widget.attrs.setdefault("class", _class_of(field.widget))
 
     def refuse(self, field: str | None, message: str) -> None:
-        """Add what a verb refused; an unknown field becomes a message of the whole form."""
+        """Add an error that a verb raised; for an unknown field it becomes an error of the whole form."""
         self.add_error(field if field in self.fields else None, message)
 
 
@@ -49,7 +49,7 @@ def _class_of(widget: forms.Widget) -> str:
 
 
 class PublishingForm(PanelForm):
-    """A form that publishes: sent twice, it publishes once."""
+    """A form that publishes once, even if it is sent twice."""
 
     form_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
 
@@ -100,7 +100,7 @@ class NewZoneForm(PublishingForm):
 
     @staticmethod
     def defaults() -> dict[str, str]:
-        """What an untouched form holds."""
+        """Return the initial values of the form."""
         return {
             "nameservers": "\n".join(settings.DEFAULT_NAMESERVERS),
             "hostmaster": str(settings.DEFAULT_HOSTMASTER),
@@ -124,7 +124,7 @@ class NewZoneForm(PublishingForm):
             raise forms.ValidationError(str(exc)) from exc
 
     def clean(self) -> dict[str, Any]:
-        """Each zone as it would begin; what the rules of zones say against it stands at the name servers."""
+        """Add `zones`, each with its first RRsets; rules that they violate become errors of the name servers."""
         cleaned = self.cleaned_data
         cleaned["zones"] = []
         if not {"names", "nameservers", "hostmaster"} <= cleaned.keys():
@@ -144,7 +144,7 @@ class NewZoneForm(PublishingForm):
 
 
 def _errors_of(zones: list[NewZone]) -> Iterator[str]:
-    """What blocks these zones, in words."""
+    """Yield the messages of the rules that forbid these zones; warnings are left out."""
     for zone in zones:
         by_key = {(found.name, found.type): found for found in zone.rrsets or ()}
         for violation in rules.check_zone(zone.name, by_key, by_key.keys()):
@@ -153,7 +153,7 @@ def _errors_of(zones: list[NewZone]) -> Iterator[str]:
 
 
 def _names_by_line(text: str) -> list[str]:
-    """The names on the lines of a text; raises ValidationError that says which lines are none."""
+    """Return the names in a text, one per line. Raise ValidationError that lists the invalid lines."""
     found, wrong = [], []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -193,7 +193,7 @@ class ZoneSettingsForm(PanelForm):
 
 
 class DeleteZoneForm(PublishingForm):
-    """The name of the zone, typed: the zone and all its RRsets go."""
+    """The typed name of the zone, which confirms that the zone and all its RRsets are deleted."""
 
     typed = forms.CharField(
         label="Type the zone's name to delete it",
@@ -213,7 +213,7 @@ class DeleteZoneForm(PublishingForm):
         super().__init__(*args, **kwargs)
 
     def hold(self, mass_deletion: MassDeletion) -> bool:
-        """Ask for the number of zones, unless just this number was typed; True if it was."""
+        """Return True if the right number of zones was typed; else ask for it with an error."""
         self.mass_deletion = mass_deletion
         if self.cleaned_data.get("typed_count") == mass_deletion.total:
             return True
@@ -231,7 +231,7 @@ class DeleteZoneForm(PublishingForm):
 
 
 class DecisionForm(PanelForm):
-    """Whose content counts after a lost history. Two of them stand on one page, so their ids differ."""
+    """The choice whose content counts after a lost history. A page has two such forms, so their ids differ."""
 
     choice = forms.CharField(widget=forms.HiddenInput)
     reason = forms.CharField(
@@ -249,19 +249,19 @@ class DecisionForm(PanelForm):
 
 
 class InviteForm(PanelForm):
-    """Which role the person invited will have."""
+    """The role of an invited person."""
 
     role = forms.ChoiceField(choices=Role.choices, initial=Role.EDITOR)
 
 
 class RoleForm(PanelForm):
-    """Another role for a person."""
+    """The new role of a person."""
 
     role = forms.ChoiceField(choices=Role.choices)
 
 
 class WelcomeForm(PanelForm):
-    """The account that an invitation makes."""
+    """The account that an invitation creates."""
 
     username = forms.CharField(
         label="Name",

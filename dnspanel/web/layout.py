@@ -1,4 +1,4 @@
-"""The frame around every page: navigation, the two pills of the top bar, and what an answer says beside its body."""
+"""The frame around every page: navigation, the pills of the top bar, and the htmx events of responses."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from dnspanel.zones.hold import Hold, current_hold
 
 
 class PanelRequest(HttpRequest):
-    """A request of somebody who is signed in; `SignedInMiddleware` lets no other through."""
+    """The request of a signed-in user; `SignedInMiddleware` lets no other through."""
 
     user: User
     htmx: HtmxDetails
@@ -30,7 +30,7 @@ class PanelRequest(HttpRequest):
 
 @dataclass(frozen=True, slots=True)
 class NavEntry:
-    """One entry of the navigation; `key` goes there after `g`."""
+    """One entry of the navigation; pressing `g` and then `key` opens it."""
 
     text: str
     icon: str
@@ -41,7 +41,7 @@ class NavEntry:
 
 @dataclass(frozen=True, slots=True)
 class DraftSummary:
-    """What the draft pill says."""
+    """The counts that the draft pill shows."""
 
     changes: int
     zones: int
@@ -76,39 +76,39 @@ class Frame:
 
     @cached_property
     def draft(self) -> DraftSummary | None:
-        """None for a person who cannot edit."""
+        """The counts of the person's draft; None if they cannot edit."""
         return draft_of(self._request.user) if can(self._request.user, Permission.EDIT) else None
 
     @cached_property
     def fleet(self) -> FleetSummary | None:
-        """None for a person who may not see nodes."""
+        """The state of the fleet; None if the person may not see nodes."""
         return fleet_summary() if can(self._request.user, Permission.FLEET) else None
 
     @cached_property
     def alerts(self) -> AlertSummary | None:
-        """None for a person who may not see nodes."""
+        """The open alerts; None if the person may not see nodes."""
         return alert_summary() if can(self._request.user, Permission.FLEET) else None
 
     @cached_property
     def hold(self) -> Hold | None:
-        """Why nothing is published; None in normal work, and before somebody has signed in."""
+        """Why nothing can be published; None if publishing is not on hold, or if nobody is signed in."""
         return current_hold() if self._request.user.is_authenticated else None
 
     @cached_property
     def may(self) -> dict[str, bool]:
-        """`frame.may.edit`, `frame.may.nodes`, `frame.may.people`; `frame.may.create`: zones, in some team at least."""
+        """Permissions: `frame.may.edit`, `.nodes`, `.people`, …; `frame.may.create`: zones, in at least one team."""
         actor = actor_of(self._request.user)
         may = {permission.name.lower(): can(self._request.user, permission) for permission in Permission}
         return may | {"create": actor is not None and actor.may_somewhere(Right.CREATE_ZONE)}
 
 
 def frame(request: HttpRequest) -> dict[str, object]:
-    """Context processor."""
+    """Context processor that adds `frame`."""
     return {"frame": Frame(request)}
 
 
 def draft_of(author: object) -> DraftSummary:
-    """What the draft pill says to this person."""
+    """Return the counts of this person's draft."""
     assert isinstance(author, User)
     counts = queries.draft_summary(author=author)
     return DraftSummary(changes=sum(zone.total for zone in counts), zones=len(counts))
@@ -116,13 +116,13 @@ def draft_of(author: object) -> DraftSummary:
 
 @require_safe
 def draft_pill(request: PanelRequest) -> HttpResponse:
-    """The pill alone; it fetches itself after `draft-changed`."""
+    """Show the draft pill alone; it fetches itself after `draft-changed`."""
     return render(request, "editor/_draft_pill.html", {"summary": Frame(request).draft})
 
 
 @require_safe
 def fleet_pill(request: PanelRequest) -> HttpResponse:
-    """The pill alone, or 204 when it would say what the page says already."""
+    """Show the fleet pill alone; 204 if the page already shows the same message (`seen`)."""
     access.require(request.user, Permission.FLEET)
     summary = fleet_summary()
     if request.GET.get("seen") == summary.message:
@@ -131,7 +131,7 @@ def fleet_pill(request: PanelRequest) -> HttpResponse:
 
 
 def is_fragment(request: PanelRequest) -> bool:
-    """True when htmx wants a part of the page; a page restored from history is a whole one."""
+    """Return True if htmx wants a part of the page; a page restored from history is a whole one."""
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
 
 
@@ -144,7 +144,7 @@ def say(
     focus: str = "",
     draft_changed: bool = False,
 ) -> HttpResponse:
-    """Add to an htmx answer what `panel.js` shows, speaks and focuses; `kind` is ok, warn or bad."""
+    """Add the htmx events by which `panel.js` shows a toast, speaks and sets the focus; `kind` is ok, warn or bad."""
     events: dict[str, object] = json.loads(response.get("HX-Trigger", "{}"))
     if toast:
         events["toast"] = {"kind": kind, "text": toast}
@@ -159,7 +159,7 @@ def say(
 
 
 def no_store(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """For pages that show a secret once: no cache keeps a copy."""
+    """Decorate a view that shows a secret once: no cache keeps its response."""
 
     def with_no_store(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         response = view(request, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""RRsets as pages show them: words, order and identity of a row; no queries, no decisions."""
+"""RRsets as pages show them: the text, order and element id of each row. No queries, no decisions."""
 
 import hashlib
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ class DisplayValue:
 
 @dataclass(frozen=True)
 class DisplayRow:
-    """A row of the editor: an RRset as the author's draft wants it, or the deleted one, struck through."""
+    """A row of the editor: an RRset as the author's draft leaves it, or one that the draft deletes, struck through."""
 
     zone: str
     row: RRsetRow
@@ -51,7 +51,7 @@ class DisplayRow:
 
     @property
     def order(self) -> str:
-        """Sorts as the server does: canonical order of names, then type."""
+        """A key that sorts as the server does: by canonical order of names, then by type."""
         return row_order(self.zone, self.row.change.name, self.row.change.type)
 
     @property
@@ -72,7 +72,7 @@ class DisplayRow:
 
     @property
     def query(self) -> str:
-        """Names this RRset in the query part of a URL."""
+        """The URL query that names this RRset."""
         return rrset_query(self.row.change.name, self.row.change.type)
 
     @property
@@ -98,7 +98,7 @@ class DisplayRow:
 
     @property
     def row_class(self) -> str:
-        """The CSS class of the table row; empty for an RRset that the draft leaves alone."""
+        """The CSS class of the table row; empty for an RRset that the draft does not change."""
         return f"is-{self.sign_class}" if self.mark else ""
 
     @property
@@ -115,7 +115,7 @@ class DisplayRow:
 
     @property
     def is_editable(self) -> bool:
-        """A deleted RRset comes back by undo only."""
+        """False for a deleted RRset too: only undo brings it back."""
         return self.may_change and not self.is_deleted
 
     @property
@@ -139,7 +139,7 @@ class DisplayRow:
 
     @property
     def is_compact(self) -> bool:
-        """Many short values stand side by side."""
+        """Whether there are many short values, to be shown side by side."""
         values = self.rrset.rdata if self.rrset else ()
         return len(values) > COMPACT_FROM and max(map(len, values)) <= COMPACT_WIDTH
 
@@ -154,7 +154,7 @@ class DisplayRow:
 
 @dataclass(frozen=True, slots=True)
 class DisplayRecord:
-    """A record in a diff: added, deleted, or as it was."""
+    """A record in a diff: added, deleted or unchanged."""
 
     record: RecordDiff
 
@@ -245,17 +245,17 @@ class DisplayDiff:
 
 
 def row_id(name: str, type: int) -> str:
-    """The id of a row's element: the same for the same RRset, whatever bytes its name has."""
+    """Return the element id of an RRset's row: the same for the same RRset, whatever bytes its name has."""
     return "rr-" + hashlib.blake2s(f"{type} {name}".encode(), digest_size=8).hexdigest()
 
 
 def row_order(zone: str, name: str, type: int) -> str:
-    """A text that sorts as the rows do."""
+    """Return a key that sorts as the rows do."""
     return f"{keys.relative_key(name, zone).hex()}-{type:05d}"
 
 
 def rrset_query(name: str, type: int) -> str:
-    """`name=…&type=…` for a URL."""
+    """Return `name=…&type=…` for a URL."""
     return urlencode({"name": name, "type": rdata.type_to_text(type)})
 
 
@@ -266,7 +266,7 @@ def display_values(rrset: RRset | None) -> list[DisplayValue]:
 
 
 def display_rows(zone: str, rows: Iterable[RRsetRow], *, name_above: str = "") -> list[DisplayRow]:
-    """Rows for the editor's table; a row below one of the same name says so, so that names form groups."""
+    """Return the rows of the editor's table; `repeats_name` marks a row with the same name as the one above."""
     found = []
     for row in rows:
         found.append(DisplayRow(zone, row, repeats_name=row.change.name == name_above))
@@ -279,7 +279,7 @@ def display_diffs(zone: str, diffs: Iterable[RRsetDiff]) -> list[DisplayDiff]:
 
 
 def capitalized(text: str, *, name: str = "") -> str:
-    """The text with a capital letter, unless it starts with a name, which keeps its case."""
+    """Return the text with a capital first letter, unless it starts with `name`, which keeps its case."""
     return text if name and text.startswith(name) else text[:1].upper() + text[1:]
 
 

@@ -1,4 +1,4 @@
-"""Deny by default: without a session, only the views named here answer. Refusals by the doors become pages."""
+"""Middleware: without a session only the views in `OPEN_VIEWS` answer; exceptions of refusal become pages."""
 
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -28,7 +28,7 @@ _UNKNOWN = (access.Unknown, UnknownNode, TokenUnknown, TeamUnknown, GrantUnknown
 
 
 class SignedInMiddleware:
-    """Nobody without a session passes, and what a person may not know or do is said in one way."""
+    """Refuse requests without a session, and turn refusals into pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -69,20 +69,20 @@ class SignedInMiddleware:
 
 
 def _on_hold(request: HttpRequest, hold: PublishingOnHold) -> HttpResponse:
-    """503: what was sent is not published; a draft that it came from is as it was."""
+    """Return 503: nothing was published, and the draft that was sent is unchanged."""
     if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
         return HttpResponse(str(hold), status=503, content_type="text/plain; charset=utf-8")
     return render(request, "on_hold.html", {"hold": hold}, status=503)
 
 
 def _page_of(request: HttpRequest) -> str:
-    """Where to go after signing in: the page asked for, or the one that holds the form that was sent."""
+    """Return where to go after signing in: the page asked for, or the page whose form was sent."""
     if request.method in {"GET", "HEAD"}:
         return request.get_full_path()
     return urlsplit(request.headers.get("Referer", "")).path or reverse("home")
 
 
 def forbidden(request: HttpRequest, permission: Permission) -> HttpResponse:
-    """The 403 page: which permission is missing, which roles have it, and who can give one."""
+    """Return the 403 page: the missing permission, the roles that have it, and who can give one."""
     roles = [Role(role).label for role, allowed in PERMISSIONS.items() if permission in allowed]
     return render(request, "403.html", {"permission": permission.value, "roles": roles}, status=403)

@@ -1,4 +1,4 @@
-"""On how many nodes a publication has arrived, in words."""
+"""How many nodes have acked a publication, in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _MOST_NAMED = 1
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """How a zone's newest revision stands on the nodes that take pushes; `tone` is ok, warn, bad or quiet."""
+    """How many active nodes have acked a zone's newest revision; `tone` is ok, warn, bad or quiet."""
 
     tone: str
     acked: int
@@ -22,7 +22,7 @@ class Sync:
 
 
 def sync_of(sequence: int, statuses: Sequence[NodeStatus]) -> Sync:
-    """How many active nodes have proved to answer with this sequence, and what the others do."""
+    """Return how many active nodes have acked this sequence, and the state of the others."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     late = [status for status in active if not has_acked(status, sequence)]
     if not active:
@@ -37,7 +37,7 @@ def sync_of(sequence: int, statuses: Sequence[NodeStatus]) -> Sync:
 
 
 def has_acked(status: NodeStatus, sequence: int) -> bool:
-    """Whether the node has proved that it answers with this sequence of the present log."""
+    """Return whether the node has acked this sequence in the present epoch of the log."""
     return status.node.epoch == status.head_epoch and status.node.acked >= sequence
 
 

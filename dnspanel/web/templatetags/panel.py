@@ -1,4 +1,4 @@
-"""What templates may say in one word: icons, ages, counts, names in their readable form."""
+"""Template tags and filters: icons, ages, counts, and readable names."""
 
 from datetime import datetime
 from urllib.parse import urlencode
@@ -26,7 +26,7 @@ _MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": 
 
 @register.simple_tag
 def icon(name: str, css: str = "") -> SafeString:
-    """An icon of the sprite; it says nothing to a screen reader, so a word stands beside it."""
+    """Return an icon of the sprite. Screen readers skip it, so a word must stand beside it."""
     return format_html(
         '<svg class="icon {}" aria-hidden="true"><use href="{}#{}"></use></svg>', css, static("img/icons.svg"), name
     )
@@ -34,44 +34,44 @@ def icon(name: str, css: str = "") -> SafeString:
 
 @register.filter
 def message_icon(level: str) -> str:
-    """The icon of a message's level."""
+    """Return the icon name of a message's level."""
     return _MESSAGE_ICONS.get(level, "check")
 
 
 @register.simple_tag
 def querystring_of(**parameters: object) -> str:
-    """`q=shop&after=…` of the parameters that are not empty."""
+    """Return the query string `q=shop&after=…` of the parameters that are not empty."""
     return urlencode({name: str(value) for name, value in parameters.items() if value})
 
 
 @register.filter
 def search_for(value: str, key: str) -> str:
-    """`q=team%3Aweb`: the query that finds by this key; quotes hold words together."""
+    """Return the query string of a search for this key, such as `q=team%3Aweb`; a value with spaces is quoted."""
     return urlencode({"q": f'{key}:"{value}"' if " " in value else f"{key}:{value}"})
 
 
 @register.filter
 def rrtype(number: int) -> str:
-    """The mnemonic of an RRset's type."""
+    """Return the mnemonic of an RRset's type."""
     return rdata.type_to_text(number)
 
 
 @register.filter
 def count(number: int) -> str:
-    """12345 → 12,345."""
+    """Return the number with thousands separated: 12345 → 12,345."""
     return f"{number:,}"
 
 
 @register.filter
 def idn(name: str) -> str:
-    """The Unicode form of a name, or nothing when that is the same."""
+    """Return the Unicode form of a name, or an empty string if it is the same."""
     display = names.display(name)
     return "" if display == name else display
 
 
 @register.filter
 def ago(at: datetime | None) -> SafeString | str:
-    """How long ago, in words, with the moment itself on hover."""
+    """Return how long ago this was, in words, with the exact time on hover; None gives "never"."""
     if at is None:
         return "never"
     moment = at.astimezone(timezone.get_current_timezone())
@@ -85,7 +85,7 @@ def ago(at: datetime | None) -> SafeString | str:
 
 @register.filter
 def duration(seconds: float) -> str:
-    """40 s, 3 min, 2 h, 5 days: the largest unit that fits."""
+    """Return a duration in the largest unit that fits: 40 s, 3 min, 2 h, 5 days."""
     for limit, size, one, many in _UNITS:
         if seconds < limit:
             number = int(seconds // size)
@@ -95,5 +95,5 @@ def duration(seconds: float) -> str:
 
 
 def spoken_age(seconds: float) -> str:
-    """An age as people say it."""
+    """Return an age in words: `3 min ago`."""
     return "just now" if seconds < 5 else f"{duration(seconds)} ago"

@@ -1,4 +1,4 @@
-"""Pages of zones as a whole: the list, new ones, deletion, the trash. The editor is in `editor`."""
+"""Views of whole zones: list, creation, deletion, settings and trash. The editor is in `editor`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from dnspanel.zones.settings_of_zone import change_settings
 
 @dataclass(frozen=True, slots=True)
 class ListedZone:
-    """A zone in the list and where it stands on the nodes."""
+    """A zone of the list, with its state on the nodes."""
 
     zone: queries.ZoneRow
     sync: Sync
@@ -33,7 +33,7 @@ class ListedZone:
 
 @require_safe
 def zone_list(request: PanelRequest) -> HttpResponse:
-    """All zones, or those a search finds; whole page, the list alone, or only its next rows."""
+    """List all zones, or those a search finds: the whole page, the list alone, or only its next rows."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     page = queries.zone_page(user=request.user, search=search, after=request.GET.get("after", ""))
     context = {
@@ -51,7 +51,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
 
 
 def _spoken(page: queries.Page[queries.ZoneRow]) -> str:
-    """What a search found, for those who do not see it."""
+    """Return how many zones a search found, for screen readers."""
     found = len(page.rows)
     if page.next_after:
         return f"The first {found} zones are shown"
@@ -59,14 +59,14 @@ def _spoken(page: queries.Page[queries.ZoneRow]) -> str:
 
 
 def _with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
-    """Zones published together stand alike, so each sequence is worked out once."""
+    """Return the zones with their state on the nodes, which is computed once per sequence."""
     syncs = {sequence: sync_of(sequence, statuses) for sequence in {row.sequence for row in rows}}
     return [ListedZone(row, syncs[row.sequence]) for row in rows]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_new(request: PanelRequest) -> HttpResponse:
-    """Make zones of the names typed; with htmx, a GET shows what they would begin with."""
+    """Show the form of new zones, or for htmx a preview of their first RRsets; a POST creates the zones."""
     actor = actor_of(request.user)
     if actor is None or not actor.may_somewhere(Right.CREATE_ZONE):
         raise access.Forbidden(Permission.EDIT)
@@ -87,7 +87,7 @@ def zone_new(request: PanelRequest) -> HttpResponse:
 
 
 def _create(form: NewZoneForm, request: PanelRequest) -> Publication | None:
-    """The publication, or None after the form was told why there is none."""
+    """Return the publication; None if a name was refused, with the error added to the form."""
     try:
         return edit.create_zones(
             zones=form.cleaned_data["zones"],
@@ -117,7 +117,7 @@ def _preview(form: NewZoneForm) -> dict[str, object]:
 
 
 def _apex(form: NewZoneForm) -> dict[str, object]:
-    """What the first of the named zones would begin with; empty while that cannot be said."""
+    """Return the name and first RRsets of the first new zone; empty while the form is not valid."""
     form.is_valid()
     zones = form.cleaned_data["zones"]
     return {"name": zones[0].name, "rrsets": zones[0].rrsets, "others": len(zones) - 1} if zones else {}
@@ -125,7 +125,7 @@ def _apex(form: NewZoneForm) -> dict[str, object]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Ask for the zone's name, then put the zone into the trash."""
+    """Show the form that asks for the zone's name; a POST moves the zone to the trash."""
     zone = access.zone_for(request.user, zone_name, Right.DELETE_ZONE)
     form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
     publication = _delete(form, zone, request) if form.is_valid() else None
@@ -138,7 +138,7 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _delete(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Publication | None:
-    """The publication, or None after the form was told why a person has to type a number first."""
+    """Return the publication; None if the form has to ask for the number of zones first."""
 
     def delete(*, confirmed: bool) -> Publication:
         return edit.delete_zone(
@@ -159,7 +159,7 @@ def _delete(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Publicat
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Tags and team of a zone."""
+    """Show the tags and team of a zone; a POST changes them."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     form = ZoneSettingsForm(request.POST or None, zone=zone, author=request.user)
     if form.is_valid():
@@ -178,7 +178,7 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class TrashedZone:
-    """A deleted zone, how long it can still be restored, and whether by this person."""
+    """A deleted zone, how many days it can still be restored, and whether this person may."""
 
     zone: queries.ZoneRow
     days_left: int
@@ -187,7 +187,7 @@ class TrashedZone:
 
 @require_safe
 def zone_trash(request: PanelRequest) -> HttpResponse:
-    """Deleted zones, the newest first."""
+    """List deleted zones, newest first."""
     now = timezone.now()
     page = queries.trash_page(user=request.user, after=request.GET.get("after", ""))
     mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).in_bulk([row.id for row in page.rows])
@@ -202,7 +202,7 @@ def _days_left(deleted_at: datetime | None, now: datetime) -> int:
 
 @require_POST
 def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
-    """Bring a zone back from the trash."""
+    """Restore a zone from the trash."""
     zone = access.trashed_zone_for_restoring(request.user, zone_id)
     try:
         edit.restore_zone(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now())
