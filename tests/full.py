@@ -88,9 +88,13 @@ class Sample:
         return count
 
 
+def sample_of(config: pytest.Config) -> Sample:
+    return Sample(full=config.option.full, seed=config.option.sample_seed)
+
+
 @pytest.fixture(scope="session")
 def sample(pytestconfig: pytest.Config) -> Sample:
-    return Sample(full=pytestconfig.option.full, seed=pytestconfig.option.sample_seed)
+    return sample_of(pytestconfig)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -7,12 +7,17 @@ A unit of work is what must stay in one process: the tests of a file, or all tes
 """
 
 import os
+import time
+from collections.abc import Generator
 from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
+
+from tests.stack import prepared_stack
+from tests.workers import FOLDER
 
 STACK, FAULTS, ORACLE = "stack", "faults", "oracle"
 FOLDERS = {"tests/clients": STACK, "tests/flow": STACK, "tests/faults": FAULTS, "tests/oracle": ORACLE}
@@ -69,6 +74,35 @@ class Lanes(LoadScopeScheduling):  # type: ignore[misc]
 
 def _is_waiting(worker: str) -> bool:
     return int(worker.removeprefix("gw")) < WAITING
+
+
+# What pytest makes of the asserts of all test files, 20 seconds of a processor in a new checkout, is kept beside them:
+# one process makes it, a second one prepares the stacks, and the others wait for the first.
+FIRST, PREPARES = "gw0", "gw1"
+COLLECTED = FOLDER.parent / "collected"
+COLLECTION_SECONDS = 180
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart() -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        COLLECTED.unlink(missing_ok=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker == PREPARES and not session.config.option.markexpr:
+        prepared_stack(sample_zones=True)
+    if worker not in {FIRST, None}:
+        deadline = time.monotonic() + COLLECTION_SECONDS
+        while not COLLECTED.exists() and time.monotonic() < deadline:
+            time.sleep(0.2)
+    try:
+        return (yield)
+    finally:
+        if worker == FIRST:
+            COLLECTED.touch()
 
 
 @pytest.hookimpl

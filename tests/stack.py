@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import dns.message
 import dns.query
@@ -105,10 +106,8 @@ def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = F
     """A stack in a directory of its own, without zones or with the sample zones; it runs while it is entered."""
     directory = FOLDER / name
     shutil.rmtree(directory, ignore_errors=True)
-    unprivileged.make_directory(directory)
-    prepared = prepared_stack(sample_zones=sample_zones)
-    subprocess.run(["cp", "-a", *map(str, prepared.iterdir()), str(directory)], check=True)
-    return PreparedStack(directory, sample_zones=False, traffic=traffic, durable=durable, environment=PATIENCE)
+    files = prepared_stack(sample_zones=sample_zones)
+    return _copy(files, directory, sample_zones=False, traffic=traffic, durable=durable, environment=PATIENCE)
 
 
 @cache
@@ -116,23 +115,37 @@ def prepared_stack(*, sample_zones: bool) -> Path:
     """What every new stack has, made once: secrets, a migrated database, static files, enrolled nodes in sync."""
     shared = ROOT / "var" / "test" / "prepared"
     shared.mkdir(parents=True, exist_ok=True)
-    files = shared / f"{_digest()}-{'sample' if sample_zones else 'empty'}"
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if files.exists():
-            return files
         for old in shared.glob("*-*"):
             if not old.name.startswith(_digest()):
                 shutil.rmtree(old)
-        new = shared / "new-stack"
+        empty = _prepared(shared / f"{_digest()}-empty", lambda new: Stack(new, sample_zones=False, **_BARE))
+        if not sample_zones:
+            return empty
+        return _prepared(shared / f"{_digest()}-sample", lambda new: _copy(empty, new, sample_zones=True, **_BARE))
+
+
+_BARE: dict[str, Any] = {"traffic": False, "durable": False}
+
+
+def _prepared(files: Path, make: Callable[[Path], Stack]) -> Path:
+    if not files.exists():
+        new = files.with_name("new-stack")
         shutil.rmtree(new, ignore_errors=True)
-        with Stack(new, sample_zones=sample_zones, traffic=False, durable=False) as stack:
+        with make(new) as stack:
             wait_until_in_sync(stack, seconds=60)
         for name in ("stack.json", "stack.lock", "log", "run", "supervisord.conf"):
             path = new / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         new.rename(files)
     return files
+
+
+def _copy(files: Path, directory: Path, **options: Any) -> PreparedStack:
+    unprivileged.make_directory(directory)
+    subprocess.run(["cp", "-a", *map(str, files.iterdir()), str(directory)], check=True)
+    return PreparedStack(directory, **options)
 
 
 @cache
@@ -172,7 +185,7 @@ def until(condition: Callable[[], bool], *, seconds: float, what: str) -> float:
     while not condition():
         if time.monotonic() - start > seconds:
             raise TimeoutError(f"not within {seconds:g} s: {what}")
-        time.sleep(0.01)
+        time.sleep(0.05)
     return time.monotonic() - start
 
 

@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from dnspanel.demo.stack import Stack
 from tests.benchmarks import estate, stacks
 
 UPDATES = 10_000
@@ -123,8 +124,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--updates", type=int, default=UPDATES)
     parser.add_argument("--qps", type=int, default=3000, help="queries per second at each node, at most")
+    parser.add_argument("--stack", type=Path, help="directory of a running stack; without it, the storm has its own")
     args = parser.parse_args()
-    with stacks.bench_stack("storm") as stack:
+    with stacks.panel_of(Stack(args.stack)) if args.stack else stacks.bench_stack("storm") as stack:
         figures = run_storm(stack, updates=args.updates, qps=args.qps)
     say(f"in sync after p50 {figures['in_sync_p50_ms']} ms, p99 {figures['in_sync_p99_ms']} ms")
     say(json.dumps({"bench": "storm", **figures}))

@@ -116,15 +116,21 @@ def bench_stack(name: str, *, ring0: bool = True) -> Iterator[BenchStack]:
     directory = ROOT / "var" / "bench" / name
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    with Stack(directory, sample_zones=False, traffic=False, ring0=ring0) as stack:
-        os.environ.update(stack.env)
-        import django
-
-        django.setup()
-        try:
-            yield BenchStack(stack)
-        finally:
-            from django.db import connections
-
-            connections.close_all()
+    with Stack(directory, sample_zones=False, traffic=False, ring0=ring0) as stack, panel_of(stack) as bench:
+        yield bench
     shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def panel_of(stack: Stack) -> Iterator[BenchStack]:
+    """Django of this process is set up in the environment of the running stack."""
+    os.environ.update(stack.env)
+    import django
+
+    django.setup()
+    try:
+        yield BenchStack(stack)
+    finally:
+        from django.db import connections
+
+        connections.close_all()

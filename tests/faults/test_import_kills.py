@@ -145,7 +145,7 @@ def directory() -> Iterator[Path]:
 
 
 def test_an_import_killed_many_times_equals_an_undisturbed_one(directory: Path, sample: Sample) -> None:
-    zones = sample.few(4_000, 12_000, reason="zones of an import whose workers are killed")
+    zones = sample.few(1_500, 12_000, reason="zones of an import whose workers are killed")
     kills = sample.few(3, 10, reason="kills of an import's workers")
     archive = directory / "estate.tar.gz"
     write_archive(archive, zones=zones, records=int(zones * RECORDS_OF_A_ZONE))

@@ -7,17 +7,19 @@ import sys
 import pytest
 
 from dnspanel.demo import unprivileged
+from dnspanel.demo.stack import Stack
 from tests.full import Sample
 
 pytestmark = pytest.mark.faults
 
 
-def test_no_answer_is_stale_after_in_sync(sample: Sample) -> None:
-    """The shortened form of `./dev bench storm`, which the benchmark itself runs on a stack of its own."""
+def test_no_answer_is_stale_after_in_sync(faulty: Stack, sample: Sample) -> None:
+    """The shortened form of `./dev bench storm`."""
     updates = sample.few(60, 300, reason="changes in a storm of queries")
     qps = sample.few(300, 3_000, reason="queries per second at each node while a storm changes it")
+    options = ["--stack", str(faulty.directory), "--updates", str(updates), "--qps", str(qps)]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks.bench_storm", "--updates", str(updates), "--qps", str(qps)],
+        [sys.executable, "-m", "tests.benchmarks.bench_storm", *options],
         cwd=unprivileged.CHECKOUT,
         capture_output=True,
         text=True,

@@ -238,6 +238,7 @@ def test_a_restored_panel_takes_over_what_its_nodes_have(
         assert each.questions > 100
 
 
+@pytest.mark.full(reason="a restored panel that keeps its own content, besides one that takes over the nodes'")
 def test_a_restored_panel_keeps_its_own_content(
     chromium: Browser, fresh_stack: Stack, yesterday: tuple[Panel, Path]
 ) -> None:

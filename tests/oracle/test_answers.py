@@ -7,6 +7,8 @@ from tests.oracle.answers import Answer, Asker, Question, ask_both, questions
 from tests.oracle.conftest import Pair
 from tests.oracle.corpus import rrsets_of
 
+pytestmark = pytest.mark.sample(1, reason="releases of PowerDNS whose answers to the corpus are compared")
+
 
 @pytest.fixture(scope="module")
 def answers(pair: Pair) -> dict[Question, tuple[Answer, Answer]]:

@@ -177,6 +177,11 @@ class Pdns:
         assert self._process is not None
         return self._process.pid
 
+    def questions(self) -> int:
+        """How many it was asked over UDP since it started."""
+        command = ["pdns_control", f"--socket-dir={self.directory}", "show", "udp-queries"]
+        return int(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
 
 class AgentFiles:
     """Everything an agent reads: identity, agent.toml."""

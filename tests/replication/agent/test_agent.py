@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import lmdb
+import psutil
 import pytest
 
 from replication.codec import keys
@@ -37,16 +38,24 @@ def push(node: RunningNode, *sealed: bytes) -> float:
     return (time.perf_counter() - began) * 1000
 
 
+def processor_seconds(node: RunningNode) -> float:
+    """What the agent and its PowerDNS have computed so far."""
+    found = [psutil.Process(pid).cpu_times() for pid in (node.agent.pid, node.pdns.pid)]
+    return sum(times.user + times.system for times in found)
+
+
 def test_an_acknowledged_change_is_what_powerdns_answers(node: RunningNode, panel: Panel) -> None:
     push(node, panel.create(small_zone(ZONE)))
     assert node.answer(WWW) == ["192.0.2.1"]
-    took, before = [], node.client.bytes_sent
+    before, questions, seconds = node.client.bytes_sent, node.pdns.questions(), processor_seconds(node)
     for last in range(2, 42):
-        took.append(push(node, panel.change(ZONE, records(ZONE, "www", "A", 300, f"192.0.2.{last}"))))
+        push(node, panel.change(ZONE, records(ZONE, "www", "A", 300, f"192.0.2.{last}")))
         assert node.answer(WWW) == [f"192.0.2.{last}"]
-    assert node.client.status().answered == Position(EPOCH, 41)
     assert (node.client.bytes_sent - before) / 40 <= 1024
-    assert sorted(took)[2] < 60, "8 ms are promised; a loaded test machine may take longer"
+    # How long that takes is for `./dev bench push`; here it is what it costs, whoever else uses the machine.
+    assert (node.pdns.questions() - questions) / 40 <= 4, "one of them is the test's"
+    assert (processor_seconds(node) - seconds) / 40 <= 0.02
+    assert node.client.status().answered == Position(EPOCH, 41)
 
 
 def test_every_kind_of_change_is_seen_at_once(node: RunningNode, panel: Panel) -> None:

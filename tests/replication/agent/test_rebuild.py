@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from replication.agent.config import parse_identity
-from replication.errors import Busy, NodeUnreachable, Refused
+from replication.errors import Busy, NodeUnreachable, NotServed, Refused
 from replication.push import NodeClient, send_snapshot
 from replication.store.store import Store
 from replication.wire.position import Position
@@ -189,6 +189,15 @@ def test_a_swap_that_a_kill_cut_short_is_finished_at_the_next_start(
     assert not Path(f"{path}.next").exists()
 
 
+def sent(snapshot: Made, node: RunningNode) -> bool:
+    """Whether the node took it; not while its PowerDNS does not answer."""
+    try:
+        snapshot.send(node.client)
+    except NotServed:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("delay", [0.02, 0.1, 0.25, 0.5, 1.0])
 def test_an_agent_killed_anywhere_in_a_rebuild_ends_with_the_new_files(
     node: RunningNode, panel: Panel, tmp_path: Path, delay: float
@@ -205,7 +214,8 @@ def test_an_agent_killed_anywhere_in_a_rebuild_ends_with_the_new_files(
     killer.join()
     node.agent.start()
     status_of(node)
-    snapshot.send(node.client)
+    # The PowerDNS that the killed agent ended may not be back yet; the panel tries again too.
+    until(lambda: sent(snapshot, node), "the snapshot is taken")
     assert node.answer("www.z1999.test.") == ["192.0.2.1"]
     push(node, panel.change("z5.test.", records("z5.test.", "www", "A", 300, "192.0.2.5")))
     assert node.answer("www.z5.test.") == ["192.0.2.5"]
