@@ -39,22 +39,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.option.full:
         return
     left_out = {item: str(mark.kwargs["reason"]) for item in items for mark in item.iter_markers("full")}
-    for (_, mark), group in _sampled(items).items():
-        kept = {*choose(group, mark.args[0], seed=config.option.sample_seed)}
-        left_out |= {item: str(mark.kwargs["reason"]) for item in group if item not in kept}
+    for (_, count, reason), group in _sampled(items).items():
+        kept = {*choose(group, count, seed=config.option.sample_seed)}
+        left_out |= {item: reason for item in group if item not in kept}
     _left_out.update(left_out.values())
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
 
 
-def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, pytest.Mark], list[pytest.Item]]:
+def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, int, str], list[pytest.Item]]:
     """The items of each test that has a sample, in an order that does not depend on pytest-randomly."""
-    found: dict[tuple[str, pytest.Mark], list[pytest.Item]] = defaultdict(list)
+    found: dict[tuple[str, int, str], list[pytest.Item]] = defaultdict(list)
     for item in sorted(items, key=lambda item: item.nodeid):
         mark = item.get_closest_marker("sample")
         if mark is not None:
-            found[item.nodeid.partition("[")[0], mark].append(item)
+            found[item.nodeid.partition("[")[0], mark.args[0], mark.kwargs["reason"]].append(item)
     return found
 
 
