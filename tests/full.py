@@ -13,6 +13,33 @@ from typing import TypeVar
 import pytest
 
 T = TypeVar("T")
+# Files of which so many run each day: each needs a stack, or somebody else's program.
+TURNS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "flows with a stack of their own": (
+        3,
+        (
+            "tests/faults/test_import_kills.py",
+            "tests/flow/test_alerts.py",
+            "tests/flow/test_bootstrap.py",
+            "tests/flow/test_join.py",
+            "tests/flow/test_mixed_fleet.py",
+            "tests/flow/test_restored_panel.py",
+            "tests/flow/test_stages.py",
+        ),
+    ),
+    "other people's clients": (
+        4,
+        (
+            "tests/clients/test_bravado.py",
+            "tests/clients/test_certbot.py",
+            "tests/clients/test_dns_update.py",
+            "tests/clients/test_go_powerdns.py",
+            "tests/clients/test_lexicon.py",
+            "tests/clients/test_octodns.py",
+            "tests/clients/test_python_powerdns.py",
+        ),
+    ),
+}
 _left_out: Counter[str] = Counter()
 
 
@@ -25,8 +52,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full(reason): run only with --full")
     config.addinivalue_line("markers", "sample(count, reason): so many of the test's parameters; all with --full")
-    if config.option.sample_seed is None:  # before pytest-xdist hands the options to its processes
+    # Before pytest-xdist hands the options to its processes.
+    if config.option.sample_seed is None:
         config.option.sample_seed = datetime.now(UTC).toordinal()
+    if "names_no_path" not in config.option:
+        config.option.names_no_path = config.args_source is pytest.Config.ArgsSource.TESTPATHS
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -39,6 +69,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.option.full:
         return
     left_out = {item: str(mark.kwargs["reason"]) for item in items for mark in item.iter_markers("full")}
+    if config.option.names_no_path:
+        left_out |= _not_today(items, seed=config.option.sample_seed)
     for (_, count, reason), group in _sampled(items).items():
         kept = {*choose(group, count, seed=config.option.sample_seed)}
         left_out |= {item: reason for item in group if item not in kept}
@@ -46,6 +78,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
+
+
+def _not_today(items: Sequence[pytest.Item], *, seed: int) -> dict[pytest.Item, str]:
+    """The items of files whose turn it is not, each with what they are."""
+    resting = {
+        path: name for name, (count, paths) in TURNS.items() for path in {*paths} - {*choose(paths, count, seed=seed)}
+    }
+    paths = {item: item.nodeid.partition("::")[0] for item in items}
+    return {item: resting[path] for item, path in paths.items() if path in resting}
 
 
 def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, int, str], list[pytest.Item]]:
