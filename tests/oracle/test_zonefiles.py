@@ -275,7 +275,7 @@ RDATA: dict[str, Callable[[random.Random], str]] = {
 @pytest.mark.parametrize("mnemonic", RDATA)
 def test_rdata_of_the_fast_path_is_that_of_dnspython(mnemonic: str, sample: Sample) -> None:
     chance = random.Random(f"zonefiles {mnemonic} {sample.seed}")
-    records = sample.few(10_000, 100_000, reason=f"records with {mnemonic} rdata that dnspython reads too")
+    records = sample.few(10_000, 100_000, reason="records of the fast path that dnspython reads too")
     values = [RDATA[mnemonic](chance) for _ in range(records)]
     reader = FastReader(ZONE)
     reader.suffix = ""
