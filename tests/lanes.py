@@ -6,6 +6,7 @@ process of pytest-xdist belongs to one lane and takes the other lane's work only
 A unit of work is what must stay in one process: the tests of a file, or all tests that use one running stack.
 """
 
+import contextlib
 import os
 import time
 from collections.abc import Generator
@@ -93,7 +94,8 @@ def pytest_sessionstart() -> None:
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker == PREPARES and not session.config.option.markexpr:
-        prepared_stack(sample_zones=True)
+        with contextlib.suppress(Exception):  # the first test that wants one tries again, and says what is wrong
+            prepared_stack(sample_zones=True)
     if worker not in {FIRST, None}:
         deadline = time.monotonic() + COLLECTION_SECONDS
         while not COLLECTED.exists() and time.monotonic() < deadline:
