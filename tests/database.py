@@ -121,7 +121,7 @@ def _copy_in(cursor: Any, name: str, rows: bytes) -> None:
 
 def _template(server: psycopg.Connection) -> str:
     """The name of the database that all migrations were applied to; made by the first process that comes."""
-    name = TEMPLATES + migrations_digest()
+    name = TEMPLATES + _migrations_digest()
     LOCK.parent.mkdir(parents=True, exist_ok=True)
     with LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -140,7 +140,7 @@ def _template(server: psycopg.Connection) -> str:
     return name
 
 
-def migrations_digest() -> str:
+def _migrations_digest() -> str:
     """Another one as soon as a migration or a model of any installed application is another."""
     digest = hashlib.sha256()
     for config in apps.get_app_configs():

@@ -24,19 +24,17 @@ STACK, FAULTS, ORACLE = "stack", "faults", "oracle"
 FOLDERS = {"tests/clients": STACK, "tests/flow": STACK, "tests/faults": FAULTS, "tests/oracle": ORACLE}
 # Elsewhere, and use it too.
 JOINED = {"tests/dnspanel/demo/test_stack.py": STACK}
-# These start a stack of their own, or none.
-ALONE = {
+OWN_STACK = (
+    "tests/faults/test_import_kills.py",
     "tests/flow/test_alerts.py",
     "tests/flow/test_bootstrap.py",
     "tests/flow/test_join.py",
     "tests/flow/test_mixed_fleet.py",
     "tests/flow/test_restored_panel.py",
     "tests/flow/test_stages.py",
-    "tests/faults/test_harness.py",
-    "tests/faults/test_history.py",
-    "tests/faults/test_import_kills.py",
-    "tests/faults/test_table.py",
-}
+)
+NO_STACK = ("tests/faults/test_harness.py", "tests/faults/test_history.py", "tests/faults/test_table.py")
+ALONE = {*OWN_STACK, *NO_STACK}
 # The processes of this lane: gw0 and gw1. All others compute.
 WAITING = 2
 

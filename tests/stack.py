@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +80,14 @@ class PreparedStack(Stack):
     def prepare_nodes(self) -> None:
         """Identities and LMDB files were copied."""
 
+    @cached_property
+    def interpreter(self) -> Interpreter:
+        return Interpreter(self.env, prefix=unprivileged.prefix())
+
     def stop(self) -> None:
-        if self in _interpreters:
-            _interpreters.pop(self).close()
+        if "interpreter" in vars(self):  # a stack that could not start has no environment to make one in
+            self.interpreter.close()
         super().stop()
-
-
-_interpreters: dict[Stack, Interpreter] = {}
 
 
 def run_script(stack: Stack, script: str, *args: str) -> str:
@@ -94,8 +95,8 @@ def run_script(stack: Stack, script: str, *args: str) -> str:
 
     Raises StackError if it fails.
     """
-    interpreter = _interpreters.setdefault(stack, Interpreter(stack.env, prefix=unprivileged.prefix()))
-    ended = interpreter.run(script, *args)
+    assert isinstance(stack, PreparedStack)
+    ended = stack.interpreter.run(script, *args)
     if ended.status != 0:
         last = (ended.err or ended.out).strip().splitlines()[-12:]
         raise StackError("\n".join([f"a script ended with status {ended.status}:", *last]))
@@ -132,7 +133,6 @@ _BARE: dict[str, Any] = {"traffic": False, "durable": False}
 def _prepared(files: Path, make: Callable[[Path], Stack]) -> Path:
     if not files.exists():
         new = files.with_name("new-stack")
-        shutil.rmtree(new, ignore_errors=True)
         with make(new) as stack:
             wait_until_in_sync(stack, seconds=60)
         for name in ("stack.json", "stack.lock", "log", "run", "supervisord.conf"):

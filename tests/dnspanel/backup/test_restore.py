@@ -1,7 +1,6 @@
 """Backup, restore and drill with PostgreSQL's own programs, in databases of their own."""
 
 import io
-import os
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from psycopg import sql
 
 from dnspanel.backup import contents, make
 from dnspanel.backup.archive import read_archive
-from dnspanel.backup.drill import drill, url_of
+from dnspanel.backup.drill import drill
 from dnspanel.backup.errors import ProgramFailed
 from dnspanel.backup.make import back_up_to_file
 from dnspanel.backup.models import Backup
@@ -22,6 +21,7 @@ from dnspanel.backup.programs import Target, panel_database
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.signing import ensure_signing_key
 from dnspanel.zones.models import Zone
+from tests.dnspanel.publish.conftest import interpreter as interpreter
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
@@ -65,13 +65,6 @@ settings.MASTER_KEY = sys.argv[2] or settings.MASTER_KEY
 from django.core.management import execute_from_command_line
 execute_from_command_line(["manage.py", *sys.argv[3:]])
 """
-
-
-@pytest.fixture(scope="module")
-def interpreter() -> Iterator[Interpreter]:
-    running = Interpreter(os.environ | {"PANEL_DATABASE": url_of(panel_database())})
-    yield running
-    running.close()
 
 
 @pytest.fixture

@@ -1,12 +1,24 @@
 """Each test publishes into a directory of its own, with files and a connection of its own."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dnspanel.backup.drill import url_of
+from dnspanel.backup.programs import panel_database
 from dnspanel.publish import publisher
+from tests.interpreter import Interpreter
+
+
+@pytest.fixture(scope="module")
+def interpreter(django_db_setup: None) -> Iterator[Interpreter]:
+    """A panel on the test's database."""
+    running = Interpreter(os.environ | {"PANEL_DATABASE": url_of(panel_database())})
+    yield running
+    running.close()
 
 
 @pytest.fixture(autouse=True)

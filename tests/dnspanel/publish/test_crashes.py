@@ -1,16 +1,13 @@
 """A publisher that is killed, at each step of `encode`'s list, in a process of its own."""
 
-import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from django.utils import timezone
 
-from dnspanel.backup.drill import url_of
-from dnspanel.backup.programs import panel_database
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import PreparedRows, Segment
 from dnspanel.zones import edit
@@ -54,14 +51,6 @@ print("not killed")
 
 
 EncodeAndDie = Callable[[Path, str], None]
-
-
-@pytest.fixture(scope="module")
-def interpreter(django_db_setup: None) -> Iterator[Interpreter]:
-    """A panel on the test's database."""
-    running = Interpreter(os.environ | {"PANEL_DATABASE": url_of(panel_database())})
-    yield running
-    running.close()
 
 
 @pytest.fixture
