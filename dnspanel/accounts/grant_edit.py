@@ -4,12 +4,12 @@ Whoever may manage people may give anything they have themselves; a token that
 may manage people gives no more than its scope lets through.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
+from dnspanel.accounts import audit, name_patterns
 from dnspanel.accounts.actors import ROLE_RIGHTS, Actor, Author, user_of
 from dnspanel.accounts.errors import GrantRefused, GrantUnknown
 from dnspanel.accounts.grants import Grant, is_part
@@ -17,9 +17,11 @@ from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.accounts.roles import PERMISSIONS
 from replication.dns import rdtypes
 
-LONGEST_PATTERN = 255
 LONGEST_TAG = 64
 MOST_ENTRIES = 1_000  # zones, tags, patterns of one grant
+MOST_GRANTS = 100  # of one token
+# Patterns with stars, of one grant and of one token: each RRset that changes is compared with all of them.
+MOST_STARRED = 100
 _LARGEST_ID = 2**31 - 1
 
 
@@ -73,8 +75,10 @@ def refuse_bad_grant(grant: Grant) -> None:
         faults["teams"] = [f"There is no team with the id {pk}." for pk in missing]
     if reasons := [reason for tag in sorted(grant.tags) if (reason := _fault_of_tag(tag))]:
         faults["tags"] = reasons
-    if reasons := [reason for pattern in grant.names if (reason := _fault_of_pattern(pattern))]:
+    if reasons := [reason for pattern in grant.names if (reason := name_patterns.fault(pattern))]:
         faults["names"] = reasons
+    elif _starred([grant]) > MOST_STARRED:
+        faults["names"] = [f"At most {MOST_STARRED} patterns with a star."]
     if reasons := [reason for type_ in sorted(grant.types) if (reason := _fault_of_type(type_))]:
         faults["types"] = reasons
     for field, entries in (("zones", grant.zones), ("tags", grant.tags), ("names", grant.names)):
@@ -82,6 +86,22 @@ def refuse_bad_grant(grant: Grant) -> None:
             faults[field] = [f"At most {MOST_ENTRIES:,}."]
     if faults:
         raise GrantRefused(faults)
+
+
+def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
+    """Why a token cannot have this scope, each reason with its grant and field; empty if it can."""
+    if len(scope) > MOST_GRANTS:
+        return [f"At most {MOST_GRANTS} grants."]
+    faults: list[str] = []
+    for number, grant in enumerate(scope, 1):
+        try:
+            refuse_bad_grant(grant)
+        except GrantRefused as exc:
+            which = f"grant {number}, " if len(scope) > 1 else ""
+            faults += [f"{which}{field}: {reason}" for field, reasons in exc.fields.items() for reason in reasons]
+    if not faults and _starred(scope) > MOST_STARRED:
+        faults = [f"At most {MOST_STARRED} patterns with a star in all grants together."]
+    return faults
 
 
 def refuse_more_than_own(by: Author, grant: Grant) -> None:
@@ -108,16 +128,14 @@ def _missing_teams(team_ids: Iterable[int]) -> list[int]:
     return sorted(team_ids - known)
 
 
+def _starred(scope: Iterable[Grant]) -> int:
+    return sum(bool(name_patterns.stars(pattern)) for grant in scope for pattern in grant.names)
+
+
 def _fault_of_tag(tag: str) -> str:
     if not tag or tag != tag.strip().lower() or not tag.isprintable():
         return f"{tag!a} is not a tag: small letters, no spaces around them."
     return "" if len(tag) <= LONGEST_TAG else f"A tag has at most {LONGEST_TAG} characters."
-
-
-def _fault_of_pattern(pattern: str) -> str:
-    if not pattern or not pattern.isprintable() or any(char.isspace() for char in pattern):
-        return f"{pattern!a} is not a pattern such as www, *.dev or _acme-challenge*."
-    return "" if len(pattern) <= LONGEST_PATTERN else f"A pattern has at most {LONGEST_PATTERN} characters."
 
 
 def _fault_of_type(type: int) -> str:

@@ -1,13 +1,11 @@
 """Grants: some rights over some zones, at some names and types; `actors` says who has which. Pure."""
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
 
-from replication.dns import names
+from dnspanel.accounts import name_patterns
 
 
 class Right(StrEnum):
@@ -30,7 +28,7 @@ EVERY_RIGHT = frozenset(Right)
 class Grant:
     """Rights over all zones, or over those named by id, tag or team.
 
-    `names` (patterns, see `matches`) and `types` limit which RRsets may be
+    `names` (see `name_patterns`) and `types` limit which RRsets may be
     changed; empty means any. They do not limit DELETE_ZONE and SETTINGS, and
     CREATE_ZONE together with limits gives nothing: a new zone is a whole one.
     """
@@ -61,7 +59,7 @@ class Grant:
         """Whether its limits let this RRset of a zone through."""
         if self.types and type not in self.types:
             return False
-        return not self.names or any(matches(pattern, name, zone_name) for pattern in self.names)
+        return not self.names or name_patterns.compiled(self.names).fit(name, zone_name)
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
@@ -89,17 +87,6 @@ class Grant:
         )
 
 
-def matches(pattern: str, name: str, zone_name: str) -> bool:
-    r"""Whether an owner name of a zone fits a pattern.
-
-    A pattern that ends in a dot is matched with the whole name, any other
-    with the name relative to the zone ("@" is the apex). `*` stands for any
-    characters, dots included; `\*` for a star. Upper and lower case are equal.
-    """
-    text = name if pattern.endswith(".") else names.relative_text(name, zone_name)
-    return _compiled(pattern).fullmatch(text) is not None
-
-
 def is_part(grant: Grant, other: Grant) -> bool:
     """Whether `whole` gives all that `grant` gives, as far as their forms tell."""
     return (
@@ -109,9 +96,3 @@ def is_part(grant: Grant, other: Grant) -> bool:
         and (not other.names or (bool(grant.names) and set(grant.names) <= set(other.names)))
         and (not other.types or (bool(grant.types) and grant.types <= other.types))
     )
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    parts = re.split(r"(\\\*|\*)", pattern)
-    return re.compile("".join({"*": ".*", "\\*": r"\*"}.get(part, re.escape(part)) for part in parts), re.IGNORECASE)

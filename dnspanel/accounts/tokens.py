@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts import audit
+from dnspanel.accounts import audit, grant_edit
 from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
 from dnspanel.accounts.errors import (
     NotYours,
@@ -299,7 +299,9 @@ def _refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime)
         faults["requests_per_minute"] = ["From 1 to 1,000,000."]
     if not terms.scope and not terms.permissions:
         faults["scope"] = ["The token would open nothing: give it zones or permissions."]
-    if lacking := _lacking(owner, terms, by):
+    elif wrong := grant_edit.faults_of_scope(terms.scope):
+        faults["scope"] = wrong
+    if "scope" not in faults and (lacking := _lacking(owner, terms, by)):
         faults["scope"] = lacking
     if faults := faults or _outliving(terms, by):
         raise TokenRefused(faults)

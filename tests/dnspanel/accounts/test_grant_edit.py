@@ -61,6 +61,8 @@ def test_a_grant_to_a_team_is_every_members(alice: User) -> None:
         (Grant(READING, everywhere=True, names=("a b",)), "names"),
         (Grant(READING, everywhere=True, names=("\ud800",)), "names"),
         (Grant(READING, everywhere=True, names=("x" * 256,)), "names"),
+        (Grant(READING, everywhere=True, names=("*a" * 20,)), "names"),
+        (Grant(READING, everywhere=True, names=tuple(f"*{n}" for n in range(101))), "names"),
         (Grant(READING, everywhere=True, types=frozenset({0})), "types"),
         (Grant(READING, everywhere=True, types=frozenset({46})), "types"),
         (Grant(READING, everywhere=True, types=frozenset({70000})), "types"),

@@ -106,6 +106,24 @@ def test_terms_that_make_no_sense_are_refused_at_the_field(alice: User) -> None:
     assert faults(alice, scope=()) == {"scope"}
 
 
+def test_a_scope_is_held_to_the_rules_of_grants(alice: User) -> None:
+    """Only the form asked; a token made over the API could have any pattern, and stopped the gateway with `*a*a…`."""
+
+    def scope(*names: str) -> Grant:
+        return Grant(EVERY_RIGHT, zones=frozenset({5}), names=names)
+
+    assert faults(alice, scope=(scope("*a" * 20),)) == {"scope"}
+    assert faults(alice, scope=(scope("www", "a b"),)) == {"scope"}
+    assert faults(alice, scope=(Grant(EVERY_RIGHT),)) == {"scope"}
+    assert faults(alice, scope=(EVERYWHERE,) * 101) == {"scope"}
+    fifty_one = scope(*(f"*{n}" for n in range(51)))
+    with pytest.raises(errors.TokenRefused, match="At most 100 patterns with a star in all grants together"):
+        make(alice, scope=(fifty_one, fifty_one))
+    with pytest.raises(errors.TokenRefused, match="grant 2, names: A pattern has at most 8 stars"):
+        make(alice, scope=(EVERYWHERE, scope("*a" * 20)))
+    make(alice, scope=(scope(*(f"host-{n}" for n in range(1000))),))
+
+
 def test_nobody_gives_what_they_do_not_have(charlie: User) -> None:
     assert faults(charlie) == {"scope"}
     assert faults(charlie, scope=(), permissions=frozenset({Permission.NODES})) == {"scope"}

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from dnspanel.accounts import tokens as verbs
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import TokenDead, TokenUnknown
+from dnspanel.accounts.grant_edit import MOST_GRANTS
 from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.presets import default_end
@@ -33,7 +34,7 @@ class TermsSerializer(Shape):
     """What a token is for and what it may do."""
 
     purpose = Text(max_length=100, help_text="What it is for; lists and the history show it.")
-    scope = ScopeSerializer(many=True, default=list)
+    scope = ScopeSerializer(many=True, default=list, max_length=MOST_GRANTS)
     permissions = serializers.ListField(child=Choice(choices=CHOICES), default=list, max_length=len(CHOICES))
     networks = serializers.ListField(
         child=Text(max_length=49), default=list, max_length=100, help_text="Works from there only; empty: anywhere."

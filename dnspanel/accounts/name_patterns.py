@@ -1,0 +1,92 @@
+r"""Patterns of owner names in grants and scopes: which names fit them. Pure.
+
+A pattern that ends in a dot is compared with the whole name, any other with
+the name relative to the zone ("@" is the apex). `*` stands for any
+characters, dots included; `\*` for a star. Upper and lower case are equal.
+
+People write patterns for themselves, and each changed RRset is compared with
+them inside the transaction that publishes it. Hence no regular expression:
+`*a*a*a…` would make one try every way to share a name out among its stars.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from replication.dns import names
+
+LONGEST_PATTERN = 255
+MOST_STARS = 8
+
+_STAR = re.compile(r"(\\\*|\*+)")
+
+
+class NamePatterns:
+    """The names that fit one of several patterns; those without a star cost one look-up together."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        compiled = {pattern: _pieces(pattern) for pattern in patterns}
+        self._exact = frozenset(pieces[0] for pieces in compiled.values() if len(pieces) == 1)
+        starred = [(pattern, pieces) for pattern, pieces in compiled.items() if len(pieces) > 1]
+        self._absolute = [pieces for pattern, pieces in starred if pattern.endswith(".")]
+        self._relative = [pieces for pattern, pieces in starred if not pattern.endswith(".")]
+
+    def fit(self, name: str, zone_name: str) -> bool:
+        """Whether an owner name of a zone fits one of them."""
+        relative = names.relative_text(name, zone_name)
+        # An absolute pattern is not the relative text of a name whose last label ends in an escaped dot.
+        if name in self._exact or (relative in self._exact and not relative.endswith(".")):
+            return True
+        return any(_fits(pieces, name) for pieces in self._absolute) or any(
+            _fits(pieces, relative) for pieces in self._relative
+        )
+
+
+@lru_cache(maxsize=256)
+def compiled(patterns: tuple[str, ...]) -> NamePatterns:
+    """The patterns of a grant, ready to compare with; kept, because the same grants ask for every RRset."""
+    return NamePatterns(patterns)
+
+
+def stars(pattern: str) -> int:
+    """How many times a pattern says "any characters"; stars in a row say it once."""
+    return len(_pieces(pattern)) - 1
+
+
+def fault(pattern: str) -> str:
+    """Why a grant cannot have this pattern; empty if it can."""
+    if not pattern or not pattern.isprintable() or any(char.isspace() for char in pattern):
+        return f"{pattern!a} is not a pattern such as www, *.dev or _acme-challenge*."
+    if len(pattern) > LONGEST_PATTERN:
+        return f"A pattern has at most {LONGEST_PATTERN} characters."
+    return "" if stars(pattern) <= MOST_STARS else f"A pattern has at most {MOST_STARS} stars: {pattern}"
+
+
+def _pieces(pattern: str) -> tuple[str, ...]:
+    """The texts between its stars, in lower case as names are; a pattern without a star is one piece."""
+    pieces = [""]
+    for part in _STAR.split(pattern):
+        if part.startswith("*"):
+            pieces.append("")
+        else:
+            pieces[-1] += "*" if part == "\\*" else part.lower()
+    return tuple(pieces)
+
+
+def _fits(pieces: tuple[str, ...], text: str) -> bool:
+    """Whether the text is the pieces with anything between them.
+
+    Each piece between the first and the last is taken where it comes first:
+    if the text fits at all, it fits so. Nothing is tried twice.
+    """
+    first, *middle, last = pieces
+    end = len(text) - len(last)
+    if end < len(first) or not text.startswith(first) or not text.endswith(last):
+        return False
+    at = len(first)
+    for piece in middle:
+        at = text.find(piece, at, end)
+        if at < 0:
+            return False
+        at += len(piece)
+    return True
