@@ -93,7 +93,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker == PREPARES and not session.config.option.markexpr:
         with contextlib.suppress(Exception):  # the first test that wants one tries again, and says what is wrong
-            prepared_stack(sample_zones=True)
+            prepared_stack()
     if worker not in {FIRST, None}:
         deadline = time.monotonic() + COLLECTION_SECONDS
         while not COLLECTED.exists() and time.monotonic() < deadline:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 import dns.message
 import dns.query
@@ -47,6 +46,7 @@ shared_stacks: list[Stack] = []
 def stack() -> Iterator[Stack]:
     """One running stack with the sample zones and a trickle of queries, for all tests of a run."""
     with new_stack("stack", sample_zones=True, traffic=True) as running:
+        wait_until_in_sync(running)
         shared_stacks.append(running)
         yield running
 
@@ -107,12 +107,14 @@ def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = F
     """A stack in a directory of its own, without zones or with the sample zones; it runs while it is entered."""
     directory = FOLDER / name
     shutil.rmtree(directory, ignore_errors=True)
-    files = prepared_stack(sample_zones=sample_zones)
-    return _copy(files, directory, sample_zones=False, traffic=traffic, durable=durable, environment=PATIENCE)
+    files = prepared_stack()
+    unprivileged.make_directory(directory)
+    subprocess.run(["cp", "-a", *map(str, files.iterdir()), str(directory)], check=True)
+    return PreparedStack(directory, sample_zones=sample_zones, traffic=traffic, durable=durable, environment=PATIENCE)
 
 
 @cache
-def prepared_stack(*, sample_zones: bool) -> Path:
+def prepared_stack() -> Path:
     """What every new stack has, made once: secrets, a migrated database, static files, enrolled nodes in sync."""
     shared = ROOT / "var" / "test" / "prepared"
     shared.mkdir(parents=True, exist_ok=True)
@@ -121,31 +123,16 @@ def prepared_stack(*, sample_zones: bool) -> Path:
         for old in shared.glob("*-*"):
             if not old.name.startswith(_digest()):
                 shutil.rmtree(old)
-        empty = _prepared(shared / f"{_digest()}-empty", lambda new: Stack(new, sample_zones=False, **_BARE))
-        if not sample_zones:
-            return empty
-        return _prepared(shared / f"{_digest()}-sample", lambda new: _copy(empty, new, sample_zones=True, **_BARE))
-
-
-_BARE: dict[str, Any] = {"traffic": False, "durable": False}
-
-
-def _prepared(files: Path, make: Callable[[Path], Stack]) -> Path:
-    if not files.exists():
-        new = files.with_name("new-stack")
-        with make(new) as stack:
-            wait_until_in_sync(stack, seconds=60)
-        for name in ("stack.json", "stack.lock", "log", "run", "supervisord.conf"):
-            path = new / name
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        new.rename(files)
+        files = shared / f"{_digest()}-stack"
+        if not files.exists():
+            new = shared / "new-stack"
+            with Stack(new, sample_zones=False, traffic=False, durable=False) as stack:
+                wait_until_in_sync(stack, seconds=60)
+            for name in ("stack.json", "stack.lock", "log", "run", "supervisord.conf"):
+                path = new / name
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            new.rename(files)
     return files
-
-
-def _copy(files: Path, directory: Path, **options: Any) -> PreparedStack:
-    unprivileged.make_directory(directory)
-    subprocess.run(["cp", "-a", *map(str, files.iterdir()), str(directory)], check=True)
-    return PreparedStack(directory, **options)
 
 
 @cache

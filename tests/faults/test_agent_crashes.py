@@ -15,7 +15,7 @@ from tests.faults.crash import Point
 from tests.faults.disk import Disk
 from tests.faults.member import Member
 from tests.faults.panel import Panel
-from tests.faults.sample import some
+from tests.full import choose
 from tests.stack import until
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("root", "need_strace")]
@@ -71,7 +71,7 @@ def test_an_agent_killed_at_every_step_goes_on_where_it_was(
     with new_checker(member.server, edits_per_second=2) as checker:
         for act, points in walks * run.times:
             assert {point.name for point in points} >= {"fdatasync", "sendto"}
-            for point in some(points, run.few(2, 1_000), seed=run.seed):
+            for point in choose(points, run.few(2, 1_000), seed=run.seed):
                 deaths += kill_agent_at(member, panel, act, point)
                 member.kill_agent()
                 member.start_agent()
@@ -133,7 +133,7 @@ def test_a_node_that_lost_power_has_both_data_and_position_or_neither(
         node.wait_until_in_sync()
         points = points_of(node, panel, new_zone, COMMIT_CALLS)
         with new_checker(node.server, edits_per_second=2) as checker:
-            for point in some(points, run.few(2, 1_000), seed=run.seed) * run.times:
+            for point in choose(points, run.few(2, 1_000), seed=run.seed) * run.times:
                 kill_agent_at(node, panel, new_zone, point)
                 node.kill_agent()
                 node.kill_pdns()

@@ -13,7 +13,7 @@ from tests.faults.crash import Point
 from tests.faults.disk import Disk, cut, flip_bit, offsets_of
 from tests.faults.hosts import Host, is_alive
 from tests.faults.relay import Conditions, Direction, tcp_source_port
-from tests.faults.sample import some
+from tests.full import choose
 from tests.stack import until
 from tests.workers import FOLDER
 
@@ -141,6 +141,6 @@ def test_bits_flip_and_files_are_cut(directory: Path) -> None:
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:
-    assert some(range(100), 5, seed=7) == some(range(100), 5, seed=7)
-    assert some(range(3), 5, seed=7) == [0, 1, 2]
-    assert sorted(some(range(100), 5, seed=8)) == some(range(100), 5, seed=8)
+    assert choose(range(100), 5, seed=7) == choose(range(100), 5, seed=7)
+    assert choose(range(3), 5, seed=7) == [0, 1, 2]
+    assert sorted(choose(range(100), 5, seed=8)) == choose(range(100), 5, seed=8)

@@ -13,7 +13,7 @@ from tests.faults.checker import Panels
 from tests.faults.conftest import NewChecker, Run
 from tests.faults.crash import Point
 from tests.faults.panel import Panel, PanelGone
-from tests.faults.sample import some
+from tests.full import choose
 from tests.stack import until
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("root", "need_strace")]
@@ -108,10 +108,12 @@ def test_who_publishes_or_encodes_may_be_killed_at_every_statement(
     author = crash.points_of(crash.calls_during([panels.test.pid], ["sendto"], lambda: edit(panels.test)))
     encoder = points_of_a_step(faulty, panels.test, PUBLISHER_CALLS)
     with new_checker(edits_per_second=3) as checker:
-        deaths = [kill_author_at(panels, point) for point in some(author, run.few(3, 1_000), seed=run.seed) * run.times]
+        deaths = [
+            kill_author_at(panels, point) for point in choose(author, run.few(3, 1_000), seed=run.seed) * run.times
+        ]
         deaths += [
             kill_publisher_at(faulty, panels.test, point)
-            for point in some(encoder, run.few(4, 1_000), seed=run.seed) * run.times
+            for point in choose(encoder, run.few(4, 1_000), seed=run.seed) * run.times
         ]
     assert any(deaths)
     checker.judge()
@@ -125,7 +127,7 @@ def test_a_publisher_killed_while_it_stores_a_segment_leaves_no_half_of_it(
     edit(panel)
     points = points_of_a_step(faulty, panel, UPLOAD_CALLS)
     with new_checker(edits_per_second=3) as checker:
-        chosen = some(points, run.few(4, 1_000), seed=run.seed + 6) * run.times
+        chosen = choose(points, run.few(4, 1_000), seed=run.seed + 6) * run.times
         deaths = [kill_publisher_at(faulty, panel, point) for point in chosen]
         assert any(deaths)
     checker.judge()

@@ -17,7 +17,7 @@ from tests.faults import acts, crash
 from tests.faults.conftest import NewChecker, Run
 from tests.faults.crash import Call, Point
 from tests.faults.panel import Panel
-from tests.faults.sample import some
+from tests.full import choose
 from tests.stack import ask_all, until
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("root", "need_strace")]
@@ -132,7 +132,7 @@ def test_a_web_process_killed_before_the_commit_leaves_nothing(
     faulty: Stack, panel: Panel, person: Person, new_checker: NewChecker, run: Run
 ) -> None:
     _, commit = messages_of_one_edit(faulty, person)
-    numbers = some(range(1, commit + 1), run.few(3, 1_000), seed=run.seed) * run.times
+    numbers = choose(range(1, commit + 1), run.few(3, 1_000), seed=run.seed) * run.times
     with new_checker() as checker:
         found = [crash_at(faulty, panel, person, number) for number in numbers]
     assert False in found

@@ -14,6 +14,7 @@ from replication.dns import names, rdata, rrset
 from replication.dns.rdtypes import AAAA, CNAME, DS, NS, SOA, TXT, A, type_from_text, type_to_text
 from replication.dns.rrset import RRset
 from replication.errors import BadRRset
+from tests.full import examples
 
 ZONE = "example.test."
 RDATA = {
@@ -198,7 +199,7 @@ def test_the_fast_way_and_the_general_way_compile_the_same(
     assert compile_wires(ZONE, iter(plain)) == _general_rows(ZONE, _owned(plain), None)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(150, 600), deadline=None)
 @given(content=CONTENT, edits=st.lists(EDITS, max_size=4), data=st.data())
 def test_compiling_changes_equals_the_difference_of_two_full_compiles(
     content: dict[tuple[str, int], int], edits: list[dict[tuple[str, int], int | None]], data: st.DataObject

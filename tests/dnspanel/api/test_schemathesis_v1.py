@@ -44,7 +44,7 @@ def test_no_request_that_schemathesis_makes_is_answered_otherwise_than_described
     if phases == "stateful":  # it goes from one operation to the next, and needs them all
         examples = sample.few(3, EXAMPLES, reason="sequences of requests that schemathesis makes of API v1")
     else:
-        operations = sample.some(operations, 11, reason=f"operations of API v1 that schemathesis tries ({phases})")
+        operations = sample.some(operations, 6, reason=f"operations of API v1 that schemathesis tries ({phases})")
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(HERE / config)),

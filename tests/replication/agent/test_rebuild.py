@@ -198,6 +198,7 @@ def sent(snapshot: Made, node: RunningNode) -> bool:
     return True
 
 
+@pytest.mark.sample(2, reason="kills within a rebuild of a node's files")
 @pytest.mark.parametrize("delay", [0.02, 0.1, 0.25, 0.5, 1.0])
 def test_an_agent_killed_anywhere_in_a_rebuild_ends_with_the_new_files(
     node: RunningNode, panel: Panel, tmp_path: Path, delay: float

@@ -9,6 +9,7 @@ from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Sheet
 from dnspanel.zones import rules
 from replication.dns.rrset import RRset
+from tests.full import examples
 
 ZONE = "example.test."
 OWNERS = ("@", "a", "b", "a.b", "c.a", "x.c.a", "*.a", "*", "_dmarc", "example.test", "b.example.test")
@@ -71,7 +72,7 @@ HEADS = (
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(300, 1_500), deadline=None)
 @given(st.sampled_from(HEADS), st.lists(lines(), max_size=10))
 def test_the_quick_look_and_the_rules_agree(head: str, body: list[str]) -> None:
     quick, full = both(head + "\n".join(body) + "\n")

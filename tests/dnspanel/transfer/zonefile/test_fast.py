@@ -9,6 +9,7 @@ from dnspanel.transfer.zonefile.fast import KINDS, LABELS, MOST_KEPT, FastReader
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata
 from replication.errors import BadName, BadRdata
+from tests.full import examples
 
 ZONE = "example.test."
 
@@ -235,7 +236,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("mnemonic", VALUES)
-@settings(max_examples=300)
+@settings(max_examples=examples(100, 300))
 @given(data=st.data())
 def test_rdata_is_what_rdata_parse_makes_of_it_or_is_left_alone(mnemonic: str, data: st.DataObject) -> None:
     value = data.draw(VALUES[mnemonic]).strip() or "x"
