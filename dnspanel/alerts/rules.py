@@ -28,6 +28,9 @@ CERTIFICATE_SOON, CERTIFICATE_NOW = timedelta(days=30), timedelta(days=7)
 CLOCK_OFF, CLOCK_OFF_AGAIN = 10.0, 5.0  # seconds
 LOG_AGE, LOG_AGE_CRITICAL = timedelta(seconds=60), timedelta(minutes=10)
 COLLECTOR_SILENT = timedelta(seconds=20)
+# A node is offline after 15 seconds without contact. While the collector itself has said nothing for most of them, that
+# is no news of the node.
+CONTACT_KNOWN_FOR = timedelta(seconds=10)
 BOOTSTRAP_SLOW = timedelta(minutes=15)
 DIVERGED_FOR = timedelta(minutes=5)
 PINNED_FOR = timedelta(hours=1)
@@ -126,11 +129,11 @@ class AlertInputs:
 
 def conditions(inputs: AlertInputs, now: datetime, *, is_open: Collection[str] = ()) -> list[Condition]:
     """Return everything that is wrong; `is_open` has the keys of what was wrong at the last look."""
-    silent = _collector_is_silent(inputs, now)
+    known = inputs.collector_at is not None and now - inputs.collector_at <= CONTACT_KNOWN_FOR
     found = list(_of_panel(inputs, now, is_open))
     for node in inputs.nodes:
         if node.state in {NodeState.ACTIVE, NodeState.DRAINED}:
-            found += _of_node(node, now, is_open, contact_is_known=not silent)
+            found += _of_node(node, now, is_open, contact_is_known=known)
     return found
 
 

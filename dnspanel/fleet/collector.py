@@ -59,6 +59,7 @@ class Poller:
     seen: int | None = None
     kept: bool = False  # whether this process has put samples into the stream
     running: "Future[None] | None" = None
+    asked: bool = False  # whether a poll has ended, well or not
     heard: bool = False
     status: Status | None = None  # its last status, and when
     status_at: datetime | None = None
@@ -133,6 +134,8 @@ class Collector:
         self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="poll")
         self._recorded_at = float("-inf")
         self._troubles: dict[str, str] = {}
+        self._learned = False
+        self._knows_contact = False
 
     def run(self, stop: threading.Event) -> None:
         """Tick until told to stop."""
@@ -172,6 +175,8 @@ class Collector:
         else:
             self._say(poller.name, "")
             self._say("redis", "")
+        finally:
+            poller.asked = True
 
     def _exchange(self) -> None:
         """Record whom we heard, and learn which nodes there are. Without PostgreSQL, go on with those we know."""
@@ -194,7 +199,10 @@ class Collector:
         acks.record_reports(reports=reports)
         for poller in heard:
             poller.heard, poller.versions_recorded = False, poller.versions
-        beat(process=COLLECTOR, now=timezone.now())
+        # A beat says that whoever was not heard is silent. Just started, this process has not asked everybody yet.
+        self._knows_contact |= self._learned and all(poller.asked for poller in self._pollers.values())
+        if self._knows_contact:
+            beat(process=COLLECTOR, now=timezone.now())
 
     def _learn(self) -> None:
         nodes = {node.pk: node for node in Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED))}
@@ -215,6 +223,7 @@ class Collector:
                     answer_seconds=ANSWER_SECONDS,
                 )
                 self._pollers[node.pk] = Poller(node.pk, node.name, client)
+        self._learned = True
 
     def _say(self, about: str, trouble: str) -> None:
         """Log a trouble once, and once that it is over."""

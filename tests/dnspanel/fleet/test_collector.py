@@ -166,7 +166,22 @@ def test_an_agent_without_top_lists_is_polled_all_the_same(
 
 def test_the_collector_says_that_it_is_at_work(served: Serve, collector: Collector) -> None:
     served()
-    seconds_of(collector)
+    seconds_of(collector, 2)
+    assert COLLECTOR in heartbeats()
+
+
+def test_a_collector_that_has_asked_nobody_yet_does_not_say_so(served: Serve, collector: Collector) -> None:
+    """After a restart of the panel, "no contact for 2 minutes" was told of nodes that nobody had asked."""
+    served()
+    collector.tick(next(ticks))
+    assert COLLECTOR not in heartbeats()
+    collector.settle()
+    collector.tick(next(ticks))
+    assert COLLECTOR in heartbeats()
+
+
+def test_a_collector_without_nodes_says_that_it_is_at_work(collector: Collector) -> None:
+    seconds_of(collector, 2)
     assert COLLECTOR in heartbeats()
 
 
