@@ -89,6 +89,8 @@ API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))
 # Webhooks go to public addresses over https; besides, to these networks, and with OUTBOUND_HTTP over http too.
 OUTBOUND_NETWORKS = envnetworks("PANEL_OUTBOUND_NETWORKS", "")
 OUTBOUND_HTTP = envbool("PANEL_OUTBOUND_HTTP", False)
+# Imports and comparisons of people connect to public addresses; besides, to these networks.
+SOURCE_NETWORKS = envnetworks("PANEL_SOURCE_NETWORKS", "")
 
 # Prometheus may ask /metrics from these networks without a token.
 METRICS_NETWORKS = envnetworks("PANEL_METRICS_NETWORKS", "")

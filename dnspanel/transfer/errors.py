@@ -4,6 +4,7 @@ TransferError
 ├── UploadRefused       an upload breaks a limit or is not what it says; carries the limit's name
 ├── SourceAway          a server does not answer or refuses; worth trying again
 ├── SourceRefused       a source that cannot be read at all: wrong credentials, unknown format
+│   └── ServerRefused   the panel does not connect to this server for this person; carries the field
 └── WrongState          a job is not in the state for what was asked
 """
 
@@ -26,6 +27,14 @@ class SourceAway(TransferError):
 
 class SourceRefused(TransferError):
     """The source cannot be read."""
+
+
+class ServerRefused(SourceRefused):
+    """The panel does not connect there; `field` is where the server was named, or "" where a job finds it out."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
 
 
 class WrongState(TransferError):

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token
 from dnspanel.accounts.grants import RECORD_RIGHTS, Right
@@ -11,7 +11,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.transfer import zone_changes
 from dnspanel.transfer.documents import SourceFault
-from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob, ImportPiece
+from dnspanel.transfer.models import UNFINISHED_STATES, CutoverCheck, CutoverZone, ExportJob, ImportJob, ImportPiece
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden, RightMissing
 from dnspanel.zones.models import Revision, Zone
@@ -78,6 +78,26 @@ def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
     if all(map(actor.may_everywhere, _ALL_RIGHTS)):
         return jobs
     return jobs.filter(Q(author=actor.user) if actor.token is None else Q(token=actor.token))
+
+
+def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
+    """One's own comparisons, all of them to who may see every zone, and ended ones of zones that one may all see.
+
+    A narrow token sees those that it made. A comparison shows what zones hold, so one that is being made, and could
+    still come to any zone, is nobody else's.
+    """
+    actor = actor_of(person)
+    checks = CutoverCheck.objects.select_related("author", "token", "job")
+    if actor is None:
+        return checks.none()
+    if actor.may_everywhere(Right.READ):
+        return checks
+    own = Q(author=actor.user) if actor.token is None else Q(token=actor.token)
+    compared = CutoverZone.objects.filter(check_run=OuterRef("pk"))
+    # A zone of the same name that was made since is another zone.
+    visible = access.zones_visible_to(actor).filter(created_at__lte=OuterRef(OuterRef("created_at")))
+    hidden = compared.exclude(name__in=visible.values("name"))
+    return checks.filter(own | Q(~Q(state__in=UNFINISHED_STATES), Exists(compared), ~Exists(hidden)))
 
 
 def refuse_undo(job: ImportJob, person: Author) -> None:

@@ -19,9 +19,10 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors import Actor, token_of, user_of
 from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.transfer import rights
+from dnspanel.transfer import rights, servers
 from dnspanel.transfer.cutover import compare_answers, delegation, dns_probe
 from dnspanel.transfer.cutover.compare_answers import Difference
 from dnspanel.transfer.cutover.dns_probe import Answer, Question, Server
@@ -42,8 +43,9 @@ from dnspanel.transfer.models import (
     RunState,
 )
 from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones import access
 from dnspanel.zones.access import zones_visible_to
-from dnspanel.zones.errors import Forbidden
+from dnspanel.zones.errors import Forbidden, Unknown
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
 
@@ -93,8 +95,12 @@ def create_check(
 ) -> CutoverCheck:
     """Create a comparison that waits for a worker: of an import's zones, or of a selection.
 
-    Raises WrongState when the person has several unfinished ones, or when no node is active.
+    Raises ServerRefused for an address that the panel does not ask, WrongState
+    when the person has several unfinished ones, or when no node is active.
     """
+    servers.refuse_dns_server("server", server, port, port_field="port")
+    if resolver:
+        servers.refuse_dns_server("resolver", resolver, resolver_port, port_field="resolver_port")
     if not Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).exists():
         raise WrongState("There is no active node to compare the old server with.")
     with transaction.atomic(durable=True):
@@ -116,8 +122,21 @@ def create_check(
     return check
 
 
-def cancel_check(*, check: CutoverCheck, now: datetime) -> None:
-    """The comparison goes no further; what it found stays. Raises WrongState for one that has ended."""
+def check_for(person: access.Person, pk: int) -> CutoverCheck:
+    """The comparison, for who may edit zones and see this one. Raises Forbidden or Unknown."""
+    access.require(person, Permission.EDIT)
+    check = rights.checks_visible_to(person).filter(pk=pk).first()
+    if check is None:
+        raise Unknown(f"comparison {pk}")
+    return check
+
+
+def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> None:
+    """The comparison goes no further; what it found stays.
+
+    Raises Unknown for who may not see it, WrongState for one that has ended.
+    """
+    check_for(by, check.pk)
     if not _unfinished(check.pk).update(state=RunState.CANCELLED, ended_at=now):
         raise WrongState("This comparison has ended already.")
 
@@ -135,7 +154,7 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
             return f"comparison={check_id}: {'nothing to do' if check is None else 'another worker is at it'}"
         started = time.monotonic()
         try:
-            _compare(check, Resolver(check.resolver, check.resolver_port, parent_port=parent_port))
+            _compare(check, parent_port)
         except _Stopped:
             return f"comparison={check_id} cancelled"
         except DatabaseError:
@@ -163,14 +182,27 @@ def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
     return zones.filter(name__in=imported.values("name"))
 
 
-def _compare(check: CutoverCheck, resolver: Resolver) -> None:
-    zones = zones_of(check)
-    nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
-    sides = _Sides(
-        Server(f"{check.server} port {check.port}", check.server, check.port),
-        [Server(node.name, node.dns_address, node.dns_port) for node in nodes],
-        resolver,
+def _sides(check: CutoverCheck, parent_port: int) -> _Sides:
+    """The servers of a comparison, their addresses checked again. Raises ServerRefused or Forbidden."""
+    servers.refuse_dns_server("", check.server, check.port, port_field="")
+    if check.resolver:
+        servers.refuse_dns_server("", check.resolver, check.resolver_port, port_field="")
+    found = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
+    nodes = [Server(node.name, node.dns_address, node.dns_port) for node in found]
+    ours = {node.address for node in nodes}
+    told = servers.may_read_servers(rights.actor_of_job(check))
+    old = Server(f"{check.server} port {check.port}", check.server, check.port, is_described=told)
+    resolver = Resolver(
+        check.resolver,
+        check.resolver_port,
+        parent_port=parent_port,
+        allows=lambda address: address in ours or servers.is_allowed(address),
     )
+    return _Sides(old, nodes, resolver)
+
+
+def _compare(check: CutoverCheck, parent_port: int) -> None:
+    zones, sides = zones_of(check), _sides(check, parent_port)
     last = CutoverZone.objects.filter(check_run=check).order_by("name").values_list("name", flat=True).last()
     total = zones.count()
     if not _unfinished(check.pk).update(

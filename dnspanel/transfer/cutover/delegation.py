@@ -135,7 +135,7 @@ def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolv
     if any(addresses is None for addresses in found.values()):
         return Point("nameservers", Verdict.UNKNOWN, "Where the names of the name servers lead was not asked.")
     astray = [
-        f"{server} leads to {', '.join(sorted(addresses or ())) or 'no address'}"
+        f"{server} leads to {', '.join(sorted(addresses or ())) or 'no public address'}"
         for server, addresses in found.items()
         if not addresses or not addresses <= ours
     ]

@@ -30,16 +30,27 @@ TRY_SECONDS = 1.0
 TCP_SECONDS = 4.0
 _TCP_AT_ONCE = 8
 
+_SILENCE = "no answer"
+
 Question = tuple[str, int]  # name and type
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server to ask; `name` is its name in messages."""
+    """A server to ask; `name` is its name in messages.
+
+    `is_described` is False where nobody is told why it does not answer: else
+    the panel would find out for them which ports of which hosts are open.
+    """
 
     name: str
     address: str
     port: int = 53
+    is_described: bool = True
+
+    def silence(self, reason: str) -> "Answer":
+        """That it did not answer, and why, for who may know."""
+        return Answer(None, failure=reason if self.is_described else _SILENCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +185,15 @@ def _answers(lines: Sequence[_Line], questions: Sequence[Question]) -> list[list
         for at, line in enumerate(lines):
             packet = line.packets[number]
             if packet is None:
-                found[at].append(Answer(None, failure=line.failure or "no answer"))
+                found[at].append(line.server.silence(line.failure or _SILENCE))
                 continue
             if packet[2] & 0x02:
                 cut_short.append((at, number))
             body = packet[2:]
             if body not in read:
                 read[body] = _read(packet)
-            found[at].append(read[body])
+            answer = read[body]
+            found[at].append(answer if answer.rcode is not None else line.server.silence(answer.failure))
     if cut_short:
         with ThreadPoolExecutor(_TCP_AT_ONCE) as pool:
             by_tcp = pool.map(lambda each: _ask_by_tcp(lines[each[0]].server, questions[each[1]]), cut_short)
@@ -195,7 +207,7 @@ def _ask_by_tcp(server: Server, question: Question) -> Answer:
         query = dns.message.from_wire(encode_question(1, *question))
         return answer_of(dns.query.tcp(query, server.address, TCP_SECONDS, server.port, ignore_trailing=True))
     except (dns.exception.DNSException, OSError, EOFError) as exc:
-        return Answer(None, failure=f"cut short over UDP, and over TCP: {str(exc) or exc.__class__.__name__}")
+        return server.silence(f"cut short over UDP, and over TCP: {str(exc) or exc.__class__.__name__}")
 
 
 def _read(packet: bytes) -> Answer:

@@ -1,5 +1,6 @@
 """What a zone's parent says about it, asked of the parent's own servers, to which a resolver leads."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -39,19 +40,24 @@ class Resolver:
     """A resolver, and through it the servers of parents. Everything it answers is None once nobody answers.
 
     `address` is empty for the system's own resolvers. Parents' servers are
-    asked on `parent_port`. Safe to use from several threads.
+    asked on `parent_port`. Only addresses that `allows` lets through are
+    told or asked: whoever chooses the resolver, or a zone's name servers,
+    chooses where these lead. Safe to use from several threads.
     """
 
-    def __init__(self, address: str = "", port: int = 53, *, parent_port: int = 53) -> None:
+    def __init__(
+        self, address: str = "", port: int = 53, *, parent_port: int = 53, allows: Callable[[str], bool]
+    ) -> None:
         self._servers = [(address, port)] if address else _system_resolvers()
         self._parent_port = parent_port
+        self._allows = allows
         self._silences = 0
         self._lock = Lock()
         self._parents: dict[str, tuple[str, list[str]] | None] = {}
         self._addresses: dict[str, frozenset[str] | None] = {}
 
     def addresses(self, name: str) -> frozenset[str] | None:
-        """The addresses of a host; None if nobody could be asked."""
+        """The addresses of a host, those that are allowed; None if nobody could be asked."""
         if name not in self._addresses:
             answers = [self._ask(name, type_) for type_ in (rdtypes.A, rdtypes.AAAA)]
             found = [
@@ -61,7 +67,7 @@ class Resolver:
                 if each.type in (rdtypes.A, rdtypes.AAAA)
                 for wire in each.rdata
             ]
-            self._addresses[name] = None if None in answers else frozenset(found)
+            self._addresses[name] = None if None in answers else frozenset(filter(self._allows, found))
         return self._addresses[name]
 
     def delegation(self, zone: str) -> Delegation | None:

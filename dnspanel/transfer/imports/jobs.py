@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.accounts.vault import encrypt_secret
-from dnspanel.transfer import rights
+from dnspanel.transfer import rights, servers
 from dnspanel.transfer.documents import Document, Options
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.files import spool
@@ -54,9 +54,13 @@ def create_job(
     options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """A new import: it waits for its files, or reads its server at once. A form sent twice makes one."""
+    """A new import: it waits for its files, or reads its server at once. A form sent twice makes one.
+
+    Raises Forbidden or ServerRefused where the panel does not connect to that server for this author.
+    """
     if first := _job_of_form(form_id):
         return first
+    servers.refuse_source(author, source, parameters or {})
     if options is None:
         options = Options(nameservers="missing", soa="missing") if source in _PARTIAL else Options()
     job = ImportJob.objects.create(

@@ -28,6 +28,7 @@ import dns.tsig
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
+from dnspanel.transfer.servers import MOST_ADDRESSES, Addresses, every_address
 from dnspanel.transfer.sources import catalog, powerdns
 from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
 from dnspanel.transfer.sources.prefetch import in_order
@@ -96,9 +97,13 @@ class AxfrSource:
         tsig: TsigKey | None = None,
         timeout: float = TIMEOUT_SECONDS,
         workers: int = WORKERS,
+        addresses: Addresses = every_address,
     ) -> None:
-        """`timeout` is how long the server may be silent. Raises SourceRefused for names or a key that are none."""
-        self._server = _Server(server, port, _key(tsig), timeout)
+        """`timeout` is how long the server may be silent; connections are made to `addresses` of it.
+
+        Raises SourceRefused for names or a key that are none.
+        """
+        self._server = _Server(server, port, _key(tsig), timeout, addresses)
         self._zones = sorted({_name(zone) for zone in zones})
         self._catalog = _name(catalog) if catalog else ""
         self._workers = workers
@@ -169,6 +174,7 @@ class _Server:
     port: int
     key: dns.tsig.Key | None
     timeout: float
+    addresses: Addresses
 
     def zone(self, zone: str) -> Item:
         """The zone's document, or the fault that it has none; raises SourceAway."""
@@ -248,23 +254,14 @@ class _Server:
                 yield message
 
     def _connected(self) -> socket.socket:
-        """A connection to the first address that takes one; raises SourceAway."""
-        where = f"{self.host} port {self.port}"
-        try:
-            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as exc:
-            raise SourceAway(f"{self.host} has no address: {exc.args[-1]}") from exc
+        """A connection to the first address that takes one; raises SourceAway or ServerRefused."""
         reason = ""
-        for family, kind, protocol, _, address in found:
-            connection = socket.socket(family, kind, protocol)
-            connection.settimeout(self.timeout)
+        for address in self.addresses(self.host, self.port)[:MOST_ADDRESSES]:
             try:
-                connection.connect(address)
-                return connection
+                return socket.create_connection((address, self.port), self.timeout)
             except OSError as exc:
-                connection.close()
                 reason = "it does not answer" if isinstance(exc, TimeoutError) else str(exc.strerror)
-        raise SourceAway(f"no connection to {where}: {reason}")
+        raise SourceAway(f"no connection to {self.host} port {self.port}: {reason}")
 
     def _received(self, connection: socket.socket) -> bytes:
         """One message. The server may be silent for `timeout` seconds, but not slower than a message in that time."""

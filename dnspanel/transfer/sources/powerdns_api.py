@@ -9,6 +9,7 @@ errors have to be taken apart for the same messages.
 """
 
 import http.client
+import socket
 import ssl
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from urllib.parse import quote, urlsplit
 
 from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
+from dnspanel.transfer.servers import MOST_ADDRESSES, Addresses, every_address
 from dnspanel.transfer.sources import powerdns
 from dnspanel.transfer.sources.json_stream import BadJson, members
 from dnspanel.transfer.sources.prefetch import in_order
@@ -66,9 +68,13 @@ class PowerdnsApiSource:
         *,
         timeout: float = TIMEOUT_SECONDS,
         workers: int = WORKERS,
+        addresses: Addresses = every_address,
     ) -> None:
-        """`url` is where the server listens, `https://host:8081`. Raises SourceRefused for one that is none."""
-        self._api = _Api.at(url, key, server_id, timeout)
+        """`url` is where the server listens, `https://host:8081`; connections are made to `addresses` of it.
+
+        Raises SourceRefused for one that is none.
+        """
+        self._api = _Api.at(url, key, server_id, timeout, addresses)
         self._requested = None if zones is None else {_name(zone) for zone in zones}
         self._workers = workers
         self.total = 0
@@ -133,13 +139,14 @@ class _Api:
 
     scheme: str
     host: str
-    port: int | None
+    port: int
     base: str
     key: str = field(repr=False)
     timeout: float
+    addresses: Addresses
 
     @classmethod
-    def at(cls, url: str, key: str, server_id: str, timeout: float) -> "_Api":
+    def at(cls, url: str, key: str, server_id: str, timeout: float, addresses: Addresses) -> "_Api":
         try:
             parts = urlsplit(url.strip())
             port = parts.port
@@ -151,9 +158,9 @@ class _Api:
             raise SourceRefused("the API key must not be empty, and has only printable ASCII characters")
         # What people copy may have the path of the API at its end.
         base = parts.path.partition("/api/v1")[0].rstrip("/")
-        return cls(
-            parts.scheme, parts.hostname, port, f"{base}/api/v1/servers/{quote(server_id, safe='')}", key, timeout
-        )
+        base = f"{base}/api/v1/servers/{quote(server_id, safe='')}"
+        port = port or (443 if parts.scheme == "https" else 80)
+        return cls(parts.scheme, parts.hostname, port, base, key, timeout, addresses)
 
     def check(self) -> None:
         """Raises SourceRefused unless this is a PowerDNS that lets us in."""
@@ -269,10 +276,23 @@ class _Api:
             connection.close()
 
     def _connection(self) -> http.client.HTTPConnection:
-        if self.scheme == "http":
-            return http.client.HTTPConnection(self.host, self.port, timeout=self.timeout)
-        context = ssl.create_default_context()
-        return http.client.HTTPSConnection(self.host, self.port, timeout=self.timeout, context=context)
+        """Not yet connected."""
+        kind = http.client.HTTPConnection if self.scheme == "http" else http.client.HTTPSConnection
+        return kind(self.host, self.port, timeout=self.timeout)
+
+    def _socket(self) -> socket.socket:
+        """A connection to the first address that takes one, while TLS and HTTP speak of the host. Raises OSError."""
+        failure = OSError(f"{self.host} has no address")
+        for address in self.addresses(self.host, self.port)[:MOST_ADDRESSES]:
+            try:
+                plain = socket.create_connection((address, self.port), self.timeout)
+            except OSError as exc:
+                failure = exc
+                continue
+            if self.scheme == "http":
+                return plain
+            return ssl.create_default_context().wrap_socket(plain, server_hostname=self.host)
+        raise failure
 
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
         """A good answer. If the connection breaks before one arrives, the request is sent once more."""
@@ -295,6 +315,7 @@ class _Api:
         return response
 
     def _get(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
+        connection.sock = self._socket()
         headers = {"X-API-Key": self.key, "Accept": "application/json", "Connection": "close"}
         connection.request("GET", self.base + path, headers=headers)
         return connection.getresponse()

@@ -12,6 +12,7 @@ from itertools import islice
 
 from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceRefused
+from dnspanel.transfer.servers import Addresses
 from dnspanel.transfer.sources import powerdns
 from dnspanel.transfer.sources.sql_snapshot import Row, Snapshot, flag, open_snapshot, text
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
@@ -42,8 +43,9 @@ class PowerdnsSqlSource:
 
     unit = "zones"
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, *, addresses: Addresses | None = None) -> None:
+        """With `addresses`, connections are made to these of the URL's host only."""
+        self._url, self._addresses = url, addresses
         self.total = 0
         self.done = 0
 
@@ -53,7 +55,7 @@ class PowerdnsSqlSource:
 
     def _items(self) -> Iterator[Item]:
         self.done = 0
-        with open_snapshot(self._url) as snapshot:
+        with open_snapshot(self._url, self._addresses) as snapshot:
             tables = _Tables(snapshot)
             yield from tables.tsig_keys()
             zones, faults = tables.zones()

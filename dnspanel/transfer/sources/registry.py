@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.transfer import rights, servers
 from dnspanel.transfer.documents import Document, Source
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.files import upload
@@ -23,7 +24,12 @@ Include = Callable[[str, str], Document | None]
 
 
 def open_source(job: ImportJob) -> Source:
-    """The job's source, ready to be read. Raises TransferError when it cannot be."""
+    """The job's source, ready to be read. Raises TransferError when it cannot be, Forbidden for who may not any more.
+
+    The author's rights and the addresses of servers are looked at again: both may have changed since the job was made.
+    """
+    if job.source in servers.SERVER_SOURCES:
+        servers.refuse_source(rights.actor_of_job(job), job.source, job.parameters)
     return _OPENERS[SourceKind(job.source)](job, job.parameters, _secret(job))
 
 
@@ -66,21 +72,32 @@ def _one_file(job: ImportJob) -> upload.Uploaded:
     return files[0]
 
 
+def _addresses(job: ImportJob) -> servers.Addresses | None:
+    return servers.addresses_for(rights.actor_of_job(job))
+
+
 def _axfr(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
     key = None
     if parameters.get("tsig_name"):
         key = axfr.TsigKey(parameters["tsig_name"], parameters["tsig_algorithm"], secret.get("tsig_secret", ""))
     zones, catalog = parameters.get("zones") or (), parameters.get("catalog") or ""
-    return axfr.AxfrSource(parameters["server"], parameters["port"], zones=zones, catalog=catalog, tsig=key)
+    addresses = _addresses(job) or servers.every_address
+    return axfr.AxfrSource(
+        parameters["server"], parameters["port"], zones, catalog=catalog, tsig=key, addresses=addresses
+    )
 
 
 def _powerdns_api(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
     server_id, zones = parameters.get("server_id") or "localhost", parameters.get("zones") or None
-    return powerdns_api.PowerdnsApiSource(parameters["url"], secret.get("key", ""), server_id=server_id, zones=zones)
+    addresses = _addresses(job) or servers.every_address
+    return powerdns_api.PowerdnsApiSource(
+        parameters["url"], secret.get("key", ""), server_id, zones, addresses=addresses
+    )
 
 
 def _powerdns_sql(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
-    return powerdns_sql.PowerdnsSqlSource(database_url(parameters, secret.get("password", "")))
+    url = database_url(parameters, secret.get("password", ""))
+    return powerdns_sql.PowerdnsSqlSource(url, addresses=_addresses(job))
 
 
 def database_url(parameters: dict[str, Any], password: str) -> str:

@@ -10,20 +10,23 @@ carries the password, neither in its text nor as its cause.
 """
 
 import re
+import socket
 import sqlite3
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from dnspanel.transfer.errors import SourceAway, SourceRefused
+from dnspanel.transfer.servers import MOST_ADDRESSES, Addresses
 
 FETCH_ROWS = 5000
 CONNECT_SECONDS = 10
 QUIET_SECONDS = 300  # the longest that a server may take for the next rows
 
+_PORTS = {"postgresql": 5432, "mysql": 3306}
 _OTHER_SCHEMES = {"postgres": "postgresql", "mariadb": "mysql", "sqlite3": "sqlite"}
 
 Row = tuple[Any, ...]
@@ -40,13 +43,18 @@ class Snapshot(Protocol):
 
 
 @contextmanager
-def open_snapshot(url: str) -> Iterator[Snapshot]:
-    """The database of a URL; raises SourceAway when it does not answer, SourceRefused when it cannot be read."""
+def open_snapshot(url: str, addresses: Addresses | None = None) -> Iterator[Snapshot]:
+    """The database of a URL; raises SourceAway when it does not answer, SourceRefused when it cannot be read.
+
+    With `addresses`, it is a server's, and the connection is made to these of
+    its host; without, a database may also lie in a file or behind a Unix socket.
+    """
     parts = _split(url)
     opened = _OPENERS.get(parts.scheme)
     if opened is None:
         raise SourceRefused("the address must start with postgresql://, mysql:// or sqlite:///")
-    with opened(parts) as snapshot:
+    found = None if addresses is None else addresses(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0))
+    with opened(parts, found) as snapshot:
         yield snapshot
 
 
@@ -111,14 +119,19 @@ class _PostgresSnapshot:
 
 
 @contextmanager
-def _open_postgres(parts: SplitResult) -> Iterator[Snapshot]:
+def _open_postgres(parts: SplitResult, addresses: Sequence[str] | None) -> Iterator[Snapshot]:
     import psycopg
 
     options = _options(parts, frozenset({"sslmode", "sslrootcert", "host", "port"}))
+    if addresses is not None:
+        # libpq connects to `hostaddr`, and takes `host`, once for each, for the name in the certificate.
+        chosen = addresses[:MOST_ADDRESSES]
+        options |= {"host": ",".join([parts.hostname or ""] * len(chosen)), "hostaddr": ",".join(chosen)}
+        options |= {"port": str(parts.port or _PORTS["postgresql"])}
     try:
         connection = psycopg.connect(
             host=options.pop("host", None) or parts.hostname or "",
-            port=options.pop("port", None) or parts.port or 5432,
+            port=options.pop("port", None) or parts.port or _PORTS["postgresql"],
             user=unquote(parts.username or "") or None,
             password=unquote(parts.password or "") or None,
             dbname=unquote(parts.path.lstrip("/")) or None,
@@ -164,13 +177,13 @@ _MYSQL_LOST = frozenset({(0,), (1053,), (2006,), (2013,), (1927,)})
 
 
 @contextmanager
-def _open_mysql(parts: SplitResult) -> Iterator[Snapshot]:
+def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None) -> Iterator[Snapshot]:
     import pymysql
     import pymysql.cursors
 
     options = _options(parts, frozenset({"unix_socket", "tls"}))
-    socket = options.get("unix_socket")
-    where: dict[str, Any] = {"unix_socket": socket} if socket else {"host": parts.hostname or "localhost"}
+    path = options.get("unix_socket")
+    where: dict[str, Any] = {"unix_socket": path} if path else {"host": parts.hostname or "localhost"}
     if options.get("tls", "off") != "off":
         where["ssl"] = ssl.create_default_context()
     try:
@@ -178,14 +191,16 @@ def _open_mysql(parts: SplitResult) -> Iterator[Snapshot]:
             user=unquote(parts.username or "") or None,
             password=unquote(parts.password or ""),
             database=unquote(parts.path.lstrip("/")) or None,
-            port=parts.port or 3306,
+            port=parts.port or _PORTS["mysql"],
             connect_timeout=CONNECT_SECONDS,
             read_timeout=QUIET_SECONDS,
             use_unicode=False,
             local_infile=False,
+            defer_connect=True,
             **where,
         )
-    except pymysql.Error as exc:
+        connection.connect(None if addresses is None else _connected(addresses, connection.port))
+    except (pymysql.Error, OSError) as exc:
         message = _message(exc, parts)
         if exc.args and exc.args[0] in _MYSQL_REFUSALS:
             raise SourceRefused(f"the MySQL server refuses: {message}") from None
@@ -197,6 +212,17 @@ def _open_mysql(parts: SplitResult) -> Iterator[Snapshot]:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
         yield _MysqlSnapshot(connection, pymysql.cursors.SSCursor)
+
+
+def _connected(addresses: Sequence[str], port: int) -> socket.socket:
+    """A connection to the first of the addresses that takes one. Raises OSError."""
+    failure = OSError("the host has no address")
+    for address in addresses[:MOST_ADDRESSES]:
+        try:
+            return socket.create_connection((address, port), CONNECT_SECONDS)
+        except OSError as exc:
+            failure = exc
+    raise failure
 
 
 class _SqliteSnapshot:
@@ -218,7 +244,9 @@ class _SqliteSnapshot:
 
 
 @contextmanager
-def _open_sqlite(parts: SplitResult) -> Iterator[Snapshot]:
+def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None) -> Iterator[Snapshot]:
+    if addresses is not None:
+        raise SourceRefused("a database in a file is not read for people")
     path = Path("/" + unquote(parts.path).lstrip("/"))
     if not path.is_file():
         raise SourceRefused(f"there is no file {path.name}")
@@ -274,7 +302,7 @@ def _refusing(errors: type[Exception], is_lost: Callable[[Any], bool], parts: Sp
         raise SourceRefused(f"the database cannot be read: {message}") from None
 
 
-_OPENERS: dict[str, Callable[[SplitResult], Any]] = {
+_OPENERS: dict[str, Callable[[SplitResult, Sequence[str] | None], Any]] = {
     "postgresql": _open_postgres,
     "mysql": _open_mysql,
     "sqlite": _open_sqlite,

@@ -17,10 +17,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
+from dnspanel.transfer import rights
 from dnspanel.transfer.cutover import check as cutover_check
 from dnspanel.transfer.cutover import delegation
 from dnspanel.transfer.cutover.delegation import Point, Verdict
-from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.errors import ServerRefused, WrongState
 from dnspanel.transfer.exports.csv_table import safe_comment
 from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.imports import queries
@@ -197,13 +198,15 @@ def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
             resolver=cleaned["resolver"],
             resolver_port=cleaned["resolver_port"],
         )
+    except ServerRefused as exc:
+        form.refuse(exc.field, str(exc))
     except WrongState as exc:
         form.refuse(None, str(exc))
-        return None
+    return None
 
 
 def _list_page(request: PanelRequest, form: CutoverForm, status: int = 200) -> HttpResponse:
-    checks = CutoverCheck.objects.filter(author=request.user).select_related("job").order_by("-pk")[:LISTED]
+    checks = rights.checks_visible_to(request.user).filter(author=request.user).order_by("-pk")[:LISTED]
     context = {"form": form, "checks": [_display(check) for check in checks], "job": _import_of(request, form)}
     return render(request, "exports/cutover_list.html", context, status=status)
 
@@ -215,19 +218,10 @@ def _display(check: CutoverCheck) -> DisplayCheck:
     return DisplayCheck(check, title, tone, icon, check.state in UNFINISHED_STATES, percent)
 
 
-def _check_for(request: PanelRequest, check_id: int) -> CutoverCheck:
-    """Return a comparison; everybody who may edit may see it. Raise Unknown or Forbidden."""
-    access.require(request.user, Permission.EDIT)
-    check = CutoverCheck.objects.select_related("job").filter(pk=check_id).first()
-    if check is None:
-        raise access.Unknown(f"comparison {check_id}")
-    return check
-
-
 @require_safe
 def cutover_detail(request: PanelRequest, check_id: int) -> HttpResponse:
     """Show the progress and findings of a comparison; htmx gets the progress, the table, or its next rows."""
-    check = _check_for(request, check_id)
+    check = cutover_check.check_for(request.user, check_id)
     display = _display(check)
     target = request.htmx.target if request.htmx else None
     if is_fragment(request) and target == "cutover-progress":
@@ -286,7 +280,7 @@ def _zones(check: CutoverCheck) -> dict[str, Any]:
 @require_safe
 def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpResponse:
     """Show the delegation checklist of one zone, also as text to copy."""
-    check = _check_for(request, check_id)
+    check = cutover_check.check_for(request.user, check_id)
     zone = CutoverZone.objects.filter(check_run=check, name=zone_name).first()
     if zone is None:
         raise access.Unknown(zone_name)
@@ -305,9 +299,9 @@ def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpRe
 @require_POST
 def cutover_cancel(request: PanelRequest, check_id: int) -> HttpResponse:
     """Cancel the comparison; what it found stays."""
-    check = _check_for(request, check_id)
+    check = cutover_check.check_for(request.user, check_id)
     try:
-        cutover_check.cancel_check(check=check, now=timezone.now())
+        cutover_check.cancel_check(check=check, by=request.user, now=timezone.now())
     except WrongState as exc:
         messages.error(request, str(exc))
     else:
@@ -318,7 +312,7 @@ def cutover_cancel(request: PanelRequest, check_id: int) -> HttpResponse:
 @require_safe
 def cutover_csv(request: PanelRequest, check_id: int) -> HttpResponseBase:
     """Download every stored difference, expected ones too, as CSV."""
-    check = _check_for(request, check_id)
+    check = cutover_check.check_for(request.user, check_id)
     file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115
     file.write(_csv_line("zone", "name", "type", "difference", "node", "old server", "node says"))
     for row in CutoverDifference.objects.filter(check_run=check).order_by("pk").iterator(2000):

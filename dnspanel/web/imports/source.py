@@ -11,9 +11,10 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
-from dnspanel.transfer import limits
-from dnspanel.transfer.errors import TransferError
+from dnspanel.transfer import limits, servers
+from dnspanel.transfer.errors import ServerRefused, TransferError
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ImportJob, SourceKind
 from dnspanel.web.imports.source_forms import SOURCE_FORMS, PasteForm, SourceForm
@@ -69,6 +70,8 @@ def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpRes
     access.require(request.user, Permission.EDIT)
     if source not in SOURCE_FORMS:
         raise Http404
+    if source in servers.SERVER_SOURCES:
+        servers.refuse_servers(request.user)
     if request.method != "POST":
         return _source_page(request, SOURCE_FORMS[source](initial=_initial(source)))
     form = SOURCE_FORMS[source](request.POST)
@@ -84,7 +87,7 @@ def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpRes
         page = take_files(request, job) if form.takes_files else reverse("import-detail", args=[job.pk])
         return redirect(page)
     except TransferError as exc:
-        form.refuse(None, str(exc))
+        form.refuse(exc.field if isinstance(exc, ServerRefused) else None, str(exc))
         return _source_page(request, form, status=422)
 
 
@@ -96,7 +99,7 @@ def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> 
     context = {
         "form": form,
         "steps": first_steps(),
-        "groups": SOURCES,
+        "groups": _offered_to(request.user),
         "kind": form.kind.value,
         "accept": form.accept,
         "chosen": next(display for _, group in SOURCES for display in group if display.kind == form.kind),
@@ -104,6 +107,13 @@ def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> 
         "limits": [limits.TITLES[name] for name in ("upload", "entries", "ratio", "depth", "document")],
     }
     return render(request, "imports/new.html", context, status=status)
+
+
+def _offered_to(person: User) -> list[tuple[str, tuple[DisplaySource, ...]]]:
+    """The kinds of source in groups, without servers for who may not make the panel read from one."""
+    hidden = () if servers.may_read_servers(person) else servers.SERVER_SOURCES
+    kinds = [(title, tuple(one for one in group if one.kind not in hidden)) for title, group in SOURCES]
+    return [(title, group) for title, group in kinds if group]
 
 
 def _refused(request: PanelRequest, form: SourceForm) -> HttpResponse:

@@ -1,17 +1,31 @@
 """An import or export does no more than whoever made it may do."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from dnspanel.accounts.actors import Actor, actor_of_token
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
 from dnspanel.transfer import rights
+from dnspanel.transfer.cutover import check as cutover_check
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.selection import EVERYTHING
 from dnspanel.transfer.imports import jobs, queries
-from dnspanel.transfer.models import Action, ExportFormat, ImportJob, ImportZone, SourceKind, State
+from dnspanel.transfer.models import (
+    Action,
+    CutoverCheck,
+    CutoverZone,
+    ExportFormat,
+    ImportJob,
+    ImportZone,
+    RunState,
+    SourceKind,
+    State,
+)
 from dnspanel.zones.errors import Forbidden, RightMissing, Unknown
 from dnspanel.zones.models import Publication, RRset, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, work_through, zone_text
@@ -135,6 +149,37 @@ def test_a_revoked_token_stops_its_import_with_the_reason(alice: User, estate: d
     jobs.start_plan(job=job, now=NOW)
     work_through(job)
     assert (job.paused, job.failure) == (True, rights.NOBODY)
+
+
+def test_comparisons_are_their_makers_and_of_who_may_see_all_their_zones(
+    mia: User, alice: User, charlie: User, estate: dict[str, Zone]
+) -> None:
+    """All who may edit anything saw answers of zones that they may not see, and could stop the comparison."""
+    person = give(mia, estate["a.test."], estate["b.test."])
+
+    def check_of(*names: str, state: str = RunState.DONE, author: User = alice) -> CutoverCheck:
+        check = CutoverCheck.objects.create(author=author, created_at=timezone.now(), server="9.9.9.9", state=state)
+        CutoverZone.objects.bulk_create(CutoverZone(check_run=check, name=name) for name in names)
+        return check
+
+    whole, both, running, empty = (
+        check_of("a.test.", "c.test."), check_of("a.test.", "b.test."), check_of("a.test.", state=RunState.RUNNING),
+        check_of(),
+    )  # fmt: skip
+    own = check_of("c.test.", author=person)
+    before = check_of("a.test.")
+    CutoverCheck.objects.filter(pk=before.pk).update(created_at=NOW - timedelta(days=1))  # of an earlier a.test.
+    Zone.objects.filter(name="a.test.").update(created_at=NOW)
+    assert set(rights.checks_visible_to(person)) == {both, own}
+    for reader in (alice, charlie):
+        assert set(rights.checks_visible_to(reader)) == {whole, both, running, empty, own, before}
+    for check in (whole, running):
+        with pytest.raises(Unknown):
+            cutover_check.cancel_check(check=check, by=person, now=NOW)
+    running.refresh_from_db()
+    assert running.state == RunState.RUNNING
+    narrow = token_actor(alice, Grant(EVERY_RIGHT, zones=frozenset({estate["c.test."].pk})))
+    assert set(rights.checks_visible_to(narrow)) == {own}
 
 
 def test_imports_are_seen_by_their_makers_and_by_editors_of_everything(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dnspanel import outbound
 from dnspanel.accounts.models import Role, User
 from dnspanel.webhooks import guard, hooks
 from dnspanel.webhooks.hooks import NewWebhook, WebhookTerms
@@ -28,8 +29,8 @@ def member(db: None) -> User:
 def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator allows this machine and plain http; the receiver's name leads here."""
     settings.OUTBOUND_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
-    real = guard.resolved
-    monkeypatch.setattr(guard, "resolved", lambda host, port: ["127.0.0.1"] if host == HOST else real(host, port))
+    real = outbound.resolved
+    monkeypatch.setattr(outbound, "resolved", lambda host, port: ["127.0.0.1"] if host == HOST else real(host, port))
 
 
 @pytest.fixture

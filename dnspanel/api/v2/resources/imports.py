@@ -16,11 +16,12 @@ from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources import import_sources as sources
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
 from dnspanel.transfer.documents import Options
+from dnspanel.transfer.errors import ServerRefused
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
@@ -39,7 +40,6 @@ ACTS: dict[str, Callable[..., Any]] = {
     "undo": jobs.start_undo,
 }
 _IN_THE_NAME_OF = ("apply", "undo")  # these publish
-_SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
 _COUNTS = (
     "creates",
     "merges",
@@ -300,9 +300,6 @@ def _listed(row: queries.JobRow) -> dict[str, Any]:
 
 def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob:
     source = values["source"]
-    if source in _SERVERS and not actor.may_everywhere(Right.ADD):
-        # The panel connects to where it is told: that is for who looks after all of it.
-        raise Forbidden(Permission.EDIT)
     told = dict(values.get(sources.MEMBERS.get(source, ""), {}))
     common: dict[str, Any] = {
         "title": values.get("title") or sources.title_of(source, told),
@@ -314,7 +311,10 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
     if source == SourceKind.PASTE:
         return jobs.create_paste(text=told["text"].encode(), zone=told.get("zone", ""), options=options, **common)
     parameters, secret = sources.parameters_of(source, told)
-    return jobs.create_job(source=source, parameters=parameters, secret=secret, options=options, **common)
+    try:
+        return jobs.create_job(source=source, parameters=parameters, secret=secret, options=options, **common)
+    except ServerRefused as exc:
+        raise bad_value(f"/{sources.MEMBERS[source]}/{exc.field}", str(exc)) from exc
 
 
 def _refuse(job: ImportJob, act: str, actor: Actor, *, confirmed: bool) -> None:

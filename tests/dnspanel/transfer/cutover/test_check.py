@@ -70,6 +70,11 @@ def check(ports: tuple[int, int], active_node: Any, make_zone: MakeZone, alice: 
     return make_check(alice, ports)
 
 
+@pytest.fixture(autouse=True)
+def allowed(settings: Any) -> None:
+    settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
+
+
 def make_check(author: User, ports: tuple[int, int], **more: Any) -> CutoverCheck:
     # A resolver that refuses everything: what parents say is not what is tested here.
     return cutover_check.create_check(
@@ -124,20 +129,22 @@ def test_what_a_killed_worker_recorded_is_not_queried_again(
     assert list(CutoverZone.objects.order_by("name").values_list("name", flat=True)) == list(NAMES)
 
 
-def test_a_cancelled_comparison_keeps_what_it_found(check: CutoverCheck, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_comparison_keeps_what_it_found(
+    check: CutoverCheck, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cutover_check, "_ZONES_AT_ONCE", 1)
     record = cutover_check._record
 
     def then_cancel(*args: Any) -> None:
         record(*args)
-        cutover_check.cancel_check(check=check, now=NOW)
+        cutover_check.cancel_check(check=check, by=alice, now=NOW)
 
     monkeypatch.setattr(cutover_check, "_record", then_cancel)
     assert cutover_check.run_check(check.pk).endswith("cancelled")
     check.refresh_from_db()
     assert (check.state, check.zones, CutoverZone.objects.count()) == (RunState.CANCELLED, 1, 1)
     with pytest.raises(WrongState):
-        cutover_check.cancel_check(check=check, now=NOW)
+        cutover_check.cancel_check(check=check, by=alice, now=NOW)
     assert cutover_check.run_check(check.pk).endswith("nothing to do")
 
 

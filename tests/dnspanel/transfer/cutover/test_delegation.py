@@ -96,7 +96,7 @@ def test_name_servers_must_lead_to_our_nodes() -> None:
     astray = ADDRESSES | {"ns1.new.test.": frozenset({"192.0.2.1", "192.0.2.66"}), "ns2.move.test.": frozenset()}
     found = points(KnownWorld(addresses=astray))["nameservers"]
     assert found.verdict == TO_DO
-    assert found.lines == ("ns1.new.test. leads to 192.0.2.1, 192.0.2.66", "ns2.move.test. leads to no address")
+    assert found.lines == ("ns1.new.test. leads to 192.0.2.1, 192.0.2.66", "ns2.move.test. leads to no public address")
 
 
 def test_the_parent_is_told_what_to_remove_and_add() -> None:

@@ -107,7 +107,7 @@ def test_every_answer_belongs_to_its_question_whatever_the_order() -> None:
 
 def test_lost_packets_are_sent_again() -> None:
     with server(lambda query, times: [answer_to(query)] if times == 3 else []) as one:
-        [answers] = ask([one], [(f"n{number}.test.", rdtypes.A) for number in range(50)], try_seconds=0.05)
+        [answers] = ask([one], [(f"n{number}.test.", rdtypes.A) for number in range(50)], try_seconds=0.25)
     assert [answer.rcode for answer in answers] == [0] * 50
 
 
@@ -177,3 +177,13 @@ def test_no_more_questions_are_under_way_than_agreed(in_flight: int) -> None:
         [answers] = ask([one], [(f"n{number}.test.", rdtypes.A) for number in range(300)], in_flight=in_flight)
     assert {answer.rcode for answer in answers} == {int(dns.rcode.NOERROR)}
     assert most == in_flight
+
+
+def test_who_may_not_know_is_not_told_why_a_server_does_not_answer() -> None:
+    """Else a comparison tells a member which ports of which hosts are closed."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    told, untold = (Server("closed", "127.0.0.1", port, is_described=is_described) for is_described in (True, False))
+    answers = ask([told, untold], [("a.test.", rdtypes.A)], try_seconds=0.01)
+    assert [answer.failure for [answer] in answers] == ["Connection refused", "no answer"]

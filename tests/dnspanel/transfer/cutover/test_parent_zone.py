@@ -37,7 +37,7 @@ def port() -> Iterator[int]:
 
 
 def resolver(port: int) -> Resolver:
-    return Resolver("127.0.0.1", port, parent_port=port)
+    return Resolver("127.0.0.1", port, parent_port=port, allows=lambda address: True)
 
 
 def test_a_delegation_comes_with_its_glue_and_ds(port: int) -> None:
@@ -67,6 +67,12 @@ def test_a_host_has_its_addresses_or_none(port: int) -> None:
     assert one.addresses("nobody.test.") == frozenset()
 
 
+def test_addresses_that_are_not_allowed_are_neither_told_nor_asked(port: int) -> None:
+    one = Resolver("127.0.0.1", port, parent_port=port, allows=lambda address: address == "192.0.2.7")
+    assert one.addresses("host.test.") == {"192.0.2.7"}
+    assert one.delegation("move.test.") is None  # its parent's server is at 127.0.0.1
+
+
 def test_queries_end_when_no_resolver_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     from dnspanel.transfer.cutover import parent_zone
 
@@ -81,11 +87,11 @@ def test_queries_end_when_no_resolver_answers(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(parent_zone, "_exchange", counted)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
-        one = Resolver("127.0.0.1", silent.getsockname()[1])
+        one = Resolver("127.0.0.1", silent.getsockname()[1], allows=lambda address: True)
         assert [one.addresses(f"h{number}.test.") for number in range(20)] == [None] * 20
         assert one.delegation("a.test.") is None
     assert len(queried) == 3
 
 
 def test_the_root_has_no_parent() -> None:
-    assert Resolver("127.0.0.1", 9).delegation(".") is None
+    assert Resolver("127.0.0.1", 9, allows=lambda address: True).delegation(".") is None

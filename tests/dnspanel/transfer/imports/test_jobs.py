@@ -16,12 +16,14 @@ from dnspanel.transfer.signals import work_to_do
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, work_through, zone_text
 from tests.people import NOW
 
+AXFR = {"server": "9.9.9.9", "port": 53}
+
 pytestmark = pytest.mark.django_db
 
 
 def test_files_are_waited_for_and_servers_are_read_at_once(alice: User) -> None:
     waiting = jobs.create_job(source=SourceKind.FILES, title="files", author=alice, now=NOW)
-    reading = jobs.create_job(source=SourceKind.AXFR, title="server", author=alice, now=NOW, parameters={"port": 53})
+    reading = jobs.create_job(source=SourceKind.AXFR, title="server", author=alice, now=NOW, parameters=AXFR)
     assert (waiting.state, reading.state) == (State.UPLOADING, State.SCANNING)
     jobs.start_scan(job=waiting, now=NOW)
     with pytest.raises(WrongState, match="scanning"):
@@ -30,7 +32,7 @@ def test_files_are_waited_for_and_servers_are_read_at_once(alice: User) -> None:
 
 def test_the_secret_of_a_source_is_not_readable_in_the_database(alice: User) -> None:
     job = jobs.create_job(
-        source=SourceKind.POWERDNS_API, title="api", author=alice, now=NOW, secret={"key": "open sesame"}
+        source=SourceKind.AXFR, title="server", author=alice, now=NOW, parameters=AXFR, secret={"key": "open sesame"}
     )
     stored = ImportJob.objects.values().get(pk=job.pk)
     assert b"sesame" not in bytes(stored["secret"])

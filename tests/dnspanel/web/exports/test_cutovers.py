@@ -26,6 +26,11 @@ FIELDS = {"server": "192.0.2.53", "port": "53", "resolver": "", "resolver_port":
 POINT = {"code": "serial", "verdict": "to do", "sentence": "Raise the serial.", "lines": ["<b>one</b>"]}
 
 
+@pytest.fixture(autouse=True)
+def allowed(settings: Any) -> None:
+    settings.SOURCE_NETWORKS = ["192.0.2.0/24"]
+
+
 @pytest.fixture
 def zone(make_zone: MakeZone, active_node: Any) -> None:
     make_zone("www 300 A 192.0.2.1")
@@ -81,6 +86,9 @@ def test_a_comparison_starts_from_the_form(zone: None, browser: Browser, bob: Us
     ("fields", "message"),
     [
         ({"server": "ns1.old.test"}, "This is not an IP address."),
+        ({"server": "127.0.0.1"}, "127.0.0.1 is not a public address."),
+        ({"resolver": "169.254.169.254"}, "169.254.169.254 is not a public address."),
+        ({"port": "6"}, "Port 6 is not one of such a server"),
         ({"server": ""}, "This field is required."),
         ({"port": "65536"}, "less than or equal to 65535"),
         ({"q": "nothing"}, "No zone matches."),

@@ -16,8 +16,16 @@ from tests.dnspanel.web.conftest import Browser
 
 __all__ = ["directories"]
 
+
+@pytest.fixture(autouse=True)
+def allowed(settings: Any) -> None:
+    settings.SOURCE_NETWORKS = ["192.0.2.0/24"]
+
+
 NEW = "/imports/new/"
 AXFR = {"server": "192.0.2.53", "port": "53", "tsig_algorithm": "hmac-sha256", "zones": "a.test"}
+
+SQL = {"database_kind": "postgresql", "database": "d", "user": "u", "password": "p"}
 
 
 def file_of(name: str, text: str) -> BytesIO:
@@ -97,6 +105,11 @@ def test_a_server_is_read_at_once_and_its_secret_is_encrypted(browser: Browser, 
     ("kind", "sent", "at"),
     [
         ("axfr", {**AXFR, "zones": "a..test"}, "id_zones_error"),
+        ("axfr", {**AXFR, "server": "127.0.0.1", "tsig_name": "key.test"}, "id_server_error"),
+        ("axfr", {**AXFR, "port": "22", "tsig_name": "key.test"}, "id_port_error"),
+        ("powerdns-api", {"url": "http://localhost:6379", "key": "k", "server_id": "localhost"}, "id_url_error"),
+        ("powerdns-sql", {**SQL, "host": "127.0.0.1"}, "id_host_error"),
+        ("powerdns-sql", {**SQL, "host": "/run/postgresql"}, "id_host_error"),
         ("powerdns-api", {"url": "nowhere", "key": "k", "server_id": "localhost"}, "id_url_error"),
         ("powerdns-sql", {"database_kind": "mysql", "database": "d", "user": "u", "password": "p"}, "id_host_error"),
     ],

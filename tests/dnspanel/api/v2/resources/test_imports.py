@@ -26,6 +26,7 @@ www 300 A 192.0.2.1
 @pytest.fixture(autouse=True)
 def directory(settings: Any, tmp_path: Path) -> None:
     settings.TRANSFER_DIR = tmp_path
+    settings.SOURCE_NETWORKS = ["192.0.2.0/24"]
 
 
 def worked(api: Api, url: str) -> Any:
@@ -127,6 +128,9 @@ def test_pages_of_zones_join(api: MakeApi) -> None:
         ({"source": "files", "axfr": {"server": "192.0.2.1", "zones": ["a.test"]}}, "/axfr"),
         ({"source": "axfr", "axfr": {"server": "192.0.2.1"}}, "/axfr/zones"),
         ({"source": "axfr", "axfr": {"server": "192.0.2.1", "zones": ["a.test"], "tsig_name": "k"}}, "/axfr/tsig_name"),
+        ({"source": "axfr", "axfr": {"server": "127.0.0.1", "zones": ["a.test"]}}, "/axfr/server"),
+        ({"source": "powerdns-api", "powerdns_api": {"url": "http://[::1]:8081", "key": "k"}}, "/powerdns_api/url"),
+        ({"source": "powerdns-sql", "powerdns_sql": {"kind": "mysql", "host": "10.0.0.1"}}, "/powerdns_sql/host"),
         ({"source": "powerdns-api", "powerdns_api": {"url": "ftp://x", "key": "k"}}, "/powerdns_api/url"),
         ({"source": "csv", "csv": {"name": 0, "type": 0, "value": 1}}, "/csv/name"),
         ({"source": "csv", "csv": {"name": 0, "type": 1, "value": 2}}, "/csv/zone"),

@@ -1,0 +1,144 @@
+"""Which addresses the panel connects to because somebody named them: public ones, and networks of the operator.
+
+A request from the panel's own place in the network is worth something to an
+attacker: other services of the host, the cloud's metadata, the office behind
+it. So a name is resolved here, every address that it stands for is checked,
+and the caller connects to one of these, so that a second answer of the DNS
+changes nothing. Webhooks, imports and comparisons all ask here.
+"""
+
+import re
+import socket
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+Resolve = Callable[[str, int], Sequence[str]]  # host, port → addresses
+
+LONGEST_HOST = 253
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)", re.IGNORECASE)
+# Translation to IPv4 (RFC 6052, RFC 8215, RFC 4291): what counts is the IPv4 address inside, the last 32 bits.
+_WITH_IPV4_INSIDE = tuple(map(IPv6Network, ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "::/96")))
+# Never a receiver, whatever the standard library's table says: "this network", shared and benchmark addresses,
+# multicast, future use, local NAT64, documentation, 6to4, Teredo, ORCHID, SRv6, unique local and site-local.
+_NEVER = tuple(
+    map(
+        ip_network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+            "192.88.99.0/24",
+            "192.168.0.0/16",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "224.0.0.0/4",
+            "240.0.0.0/4",
+            "64:ff9b:1::/48",
+            "100::/64",
+            "2001::/23",
+            "2001:db8::/32",
+            "2002::/16",
+            "3fff::/20",
+            "5f00::/16",
+            "fc00::/7",
+            "fe80::/10",
+            "fec0::/10",
+            "ff00::/8",
+        ),
+    )
+)
+
+
+class OutboundError(Exception):
+    """The panel does not connect there; the text is for the person who named the host, or for the operator."""
+
+
+class BadHost(OutboundError):
+    """The text is neither an address nor a host name."""
+
+
+class NotAllowed(OutboundError):
+    """The host stands for an address that the panel does not connect to.
+
+    The text does not say which: that would be the panel's own name server read out to whoever asks.
+    """
+
+    def __init__(self, host: str, address: str) -> None:
+        self.host, self.address = host, address
+        leads = "is" if host == address else "leads to what is"
+        super().__init__(f"{host} {leads} not a public address.")
+
+
+class NoAddress(OutboundError):
+    """The host has no address, or cannot be resolved."""
+
+
+def canonical_host(host: str) -> str:
+    """The host in canonical form: an address, or a name in ASCII without a final dot. Raises BadHost."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        pass
+    try:
+        name = host.encode("idna").decode().lower().removesuffix(".")
+    except UnicodeError as exc:
+        raise BadHost(f"{host} is not a host name.") from exc
+    if len(name) > LONGEST_HOST or not all(map(_LABEL.fullmatch, name.split("."))):
+        raise BadHost(f"{host} is not a host name." if host else "No host is named.")
+    return name
+
+
+def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve: Resolve | None = None) -> list[str]:
+    """The addresses of a host, all of them allowed.
+
+    Raises NotAllowed if one of them is not, NoAddress if there is none.
+    """
+    found = (resolve or resolved)(host, port)
+    if not found:
+        raise NoAddress(f"{host} has no address.")
+    for address in found:
+        if not is_allowed(address, networks):
+            raise NotAllowed(host, address)
+    return list(found)
+
+
+def is_allowed(address: str, networks: Sequence[str]) -> bool:
+    """Whether the panel connects to this address: a public one, or one in the operator's networks."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    meant = _meant(parsed)
+    if any(each in network for network in _operators(tuple(networks)) for each in (parsed, meant)):
+        return True
+    return meant.is_global and not meant.is_multicast and not any(meant in network for network in _NEVER)
+
+
+def resolved(host: str, port: int) -> list[str]:
+    """The system resolver's addresses of a host, in its order. Raises NoAddress."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as exc:
+        raise NoAddress(f"{host} cannot be resolved: {getattr(exc, 'strerror', None) or exc}.") from exc
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def _meant(address: Address) -> Address:
+    """The IPv4 address that an IPv6 address stands for, else the address itself."""
+    if isinstance(address, IPv6Address) and any(address in network for network in _WITH_IPV4_INSIDE):
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+@lru_cache(maxsize=8)
+def _operators(networks: tuple[str, ...]) -> tuple[Network, ...]:
+    return tuple(ip_network(network, strict=False) for network in networks)

@@ -1,0 +1,144 @@
+"""Which servers the panel reads from or asks for somebody: one guard for every import and comparison.
+
+What the panel connects to was named by a person, and the panel's place in the
+network is not theirs. So jobs of people reach public addresses and the networks
+of PANEL_SOURCE_NETWORKS, on ports that such servers have. The verbs that make
+jobs check it, to say so at the field; each connection checks it again and goes
+to the address that was checked. Jobs that the operator's command line makes in
+nobody's name go anywhere: whoever has a shell can do that anyway.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from dnspanel import outbound
+from dnspanel.accounts.actors import Author, actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.transfer.errors import ServerRefused, SourceAway
+from dnspanel.transfer.models import SourceKind
+from dnspanel.zones.errors import Forbidden
+
+Addresses = Callable[[str, int], Sequence[str]]  # host, port → addresses to connect to
+
+SERVER_SOURCES = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
+MOST_ADDRESSES = 3  # of one host that are tried
+DNS_PORTS = (53,)
+# Below, only the ports that such a server has: mail or SSH cannot be spoken to.
+_FIRST_FREE_PORT = 1024
+_LOW_PORTS = {SourceKind.AXFR: DNS_PORTS, SourceKind.POWERDNS_API: (80, 443), SourceKind.POWERDNS_SQL: ()}
+_DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
+_ONLY_FOR_EDITORS_OF_ALL = (
+    "Only who may add to every zone makes the panel read from a server: other servers trust the panel’s address, "
+    "and would give it what is not yours. Upload the zones as files instead."
+)
+
+
+def may_read_servers(author: Author) -> bool:
+    """Whether this author may name a server to import from: the panel itself, and who may add to every zone."""
+    actor = None if author is None else actor_of(author)
+    return author is None or (actor is not None and actor.may_everywhere(Right.ADD))
+
+
+def refuse_servers(author: Author) -> None:
+    """Raise Forbidden unless the author may name a server to import from."""
+    if not may_read_servers(author):
+        raise Forbidden(Permission.EDIT, _ONLY_FOR_EDITORS_OF_ALL)
+
+
+def refuse_source(author: Author, source: str, parameters: Mapping[str, Any]) -> None:
+    """Raise Forbidden or ServerRefused unless this author's import may connect to where the parameters lead."""
+    if author is None or source not in SERVER_SOURCES:
+        return
+    refuse_servers(author)
+    kind = SourceKind(source)
+    field, host, port = _PLACES[kind](parameters)
+    _refuse_port(port, _LOW_PORTS[kind], "port" if "port" in parameters else field)
+    _refuse_host(field, host, port)
+
+
+def refuse_dns_server(field: str, address: str, port: int, *, port_field: str) -> None:
+    """Raise ServerRefused unless a comparison of somebody's may ask at this address."""
+    try:
+        canonical = str(ip_address(address))
+    except ValueError:
+        raise ServerRefused(field, "This is not an IP address.") from None
+    _refuse_port(port, DNS_PORTS, port_field)
+    _refuse_host(field, canonical, port)
+
+
+def addresses_for(author: Author) -> Addresses | None:
+    """A function (host, port) → the addresses that this author's job connects to; None for the panel's own jobs.
+
+    It raises ServerRefused where it may not, SourceAway when the host has none.
+    """
+    return None if author is None else _allowed
+
+
+def every_address(host: str, port: int) -> Sequence[str]:
+    """All addresses of a host, wherever they are. Raises SourceAway."""
+    try:
+        return outbound.resolved(host, port)
+    except outbound.NoAddress as exc:
+        raise SourceAway(str(exc)) from exc
+
+
+def is_allowed(address: str) -> bool:
+    """Whether jobs of people connect to this address."""
+    return outbound.is_allowed(address, settings.SOURCE_NETWORKS)
+
+
+def _allowed(host: str, port: int) -> Sequence[str]:
+    try:
+        name = outbound.canonical_host(host)
+        return outbound.allowed_addresses(name, port, settings.SOURCE_NETWORKS)
+    except outbound.NoAddress as exc:
+        raise SourceAway(str(exc)) from exc
+    except outbound.NotAllowed as exc:
+        raise ServerRefused("", f"{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.") from exc
+    except outbound.BadHost as exc:
+        raise ServerRefused("", str(exc)) from exc
+
+
+def _refuse_host(field: str, host: str, port: int) -> None:
+    try:
+        _allowed(host, port)
+    except (ServerRefused, SourceAway) as exc:
+        raise ServerRefused(field, str(exc)) from exc
+
+
+def _refuse_port(port: int, low: Sequence[int], field: str) -> None:
+    if port not in low and not _FIRST_FREE_PORT <= port <= 65535:
+        usual = "".join(f"{each}, or " for each in low)
+        raise ServerRefused(field, f"Port {port} is not one of such a server: use {usual}one from 1024 on.")
+
+
+def _axfr(parameters: Mapping[str, Any]) -> tuple[str, str, int]:
+    return "server", parameters["server"], parameters["port"]
+
+
+def _powerdns_api(parameters: Mapping[str, Any]) -> tuple[str, str, int]:
+    try:
+        parts = urlsplit(parameters["url"].strip())
+        port = parts.port
+    except ValueError:
+        raise ServerRefused("url", "This is not a URL.") from None
+    return "url", parts.hostname or "", port or (443 if parts.scheme == "https" else 80)
+
+
+def _powerdns_sql(parameters: Mapping[str, Any]) -> tuple[str, str, int]:
+    kind = parameters["kind"]
+    if kind not in _DATABASE_PORTS:
+        raise ServerRefused("kind", "A database in a file is read by the operator’s command line only; upload a dump.")
+    return "host", parameters.get("host") or "", parameters.get("port") or _DATABASE_PORTS[kind]
+
+
+_PLACES: dict[SourceKind, Callable[[Mapping[str, Any]], tuple[str, str, int]]] = {
+    SourceKind.AXFR: _axfr,
+    SourceKind.POWERDNS_API: _powerdns_api,
+    SourceKind.POWERDNS_SQL: _powerdns_sql,
+}
