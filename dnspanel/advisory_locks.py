@@ -39,6 +39,7 @@ class SqlLock(IntEnum):
 
     ZONE_IDS = 1685088001
     ROLLOUT = 1685088005
+    ZONE_NAMES = 1685088006  # who needs rights over zones above and below takes turns
 
     @property
     def until_commit(self) -> str:

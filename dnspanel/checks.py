@@ -15,6 +15,7 @@ from cryptography.fernet import Fernet
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
+from dnspanel.suffixes import read_suffixes
 from replication.dns import names
 from replication.errors import BadName
 
@@ -90,6 +91,22 @@ def check_zone_defaults(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
         hint = "Write the mailbox as a name: hostmaster.example.net. for hostmaster@example.net"
         found.append(Error("PANEL_DEFAULT_HOSTMASTER is not a domain name.", hint=hint, id="dnspanel.E006"))
     return found
+
+
+@register(OWN)
+def check_suffixes(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E010: nobody could make a zone."""
+    try:
+        read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
+    except BadName as exc:
+        hint = "Give rules of the Public Suffix List, such as .,*,co.uk,*.ck,!www.ck"
+        message = f"PANEL_REFUSED_SUFFIXES or PANEL_PUBLIC_SUFFIX_LIST has a rule that is none: {exc}"
+        return [Error(message, hint=hint, id="dnspanel.E010")]
+    except (OSError, UnicodeError) as exc:
+        hint = "Give a readable file in the form of https://publicsuffix.org/list/public_suffix_list.dat, or none."
+        message = f"PANEL_PUBLIC_SUFFIX_LIST cannot be read: {getattr(exc, 'strerror', None) or 'it is not UTF-8'}."
+        return [Error(message, hint=hint, id="dnspanel.E010")]
+    return []
 
 
 @register(OWN)

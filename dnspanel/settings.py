@@ -76,6 +76,9 @@ TRUSTED_PROXIES = envlist("PANEL_TRUSTED_PROXIES", "")
 ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", False)
 DEFAULT_NAMESERVERS = envlist("PANEL_DEFAULT_NAMESERVERS", "ns1.example.net.,ns2.example.net.")
 DEFAULT_HOSTMASTER = envstr("PANEL_DEFAULT_HOSTMASTER", "hostmaster.example.net.")
+# Names that nobody may hold as a zone, in the rules of the Public Suffix List; and a file of that list.
+REFUSED_SUFFIXES = envlist("PANEL_REFUSED_SUFFIXES", ".,*,in-addr.arpa,ip6.arpa")
+PUBLIC_SUFFIX_LIST = envstr("PANEL_PUBLIC_SUFFIX_LIST", "")
 
 # Whether nodes wait for a ring 0 for as long as it is away; else for so many seconds, then changes flow without it.
 RING0_REQUIRED = envbool("PANEL_RING0_REQUIRED", False)

@@ -1,6 +1,6 @@
 """What an import or export may do: no more than its author, checked again at each of its steps."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -12,7 +12,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.transfer import zone_changes
 from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.models import UNFINISHED_STATES, CutoverCheck, CutoverZone, ExportJob, ImportJob, ImportPiece
-from dnspanel.zones import access
+from dnspanel.zones import access, nesting
 from dnspanel.zones.errors import Forbidden, RightMissing
 from dnspanel.zones.models import Revision, Zone
 from replication.dns.rrset import Change, RRset
@@ -34,6 +34,11 @@ class ImportRights:
         if self.actor is None:
             return None
         return access.zones_visible_to(self.actor).in_bulk(zone_ids)
+
+    def names_of_others(self, new_names: Sequence[str]) -> dict[str, SourceFault]:
+        """The faults of new zones that lie below or above those of others, by name; in two queries for all."""
+        refused = nesting.refusals_by_others(zone_names=new_names, author=self.actor)
+        return {name: _fault(name, str(refusal)) for name, refusal in refused.items()}
 
     def refusal(
         self, zone: Zone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]

@@ -15,7 +15,7 @@ from django.db import IntegrityError, connection, transaction
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import SqlLock
-from dnspanel.zones import soa, store_rrsets
+from dnspanel.zones import nesting, soa, store_rrsets
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import change_of
@@ -157,11 +157,14 @@ def create_ready_zones(
     """These zones exist with the RRsets in `rows` (of `copy_rows`), each at revision 1, in one publication.
 
     Or none does: raises NamesTaken with all names that have a zone,
-    NameReserved, or IntegrityError for rows that the database refuses.
+    NamesRefused with all that nobody or not this author may have (see
+    `nesting`), NameReserved, or IntegrityError for rows that the database
+    refuses.
     """
     try:
         with transaction.atomic(durable=True):
             insert_zones(zones=zones, rows=rows, author=author, now=now, team=team)
+            nesting.refuse_names(zone_names=[z.name for z in zones], own=[z.id for z in zones], author=author)
             publication = append_publication(
                 revisions=creations(zones), author=author, channel=channel, now=now, reason=reason, form_id=None
             )

@@ -11,8 +11,16 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
-from dnspanel.zones import access, bulk, soa, store_rrsets
-from dnspanel.zones.errors import NameTaken, NotInTrash, RevisionMoved, RuleViolations, Unknown, ZoneError
+from dnspanel.zones import access, bulk, nesting, soa, store_rrsets
+from dnspanel.zones.errors import (
+    NamesRefused,
+    NameTaken,
+    NotInTrash,
+    RevisionMoved,
+    RuleViolations,
+    Unknown,
+    ZoneError,
+)
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
 from dnspanel.zones.rules import Severity, check_zone, names_below
@@ -56,7 +64,8 @@ def create_zone(
 
     `name` may be typed by a person: it becomes canonical here. A SOA or apex
     NS that `rrsets` lacks is made from `nameservers` and `hostmaster`, whose
-    defaults are settings. Raises BadName, NameRefused (NameTaken) or
+    defaults are settings. Raises BadName, NameRefused (NameTaken, or for a
+    name that nobody or not this author may have: see `nesting`) or
     RuleViolations (errors only; warnings do not stop a new zone). The same
     form sent twice returns the first publication. The zone belongs to `team`,
     or to the only team in which the author may create zones; raises
@@ -80,7 +89,11 @@ def create_zones(
     form_id: UUID | None = None,
     team: Team | None = None,
 ) -> Publication:
-    """All these zones exist, in one publication; or none does, if one of the names is taken.
+    """All these zones exist, in one publication; or none does.
+
+    Raises NameTaken or NameReserved for the first such name; for those that
+    nobody or not this author may have NameRefused if it is the only zone, else
+    NamesRefused (see `nesting`).
 
     They belong to `team`, or to the only team in which the author may create
     zones; raises RightMissing for who may not.
@@ -141,7 +154,11 @@ def delete_zone(
 def restore_zone(
     *, zone: Zone, author: Author, channel: str, now: datetime, reason: str = "", form_id: UUID | None = None
 ) -> Publication:
-    """The zone is back from the trash as it was, with a higher serial. Raises NotInTrash, RightMissing or NameTaken."""
+    """The zone is back from the trash as it was, with a higher serial.
+
+    Raises NotInTrash, RightMissing or NameRefused: the name may be taken by
+    now, or zones of others may stand above or below it.
+    """
     try:
         with transaction.atomic(durable=True):
             trashed = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk).exclude(deleted_at=None).first()
@@ -151,6 +168,7 @@ def restore_zone(
             if Zone.objects.filter(name=trashed.name, deleted_at=None).exists():
                 raise NameTaken(trashed.name)
             Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
+            nesting.refuse_names(zone_names=[trashed.name], own=[trashed.pk], author=author)
             return append_publication(
                 revisions=[_restoration(trashed)],
                 author=author,
@@ -159,6 +177,8 @@ def restore_zone(
                 reason=reason,
                 form_id=form_id,
             )
+    except NamesRefused as refused:
+        return publication_of_form(form_id, otherwise=refused.first)
     except (ZoneError, IntegrityError) as refusal:
         return publication_of_form(form_id, otherwise=refusal)
 
@@ -190,6 +210,7 @@ def _create(
         with transaction.atomic(durable=True):
             bulk.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
             alongside()
+            nesting.refuse_names(zone_names=[zone.name for zone in new], own=ids, author=author)
             return append_publication(
                 revisions=bulk.creations(new),
                 author=author,
@@ -198,6 +219,8 @@ def _create(
                 reason=reason,
                 form_id=form_id,
             )
+    except NamesRefused as refused:
+        raise (refused.first if len(zones) == 1 else refused) from None
     except IntegrityError as clash:
         taken = bulk.taken_names([name for name, _ in zones])
         return publication_of_form(form_id, otherwise=NameTaken(taken[0]) if taken else clash)

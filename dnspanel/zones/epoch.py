@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
-from dnspanel.zones import bulk, hold, soa, store_rrsets
+from dnspanel.zones import bulk, hold, nesting, soa, store_rrsets
 from dnspanel.zones.errors import NotOnHold
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Channel, Epoch, LogHead, Operation, RevisionKind, Zone
@@ -81,9 +81,12 @@ def begin_epoch(
     3. Publish each batch as one publication of the new epoch.
     4. Write the audit log; `beside` runs in the same transaction.
 
-    Raises NotOnHold, and IntegrityError for content that the database refuses; then everything is as it was.
+    Raises NotOnHold, NamesRefused for zones that come back below or above those of which `by` may not change every
+    record, and IntegrityError for content that the database refuses; then everything is as it was. Suffixes that
+    nobody may hold are not looked at: nodes serve these zones already.
     """
     with transaction.atomic(durable=True):
+        nesting.take_turns(by)  # before the head, for which those wait whose turn it is
         head = LogHead.objects.select_for_update().get()
         if not head.held_reason:
             raise NotOnHold
@@ -134,6 +137,7 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
     _insert(new, by, now)
     moves = list(_moves(zones, [each for each in batch if isinstance(each, ChangedZone)]))
     Zone.objects.filter(pk__in=[move.zone.pk for move in moves]).update(deleted_at=None)
+    _refuse_others([*(zone for zone, _ in new), *(move.zone for move in moves if move.zone.deleted_at)], by)
     store_rrsets.write_changes((move.zone.pk, move.zone.name, move.changes) for move in moves)
     revisions = [
         *(NewRevision(z.pk, z.name, RevisionKind.DELETE, z.revision + 1, z.serial, z.rrset_count) for z in deleted),
@@ -142,6 +146,10 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
     ]
     if revisions:
         append_publication(revisions=revisions, author=by, channel=Channel.SYSTEM, now=now, reason=reason, form_id=None)
+
+
+def _refuse_others(live: Sequence[bulk.BulkZone | Zone], by: Author) -> None:
+    nesting.refuse_rights(zone_names=[zone.name for zone in live], own=[zone.id for zone in live], author=by)
 
 
 def _into_trash(zones: Sequence[Zone], now: datetime) -> None:

@@ -7,8 +7,12 @@ ZoneError
 ├── RevisionMoved         the zone is not at the revision that the writer expects
 ├── NameRefused           a zone cannot have this name
 │   ├── NameTaken
-│   └── NameReserved
+│   ├── NameReserved
+│   ├── PublicSuffix      nobody may have it
+│   ├── ReverseName       it is a network, whose names lie in a reverse zone
+│   └── NameOfOthers      it lies below or above a zone of which the author may not change every record
 ├── NamesTaken            some of many names are taken
+├── NamesRefused          zones cannot have some of many names
 ├── PublishRefused        the draft is as it was; nothing was published
 │   ├── NothingToPublish
 │   ├── Conflicts         others published a change of the same RRset meanwhile
@@ -23,7 +27,7 @@ ZoneError
 └── NotOnHold             publishing is not on hold, so there is no history to decide about
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dnspanel.accounts.grants import Right
@@ -96,6 +100,58 @@ class NameTaken(NameRefused):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, f"The zone {name} exists already.")
+
+
+class PublicSuffix(NameRefused):
+    """Nobody may have a zone of this name, because everybody's zones lie below it."""
+
+    def __init__(self, name: str) -> None:
+        what = "the root" if name == "." else name
+        super().__init__(
+            name,
+            f"Nobody may have the zone {what}: it stands above the zones of everybody. If that is meant, the settings "
+            "PANEL_REFUSED_SUFFIXES and PANEL_PUBLIC_SUFFIX_LIST can be changed.",
+        )
+
+
+class ReverseName(NameRefused):
+    """What was given is a network or an address; `zones` are those that hold its reverse names."""
+
+    def __init__(self, name: str, network: str, zones: Sequence[str]) -> None:
+        self.network, self.zones = network, tuple(zones)
+        listed = ", ".join(self.zones[:4])
+        more = f" and {len(self.zones) - 4} more" if len(self.zones) > 4 else ""
+        super().__init__(name, f"{network} is not the name of a zone; its reverse names lie in {listed}{more}.")
+
+
+class NameOfOthers(NameRefused):
+    """The name lies `side` ("below" or "above") a zone of which the author may not change every record.
+
+    `other` is that zone, or nothing where the author may not know about it.
+    """
+
+    def __init__(self, name: str, side: str, other: str) -> None:
+        self.side, self.other = side, other
+        which = f"{other}, and you may not change every record of that zone" if other else "a zone of another team"
+        super().__init__(name, f"You may not have the zone {name}: it lies {side} {which}.")
+
+
+class NamesRefused(ZoneError):
+    """Zones cannot have these names, each for the reason in `refusals`; none of the new zones was created."""
+
+    def __init__(self, refusals: Mapping[str, NameRefused]) -> None:
+        self.refusals = dict(refusals)
+        first, more = next(iter(self.refusals.values())), len(self.refusals) - 1
+        also = f" {more} more names are refused." if more > 1 else " One more name is refused." if more else ""
+        super().__init__(f"{first}{also}")
+
+    @property
+    def first(self) -> NameRefused:
+        return next(iter(self.refusals.values()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.refusals)
 
 
 class NamesTaken(ZoneError):

@@ -13,7 +13,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Upper
+from django.db.models.functions import Reverse, Upper
 
 
 class Channel(models.TextChoices):
@@ -106,6 +106,8 @@ class Zone(models.Model):
         ]
         indexes = [
             GinIndex(OpClass(Upper("name"), "gin_trgm_ops"), name="zone_name_trigram"),
+            # Everything below a name is one range of it; see `nesting`.
+            models.Index(Reverse("name"), condition=Q(deleted_at=None), name="zone_name_backwards"),
             models.Index(fields=["deleted_at"], condition=~Q(deleted_at=None), name="zone_trash"),
             GinIndex(fields=["tags"], condition=~Q(tags=[]), name="zone_tags"),
         ]

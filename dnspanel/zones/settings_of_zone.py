@@ -10,8 +10,8 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Team
-from dnspanel.zones import access
-from dnspanel.zones.errors import RightMissing, SettingsRefused, Unknown
+from dnspanel.zones import access, nesting
+from dnspanel.zones.errors import NamesRefused, RightMissing, SettingsRefused, Unknown
 from dnspanel.zones.models import Zone
 
 MOST_TAGS = 50
@@ -23,7 +23,8 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
 
     Raises RightMissing for who may not change the zone's settings, or would
     gain a right over the zone by this change; SettingsRefused for a tag that
-    is none and for a team that the author may not choose.
+    is none, for a team that the author may not choose, and for a change of team
+    where zones of others stand above or below: the team would have their names.
     """
     new_tags = canonical_tags(tags)
     with transaction.atomic():
@@ -34,6 +35,8 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
         if team is not None and team.pk != locked.team_id and team not in teams_to_choose_from(author):
             raise SettingsRefused("team", f"You cannot give a zone to the team {team.name}.")
         _refuse_gain(author, locked, new_tags, team)
+        if (team.pk if team else None) != locked.team_id:
+            _refuse_others(author, locked)
         if (new_tags, team.pk if team else None) != (locked.tags, locked.team_id):
             audit.record(
                 action="zone.settings",
@@ -72,6 +75,13 @@ def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[
     if actor is None:
         return []
     return [team for team in teams if actor.may(right, zone_id=0, tags=(), team_id=team.pk)]
+
+
+def _refuse_others(author: Author, zone: Zone) -> None:
+    try:
+        nesting.refuse_rights(zone_names=[zone.name], own=[zone.pk], author=author)
+    except NamesRefused as refused:
+        raise SettingsRefused("team", str(refused.first)) from refused
 
 
 def _refuse_gain(author: Author, zone: Zone, tags: list[str], team: Team | None) -> None:

@@ -15,6 +15,7 @@ EVERY_CHECK = (
     checks.check_panel_url,
     checks.check_trusted_proxies,
     checks.check_zone_defaults,
+    checks.check_suffixes,
     checks.check_mail,
     checks.check_directories,
 )
@@ -56,6 +57,8 @@ def test_right_settings_are_passed_over() -> None:
         ("PANEL_URL", "http://localhost:8000", []),
         ("MAIL_TLS", "yes", ["dnspanel.E009"]),
         ("DEFAULT_NAMESERVERS", [], ["dnspanel.E005"]),
+        ("REFUSED_SUFFIXES", ["a..b"], ["dnspanel.E010"]),
+        ("PUBLIC_SUFFIX_LIST", "/nowhere/list.dat", ["dnspanel.E010"]),
         ("DEFAULT_NAMESERVERS", ["ns1..test"], ["dnspanel.E005"]),
         ("DEFAULT_HOSTMASTER", "hostmaster@panel.test", ["dnspanel.E006"]),
     ],

@@ -32,7 +32,15 @@ from dnspanel.api.authentication import TokenAuthentication
 from dnspanel.api.errors import ApiError
 from dnspanel.api.json_text import parse_json
 from dnspanel.zones import access
-from dnspanel.zones.errors import Forbidden, MassDeletion, NameTaken, PublishingOnHold, Unknown, ZoneError
+from dnspanel.zones.errors import (
+    Forbidden,
+    MassDeletion,
+    NameOfOthers,
+    NameTaken,
+    PublishingOnHold,
+    Unknown,
+    ZoneError,
+)
 from dnspanel.zones.models import Zone
 from replication.dns import names
 from replication.errors import BadName, Permanent
@@ -180,7 +188,7 @@ def _refusal_of(exc: Exception) -> Refusal | None:
             return Refusal(exc.status_code)
         case Unknown() | Http404():
             return Refusal(404)
-        case Forbidden():
+        case Forbidden() | NameOfOthers():
             return Refusal(403, str(exc))
         case NameTaken():
             return Refusal(409)

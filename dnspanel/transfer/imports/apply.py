@@ -17,7 +17,7 @@ from dnspanel.transfer import rights
 from dnspanel.transfer.imports import plan, scan, stage
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange, change_zones, create_ready_zones, existing_zones
-from dnspanel.zones.errors import NamesTaken
+from dnspanel.zones.errors import NamesRefused, NamesTaken
 from dnspanel.zones.models import Channel, Publication, Revision
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,10 @@ class _Staged(NamedTuple):
 
 
 def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
-    """Create the piece's new zones, except those whose names are taken by now; False if the stage file is lost."""
+    """Create the piece's new zones, except those whose names are taken or refused by now; False if the stage is lost.
+
+    What another dry run will say of a name that was refused is not said here: the zone waits for one.
+    """
     creating = ImportZone.objects.filter(job=job, piece=piece.number, action=Action.CREATE).order_by("zone_id")
     zones = list(map(_Staged._make, creating.values_list(*_Staged._fields)))
     if zones and not rights.rights_of(job).may_create:  # the author lost the right since the dry run
@@ -89,8 +92,8 @@ def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
         try:
             _create(job, piece, zones, content, now)
             break
-        except NamesTaken as taken:
-            names = set(taken.names)
+        except (NamesTaken, NamesRefused) as refused:
+            names = set(refused.names)
             _wait(job, piece, [zone.pk for zone in zones if zone.name in names])
             zones = [zone for zone in zones if zone.name not in names]
     return True

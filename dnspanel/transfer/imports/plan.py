@@ -22,6 +22,7 @@ from dnspanel.zones.store_rrsets import rrsets_of_zones
 from replication.dns.rrset import RRset
 
 _ZONES_AT_ONCE = 200
+_NAMES_AT_ONCE = 5_000
 _DECIDED = ("action", "zone_id", "base_revision", "added", "changed", "removed", "errors")
 
 # Names that were free when they were scanned, and are not any more.
@@ -52,9 +53,29 @@ def begin_plan(*, job: ImportJob) -> None:
             creating = ImportZone.objects.filter(job=job, action=Action.CREATE, choice="")
             taken.update(creating.values_list("piece", flat=True).distinct())
             creating.update(action="", added=0)
+        taken.update(_undecide_names_of_others(job))
         scan.count_pieces(job.pk, taken)
         ImportPiece.objects.filter(job=job, state=PieceState.SCANNED, undecided=0).update(state=PieceState.PLANNED)
         ImportJob.objects.filter(pk=job.pk, state=State.PLANNING).update(phase_begun=True)
+
+
+def _undecide_names_of_others(job: ImportJob) -> set[int]:
+    """New zones below or above those of others wait for `plan_piece` to refuse them; return their pieces."""
+    allowed = rights.rights_of(job)
+    if allowed.actor is None or not allowed.may_create:
+        return set()
+    creating = (
+        ImportZone.objects.filter(job=job, action=Action.CREATE).order_by("pk").values_list("pk", "piece", "name")
+    )
+    pieces: set[int] = set()
+    after = 0
+    while batch := list(creating.filter(pk__gt=after)[:_NAMES_AT_ONCE]):
+        after = batch[-1][0]
+        refused = allowed.names_of_others([name for _, _, name in batch])
+        pieces.update(piece for _, piece, name in batch if name in refused)
+        pks = [pk for pk, _, name in batch if name in refused]
+        ImportZone.objects.filter(pk__in=pks).update(action="", added=0)
+    return pieces
 
 
 def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
@@ -146,13 +167,16 @@ def _compare(
     job: ImportJob, piece: ImportPiece, undecided: Sequence[ImportZone], existing: Mapping[str, ExistingZone]
 ) -> Iterator[SourceFault]:
     """Set each zone's action and counts; yield the faults that prevent it."""
-    may_create = rights.rights_of(job).may_create
-    for zone in undecided:
-        if zone.action == Action.CREATE and may_create:
+    allowed = rights.rights_of(job)
+    creating = [zone for zone in undecided if zone.action == Action.CREATE]
+    refused = allowed.names_of_others([zone.name for zone in creating])
+    for zone in creating:
+        fault = refused.get(zone.name) if allowed.may_create else rights.may_not_create(zone.name)
+        if fault is None:
             zone.added = zone.rrsets
-        elif zone.action == Action.CREATE:
+        else:
             zone.action, zone.errors = Action.FAILED, 1
-            yield rights.may_not_create(zone.name)
+            yield fault
     compared = [zone for zone in undecided if zone.action in (Action.MERGE, Action.REPLACE)]
     for zone, effect in effects(job, compared, existing):
         zone.zone_id, zone.base_revision = existing[zone.name].id, existing[zone.name].revision

@@ -17,6 +17,7 @@ from dnspanel.transfer.imports import stage
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.transfer.sources.registry import include_for
 from dnspanel.transfer.zonefile.parse import read_zone
+from dnspanel.zones import nesting
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.garbage import collection_paused
 from dnspanel.zones.rules import Severity
@@ -200,6 +201,9 @@ def _scan(job: ImportJob, piece: ImportPiece, writer: stage.StageWriter) -> list
     for batch in _batches(spool.read_documents(spool.spool_path(job.pk, piece.number))):
         parsed = [(offset, document.path, parse(document)) for offset, document in batch]
         existing_by_name = existing_zones([zone.name for _, _, zone in parsed if zone.name])
+        for _, path, zone in parsed:
+            if zone.name and zone.name not in existing_by_name:
+                zone.faults += _name_faults(path, zone.name)
         if ids is None and any(zone.is_sound and zone.name not in existing_by_name for _, _, zone in parsed):
             # For all that may still come: the ids of a piece are in a row.
             ids = iter(allocate_zone_ids(piece.documents - len(scanned)))
@@ -227,6 +231,12 @@ def _scan(job: ImportJob, piece: ImportPiece, writer: stage.StageWriter) -> list
                 )
             )
     return scanned
+
+
+def _name_faults(path: str, name: str) -> Iterator[SourceFault]:
+    """Why nobody may have this zone, if so; whether this author may is found out by the dry run."""
+    if refusal := nesting.refusal_for_everybody(name):
+        yield SourceFault(path, 0, 0, "", str(refusal), "name-refused", zone=name)
 
 
 def _batches(documents: Iterable[tuple[int, Document]]) -> Iterator[list[tuple[int, Document]]]:

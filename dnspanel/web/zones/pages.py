@@ -18,9 +18,18 @@ from dnspanel.web.forms import LONGEST_SEARCH, DeleteZoneForm, NewZoneForm, Zone
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, edit, queries
-from dnspanel.zones.errors import MassDeletion, NameRefused, NameTaken, NotInTrash, SettingsRefused
+from dnspanel.zones.errors import (
+    MassDeletion,
+    NameRefused,
+    NamesRefused,
+    NameTaken,
+    NotInTrash,
+    SettingsRefused,
+)
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings_of_zone import change_settings
+
+_MOST_REFUSALS = 10  # of the names of a form
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,10 @@ def _create(form: NewZoneForm, request: PanelRequest) -> Publication | None:
         )
     except NameRefused as exc:
         form.refuse("names", str(exc))
-        return None
+    except NamesRefused as exc:
+        for refusal in list(exc.refusals.values())[:_MOST_REFUSALS]:
+            form.refuse("names", str(refusal))
+    return None
 
 
 def _new_zone_page(request: PanelRequest, form: NewZoneForm, status: int = 200) -> HttpResponse:
@@ -210,6 +222,9 @@ def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
         messages.success(request, f"{zone.name} is back already.")
     except NameTaken:
         messages.error(request, f"{zone.name} cannot come back: a zone of this name exists. Nothing was changed.")
+        return redirect("zone-trash")
+    except NameRefused as exc:
+        messages.error(request, f"{zone.name} cannot come back. {exc} Nothing was changed.")
         return redirect("zone-trash")
     else:
         messages.success(request, f"{zone.name} is back as it was, with a higher serial.")

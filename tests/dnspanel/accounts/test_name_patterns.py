@@ -1,6 +1,6 @@
 """Patterns of owner names: what fits, and what a hostile one costs."""
 
-from functools import lru_cache
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -62,7 +62,7 @@ def test_a_pattern_does_not_fit(pattern: str, name: str) -> None:
 def _naive(pattern: str, text: str) -> bool:
     """By the words of the definition: try every way in which a star can stand for something."""
 
-    @lru_cache(maxsize=None)
+    @cache
     def fit(p: int, t: int) -> bool:
         if p == len(pattern):
             return t == len(text)

@@ -62,6 +62,9 @@ PATCH_TXT = {
         }
     ]
 }
+V1_NEW = {"name": "new.test.", "kind": "Native", "nameservers": ["ns.x.test."]}
+# A zone of the other team, with a tag, below the zone of all others.
+INSIDE = {"zone_name": "inside.example.test."}
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,10 @@ V1 = [
     Door("v1-tsigkey", "PUT", "000000+", {**SERVER, "tsigkey_id": "key.test."}, {"key": "c2VjcmV0"}),
     Door("v1-tsigkey", "DELETE", "000000+", {**SERVER, "tsigkey_id": "key.test."}),
     Door("v1-zones", "GET", "+++++++", SERVER),
-    Door("v1-zones", "POST", "-+---++", SERVER, {"name": "new.test.", "kind": "Native", "nameservers": ["ns.x.test."]}),
+    Door("v1-zones", "POST", "-+---++", SERVER, V1_NEW),
+    Door("v1-zones", "POST", "-----++", SERVER, {**V1_NEW, "name": "www.example.test."}, note="below another team's"),
+    Door("v1-zones", "POST", "-----++", SERVER, {**V1_NEW, "name": "below.test."}, note="above another team's"),
+    Door("v1-zones", "POST", "-!---!!", SERVER, {**V1_NEW, "name": "test."}, note="a public suffix"),
     Door("v1-zone", "GET", "+0+++++", V1_ZONE),
     Door("v1-zone", "PATCH", "-0-+-++", V1_ZONE, PATCH_A, note="www A"),
     Door("v1-zone", "PATCH", "-0++-++", V1_ZONE, PATCH_TXT, note="_acme-challenge.www TXT"),
@@ -134,6 +140,11 @@ V2_ZONES = [
     Door("v2-openapi", "GET", OPEN),
     Door("v2-zones", "GET", "+++++++"),
     Door("v2-zones", "POST", "-+---++", {}, {"name": "new.test."}),
+    Door("v2-zones", "POST", "-----++", {}, {"name": "www.example.test."}, note="below another team's"),
+    Door("v2-zones", "POST", "-----++", {}, {"name": "below.test."}, note="above another team's"),
+    Door("v2-zones", "POST", "-!---!!", {}, {"name": "test."}, note="a public suffix"),
+    Door("v2-zones", "POST", "-!---!!", {}, {"name": "192.0.2.0/24"}, note="a network"),
+    Door("v2-zone", "PATCH", "-!00-++", INSIDE, {"team": "?other_team"}, note="to a team, below another team's"),
     Door("v2-zone", "GET", "+0+++++", ZONE),
     Door("v2-zone", "PATCH", "-0---++", ZONE, {"tags": ["prod"]}),
     Door("v2-zone", "DELETE", "-0---++", ZONE),
@@ -162,6 +173,7 @@ V2_ZONES = [
     Door("v2-search", "GET", "+++++++", query={"q": "www"}),
     Door("v2-trash", "GET", "+++++++"),
     Door("v2-trash-restore", "POST", "-000-++", {"zone_id": "?"}, {}),
+    Door("v2-trash-restore", "POST", "--00-++", {"zone_id": "?inside_id"}, {}, note="below another team's"),
     Door("v2-draft", "GET", "+++++++"),
     Door("v2-draft", "DELETE", "+++++++"),
     Door("v2-draft-operations", "GET", "+++++++"),
@@ -201,7 +213,7 @@ V2_MORE = [
     Door("v2-import-faults-csv", "GET", "-0-0-++", IMPORT),
     Door("v2-import-act", "POST", "-0-0-++", {**IMPORT, "act": "cancel"}),
     Door("v2-exports", "GET", "+++++++"),
-    Door("v2-exports", "POST", "+!-++++", {}, {"format": "bind"}),
+    Door("v2-exports", "POST", "++-++++", {}, {"format": "bind"}),
     Door("v2-export", "GET", "000000+", EXPORT),
     Door("v2-export", "DELETE", "000000+", EXPORT),
     Door("v2-export-file", "GET", "000000+", {"export_id": "?written"}),

@@ -20,7 +20,7 @@ from pytest_django import DjangoDbBlocker
 
 from dnspanel.accounts import grant_edit, teams, tokens
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.models import Role, Team, User
 from dnspanel.accounts.presets import ci_terms
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.transfer.exports import jobs as export_jobs
@@ -70,6 +70,7 @@ def things(
         found = things_of(alice, charlie, api)
         for caller in Caller:
             api(caller)
+        found["other_team"] = Team.objects.get(name="Other").pk  # which that caller has made
         yield found
 
 
@@ -86,6 +87,10 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
             zone.refresh_from_db()
     gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
     Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
+    make_zone(name="www.below.test.")
+    inside = [make_zone(name=f"{label}.example.test.") for label in ("inside", "gone")]
+    Zone.objects.filter(pk__in=[one.pk for one in inside]).update(tags=["other"])
+    Zone.objects.filter(pk=inside[1].pk).update(deleted_at=gone.created_at)
     create_active_node("ns1")
     team = teams.create_team(name="Ours", by=alice, now=NOW)
     grant = grant_edit.give_grant(grant=Grant(frozenset({Right.READ}), everywhere=True), to=team, by=alice, now=NOW)
@@ -111,6 +116,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     published = Publication.objects.get(revisions__zone=zone, revisions__number=2)
     return {
         "zone_id": gone.pk,
+        "inside_id": inside[1].pk,
         "sequence": published.sequence,
         "operation_id": Operation.objects.get().pk,
         "team_id": team.pk,

@@ -26,6 +26,7 @@ from dnspanel.transfer.models import (
     SourceKind,
     State,
 )
+from dnspanel.zones import edit
 from dnspanel.zones.errors import Forbidden, RightMissing, Unknown
 from dnspanel.zones.models import Publication, RRset, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, work_through, zone_text
@@ -216,3 +217,46 @@ def test_an_export_holds_what_its_author_sees(mia: User, alice: User, estate: di
     assert zones(token_actor(alice, Grant(read, zones=frozenset({estate["b.test."].pk})))) == {"b.test."}
     with pytest.raises(Forbidden, match="only parts of zones"):
         zones(token_actor(alice, Grant(read, everywhere=True, types=frozenset({16}))))
+
+
+@pytest.fixture
+def mia_of_a_team(mia: User) -> User:
+    team = Team.objects.create(name="Ours", created_at=NOW)
+    Membership.objects.create(team=team, user=mia, role=Role.EDITOR)
+    return User.objects.get(pk=mia.pk)
+
+
+def test_an_import_takes_no_names_of_others(mia_of_a_team: User, estate: dict[str, Zone]) -> None:
+    """A member's import made `www.a.test.` live below the administrator's `a.test.`, and took its names away."""
+    names = ("www.a.test.", "new.test.", "x.new.test.", "test.", "192.0.2.0/24.")
+    job = import_of(mia_of_a_team, *names)
+    assert outcome(job) == {
+        "www.a.test.": Action.FAILED,
+        "new.test.": Action.CREATE,
+        "x.new.test.": Action.CREATE,
+        "test.": Action.FAILED,
+        "192.0.2.0/24.": Action.FAILED,
+    }
+    reasons = {fault.zone: fault.reason for fault in queries.faults_page(job, severity="error")}
+    assert "it lies below a zone of another team" in reasons["www.a.test."]
+    assert "Nobody may have the zone test." in reasons["test."]
+    assert "2.0.192.in-addr.arpa." in reasons["192.0.2.0/24."]
+    assert set(Zone.objects.values_list("name", flat=True)) == {*estate, "new.test.", "x.new.test."}
+
+
+def test_a_zone_that_stands_in_the_way_since_the_dry_run_leaves_the_other_waiting(mia_of_a_team: User) -> None:
+    documents = [Document(path=n, text=zone_text(n, NEW).encode()) for n in ("www.a.test.", "b.test.")]
+    job = jobs.create_of_documents(
+        documents=documents, source=SourceKind.PASTE, title="test", author=mia_of_a_team, now=NOW
+    )
+    work_through(job)
+    jobs.start_plan(job=job, now=NOW)
+    work_through(job)
+    assert set(outcome(job).values()) == {Action.CREATE}
+    edit.create_zone(name="a.test.", author=None, channel="system", now=NOW)
+    jobs.start_apply(job=job, author=rights.actor_of_job(job), now=NOW)
+    work_through(job)
+    assert outcome(job) == {"www.a.test.": Action.WAITING, "b.test.": Action.CREATE}
+    jobs.replan_waiting(job=job, now=NOW)
+    work_through(job)
+    assert outcome(job)["www.a.test."] == Action.FAILED

@@ -18,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
-from dnspanel.accounts.models import GrantRow, Role, Team, User
+from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.accounts.vault import encrypt_secret
@@ -398,6 +398,41 @@ def test_what_belongs_to_somebody_else_is_not_there(
     response = call(browser(member), door, path)
     assert response.status_code == 404, door
     assert b"example.test" not in response.content.replace(b"There is no zone example.test.", b"")
+
+
+@pytest.mark.parametrize("face", ["zone-new", "zone-restore", "zone-settings"])
+@pytest.mark.parametrize("name", ["www.example.test.", "deep.below.test."])
+def test_names_of_another_teams_zone_are_for_who_may_change_that_zone(
+    face: str, name: str, ids: dict[str, int], browser: Browser, make_zone: MakeZone, alice: User, bob: User
+) -> None:
+    """One team could take `www.example.test.` below another's `example.test.`, or the zone above another's."""
+    make_zone(name="x.deep.below.test.")
+    ours = [Team.objects.create(name=team, created_at=NOW) for team in ("Ours", "Ours too")]
+    member = member_of()
+    for team in ours:
+        Membership.objects.create(team=team, user=member, role=Role.EDITOR)
+    if face != "zone-new":
+        zone = make_zone(name=name)
+        deleted_at = zone.created_at if face == "zone-restore" else None
+        Zone.objects.filter(pk=zone.pk).update(team=ours[0], deleted_at=deleted_at)
+    data: dict[str, Any] = {"team": ours[1].pk}
+    if face == "zone-new":
+        data |= {"names": name, "nameservers": "ns1.example.net.", "hostmaster": "h@example.net", "form_id": uuid4()}
+    args: dict[str, dict[str, Any]] = {"zone-new": {}, "zone-settings": {"zone_name": name}}
+    path = reverse(face, kwargs=args.get(face, {"zone_id": Zone.objects.latest("pk").pk}))
+    before = Publication.objects.count()
+    page = browser(member).post(path, data, follow=True)
+    side = "below" if name == "www.example.test." else "above"
+    assert f"it lies {side} a zone of another team.".encode() in page.content
+    assert b"example.test." not in page.content.replace(name.encode(), b"")
+    assert Publication.objects.count() == before
+    for person in (bob, alice):
+        data["form_id"] = uuid4()
+        response = browser(person).post(path, data)
+        assert response.status_code == 302
+        if face != "zone-settings":
+            Zone.objects.filter(name=name).update(deleted_at=NOW)
+    assert Publication.objects.count() == before + (0 if face == "zone-settings" else 2)
 
 
 @pytest.mark.parametrize("door", [door for door in DOORS if door.permission], ids=str)

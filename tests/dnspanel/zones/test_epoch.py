@@ -5,16 +5,16 @@ from uuid import uuid4
 
 import pytest
 
-from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.zones import edit, hold
 from dnspanel.zones.epoch import ChangedZone, GoneZone, Known, NewZone, Outcome, begin_epoch
-from dnspanel.zones.errors import NotOnHold
+from dnspanel.zones.errors import NamesRefused, NotOnHold
 from dnspanel.zones.models import Channel, Epoch, LogHead, Publication, Revision, RevisionKind, RRset, Zone
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.dns.rrset import RRset as Values
 from replication.dns.rrset import Serial
 from tests.dnspanel.zones.conftest import MakeZone, rr
-from tests.people import NOW
+from tests.people import NOW, make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FAR = Known(sequence=1000, zone_id=5000)
@@ -73,6 +73,24 @@ def test_an_id_that_is_taken_here_is_not_used_twice(zone: Zone, alice: User) -> 
     assert Zone.objects.get(name="lost.test.").pk > 5000
     zone.refresh_from_db()
     assert zone.name == "example.test."
+
+
+def test_zones_come_back_in_nobodys_names(zone: Zone, make_zone: MakeZone, alice: User) -> None:
+    """Both ways back, from the nodes and from the trash; who decided may have lost the role since."""
+    trashed = make_zone(name="below.example.test.")
+    edit.delete_zone(zone=trashed, author=alice, channel=Channel.WEB, now=NOW)
+    nick = make_person("nick", Role.MEMBER)
+    outcomes: list[Outcome] = [
+        NewZone(4711, "www.example.test.", content("www.example.test.", 9)),
+        ChangedZone(trashed.pk, None, {}),
+    ]
+    for outcome in outcomes:
+        with pytest.raises(NamesRefused, match="below a zone of another team"):
+            begin([outcome], by=nick)
+    assert hold.current_hold() is not None
+    assert Zone.objects.filter(deleted_at=None).get() == zone
+    begin(outcomes, by=alice)
+    assert Zone.objects.filter(deleted_at=None).count() == 3
 
 
 @pytest.mark.parametrize(("there", "expected"), [(7, 8), (1, 2), (2**31, 2**31 + 1), (2**32 - 1, 2)])

@@ -234,6 +234,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.RevisionMoved, _moved),
     (zones.NameTaken, _simply("name-taken")),
     (zones.NamesTaken, _simply("name-taken")),
+    (zones.NameOfOthers, _simply("forbidden")),
     (zones.NameRefused, lambda exc: bad_value("/name", str(exc), "name-refused")),
     (zones.SettingsRefused, lambda exc: bad_value(f"/{exc.field}", str(exc))),
     (zones.NothingToPublish, _simply("nothing-to-publish")),

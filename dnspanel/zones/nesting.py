@@ -1,0 +1,247 @@
+"""Zones below and above others: who may make a name live, and which zone answers for a name.
+
+A name server answers from the zone with the longest name that fits (RFC 1034 4.3.2). So a new zone takes the names at
+and below its apex away from the closest zone above it; and it becomes the parent of the zones below it, with their
+delegation in its hands. Both need the right to change every record of those others. Every verb that makes a name
+live calls `refuse_names`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from dnspanel.accounts.actors import Actor, Author, Person, actor_of
+from dnspanel.accounts.grants import RECORD_RIGHTS
+from dnspanel.advisory_locks import SqlLock
+from dnspanel.suffixes import read_suffixes
+from dnspanel.zones import access
+from dnspanel.zones.errors import NameOfOthers, NameRefused, NamesRefused, PublicSuffix, ReverseName
+from dnspanel.zones.models import Zone
+from dnspanel.zones.reverse_names import reverse_zones_of
+from replication.dns import names
+
+_IN_ORDER = f"SELECT {SqlLock.ZONE_NAMES.until_commit}"
+
+# {0} is true for zones of which the author may change every record.
+_ABOVE = """
+SELECT z.name, z.id, {0} FROM zones_zone z
+WHERE z.deleted_at IS NULL AND z.name = ANY(%(above)s) AND z.id <> ALL(%(own)s)"""
+
+# For each name one zone below it that is not the author's, by the index zone_name_backwards: below `example.` is what
+# begins with `.elpmaxe.` read backwards, up to `.elpmaxe/`. A dot behind an odd number of backslashes is part of a
+# label (`a\.example.`), so it separates nothing.
+_BELOW = """
+SELECT n.name, found.id, found.name FROM unnest(%(names)s::text[], %(first)s::text[], %(behind)s::text[])
+    AS n (name, first, behind)
+CROSS JOIN LATERAL (
+    SELECT z.id, z.name FROM zones_zone z, rtrim(left(z.name, -length(n.first)), '\') AS bare
+    WHERE z.deleted_at IS NULL AND z.name <> n.name AND z.id <> ALL(%(own)s)
+        AND reverse(z.name) >= n.first COLLATE "C" AND reverse(z.name) < n.behind COLLATE "C"
+        AND (length(z.name) - length(n.first) - length(bare)) %% 2 = 0
+        AND {0} IS NOT TRUE
+    LIMIT 1
+) AS found"""
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneAbove:
+    """The closest zone above a name."""
+
+    id: int
+    name: str
+
+
+def refuse_names(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:
+    """Raise if the author may not make zones of these names live; `own` are their ids, where they have any by now.
+
+    To be called within the transaction that makes them live, after they are in their table and before the log:
+    authors who need rights over other zones then take turns until they commit, so that of two who create a zone and
+    one below it at the same time the second sees the first. Who may change every record of every zone waits for
+    nobody: whatever such a person does could have come before or after.
+
+    Raises NamesRefused with the reason of each name: PublicSuffix, ReverseName or NameOfOthers.
+    """
+    if refused := {name: refusal for name in zone_names if (refusal := refusal_for_everybody(name))}:
+        raise NamesRefused(refused)
+    refuse_rights(zone_names=zone_names, own=own, author=author)
+
+
+def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:
+    """As `refuse_names`, for names that are live already: raises NamesRefused with NameOfOthers only."""
+    take_turns(author)
+    if refused := refusals_by_others(zone_names=zone_names, own=own, author=author):
+        raise NamesRefused(refused)
+
+
+def take_turns(author: Author) -> None:
+    """Until the transaction ends, no other author who needs rights over other zones makes names live."""
+    if not is_unbounded(author):
+        with connection.cursor() as cursor:
+            cursor.execute(_IN_ORDER)
+
+
+def is_unbounded(author: Author) -> bool:
+    """Whether the author may change every record of every zone, and so may take any name."""
+    actor = None if author is None else actor_of(author)
+    return author is None or (actor is not None and all(map(actor.may_everywhere, RECORD_RIGHTS)))
+
+
+def refusal_for_everybody(name: str) -> NameRefused | None:
+    """Why nobody may have a zone of this name; None for most names."""
+    if reverse := reverse_zones_of(name):
+        return ReverseName(name, reverse.network, [zone for zones in reverse.choices for zone in zones])
+    refused = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
+    return PublicSuffix(name) if name in refused else None
+
+
+def refusals_by_others(
+    *, zone_names: Sequence[str], author: Author, own: Collection[int] = ()
+) -> dict[str, NameOfOthers]:
+    """Those of these names at which zones of others are in the way, by name; in two queries, however many names.
+
+    What is in the way is the closest zone above and every zone below, unless the author may change all of its
+    records. The message names it only to who may know about it.
+    """
+    if is_unbounded(author) or not zone_names:
+        return {}
+    found = {**_others_below(zone_names, own, author), **_others_above(zone_names, own, author)}
+    visible: set[int] = set()
+    if found and (actor := actor_of(author) if author is not None else None):
+        ids = [zone_id for _, zone_id, _ in found.values()]
+        visible = set(access.zones_visible_to(actor).filter(pk__in=ids).values_list("pk", flat=True))
+    return {
+        name: NameOfOthers(name, side, other if zone_id in visible else "")
+        for name, (side, zone_id, other) in found.items()
+    }
+
+
+def zones_above(zone_names: Iterable[str]) -> dict[str, ZoneAbove]:
+    """The closest live zone above each of these names, where there is one; in one query."""
+    chains = {name: list(ancestors(name)) for name in zone_names}
+    live = dict(_live({above for chain in chains.values() for above in chain}))
+    closest = {name: next((above for above in chain if above in live), None) for name, chain in chains.items()}
+    return {name: ZoneAbove(live[above], above) for name, above in closest.items() if above is not None}
+
+
+def editable_zone_above(person: Person, name: str) -> Zone | None:
+    """The closest zone above this name, if it is one that this person may know and change records of."""
+    above = zones_above([name]).get(name)
+    zone = access.zones_visible_to(person).filter(pk=above.id).first() if above else None
+    return zone if zone is not None and access.may_edit_zone(person, zone) else None
+
+
+def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
+    """For owner names of zones, {zone: names}, those that another zone inside answers for: {zone: {name: that zone}}.
+
+    In one query, however many zones and names.
+    """
+    chains = {zone: {name: list(_inside(name, zone)) for name in owned} for zone, owned in owners.items()}
+    candidates = {at for of_zone in chains.values() for chain in of_zone.values() for at in chain}
+    live = {name for name, _ in _live(candidates)}
+    found: dict[str, dict[str, str]] = {}
+    for zone, of_zone in chains.items():
+        closest = {name: next((at for at in chain if at in live), None) for name, chain in of_zone.items()}
+        found[zone] = {name: at for name, at in closest.items() if at is not None}
+    return found
+
+
+def zones_below(name: str, limit: int) -> list[str]:
+    """The first live zones below this name, in no particular order."""
+    first, behind = _backwards(name)
+    with connection.cursor() as cursor:
+        parameters = {"names": [name], "first": [first], "behind": [behind], "own": []}
+        cursor.execute(_BELOW.format("false").replace("LIMIT 1", f"LIMIT {int(limit)}"), parameters)
+        return [below for _, _, below in cursor.fetchall()]
+
+
+def ancestors(name: str) -> Iterable[str]:
+    """The names above this one, the nearest first, the root last."""
+    above = names.parent(name)
+    while above is not None:
+        yield above
+        above = names.parent(above)
+
+
+def _inside(name: str, zone: str) -> Iterable[str]:
+    """The name and those above it, up to but without the zone's apex."""
+    at: str | None = name
+    while at is not None and at != zone:
+        yield at
+        at = names.parent(at)
+
+
+def _live(zone_names: Collection[str]) -> list[tuple[str, int]]:
+    if not zone_names:
+        return []
+    return list(Zone.objects.filter(name__in=list(zone_names), deleted_at=None).values_list("name", "id"))
+
+
+def _others_above(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
+    """The closest zone above each name, where it is not the author's."""
+    chains = {name: list(ancestors(name)) for name in zone_names}
+    may_change, parameters = _may_change(author)
+    parameters |= {"above": list({above for chain in chains.values() for above in chain}), "own": list(own)}
+    with connection.cursor() as cursor:
+        cursor.execute(_ABOVE.format(may_change), parameters)
+        live = {name: (zone_id, is_mine) for name, zone_id, is_mine in cursor.fetchall()}
+    found = {}
+    for name, chain in chains.items():
+        closest = next((above for above in chain if above in live), None)
+        if closest is not None and not live[closest][1]:
+            found[name] = ("below", live[closest][0], closest)
+    return found
+
+
+def _others_below(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
+    """One zone below each name that is not the author's, where there is any."""
+    may_change, parameters = _may_change(author)
+    ranges = [_backwards(name) for name in zone_names]
+    parameters |= {
+        "names": list(zone_names),
+        "first": [first for first, _ in ranges],
+        "behind": [behind for _, behind in ranges],
+        "own": list(own),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_BELOW.format(may_change), parameters)
+        return {name: ("above", zone_id, below) for name, zone_id, below in cursor.fetchall()}
+
+
+def _backwards(name: str) -> tuple[str, str]:
+    """The range of what lies below a name, as the index has it: the first, and what comes behind the last."""
+    below = "." if name == names.ROOT else f".{name}"[::-1]
+    return below, below[:-1] + "/"
+
+
+def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
+    """SQL that is true for a zone `z` of which the author may change every record, and its parameters."""
+    actor = actor_of(author) if author is not None else None
+    if actor is None:
+        return "false", {}
+    terms: list[str] = []
+    parameters: dict[str, Any] = {}
+    for number, (zones, teams, tags) in enumerate(_reach(actor)):
+        terms.append(
+            f"(z.id = ANY(%(zones{number})s::int[]) OR coalesce(z.team_id = ANY(%(teams{number})s::bigint[]), false)"
+            f" OR z.tags && %(tags{number})s::text[])"
+        )
+        parameters |= {f"zones{number}": zones, f"teams{number}": teams, f"tags{number}": tags}
+    return " AND ".join(terms) or "true", parameters
+
+
+def _reach(actor: Actor) -> Iterable[tuple[list[int], list[int], list[str]]]:
+    """The zones, teams and tags over which each layer gives each right to change records, without limits."""
+    found = set()
+    for layer in actor.layers:
+        for right in RECORD_RIGHTS:
+            giving = [grant for grant in layer if right in grant.rights and not grant.is_limited]
+            if any(grant.everywhere for grant in giving):
+                continue
+            zones = frozenset[int]().union(*(grant.zones for grant in giving))
+            teams = frozenset[int]().union(*(grant.teams for grant in giving))
+            tags = frozenset[str]().union(*(grant.tags for grant in giving))
+            found.add((zones, teams, tags))
+    return [(sorted(zones), sorted(teams), sorted(tags)) for zones, teams, tags in found]

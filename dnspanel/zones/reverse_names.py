@@ -1,0 +1,71 @@
+"""The reverse zones of a network or an address as people write it: `192.0.2.0/24`. Pure.
+
+RFC 1035 3.5 for IPv4, RFC 3596 2.5 for IPv6, RFC 2317 for parts of a /24.
+"""
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network, ip_address, ip_interface, ip_network
+
+# An address alone says nothing of its network: what most networks are cut to.
+_PREFIXES_OF_ADDRESS = {4: (24,), 6: (64, 48)}
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseZones:
+    """A network, and the zones that hold its reverse names: one of the choices, all zones of it together.
+
+    `hint` is what else a person has to know about the first choice, or nothing.
+    """
+
+    network: str
+    choices: tuple[tuple[str, ...], ...]
+    hint: str = ""
+
+
+def reverse_zones_of(text: str) -> ReverseZones | None:
+    """The reverse zones that a network or address asks for; None for anything else, such as a name.
+
+    A network whose length is not that of a zone gets the fewest zones that cover it and nothing else: at most 128.
+    Of an address, one network is as likely as another. A network smaller than a /24 gets a zone as RFC 2317 names
+    it, which works only together with CNAMEs in the zone of its /24; or else that zone.
+    """
+    if ":" not in text and not text.rstrip(". ")[-1:].isdigit():
+        return None  # nearly all names: trying to read one as an address takes ten times as long
+    typed = text.strip().removesuffix(".").partition("%")[0]  # what follows is an interface of one machine
+    try:
+        interface = ip_interface(typed)
+    except ValueError:
+        return None
+    if "/" not in typed:
+        lengths = _PREFIXES_OF_ADDRESS[interface.version]
+        networks = [ip_network((interface.ip, length), strict=False) for length in lengths]
+        choices = tuple((_zone_of(str(n.network_address), n.prefixlen),) for n in networks)
+        return ReverseZones(str(interface.ip), choices)
+    network = interface.network
+    if isinstance(network, IPv4Network) and network.prefixlen > 24:
+        return _classless(network)
+    step = 8 if network.version == 4 else 4
+    length = -(-network.prefixlen // step) * step
+    zones = (_zone_of(str(part.network_address), length) for part in network.subnets(new_prefix=length))
+    return ReverseZones(str(network), (tuple(zones),))
+
+
+def _zone_of(address: str, length: int) -> str:
+    """The zone of the network of this length, which ends at a label, in which the address is."""
+    ip = ip_address(address)
+    bits_of_label = 8 if ip.version == 4 else 4
+    labels = ip.reverse_pointer.split(".")
+    return ".".join(labels[(ip.max_prefixlen - length) // bits_of_label :]) + "."
+
+
+def _classless(network: IPv4Network) -> ReverseZones:
+    address, length = network.network_address, network.prefixlen
+    above = _zone_of(str(address), 24)
+    first = int(address) % 256
+    zone = f"{first}/{length}.{above}"
+    last = first + network.num_addresses - 1
+    hint = (
+        f"RFC 2317: {above} needs a CNAME for each address, such as {first} CNAME {first}.{zone} "
+        f"({first} to {last}), and the delegation of {first}/{length}. Whoever has {above} must make them."
+    )
+    return ReverseZones(str(network), ((zone,), (above,)), hint)
