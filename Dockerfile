@@ -1,4 +1,4 @@
-# Two images: `panel` (web, workers, beat, collector) and `node` (PowerDNS with its agent).
+# Two images: `panel` (web, workers, beat, collector) and `node` (PowerDNS with its agent). nginx stands before `web`.
 
 FROM debian:12-slim AS python
 RUN apt-get update \
@@ -23,7 +23,7 @@ RUN python3 -m venv /opt/dnspanel \
 FROM python AS panel
 # Directories that volumes are mounted on get their owner from here.
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin dnspanel \
-    && install -d -o dnspanel -g dnspanel -m 0750 /secrets /var/lib/dnspanel \
+    && install -d -o dnspanel -g dnspanel -m 0750 /secrets /var/lib/dnspanel /run/dnspanel \
     && install -d -o dnspanel -g dnspanel -m 0755 /enrolment
 COPY --from=build-panel /opt/dnspanel /opt/dnspanel
 WORKDIR /srv/dnspanel
@@ -40,10 +40,9 @@ RUN python -m compileall -q dnspanel replication \
     && PANEL_SECRET_KEY=build PANEL_MASTER_KEY=build PANEL_DATABASE=postgresql:// PANEL_REDIS_URL=redis:// \
        python manage.py collectstatic --noinput --verbosity 0 --skip-checks
 USER dnspanel
-CMD ["gunicorn", "dnspanel.wsgi", "--bind", "0.0.0.0:8000", "--preload", "--workers", "2", "--worker-class", "gthread", \
+CMD ["gunicorn", "dnspanel.wsgi", "--bind", "unix:/run/dnspanel/web.sock", "--preload", "--workers", "2", "--worker-class", "gthread", \
      "--threads", "24", "--keep-alive", "75", "--graceful-timeout", "2", "--limit-request-line", "8190", \
      "--worker-tmp-dir", "/dev/shm", "--no-control-socket", "--log-level", "warning"]
-EXPOSE 8000
 
 
 FROM python AS node

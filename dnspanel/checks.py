@@ -15,6 +15,7 @@ from cryptography.fernet import Fernet
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
+from dnspanel.accounts.request_origin import UNIX_SOCKET
 from dnspanel.suffixes import read_suffixes
 from replication.dns import names
 from replication.errors import BadName
@@ -67,10 +68,12 @@ def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E008: no request could be answered. W002: everybody would seem to come from the proxy."""
     for network in settings.TRUSTED_PROXIES:
+        if network == UNIX_SOCKET:
+            continue
         try:
             ip_network(network)
         except ValueError:
-            hint = "Give addresses or networks with commas between them, such as 127.0.0.1,10.0.0.0/24"
+            hint = "Give addresses, networks or “unix” with commas between them, such as 127.0.0.1,10.0.0.0/24"
             return [Error(f"PANEL_TRUSTED_PROXIES: {network} is not a network.", hint=hint, id="dnspanel.E008")]
     if settings.PANEL_URL.startswith("https://") and not settings.TRUSTED_PROXIES:
         message = "PANEL_URL is https, so a proxy stands before the panel, and PANEL_TRUSTED_PROXIES names none."

@@ -10,19 +10,24 @@ from django.http import HttpRequest, HttpResponse
 
 from dnspanel.accounts import audit
 
+# In PANEL_TRUSTED_PROXIES: whoever may open the UNIX socket that the web processes listen on.
+UNIX_SOCKET = "unix"
+
 
 class RequestOriginMiddleware:
     """Every request has an id, `REMOTE_ADDR` is its sender's address, and `audit.origin()` knows both.
 
     A sender behind reverse proxies is the last one in X-Forwarded-For that is
-    not such a proxy itself; what others write there is not believed.
+    not such a proxy itself; what others write there is not believed. Whoever
+    connects through a UNIX socket has no address, and is a proxy if
+    PANEL_TRUSTED_PROXIES names `unix`: the socket's directory says who may.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if self._proxies and (forwarded := request.META.get("HTTP_X_FORWARDED_FOR")):
+        if settings.TRUSTED_PROXIES and (forwarded := request.META.get("HTTP_X_FORWARDED_FOR")):
             request.META["REMOTE_ADDR"] = self._sender(request.META["REMOTE_ADDR"], forwarded)
         origin = audit.Origin(request.META.get("REMOTE_ADDR") or None, str(uuid4()))
         with audit.coming_from(origin):
@@ -32,12 +37,17 @@ class RequestOriginMiddleware:
 
     @cached_property
     def _proxies(self) -> list[IPv4Network | IPv6Network]:
-        return [ip_network(network) for network in settings.TRUSTED_PROXIES]
+        return [ip_network(network) for network in settings.TRUSTED_PROXIES if network != UNIX_SOCKET]
+
+    def _is_proxy(self, sender: str) -> bool:
+        if not sender:
+            return UNIX_SOCKET in settings.TRUSTED_PROXIES
+        return any(ip_address(sender) in proxy for proxy in self._proxies)
 
     def _sender(self, connected: str, forwarded: str) -> str:
         sender = connected
         for before in reversed(forwarded.split(",")):
-            if not any(ip_address(sender) in proxy for proxy in self._proxies):
+            if not self._is_proxy(sender):
                 break
             try:
                 sender = str(ip_address(before.strip()))

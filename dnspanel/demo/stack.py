@@ -7,6 +7,7 @@ own directory. A second start finds everything that the first one made.
     secrets/          generated; only the stack's user can read them
     postgres/ redis/  the stores
     panel/            PANEL_VAR: the publisher's LMDB, segments, static files
+    proxy/            nginx, which listens on the web port and waits for slow clients
     nodes/ns1/ ...    a node each; ring0 is the private one that gets everything first
     log/              one file per process
 """
@@ -30,7 +31,7 @@ from typing import IO, Self
 
 from cryptography.fernet import Fernet
 
-from dnspanel.demo import ports, unprivileged
+from dnspanel.demo import ports, proxy, unprivileged
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.ports import LOOPBACK
 from dnspanel.demo.stores import Stores, keep_secret, postgres_programs
@@ -118,6 +119,11 @@ class Stack:
         return Path("/tmp") / f"dnspanel-{hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]}"
 
     @property
+    def web_socket(self) -> Path:
+        """Where the web processes take requests; only the proxy asks there."""
+        return self.run_directory / "web.sock"
+
+    @property
     def stores(self) -> Stores:
         return Stores(
             directory=self.directory,
@@ -174,13 +180,14 @@ class Stack:
             "HOME": str(self.directory),
             "LANG": "C.UTF-8",
             "PATH": ":".join([*programs, "/usr/sbin", "/sbin"]),
-            "PANEL_PORT": str(self.ports["web"]),
+            "PANEL_TRUSTED_PROXIES": "unix",
             "PANEL_UPDATE_PORT": str(self.update_port),
             "PANEL_URL": self.url,
             "PANEL_VAR": str(self.directory / "panel"),
             "PYTHONPATH": str(unprivileged.CHECKOUT),
             "PYTHONUNBUFFERED": "1",
             "STACK_DIR": str(self.directory),
+            "STACK_WEB_SOCKET": str(self.web_socket),
         }
 
     # Start and stop
@@ -224,6 +231,7 @@ class Stack:
         keep_secret(secret_files / "master-key", lambda: Fernet.generate_key().decode())
         unprivileged.write(secret_files / "database", self.stores.database_url)
         unprivileged.write(secret_files / "redis-url", self.stores.redis_url)
+        proxy.write_configuration(self.directory / "proxy", port=self.ports["web"], web_socket=self.web_socket)
 
     def _start_stores(self) -> None:
         self.supervisor.open(env=self.env)
@@ -238,8 +246,8 @@ class Stack:
             list(pool.map(lambda step: self.manage(*step), steps))
 
     def _start_panel(self) -> None:
-        self.supervisor.start(["web", "publish", "push", "bootstrap", "bulk", "beat", "collector", "update"])
-        self._wait("web", self.ports["web"])
+        self.supervisor.start(["web", "proxy", "publish", "push", "bootstrap", "bulk", "beat", "collector", "update"])
+        self.wait_for_web()
         self._wait("update", self.update_port)
         if self.sample_zones:
             self._say(self.manage("demo_zones").strip())
@@ -262,14 +270,22 @@ class Stack:
         with ThreadPoolExecutor() as pool:
             list(pool.map(lambda node: self.run([*agent, "prepare", "--config", str(node.agent_toml)]), self.servers))
 
-    def _wait(self, name: str, port: int, *, seconds: float = 90) -> None:
-        """The process listens on its TCP port. Raises StackError."""
+    def wait_for_web(self) -> None:
+        """The web processes take requests, and so does the proxy before them. Raises StackError."""
+        self._wait("web", str(self.web_socket))
+        self._wait("proxy", self.ports["web"])
+
+    def _wait(self, name: str, where: int | str, *, seconds: float = 90) -> None:
+        """The process listens on its TCP port, or its UNIX socket. Raises StackError."""
+        family, address = (socket.AF_UNIX, where) if isinstance(where, str) else (socket.AF_INET, (LOOPBACK, where))
         deadline = time.monotonic() + seconds
         while True:
-            with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, port), timeout=1):
+            with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as sock:
+                sock.settimeout(1)
+                sock.connect(address)
                 return
             if time.monotonic() > deadline:
-                raise StackError(f"{name} does not listen on port {port}; {self.supervisor.logs}/{name}.log says why.")
+                raise StackError(f"{name} does not listen on {where}; {self.supervisor.logs}/{name}.log says why.")
             time.sleep(0.05)
 
     # Commands in its environment

@@ -130,7 +130,7 @@ def _parse_answer(status: int, answer: bytes) -> Waiting | Enrolled:
         if status == 202:
             return Waiting(str(fields["fingerprint"]))
         return Enrolled(parse_identity(fields), str(fields["certificate"]), str(fields["ca"]))
-    except (ValueError, KeyError, TypeError, UnknownSchema) as exc:
+    except (ValueError, KeyError, TypeError, RecursionError, UnknownSchema) as exc:
         raise NotEnrolled(f"the panel's answer cannot be used: {exc}") from exc
 
 
@@ -138,7 +138,7 @@ def _message_in(answer: bytes) -> str:
     """The message in a refusal, or empty."""
     try:
         return str(json.loads(answer)["message"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ""
 
 

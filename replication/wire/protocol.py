@@ -248,7 +248,7 @@ def decode_message(body: bytes) -> Any:
     """The inverse of `encode_message`; raises BadBytes."""
     try:
         return json.loads(body)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise BadBytes(what="message", reason=f"{body[:80]!r} is not JSON") from exc
 
 

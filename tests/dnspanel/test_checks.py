@@ -46,6 +46,7 @@ def test_right_settings_are_passed_over() -> None:
         ("MASTER_KEY", "not a key", ["dnspanel.E001"]),
         ("TRUSTED_PROXIES", ["proxy"], ["dnspanel.E008"]),
         ("TRUSTED_PROXIES", [], ["dnspanel.W002"]),
+        ("TRUSTED_PROXIES", ["unix", "10.0.0.0/8"], []),
         ("SECRET_KEY", "s" * 49, ["dnspanel.E002"]),
         ("SECRET_KEY", "q2Vt8r1Yb9gGm3wq0sUu7Zr3t5yXv1KcN8dPfEhJlAo=", ["dnspanel.E002", "dnspanel.E003"]),
         ("PANEL_URL", "panel.test", ["dnspanel.E004"]),

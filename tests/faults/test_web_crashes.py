@@ -1,6 +1,7 @@
 """Rows 1 and 2: the web process is killed on both sides of the commit of somebody's edit."""
 
 import contextlib
+import http
 import http.client
 import json
 import time
@@ -36,14 +37,15 @@ class Person:
     token: str
 
     def put(self, address: str, reason: str) -> int | None:
-        """The status of the answer; None if there was none."""
+        """The status of the answer; None if there was none, which is what the proxy says when `web` breaks off."""
         connection = http.client.HTTPConnection(urlsplit(self.stack.url).netloc, timeout=30)
         path = f"/api/v2/zones/{ZONE}/rrsets/www/A?reason={reason}"
         body = json.dumps({"ttl": 300, "rdata": [address]})
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
             connection.request("PUT", path, body, headers)
-            return connection.getresponse().status
+            status = connection.getresponse().status
+            return None if status == http.HTTPStatus.BAD_GATEWAY else status
         return None
 
 

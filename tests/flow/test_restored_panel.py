@@ -166,7 +166,7 @@ def restore(stack: Stack, archive: Path) -> None:
         stack.manage("restore", "--replace", str(archive))
     finally:
         stack.supervisor.start(OF_PANEL)
-    stack._wait("web", stack.ports["web"])
+    stack.wait_for_web()
 
 
 def sees_the_hold(panel: Panel) -> None:

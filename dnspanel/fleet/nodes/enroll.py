@@ -144,6 +144,8 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
     UPDATE, so of two requests that share a code one is refused.
     """
     request = checked_request(csr_pem)
+    if not code.isascii():  # no code of ours, and half a character has no bytes to compare
+        raise CodeRefused
     secret_sha256 = _sha256(code.partition(".")[0])
     request_sha256 = request_fingerprint(request)
     claimed = EnrolmentCode.objects.filter(

@@ -36,12 +36,15 @@ def test_the_request_and_its_answer_have_one_id() -> None:
         ("10.0.0.5", "2001:db8::1", "2001:db8::1"),
         ("127.0.0.1", "unknown", "127.0.0.1"),
         ("127.0.0.1", "", "127.0.0.1"),
+        ("", "203.0.113.9, 198.51.100.7", "198.51.100.7"),  # through the web processes' UNIX socket
+        ("", "198.51.100.7, 10.0.0.5", "198.51.100.7"),
+        ("", "unknown", ""),
     ],
 )
 def test_behind_a_proxy_the_sender_is_the_one_that_the_proxy_saw(
     settings: Any, connected: str, forwarded: str, sender: str
 ) -> None:
-    settings.TRUSTED_PROXIES = ["127.0.0.1", "10.0.0.0/8"]
+    settings.TRUSTED_PROXIES = ["unix", "127.0.0.1", "10.0.0.0/8"]
     seen: list[str | None] = []
 
     def answer(request: HttpRequest) -> HttpResponse:
@@ -50,4 +53,11 @@ def test_behind_a_proxy_the_sender_is_the_one_that_the_proxy_saw(
 
     request = RequestFactory().get("/", REMOTE_ADDR=connected, HTTP_X_FORWARDED_FOR=forwarded)
     assert RequestOriginMiddleware(answer)(request).content.decode() == sender
-    assert seen == [sender]
+    assert seen == [sender or None]
+
+
+def test_a_unix_socket_is_no_proxy_unless_the_settings_say_so(settings: Any) -> None:
+    settings.TRUSTED_PROXIES = ["127.0.0.1"]
+    middleware = RequestOriginMiddleware(lambda request: HttpResponse(request.META["REMOTE_ADDR"]))
+    request = RequestFactory().get("/", REMOTE_ADDR="", HTTP_X_FORWARDED_FOR="198.51.100.7")
+    assert middleware(request).content == b""

@@ -122,6 +122,8 @@ def test_broken_json_is_refused() -> None:
     with pytest.raises(BadBytes):
         decode_message(b"{")
     with pytest.raises(BadBytes):
+        decode_message(b"[" * 10_000)
+    with pytest.raises(BadBytes):
         Sample.from_json([1, 2])
     with pytest.raises(BadBytes):
         Status.from_json({"node": "ns1"})

@@ -48,6 +48,10 @@ def test_refusals_are_json_with_words(client: Client, waiting_node: MakeNode) ->
     assert ask(client, code="guess").status_code == 400
     assert client.post("/enroll/", b"\xff", content_type="application/json").status_code == 400
     assert client.post("/enroll/", b"[]", content_type="application/json").status_code == 400
+    # The parser gave up with an error that nobody caught: status 500 for brackets that anybody may send.
+    assert client.post("/enroll/", b"[" * MAX_BODY, content_type="application/json").status_code == 400
+    half = json.dumps({"code": "\ud800", "csr": signing_request()}).encode()
+    assert client.post("/enroll/", half, content_type="application/json").status_code == 403
 
 
 def test_it_takes_only_small_posts(client: Client) -> None:

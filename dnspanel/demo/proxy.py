@@ -1,0 +1,40 @@
+"""nginx before the web processes of a stack: it waits for slow clients, so that no thread of the panel has to."""
+
+from pathlib import Path
+
+from dnspanel.demo import unprivileged
+from dnspanel.demo.ports import LOOPBACK
+
+SHARED = unprivileged.CHECKOUT / "deploy" / "nginx" / "proxy.conf"
+
+# One process, without a master above it: a killed supervisor leaves no worker behind.
+NGINX_CONF = """\
+# Written at each start.
+daemon off;
+master_process off;
+error_log stderr warn;
+pid "{directory}/nginx.pid";
+worker_rlimit_nofile 8192;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    client_body_temp_path "{directory}/bodies";
+    proxy_temp_path "{directory}/answers";
+    fastcgi_temp_path "{directory}/unused";
+    scgi_temp_path "{directory}/unused";
+    uwsgi_temp_path "{directory}/unused";
+    upstream panel {{ server "unix:{web_socket}"; }}
+    server {{
+        listen {host}:{port};
+        include "{shared}";
+        location / {{ proxy_pass http://panel; }}
+    }}
+}}
+"""
+
+
+def write_configuration(directory: Path, *, port: int, web_socket: Path) -> None:
+    """`directory` holds an nginx.conf that listens on the port and hands whole requests to the socket."""
+    unprivileged.make_directory(directory)
+    conf = NGINX_CONF.format(directory=directory, shared=SHARED, host=LOOPBACK, port=port, web_socket=web_socket)
+    unprivileged.write(directory / "nginx.conf", conf)

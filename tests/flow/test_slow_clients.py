@@ -1,0 +1,75 @@
+"""Slow clients cost the panel nothing: nginx before the web processes waits for them, and not a thread."""
+
+import contextlib
+import http.client
+import socket
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from dnspanel.demo.stack import Stack
+from tests.stack import make_person, run_script
+
+pytestmark = pytest.mark.flow
+
+# More than the web processes have threads (48), four times over.
+SLOW = 200
+
+BEGINNINGS = {
+    "half a header": b"POST /enroll/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-",
+    "half a body": b'POST /enroll/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{"code": "',
+    "half a piece of a body": b"POST /enroll/ HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n{",
+    "an answer left unread": b"GET /static/vendor/htmx.min.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 8,
+}
+
+MAKE_TOKENS = """
+import django
+django.setup()
+from django.utils import timezone
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+owner = User.objects.get(username="bound")
+for network in ("127.0.0.1", "192.0.2.1"):
+    terms = TokenTerms(f"from {network}", networks=(network,), permissions=frozenset({Permission.FLEET}))
+    print(create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).secret)
+"""
+
+
+@contextlib.contextmanager
+def slow_clients(stack: Stack, beginning: bytes) -> Iterator[None]:
+    """So many connections that sent this, and neither send nor read anything more."""
+    with contextlib.ExitStack() as clients:
+        for _ in range(SLOW):
+            sock = clients.enter_context(socket.socket())
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.settimeout(10)
+            sock.connect(("127.0.0.1", stack.ports["web"]))
+            sock.sendall(beginning)
+        yield
+
+
+# 60 connections with half a body stopped every page: each held a thread for as long as it liked.
+@pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS)
+def test_pages_answer_beside_two_hundred_slow_clients(stack: Stack, beginning: bytes) -> None:
+    with slow_clients(stack, beginning):
+        connection = http.client.HTTPConnection(urlsplit(stack.url).netloc, timeout=20)
+        with contextlib.closing(connection):
+            connection.request("GET", "/sign-in/")
+            answer = connection.getresponse()
+            assert answer.status == 200
+            assert b"<form" in answer.read()
+
+
+def test_a_request_has_the_address_of_its_sender_whatever_it_says_itself(stack: Stack) -> None:
+    make_person(stack, "bound")
+    here, elsewhere = run_script(stack, MAKE_TOKENS).split()
+    found = []
+    for secret in (here, elsewhere):
+        headers = {"Authorization": f"Bearer {secret}", "X-Forwarded-For": "192.0.2.1"}
+        connection = http.client.HTTPConnection(urlsplit(stack.url).netloc, timeout=20)
+        with contextlib.closing(connection):
+            connection.request("GET", "/api/v2/me", headers=headers)
+            found.append(connection.getresponse().status)
+    assert found == [200, 401]
