@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from replication import stats
 from replication.agent.observe import Counters
+from replication.agent.strangers import Strangers
 from replication.wire.protocol import Status
 
 METRICS_PATH = "/metrics"
@@ -29,17 +30,28 @@ Family = CounterMetricFamily | GaugeMetricFamily
 
 
 class MetricsServer(ThreadingHTTPServer):
-    """Answers `GET /metrics` and nothing else."""
+    """Answers `GET /metrics` and nothing else. Nobody shows who they are here: all are strangers."""
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 64
 
     def __init__(
         self, address: tuple[str, int], *, status: Callable[[], Status], counters: Callable[[], Counters | None]
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self._status, self._counters = status, counters
+        self._strangers = Strangers()
         super().__init__(address, _Handler)
+
+    def get_request(self) -> tuple[Any, Any]:
+        request, address = super().get_request()
+        self._strangers.add(request, address[0])
+        return request, address
+
+    def shutdown_request(self, request: Any) -> None:
+        self._strangers.remove(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         logger.debug("a scrape of %s ended unexpectedly", client_address[0], exc_info=True)

@@ -8,7 +8,8 @@ import ssl
 import tempfile
 import threading
 import urllib.parse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +21,7 @@ from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.observe import Observer
 from replication.agent.recent_log import RECENT_LOG
 from replication.agent.snapshots import Snapshots
+from replication.agent.strangers import Strangers
 from replication.agent.zones import zones_answer
 from replication.errors import BadBytes, DiskFull, NotServed, ReplicationError
 from replication.store.snapshot import MAX_MANIFEST, MAX_STORED_CHUNK
@@ -46,9 +48,10 @@ from replication.wire.protocol import (
     encode_refusal,
 )
 
+# From the first byte to the last. Who is at it takes none of the places for those who showed the panel's certificate.
 HANDSHAKE_SECONDS = 5.0
 IDLE_SECONDS = 300.0
-MAX_CONNECTIONS = 64
+MAX_CONNECTIONS = 64  # of the panel, which needs two
 # Larger bodies wait on disk, so that memory does not depend on what is pushed.
 IN_MEMORY_BYTES = 1 << 20
 # The disk keeps this much for LMDB when a body is received.
@@ -89,6 +92,7 @@ class AgentServer(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.identity, self.applier, self.observer, self.status = identity, applier, observer, status
         self.top, self.spool, self.max_body = top, spool, max_body
+        self.strangers = Strangers()
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         super().__init__(address, _Handler)
 
@@ -100,9 +104,17 @@ class AgentServer(ThreadingHTTPServer):
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
 
-    def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Refuse what comes above MAX_CONNECTIONS; the panel needs two."""
-        return self._free.acquire(blocking=False)
+    def get_request(self) -> tuple[Any, Any]:
+        """Accept a connection, whose handshake is to come. Raises OSError."""
+        plain, address = self.socket.accept()
+        try:
+            plain.settimeout(HANDSHAKE_SECONDS)
+            request = self.identity.context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        except OSError:
+            plain.close()
+            raise
+        self.strangers.add(request, address[0])
+        return request, address
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         logger.exception("a connection of %s ended unexpectedly", client_address[0])
@@ -110,16 +122,36 @@ class AgentServer(ThreadingHTTPServer):
     def finish_request(self, request: Any, client_address: Any) -> None:
         """In the connection's own thread: shake hands, check the certificate, serve."""
         try:
-            request.settimeout(HANDSHAKE_SECONDS)
-            with self.identity.context.wrap_socket(request, server_side=True) as connection:
-                if (name := _common_name(connection.getpeercert())) != PANEL_NAME:
-                    logger.warning("refused a connection of %s: its certificate is for %r", client_address[0], name)
-                    return
-                self.RequestHandlerClass(connection, client_address, self)  # type: ignore[arg-type]
+            if self._is_panel(request, client_address[0]):
+                with self._place() as has_place:
+                    if has_place:
+                        self.RequestHandlerClass(request, client_address, self)
+                    else:
+                        logger.warning("refused the panel's connection: it has %s already", MAX_CONNECTIONS)
         except (OSError, ssl.SSLError) as exc:
             logger.debug("connection of %s ended: %s", client_address[0], exc)
+
+    def _is_panel(self, request: ssl.SSLSocket, address: str) -> bool:
+        """Shake hands; True if the client has shown the panel's certificate. Raises OSError."""
+        name = None
+        try:
+            request.do_handshake()
+            name = _common_name(request.getpeercert())
         finally:
-            self._free.release()
+            self.strangers.remove(request, known=name == PANEL_NAME)
+        if name != PANEL_NAME:
+            logger.warning("refused a connection of %s: its certificate is for %r", address, name)
+        return name == PANEL_NAME
+
+    @contextmanager
+    def _place(self) -> Iterator[bool]:
+        """One of the places for the panel's connections; False if there is none."""
+        is_free = self._free.acquire(blocking=False)
+        try:
+            yield is_free
+        finally:
+            if is_free:
+                self._free.release()
 
 
 def _common_name(certificate: Mapping[str, Any] | None) -> str | None:

@@ -1,4 +1,4 @@
-"""nginx takes each of the configurations, that of `demo.proxy` too, and each keeps slow clients from the panel's threads."""
+"""nginx takes each of its configurations, that of `demo.proxy` too, and each keeps slow clients from the panel."""
 
 import re
 import subprocess

@@ -1,5 +1,6 @@
 """What a node tells Prometheus: over plain HTTP, only where it was told to, and with little memory."""
 
+import contextlib
 import http.client
 import socket
 import time
@@ -11,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from replication import stats
 from replication.agent.metrics import MetricsServer
 from replication.agent.observe import Counters
+from replication.agent.strangers import MOST
 from replication.wire.protocol import Status
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import AgentFiles, free_port
@@ -96,6 +98,16 @@ def test_one_path_is_served_and_nothing_can_be_sent(scraped: int, node: RunningN
     connection.request("POST", "/metrics", b"x")
     assert connection.getresponse().status == 501
     connection.close()
+
+
+def test_scrapers_that_are_stuck_hold_few_threads_and_keep_nobody_out(scraped: int, node: RunningNode) -> None:
+    get(scraped)
+    with contextlib.ExitStack() as stuck:
+        for number in range(200):
+            sock = socket.create_connection(("127.0.0.1", scraped), source_address=(f"127.1.{number}.1", 0))
+            stuck.enter_context(sock)
+        assert get(scraped)[0] == 200
+        assert len(list(Path(f"/proc/{node.agent.pid}/task").iterdir())) < MOST + 20  # and those of the agent's own
 
 
 def test_a_port_that_cannot_be_had_costs_the_metrics_and_not_the_node(files: AgentFiles, request: object) -> None:

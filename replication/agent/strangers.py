@@ -1,0 +1,72 @@
+"""Connections of clients that have not shown who they are: few at once, few of one network, and nobody is kept out.
+
+Whoever comes to a full house is let in, and the one that has waited longest has to go. So a flood costs those who wait,
+as a flood does, and never the panel: its handshake takes milliseconds, and an address from which it came before keeps
+places that strangers cannot take.
+"""
+
+import contextlib
+import socket
+import threading
+from ipaddress import IPv6Address, ip_address, ip_network
+
+MOST = 32
+OF_ONE_NETWORK = 4
+# For an address where somebody was known once: the panel, and whoever is behind the same address as the panel.
+OF_KNOWN_NETWORK = 16
+MOST_KNOWN = 8
+
+
+class Strangers:
+    """The connections that are in this state now. Threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[socket.socket, str] = {}  # network of each; the oldest comes first
+        self._known: dict[str, None] = {}  # networks; the one that was seen last comes last
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, connection: socket.socket, address: str) -> None:
+        """The connection waits; if that is one too many, the oldest of its network, or of all, is cut."""
+        network = network_of(address)
+        with self._lock:
+            cut = self._too_many(network)
+            if cut is not None:
+                del self._waiting[cut]
+            self._waiting[connection] = network
+        if cut is not None:
+            with contextlib.suppress(OSError):  # it is gone already
+                # Not `SSLSocket.shutdown`, which would take the TLS state from under the thread that is at it.
+                socket.socket.shutdown(cut, socket.SHUT_RDWR)
+
+    def remove(self, connection: socket.socket, *, known: bool = False) -> None:
+        """The connection waits no more; `known` if it showed who it is."""
+        with self._lock:
+            network = self._waiting.pop(connection, None)
+            if known and network is not None:
+                self._known.pop(network, None)
+                self._known[network] = None
+                if len(self._known) > MOST_KNOWN:
+                    del self._known[next(iter(self._known))]
+
+    def _too_many(self, network: str) -> socket.socket | None:
+        """The connection that has to go before another one of this network comes."""
+        of_network = OF_KNOWN_NETWORK if network in self._known else OF_ONE_NETWORK
+        same = [connection for connection, its in self._waiting.items() if its == network]
+        if len(same) >= of_network:
+            return same[0]
+        if len(self._waiting) < MOST:
+            return None
+        strangers = (connection for connection, its in self._waiting.items() if its not in self._known)
+        return next(strangers, next(iter(self._waiting)))
+
+
+def network_of(address: str) -> str:
+    """What one machine has of addresses: an IPv4 address, or the /64 of an IPv6 one."""
+    parsed = ip_address(address.partition("%")[0])
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    # On a socket for both protocols IPv4 looks like this; the /64 of these would be all of IPv4.
+    return str(parsed.ipv4_mapped or ip_network((parsed, 64), strict=False))
