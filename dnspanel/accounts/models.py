@@ -116,6 +116,10 @@ class Token(models.Model):
     networks = ArrayField(models.CharField(max_length=49), default=list)  # CIDR; empty: from anywhere
     needs_if_match = models.BooleanField(default=False)
     requests_per_minute = models.IntegerField(null=True)  # null: the setting's
+    # The first token with a limit of its own that made this one, or that it was before it was rotated, and that limit:
+    # requests count against both, so that a limit cannot be multiplied by making or rotating tokens.
+    allowance_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
+    allowance = models.IntegerField(null=True)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)  # null: never
     unused_days = models.IntegerField(null=True)  # dies when not used for so long

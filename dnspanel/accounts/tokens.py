@@ -10,7 +10,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
@@ -72,18 +72,22 @@ def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -
 
     Raises TokenRefused with the fields at fault: a purpose is missing, a
     network is none, the end is past, a right is given that the owner (or the
-    token that makes this one) does not have.
+    token that makes this one) does not have, a limit is wider than that one's.
+    Raises TokenDead when the token that makes it was revoked meanwhile.
     """
+    terms = _inherited(terms, by)
     _refuse_bad_terms(owner, terms, by, now)
     secret = SECRET_START + secrets.token_urlsafe(32)
     with transaction.atomic():
+        maker = _living_maker(by, now)
         token = Token.objects.create(
             kind=TokenKind.API,
             owner=owner,
             prefix=secret[:PREFIX_LENGTH],
             secret_sha256=_sha256(secret),
             created_at=now,
-            made_with=token_of(by),
+            made_with=maker,
+            **_allowance_after(maker),
             **_columns(terms),
         )
         audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk)
@@ -102,10 +106,13 @@ def create_tsig_key(
 ) -> NewToken:
     """The TSIG key exists; `secret` is its Base64, made here when empty.
 
-    Raises TokenRefused as `create_token` does and for a bad name, algorithm
-    or secret, and TsigNameTaken.
+    Raises as `create_token` does, TokenRefused also for a bad name, algorithm
+    or secret and to a token whose writes must carry If-Match, and TsigNameTaken.
     """
+    terms = _inherited(terms, by)
     _refuse_bad_terms(owner, terms, by, now)
+    if (made_by := token_of(by)) and made_by.needs_if_match:
+        raise TokenRefused({"token": ["Your token must send If-Match, which DNS UPDATE does not have."]})
     key_name, algorithm = _key_name(name), algorithm.lower().rstrip(".")
     if algorithm == "hmac-md5.sig-alg.reg.int":
         algorithm = "hmac-md5"
@@ -119,6 +126,7 @@ def create_tsig_key(
         raise TokenRefused({"key": ["The key must be Base64."]}) from exc
     try:
         with transaction.atomic():
+            maker = _living_maker(by, now)
             token = Token.objects.create(
                 kind=TokenKind.TSIG,
                 owner=owner,
@@ -126,7 +134,8 @@ def create_tsig_key(
                 tsig_algorithm=algorithm,
                 tsig_secret=encrypt_secret(secret.encode()),
                 created_at=now,
-                made_with=token_of(by),
+                made_with=maker,
+                **_allowance_after(maker),
                 **_columns(terms),
             )
             audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk, tsig=key_name)
@@ -136,18 +145,20 @@ def create_tsig_key(
 
 
 def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta = timedelta(days=1)) -> NewToken:
-    """A new API token has the same terms, a lifetime as long, and this one dies after `overlap`.
+    """A new API token has the same terms, ends when this one would have, and this one dies after `overlap`.
 
+    It draws on the same allowance of requests: a new secret is no new token.
     Raises TokenDead for one that is dead already or was rotated before,
-    NotYours for another person's, TokenRefused to a token that may do less.
+    NotYours for another person's, TokenRefused to a token that may do less or
+    whose own limits are narrower.
     """
     _refuse_wider(by, token)
     if token.kind != TokenKind.API:
         raise TokenRefused({"token": ["Make a new TSIG key beside this one instead: its name cannot be used twice."]})
     end = now + min(max(overlap, timedelta()), LONGEST_OVERLAP)
-    lifetime = token.expires_at - token.created_at if token.expires_at else None
     secret = SECRET_START + secrets.token_urlsafe(32)
     with transaction.atomic():
+        maker = _living_maker(by, now)
         locked = Token.objects.select_for_update().get(pk=token.pk)
         refuse_dead(locked, now)
         if locked.rotated_to_id is not None:
@@ -164,8 +175,11 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
             needs_if_match=locked.needs_if_match,
             requests_per_minute=locked.requests_per_minute,
             created_at=now,
-            expires_at=None if lifetime is None else now + lifetime,
+            expires_at=locked.expires_at,
             unused_days=locked.unused_days,
+            # Who rotated another token knows the new secret, so their end is its end.
+            made_with_id=maker.pk if maker and maker.pk != locked.pk else locked.made_with_id,
+            **_allowance_after(locked),
         )
         locked.rotated_to = new
         locked.expires_at = min(locked.expires_at, end) if locked.expires_at else end
@@ -184,21 +198,77 @@ def _refuse_wider(by: Author, token: Token) -> None:
         return
     grants = map(Grant.from_json, token.scope)
     within = all(any(is_part(grant, own) for own in mine.scope or ()) for grant in grants)
-    if not within or not set(map(Permission, token.permissions)) <= mine.permissions:
+    terms = TokenTerms(
+        token.purpose,
+        networks=tuple(token.networks),
+        expires_at=token.expires_at,
+        unused_days=token.unused_days,
+        needs_if_match=token.needs_if_match,
+        requests_per_minute=requests_per_minute(token),
+    )
+    freer = _outliving(terms, by) or mine.token.needs_if_match > token.needs_if_match
+    if not within or freer or not set(map(Permission, token.permissions)) <= mine.permissions:
         raise TokenRefused({"token": ["You cannot rotate a token that may do more than yours."]})
 
 
 def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
-    """The token opens nothing from now on, nor does any that was made with it; revoking twice changes nothing."""
+    """The token opens nothing from now on, nor what it became by rotation, nor any that was made with one of these.
+
+    What an earlier form of it made is its own too: rotating a token that
+    somebody found must not set free what they made. Revoking twice changes nothing.
+    """
     with transaction.atomic():
-        if Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
-            # A TSIG key's name is free again; what it was stands in the audit log.
-            audit.record(action="token.revoke", by=by, now=now, target=token.purpose, token=token.pk)
-            if token.kind == TokenKind.TSIG:
-                Token.objects.filter(pk=token.pk).update(tsig_name=f"{token.pk}.revoked.{token.tsig_name}")
-        for made in Token.objects.filter(made_with=token, revoked_at=None):
-            revoke_token(token=made, by=by, now=now)
+        seen, ending = set[int](), {token.pk}
+        while ending:
+            # First they end, then their own are looked for: `_living_maker` lets nobody in between make another.
+            for each in Token.objects.filter(pk__in=ending).order_by("pk"):
+                _end(each, by, now)
+            seen |= ending
+            forms = ending | _earlier_forms(ending)
+            own = Token.objects.filter(Q(rotated_from__in=ending) | Q(made_with__in=forms))
+            ending = set(own.values_list("pk", flat=True)) - seen
     token.revoked_at = token.revoked_at or now
+
+
+def _end(token: Token, by: Author, now: datetime) -> None:
+    if Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+        audit.record(action="token.revoke", by=by, now=now, target=token.purpose, token=token.pk)
+        if token.kind == TokenKind.TSIG:
+            # The name is free again; what it was stands in the audit log.
+            Token.objects.filter(pk=token.pk).update(tsig_name=f"{token.pk}.revoked.{token.tsig_name}")
+
+
+def _earlier_forms(tokens: Collection[int]) -> set[int]:
+    """The tokens that became these by rotation."""
+    found, later = set[int](), set(tokens)
+    while later:
+        later = set(Token.objects.filter(rotated_to__in=later).values_list("pk", flat=True)) - found
+        found |= later
+    return found
+
+
+def _living_maker(by: Author, now: datetime) -> Token | None:
+    """The token that makes another one, locked so that it is not revoked meanwhile. Raises TokenDead if it was.
+
+    Within a transaction.
+    """
+    maker = token_of(by)
+    if maker is None:
+        return None
+    locked = Token.objects.select_for_update().get(pk=maker.pk)
+    refuse_dead(locked, now)
+    return locked
+
+
+def _allowance_after(earlier: Token | None) -> dict[str, object]:
+    """What a token that comes from `earlier` draws on besides its own limit: that of the first limited one."""
+    if earlier is None:
+        return {}
+    if earlier.allowance_of_id is None and earlier.requests_per_minute is None:
+        return {}
+    if earlier.allowance_of_id is None:
+        return {"allowance_of": earlier, "allowance": earlier.requests_per_minute}
+    return {"allowance_of_id": earlier.allowance_of_id, "allowance": earlier.allowance}
 
 
 def actor_by_secret(*, secret: str, address: str | None, now: datetime) -> Actor:
@@ -324,14 +394,31 @@ def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
     return list(dict.fromkeys(lacking))
 
 
+def _inherited(terms: TokenTerms, by: Author) -> TokenTerms:
+    """The terms with the limits of the token that makes it, where they say none."""
+    maker = token_of(by)
+    if maker is None:
+        return terms
+    return replace(
+        terms,
+        unused_days=terms.unused_days or maker.unused_days,
+        needs_if_match=terms.needs_if_match or maker.needs_if_match,
+        requests_per_minute=terms.requests_per_minute or maker.requests_per_minute,
+    )
+
+
 def _outliving(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
-    """Where a token made by a token would work longer, or from elsewhere, than the one that makes it."""
+    """Where a token made by a token would work longer, more often, or from elsewhere, than the one that makes it."""
     maker = by.token if isinstance(by, Actor) else None
     faults: dict[str, list[str]] = {}
     if maker is None:
         return faults
     if maker.expires_at is not None and (terms.expires_at is None or terms.expires_at > maker.expires_at):
         faults["expires_at"] = ["A token can only make tokens that end with it, or before."]
+    if maker.unused_days is not None and (terms.unused_days is None or terms.unused_days > maker.unused_days):
+        faults["unused_days"] = [f"At most the {maker.unused_days} days of the token that makes it."]
+    if terms.requests_per_minute is not None and terms.requests_per_minute > requests_per_minute(maker):
+        faults["requests_per_minute"] = [f"At most the {requests_per_minute(maker):,} of the token that makes it."]
     within = [ip_network(network) for network in maker.networks]
     outside = [one for one in map(ip_network, terms.networks) if not any(_is_subnet(one, outer) for outer in within)]
     if within and (outside or not terms.networks):

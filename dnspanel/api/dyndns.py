@@ -33,10 +33,10 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import BadToken
-from dnspanel.accounts.tokens import actor_by_secret, requests_per_minute
+from dnspanel.accounts.tokens import actor_by_secret
 from dnspanel.api.authentication import password_in, secret_in
 from dnspanel.api.errors import ApiError
-from dnspanel.api.throttle import spend
+from dnspanel.api.throttle import spend_of
 from dnspanel.zones import access, direct
 from dnspanel.zones.direct import CurrentRRsets, Outcome, Patch
 from dnspanel.zones.errors import PublishingOnHold, RightMissing, RuleViolations, Unknown, ZoneError
@@ -99,7 +99,7 @@ def update(request: HttpRequest) -> HttpResponse:
     """The hosts have these addresses. Denies by itself: without a token there is `badauth` and nothing else."""
     try:
         actor = _actor(request)
-        if actor is None:
+        if actor is None or (actor.token is not None and actor.token.needs_if_match):  # which nothing here can carry
             return _text_answer("badauth", status=401, headers={"WWW-Authenticate": 'Basic realm="dnspanel"'})
         if _has_spent_all(request, actor):
             return _text_answer("abuse", status=429)
@@ -275,7 +275,7 @@ def _actor(request: HttpRequest) -> Actor | None:
 
 def _has_spent_all(request: HttpRequest, actor: Actor) -> bool:
     assert actor.token is not None
-    allowance = spend(f"token/{actor.token.pk}", requests_per_minute(actor.token), now=time.time())
+    allowance = spend_of(actor.token, now=time.time())
     request.allowance = allowance  # type: ignore[attr-defined]
     return allowance.exceeded
 

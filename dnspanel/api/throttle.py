@@ -19,6 +19,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import Token
 from dnspanel.accounts.tokens import requests_per_minute
 
 WINDOW = 60  # seconds
@@ -79,8 +80,7 @@ class TokenThrottle(BaseThrottle):
     def allow_request(self, request: Request, view: object) -> bool:
         if not isinstance(request.auth, Actor) or request.auth.token is None:
             return True  # an open view: nobody to count for
-        token = request.auth.token
-        allowance = spend(f"token/{token.pk}", requests_per_minute(token), now=time.time())
+        allowance = spend_of(request.auth.token, now=time.time())
         request._request.allowance = allowance
         self._reset = allowance.reset
         return not allowance.exceeded
@@ -102,6 +102,15 @@ class AllowanceHeadersMiddleware:
             for name, value in allowance.headers.items():
                 response[name] = value
         return response
+
+
+def spend_of(token: Token, *, now: float) -> Allowance:
+    """Count a request of this token, and of the one on whose allowance it draws; what is left is the lesser."""
+    own = spend(f"token/{token.pk}", requests_per_minute(token), now=now)
+    if token.allowance_of_id is None or token.allowance is None:
+        return own
+    shared = spend(f"token/{token.allowance_of_id}", token.allowance, now=now)
+    return min(own, shared, key=lambda each: (not each.exceeded, each.remaining))
 
 
 def spend(key: str, limit: int, *, now: float) -> Allowance:

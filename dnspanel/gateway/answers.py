@@ -195,10 +195,13 @@ def _signature_of(query: Query) -> Signed:
     """Who signed the message; raises MessageRefused when nobody did, or this key too many."""
     if query.signed is None:
         raise MessageRefused(dns.rcode.REFUSED, "this needs a TSIG key")
-    limit = requests_per_minute(query.signed.token)
-    key, now = query.signed.token.pk, query.now.timestamp()
-    if not _rates.allows(key, now=now, per_second=limit / 60, burst=limit):
-        raise MessageRefused(dns.rcode.REFUSED, f"more than {limit} messages in a minute")
+    token, now = query.signed.token, query.now.timestamp()
+    limits = [(token.pk, requests_per_minute(token))]
+    if token.allowance_of_id is not None and token.allowance is not None:
+        limits.append((token.allowance_of_id, token.allowance))
+    for key, limit in limits:
+        if not _rates.allows(key, now=now, per_second=limit / 60, burst=limit):
+            raise MessageRefused(dns.rcode.REFUSED, f"more than {limit} messages in a minute")
     return query.signed
 
 

@@ -104,6 +104,7 @@ class PowerdnsView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         if request.method != "OPTIONS":
             super().initial(request, *args, **kwargs)
+            _refuse_unconditional_write(request)
         if kwargs.get("server_id", SERVER) != SERVER:
             raise Refusal(404)
 
@@ -133,6 +134,13 @@ class NothingHere(PowerdnsView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         raise Refusal(404)
+
+
+def _refuse_unconditional_write(request: Request) -> None:
+    """Raise Refusal for a write by a token whose writes must carry If-Match: nothing here compares it."""
+    token = request.auth.token if isinstance(request.auth, Actor) else None
+    if token is not None and token.needs_if_match and request.method != "GET":
+        raise Refusal(403, "The writes of this token must carry If-Match, which API v1 does not have. Use API v2.")
 
 
 def actor_in(request: Request) -> Actor:

@@ -152,12 +152,12 @@ def test_a_token_makes_only_tokens_that_are_narrower(alice: User) -> None:
 
 def test_rotation_leaves_an_overlap_and_keeps_the_terms(alice: User) -> None:
     old = make(alice, networks=("192.0.2.0/24",), unused_days=30)
-    at = NOW + timedelta(days=80)
+    at = NOW + timedelta(days=20)
     old.token.last_used_at = at
     old.token.save()
     new = tokens.rotate_token(token=old.token, by=alice, now=at, overlap=timedelta(hours=2))
     assert (new.token.scope, new.token.networks, new.token.unused_days) == (old.token.scope, ["192.0.2.0/24"], 30)
-    assert new.token.expires_at == at + tokens.LIFETIME
+    assert new.token.expires_at == NOW + tokens.LIFETIME
     for new_or_old in (old, new):
         tokens.actor_by_secret(secret=new_or_old.secret, address="192.0.2.1", now=at + timedelta(hours=1))
     with pytest.raises(errors.TokenDead):
@@ -223,9 +223,85 @@ def test_revoking_a_token_revokes_what_was_made_with_it(alice: User) -> None:
     rotated = tokens.rotate_token(token=parent.token, by=alice, now=NOW)
     other = make(alice)
     tokens.revoke_token(token=parent.token, by=alice, now=NOW)
-    alive = set(Token.objects.filter(revoked_at=None))
-    assert alive == {rotated.token, other.token}
-    assert {child.token, key.token}.isdisjoint(alive)
+    assert set(Token.objects.filter(revoked_at=None)) == {other.token}
+    for ended in (child, key, rotated):
+        ended.token.refresh_from_db()
+        assert ended.token.revoked_at == NOW
+
+
+def test_revoking_what_a_token_became_ends_what_its_earlier_forms_made(alice: User) -> None:
+    """Who found a token made another one with it; then it was rotated, and revoking the new one left theirs alive."""
+    first = make(alice)
+    by_first = tokens.actor_by_secret(secret=first.secret, address=None, now=NOW)
+    theirs = tokens.create_token(owner=alice, terms=CI, by=by_first, now=NOW)
+    theirs_rotated = tokens.rotate_token(token=theirs.token, by=alice, now=NOW)
+    second = tokens.rotate_token(token=first.token, by=alice, now=NOW)
+    third = tokens.rotate_token(token=second.token, by=alice, now=NOW)
+    tokens.revoke_token(token=third.token, by=alice, now=NOW)
+    assert set(Token.objects.filter(revoked_at=None)) == {first.token, second.token}  # which end with their overlap
+    assert AuditEntry.objects.filter(action="token.revoke").count() == 3
+    assert tokens.actor_by_secret(secret=first.secret, address=None, now=NOW)
+    with pytest.raises(errors.TokenDead):
+        tokens.actor_by_secret(secret=theirs_rotated.secret, address=None, now=NOW)
+
+
+def test_a_rotated_token_keeps_every_term_of_the_first(alice: User) -> None:
+    terms = {
+        "networks": ("192.0.2.0/24",), "unused_days": 30, "needs_if_match": True, "requests_per_minute": 5,
+        "permissions": frozenset({Permission.FLEET}),
+    }  # fmt: skip
+    first = make(alice, **terms)
+    by_first = tokens.actor_by_secret(secret=first.secret, address="192.0.2.1", now=NOW)
+    second = tokens.rotate_token(token=first.token, by=by_first, now=NOW)
+    by_second = tokens.actor_by_secret(secret=second.secret, address="192.0.2.1", now=NOW)
+    third = tokens.rotate_token(token=second.token, by=by_second, now=NOW + timedelta(days=1)).token
+    other = {"id", "prefix", "secret_sha256", "created_at", "last_used_at", "last_address", "rotated_to_id"}
+    other |= {"allowance_of_id", "allowance"}
+    before, after = (Token.objects.values().get(pk=pk) for pk in (first.token.pk, third.pk))
+    before["expires_at"] = NOW + tokens.LIFETIME  # the overlap has shortened it
+    assert {k: v for k, v in before.items() if k not in other} == {k: v for k, v in after.items() if k not in other}
+    assert (after["allowance_of_id"], after["allowance"]) == (first.token.pk, 5)
+
+
+def test_children_inherit_limits_and_draw_on_the_first_limited_one(alice: User) -> None:
+    limited = make(alice, unused_days=30, needs_if_match=True, requests_per_minute=50)
+    by_limited = tokens.actor_by_secret(secret=limited.secret, address=None, now=NOW)
+
+    def child(by: object, **terms: object) -> Token:
+        made = replace(CI, **terms)  # type: ignore[arg-type]
+        return tokens.create_token(owner=alice, terms=made, by=by, now=NOW).token  # type: ignore[arg-type]
+
+    same, less = child(by_limited), child(by_limited, unused_days=3, requests_per_minute=5)
+    assert [(t.unused_days, t.needs_if_match, t.requests_per_minute) for t in (same, less)] == [
+        (30, True, 50), (3, True, 5),
+    ]  # fmt: skip
+    assert {(t.allowance_of_id, t.allowance) for t in (same, less)} == {(limited.token.pk, 50)}
+    for wider in ({"unused_days": 31}, {"requests_per_minute": 51}):
+        with pytest.raises(errors.TokenRefused) as refused:
+            child(by_limited, **wider)
+        assert set(refused.value.fields) == set(wider)
+    with pytest.raises(errors.TokenRefused, match="DNS UPDATE"):
+        tokens.create_tsig_key(owner=alice, name="k.", terms=CI, by=by_limited, now=NOW)
+    free = make(alice)
+    by_free = tokens.actor_by_secret(secret=free.secret, address=None, now=NOW)
+    assert child(by_free).allowance_of_id is None
+    with pytest.raises(errors.TokenRefused, match="more than yours"):
+        tokens.rotate_token(token=free.token, by=by_limited, now=NOW)
+
+
+def test_a_token_that_is_revoked_meanwhile_makes_nothing_more(alice: User) -> None:
+    """The request was let in, then somebody revoked the token: what it made would have outlived the revocation."""
+    parent = make(alice)
+    late = tokens.actor_by_secret(secret=parent.secret, address=None, now=NOW)
+    tokens.revoke_token(token=parent.token, by=alice, now=NOW)
+    for act in (
+        lambda: tokens.create_token(owner=alice, terms=CI, by=late, now=NOW),
+        lambda: tokens.create_tsig_key(owner=alice, name="k.", terms=CI, by=late, now=NOW),
+        lambda: tokens.rotate_token(token=parent.token, by=late, now=NOW),
+    ):
+        with pytest.raises(errors.TokenDead):
+            act()
+    assert Token.objects.count() == 1
 
 
 def test_nobody_rotates_the_token_of_another_person(alice: User, bob: User) -> None:

@@ -33,17 +33,27 @@ class Caller(StrEnum):
     REVOKED = "a revoked token"
     EXPIRED = "an expired token"
     ELSEWHERE = "a token of another network"
+    ROTATED = "a token that was rotated, without overlap"
+    DESCENDANT = "made by an earlier form of a rotated and revoked token"
     READER = "a reader's"  # sees all zones and nodes
     OTHER_TEAM = "another team's"  # a member who edits the zones of a team, of which ZONE is none
     ACME = "ACME for one name"  # _acme-challenge.www in ZONE
-    CI = "CI for one zone"  # ZONE
+    CI = "CI for one zone"  # ZONE, by a token that was rotated
     MONITORING = "read-only monitoring"  # an administrator's, but reading alone
     EDITOR = "an editor's"
     ADMINISTRATOR = "an administrator's"  # everything
 
 
 # They get no further than the door.
-STRANGERS = (Caller.NOBODY, Caller.BAD, Caller.REVOKED, Caller.EXPIRED, Caller.ELSEWHERE)
+STRANGERS = (
+    Caller.NOBODY,
+    Caller.BAD,
+    Caller.REVOKED,
+    Caller.EXPIRED,
+    Caller.ELSEWHERE,
+    Caller.ROTATED,
+    Caller.DESCENDANT,
+)
 
 
 @dataclass(frozen=True)
@@ -104,10 +114,20 @@ def secret_of(caller: Caller, *, zone_id: int = 0, now: datetime | None = None) 
         return tokens.SECRET_START + "x" * 43
     owner, terms = _terms(caller, zone_id, now)
     new = tokens.create_token(owner=owner, terms=terms, by=owner, now=now)
+    if caller is Caller.CI:  # by its successor, which may do just as much
+        new = tokens.rotate_token(token=new.token, by=owner, now=now)
     if caller is Caller.REVOKED:
         tokens.revoke_token(token=new.token, by=owner, now=now)
     if caller is Caller.EXPIRED:
         Token.objects.filter(pk=new.token.pk).update(expires_at=now - timedelta(seconds=1))
+    if caller is Caller.ROTATED:
+        tokens.rotate_token(token=new.token, by=owner, now=now, overlap=timedelta())
+    if caller is Caller.DESCENDANT:
+        maker = tokens.actor_by_secret(secret=new.secret, address="192.0.2.10", now=now)
+        made = tokens.create_token(owner=owner, terms=terms, by=maker, now=now)
+        successor = tokens.rotate_token(token=new.token, by=owner, now=now)
+        tokens.revoke_token(token=successor.token, by=owner, now=now)
+        return made.secret
     return new.secret
 
 
@@ -115,7 +135,7 @@ def _terms(caller: Caller, zone_id: int, now: datetime) -> tuple[User, TokenTerm
     alice = _person("alice", Role.ADMINISTRATOR)
     everything = TokenTerms("everything", (EVERYTHING,), frozenset(Permission))
     match caller:
-        case Caller.ADMINISTRATOR | Caller.REVOKED | Caller.EXPIRED:
+        case Caller.ADMINISTRATOR | Caller.REVOKED | Caller.EXPIRED | Caller.ROTATED | Caller.DESCENDANT:
             return alice, everything
         case Caller.ELSEWHERE:
             return alice, TokenTerms("everything", (EVERYTHING,), frozenset(Permission), networks=("203.0.113.0/24",))

@@ -74,6 +74,13 @@ def publications() -> int:
     return Publication.objects.filter(channel=Channel.DYNAMIC_UPDATE).count()
 
 
+def test_a_token_that_must_send_if_match_is_not_for_routers(zone: Zone, ask: Ask, alice: User) -> None:
+    terms = TokenTerms("careful", (Grant(RECORD_RIGHTS | {Right.READ}, everywhere=True),), needs_if_match=True)
+    careful = tokens.create_token(owner=alice, terms=terms, by=alice, now=timezone.now())
+    assert ask(secret=careful.secret) == "badauth"
+    assert addresses(zone) == ()
+
+
 # Which addresses
 
 

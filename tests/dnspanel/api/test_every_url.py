@@ -63,7 +63,7 @@ def things(
     """Something for every door to be about, for all tests of this module; by the argument's name that means it."""
     folder = tmp_path_factory.mktemp("transfer")
     with (
-        override_settings(TRANSFER_DIR=folder, OUTBOUND_NETWORKS=["192.0.2.0/24"]),
+        override_settings(TRANSFER_DIR=folder, OUTBOUND_NETWORKS=["192.0.2.0/24"], SOURCE_NETWORKS=["192.0.2.0/24"]),
         database.lasting_rows(django_db_blocker),
     ):
         alice, charlie = make_person("alice", Role.ADMINISTRATOR), make_person("charlie", Role.READER)

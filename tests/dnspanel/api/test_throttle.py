@@ -1,5 +1,6 @@
 """How many requests a token may make: counted for each token, said in every answer, and with a dead Redis too."""
 
+import dataclasses
 import time
 
 import pytest
@@ -7,10 +8,15 @@ from django.conf import settings
 from redis import Redis
 from redis.exceptions import RedisError
 
+from dnspanel.accounts import tokens
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import User
+from dnspanel.accounts.tokens import TokenTerms
 from dnspanel.api import throttle
 from dnspanel.zones.models import Zone
 from tests.dnspanel.api.v2.conftest import *  # noqa: F403
 from tests.dnspanel.api.v2.conftest import MakeCaller
+from tests.people import NOW
 
 DEAD_REDIS = "redis://127.0.0.1:1/0"
 
@@ -44,6 +50,21 @@ def test_one_token_does_not_use_up_what_another_has(make_caller: MakeCaller) -> 
     spent, fresh = make_caller(requests_per_minute=1), make_caller(requests_per_minute=1)
     assert [spent("GET", "/zones").status_code for _ in range(2)][1] == 429
     assert fresh("GET", "/zones").status_code == 200
+
+
+@pytest.mark.django_db
+def test_making_and_rotating_tokens_does_not_multiply_a_limit(alice: User) -> None:
+    wait_for_a_new_minute_if_this_one_ends()
+    terms = TokenTerms("CI", (Grant(EVERY_RIGHT, everywhere=True),), requests_per_minute=4)
+    first = tokens.create_token(owner=alice, terms=terms, by=alice, now=NOW)
+    by = tokens.actor_by_secret(secret=first.secret, address=None, now=NOW)
+    child = tokens.create_token(owner=alice, terms=dataclasses.replace(terms, requests_per_minute=2), by=by, now=NOW)
+    second = tokens.rotate_token(token=first.token, by=by, now=NOW)
+    now = time.time()
+    spent = [throttle.spend_of(token, now=now) for token in (child.token, child.token, child.token, second.token)]
+    assert [each.exceeded for each in spent] == [False, False, True, False]
+    assert throttle.spend_of(first.token, now=now).exceeded
+    assert throttle.spend_of(second.token, now=now).exceeded
 
 
 def test_a_window_is_the_minute(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,16 @@ def test_without_a_good_key_nothing_answers(db: None, key: str) -> None:
         assert refused["WWW-Authenticate"] == 'X-API-Key realm="PowerDNS"'
 
 
+def test_a_token_that_must_send_if_match_writes_nothing_where_nothing_compares_it(
+    make_caller: MakeCaller, zone: Zone
+) -> None:
+    careful = make_caller(needs_if_match=True)
+    assert careful("GET", "/zones").status_code == 200
+    refused = careful("DELETE", "/zones/example.test.")
+    assert (refused.status_code, "Use API v2" in texts(refused)) == (403, True)
+    assert Zone.objects.filter(deleted_at=None).exists()
+
+
 def test_the_key_may_also_be_a_bearer_token(call: Caller, client: object) -> None:
     from django.test import Client
 
