@@ -19,6 +19,7 @@ from dnspanel.accounts.request_origin import UNIX_SOCKET
 from dnspanel.suffixes import read_suffixes
 from replication.dns import names
 from replication.errors import BadName
+from replication.wire.protocol import is_resolver
 
 # The tag of all of these, for commands that start often and leave Django's own checks, which import every page.
 OWN = "dnspanel"
@@ -109,6 +110,15 @@ def check_suffixes(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
         hint = "Give a readable file in the form of https://publicsuffix.org/list/public_suffix_list.dat, or none."
         message = f"PANEL_PUBLIC_SUFFIX_LIST cannot be read: {getattr(exc, 'strerror', None) or 'it is not UTF-8'}."
         return [Error(message, hint=hint, id="dnspanel.E010")]
+    return []
+
+
+@register(OWN)
+def check_alias_resolver(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E011: PowerDNS would not start with it."""
+    if settings.ALIAS_RESOLVER and not is_resolver(settings.ALIAS_RESOLVER):
+        hint = "Give one, with a port where it is not 53: 192.0.2.53, 192.0.2.53:5300, [2001:db8::53]:5300"
+        return [Error("PANEL_ALIAS_RESOLVER is not an IP address.", hint=hint, id="dnspanel.E011")]
     return []
 
 

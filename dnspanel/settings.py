@@ -74,6 +74,8 @@ TRUSTED_PROXIES = envlist("PANEL_TRUSTED_PROXIES", "")
 
 # Zone policy
 ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", False)
+# The resolver by which nodes follow ALIAS, where their group names no other; without one ALIAS is refused.
+ALIAS_RESOLVER = envstr("PANEL_ALIAS_RESOLVER", "")
 DEFAULT_NAMESERVERS = envlist("PANEL_DEFAULT_NAMESERVERS", "ns1.example.net.,ns2.example.net.")
 DEFAULT_HOSTMASTER = envstr("PANEL_DEFAULT_HOSTMASTER", "hostmaster.example.net.")
 # Names that nobody may hold as a zone, in the rules of the Public Suffix List; and a file of that list.
@@ -247,6 +249,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "dnspanel.fleet.tasks.rotate_identities",
         "schedule": 30.0,
         "options": {"expires": 25},
+    },
+    "set-up-computed-types": {
+        "task": "dnspanel.fleet.tasks.set_up_computed_types",
+        "schedule": 5.0,
+        "options": {"expires": 5},
     },
     "end-drains": {"task": "dnspanel.fleet.tasks.end_drains", "schedule": 5.0, "options": {"expires": 5}},
     "tidy-identities": {"task": "dnspanel.fleet.tasks.tidy_identities", "schedule": 3600.0},

@@ -25,6 +25,7 @@ from replication.wire.position import Position
 from replication.wire.protocol import (
     CERTIFICATE_PATH,
     CHECK_PATH,
+    COMPUTED_TYPES_PATH,
     KEYS_PATH,
     LOG_PATH,
     REPAIRS_PATH,
@@ -36,6 +37,7 @@ from replication.wire.protocol import (
     TOP_PATH,
     ZONES_PATH,
     Ack,
+    ComputedTypes,
     Sample,
     ServedZone,
     Status,
@@ -166,6 +168,14 @@ class NodeClient:
     def restart(self) -> None:
         """PowerDNS ends, and whoever supervises it starts it again. Raises NotServed where it does not run."""
         self._request("POST", RESTART_PATH, b"", 0, self._answer_seconds)
+
+    def choose_computed_types(self, chosen: ComputedTypes) -> None:
+        """The node's PowerDNS answers these computed types; it restarts where it did otherwise. Twice does no harm.
+
+        Raises Refused where the agent does not write pdns.conf, NotServed if PowerDNS does not come back.
+        """
+        body = encode_message(chosen.to_json())
+        self._request("PUT", COMPUTED_TYPES_PATH, body, len(body), self._answer_seconds + RESTART_SECONDS)
 
     def top(self) -> Top:
         """What PowerDNS is asked most. Raises NodeUnreachable, or NotServed while PowerDNS does not say."""

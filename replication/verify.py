@@ -1,8 +1,12 @@
 """Ask a PowerDNS by DNS what it serves, and compare with the rows that should be served.
 
 What can be compared: rows with authority whose answer PowerDNS takes from the row and from nowhere else. Not
-compared are names at and below delegations, names inside another served zone, ALIAS and LUA (their answers are
-computed), and the types that live signing owns. A deleted RRset is compared where no wildcard can answer for it.
+compared are names at and below delegations, names inside another served zone, and the types that live signing owns.
+A deleted RRset is compared where no wildcard can answer for it.
+
+ALIAS and LUA are answered by computing: `computed_questions` says what to ask for them, and `unanswered` whether there
+was an answer at all. What it has to be, nobody but the resolver or the code knows. It is no reason to refuse a push:
+the name servers of somebody's ALIAS target must not be able to stop all changes of all zones.
 """
 
 import contextlib
@@ -11,7 +15,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -32,6 +36,7 @@ from replication.dns.plain_answer import is_plainly
 from replication.errors import NotServed
 from replication.store.store import Store
 from replication.wire.operations import ZoneMark
+from replication.wire.protocol import Unanswered
 
 # So many RRsets and zones of one push are asked for; of more, an even selection.
 MAX_QUESTIONS = 64
@@ -39,12 +44,15 @@ MAX_QUESTIONS = 64
 FEW_QUESTIONS = 16
 # A question that UDP lost is asked again after this.
 RETRY_SECONDS = 0.05
+# A computed answer may need a resolver that has to ask others first.
+COMPUTED_RETRY_SECONDS = 0.3
 
 _HEADER = struct.Struct(">HHHHHH")
 _TAIL = struct.Struct(">HH")
 # EDNS with room for 1232 bytes, which is also where PowerDNS truncates.
 _OPT = b"\0" + struct.pack(">HHIH", 41, 1232, 0, 0)
-_NOT_COMPARABLE = frozenset((values.ENT, 46, 47, 48, 50, 51, 59, 60, rdtypes.ALIAS, rdtypes.LUA))
+_COMPUTED = frozenset((rdtypes.ALIAS, rdtypes.LUA))
+_NOT_COMPARABLE = frozenset((values.ENT, 46, 47, 48, 50, 51, 59, 60)) | _COMPUTED
 
 T = TypeVar("T")
 
@@ -130,6 +138,93 @@ def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[
         expected = _expectation_of_row(store, zone, zone_id, name, rel, type)
         if expected is not None:
             yield expected
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedQuestion:
+    """An ALIAS or LUA record, and the types that have to be asked for to see that it is answered."""
+
+    key: bytes  # of its row
+    zone: str
+    name: str
+    type: int
+    types: tuple[int, ...]  # to ask for
+
+    def problem(self, answers: Mapping[int, dns.message.Message]) -> str:
+        """What is wrong with the answers, by the type asked for; empty if there is nothing to complain about."""
+        for type in self.types:
+            if type not in answers:
+                suspect = "resolver" if self.type == rdtypes.ALIAS else "code"
+                return f"no answer for {rdata.type_to_text(type)}: the {suspect} may be too slow"
+            rcode = answers[type].rcode()
+            if rcode == dns.rcode.SERVFAIL and self.type == rdtypes.ALIAS:
+                return "SERVFAIL: its target cannot be resolved"
+            if rcode == dns.rcode.NXDOMAIN and self.type == rdtypes.LUA:
+                return "its code is not run: LUA is off"  # to such a PowerDNS nothing is at the name
+            if rcode != dns.rcode.NOERROR:
+                return dns.rcode.to_text(rcode)
+        if any(_rrset_in(answer, self.name, type) or answer.flags & dns.flags.TC for type, answer in answers.items()):
+            return ""
+        if self.type == rdtypes.LUA:
+            return f"its code answers nothing for {rdata.type_to_text(self.types[0])}"
+        # PowerDNS that follows an ALIAS to a target without addresses sends no SOA along.
+        is_followed = not any(answer.authority for answer in answers.values())
+        return "its target has no addresses" if is_followed else "it is not followed: no resolver is set up"
+
+
+def computed_questions(store: Store, record_keys: Iterable[bytes]) -> Iterator[ComputedQuestion]:
+    """What to ask for those of the rows that are ALIAS or LUA, and are served."""
+    for key in record_keys:
+        zone_id, rel, type = keys.decode_record_key(key)
+        if type not in _COMPUTED or (zone := _served_name(store, zone_id)) is None:
+            continue
+        name = keys.name_from_relative_key(rel, zone)
+        body = store.rows(zone_id).get(rel, type)
+        if body is None or _in_other_zone(store, name, zone):
+            continue
+        records = values.decode_records(body)
+        if records[0].auth:
+            yield ComputedQuestion(key, zone, name, type, _types_answered(type, records))
+
+
+def is_computed(record_key: bytes) -> bool:
+    """Whether this is the key of an ALIAS or LUA row."""
+    return keys.decode_record_key(record_key)[2] in _COMPUTED
+
+
+def _types_answered(type: int, records: Sequence[values.StoredRecord]) -> tuple[int, ...]:
+    """The types that are answered instead of this one; the rdata of LUA begins with its type."""
+    if type == rdtypes.ALIAS:
+        return rdtypes.A, rdtypes.AAAA
+    return tuple(sorted({int.from_bytes(record.content[:2], "big") for record in records}))
+
+
+def unanswered(
+    questions: Sequence[ComputedQuestion], address: str, port: int, *, seconds: float
+) -> dict[bytes, Unanswered]:
+    """Those of the records for which PowerDNS has no good answer within this time, by the keys of their rows."""
+    answers: dict[bytes, dict[int, dns.message.Message]] = {question.key: {} for question in questions}
+    requested = [(question, type) for question in questions for type in question.types]
+    waiting = dict(enumerate(requested, start=secrets.randbelow(1 << 15)))
+    deadline = time.monotonic() + seconds
+    with _connected(address, port) as sock:
+        while waiting and time.monotonic() < deadline:
+            for id_, (question, type) in waiting.items():
+                stats.OWN_QUESTIONS.add()
+                _send(sock, encode_question(id_, question.name, type))
+            retry_at = min(deadline, time.monotonic() + COMPUTED_RETRY_SECONDS)
+            while waiting and (packet := _receive(sock, retry_at)) is not None:
+                answered = waiting.pop(int.from_bytes(packet[:2], "big"), None)
+                if answered is not None:
+                    with contextlib.suppress(dns.exception.DNSException):
+                        message = dns.message.from_wire(packet, ignore_trailing=True, raise_on_truncation=False)
+                        answers[answered[0].key][answered[1]] = message
+    found = ((question, question.problem(answers[question.key])) for question in questions)
+    return {
+        question.key: Unanswered(question.zone, question.name, rdata.type_to_text(question.type), problem)
+        for question, problem in found
+        if problem
+    }
 
 
 def _served_name(store: Store, zone_id: int) -> str | None:

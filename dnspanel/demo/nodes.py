@@ -15,6 +15,7 @@ from dnspanel.demo import unprivileged
 from dnspanel.demo.ports import LOOPBACK
 from dnspanel.demo.stores import keep_secret
 from replication.agent import pdnsconf
+from replication.agent.computed_types import read_computed_types
 
 SCHEMA = 4  # of Debian 12's PowerDNS 4.7.3
 RECEIVER_THREADS = 1  # three nodes share one machine with the panel
@@ -71,6 +72,7 @@ class DemoNode:
             "receiver_threads": RECEIVER_THREADS,
             "listen_host": LOOPBACK,
             "listen_port": self.agent_port,
+            "pdns_conf": str(self.pdns / "pdns.conf"),
             "api_port": self.statistics_port,
             "api_key": api_key,
             "metrics_port": self.metrics_port,
@@ -91,5 +93,6 @@ class DemoNode:
                 api_port=self.statistics_port,
                 api_key=api_key,
                 cache_entries=CACHE_ENTRIES,
+                computed_types=read_computed_types(self.directory / "state"),
             )
         )

@@ -5,9 +5,12 @@ class FleetConfig(AppConfig):
     name = "dnspanel.fleet"
 
     def ready(self) -> None:
+        from dnspanel.fleet.nodes.computed_types import answer_who_asks
         from dnspanel.fleet.signals import released
         from dnspanel.fleet.tasks import wake_nodes, wake_released_nodes
         from dnspanel.publish.signals import segment_sealed
+        from dnspanel.zones.signals import answers_requested
 
         segment_sealed.connect(wake_nodes, dispatch_uid="wake the nodes")
         released.connect(wake_released_nodes, dispatch_uid="wake the released nodes")
+        answers_requested.connect(answer_who_asks, dispatch_uid="what the nodes answer")

@@ -23,6 +23,8 @@ class NodeGroup(models.Model):
     order = models.PositiveSmallIntegerField(unique=True)
     # How long its nodes have to answer well with a publication before the next group gets it.
     verify_seconds = models.PositiveIntegerField(default=0)
+    # By which its nodes follow ALIAS; empty: by the fleet's.
+    resolver = models.CharField(max_length=64, blank=True, default="", db_default="")
     # Why a person lets the next group go on while no node of this one is live; empty in normal work.
     skipped_reason = models.TextField(blank=True, default="", db_default="")
     skipped_at = models.DateTimeField(null=True)
@@ -114,6 +116,8 @@ class Node(models.Model):
     # What its agent said last (`protocol.Status` as JSON), and when.
     report: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={})
     reported_at = models.DateTimeField(null=True)
+    # ALIAS and LUA records for which its PowerDNS has no good answer (`protocol.Unanswered`).
+    unanswered: "models.JSONField[Any]" = models.JSONField(default=list, db_default=[])
     # Whether its digests were the panel's at its position, when they were last compared; None: not comparable yet.
     digest_equal = models.BooleanField(null=True)
     digest_compared_at = models.DateTimeField(null=True)

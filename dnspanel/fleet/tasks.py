@@ -19,7 +19,7 @@ from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet import events
 from dnspanel.fleet.integrity import compare, decision, repair, unknown_history
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll, keys, machines, rotate
+from dnspanel.fleet.nodes import computed_types, enroll, keys, machines, rotate
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks, maintenance
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
@@ -86,6 +86,13 @@ def rotate_identities() -> None:
     with while_postgresql_answers():
         rotate.rotate_due(now=timezone.now())
         keys.spread_keys(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def set_up_computed_types() -> None:
+    """Every node follows ALIAS and runs LUA as it shall, one after the other."""
+    with while_postgresql_answers():
+        computed_types.set_up(now=timezone.now())
 
 
 @shared_task(ignore_result=True)

@@ -12,6 +12,7 @@ from dnspanel.accounts.actors import Author
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.zones import access, bulk, nesting, soa, store_rrsets
+from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.errors import (
     NamesRefused,
     NameTaken,
@@ -100,14 +101,14 @@ def create_zones(
 
     For bulk: RRsets must be such as `rrset.make` returns. Refused is only what
     the database refuses (duplicates, a CNAME beside other data), names outside
-    of the zone and, without the setting, LUA. Missing SOA and apex NS are made
-    from the settings.
+    of the zone, and the types that not every node answers. Missing SOA and apex
+    NS are made from the settings.
     """
     team = access.team_for_new_zone(author, team, zones[0].name)
     servers = _servers(None)
     content = [(zone.name, _completed(zone.name, zone.rrsets or (), servers, None)) for zone in zones]
     for name, rrsets in content:
-        if any(rrset.type == rdtypes.LUA or not rrset.name.endswith(name) for rrset in rrsets):
+        if any(rrset.type in COMPUTED or not rrset.name.endswith(name) for rrset in rrsets):
             _refuse_errors(name, rrsets)
     return _create(content, author, team, channel, now, reason, form_id, nothing)
 
@@ -246,8 +247,14 @@ def _refuse_errors(zone: str, content: Sequence[RRset]) -> None:
     for rrset in content:
         if by_key.setdefault((rrset.name, rrset.type), rrset) is not rrset:
             raise BadRRset(name=rrset.name, type=rrset.type, reason=f"{rrset.name} is given twice with one type")
+    types = {rrset.type for rrset in content}
     violations = check_zone(
-        zone, by_key, by_key.keys(), below=names_below(zone, content), allow_lua=settings.ALLOW_LUA_RECORDS
+        zone,
+        by_key,
+        by_key.keys(),
+        below=names_below(zone, content),
+        allow_lua=settings.ALLOW_LUA_RECORDS,
+        unanswered=reasons_against(types | {rdtypes.ALIAS} if (zone, rdtypes.CNAME) in by_key else types),
     )
     errors = [violation for violation in violations if violation.severity == Severity.ERROR]
     if errors:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from dnspanel.zones import soa, store_rrsets
+from dnspanel.zones.computed_types import reasons_against
 from dnspanel.zones.merge import Conflict, Edit, Merged, merge
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Severity, Violation, check_zone, names_to_know, targets_of
@@ -131,8 +132,8 @@ def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset]) -> Iterator[
     after |= {change.key: change.after for change in merged.apply if change.after is not None}
     _follow_chains(zone, merged, before, after)
     below = _names_below(zone, merged)
-    allow_lua = settings.ALLOW_LUA_RECORDS
-    found = check_zone(zone.name, after, changed, below=below, allow_lua=allow_lua)
+    allow_lua, unanswered = settings.ALLOW_LUA_RECORDS, reasons_against(_types_for(zone.name, merged.apply))
+    found = check_zone(zone.name, after, changed, below=below, allow_lua=allow_lua, unanswered=unanswered)
     old: set[tuple[str, str, int]] = set()
     if any((v.name, v.type) not in changed for v in found):  # seldom, and half of the work
         old = {(v.code, v.name, v.type) for v in check_zone(zone.name, before, changed, allow_lua=allow_lua)}
@@ -140,6 +141,13 @@ def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset]) -> Iterator[
         about_change = (violation.name, violation.type) in changed
         if about_change or (violation.code, violation.name, violation.type) not in old:
             yield violation
+
+
+def _types_for(zone: str, changes: Iterable[Change]) -> set[int]:
+    """The types that appear; for a CNAME at the apex also ALIAS, which its refusal recommends where it is answered."""
+    found = {change.key for change in changes if change.after is not None}
+    types = {type_ for _, type_ in found}
+    return types | {rdtypes.ALIAS} if (zone, rdtypes.CNAME) in found else types
 
 
 def _pointers(zone: Zone, merged: Merged, near: Mapping[Key, RRset]) -> dict[Key, RRset]:

@@ -6,7 +6,7 @@ says nothing about.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from ipaddress import ip_network
@@ -62,6 +62,7 @@ class Neighbourhood:
     zone: str
     rrsets: Mapping[Key, RRset]
     below: Mapping[str, tuple[str, ...]]
+    unanswered: Mapping[int, str] = field(default_factory=dict)  # types that nodes do not answer, and why
 
     @cached_property
     def by_name(self) -> dict[str, dict[int, RRset]]:
@@ -157,9 +158,13 @@ def check_zone(
     *,
     below: Mapping[str, tuple[str, ...]] | None = None,
     allow_lua: bool = False,
+    unanswered: Mapping[int, str] | None = None,
 ) -> list[Violation]:
-    """Every rule that the changed RRsets break, or break for those that point at them; errors first."""
-    near = Neighbourhood(zone, rrsets, below or {})
+    """Every rule that the changed RRsets break, or break for those that point at them; errors first.
+
+    `unanswered`: types that not every node answers, with the reason (`computed_types.reasons_against`).
+    """
+    near = Neighbourhood(zone, rrsets, below or {}, unanswered or {})
     changed_names = {name for name, _ in changed}
     found = list(_apex(near)) if zone in changed_names else []
     for key, rrset in rrsets.items():
@@ -178,6 +183,8 @@ def _violations_of(near: Neighbourhood, rrset: RRset, allow_lua: bool) -> Iterat
         return
     if rrset.type == rdtypes.LUA and not allow_lua:
         yield _error(rrset, "lua-refused", "LUA records run code on the name servers; a setting must allow them first")
+    elif rrset.type in near.unanswered and rrset.served:
+        yield _error(rrset, "type-unanswered", near.unanswered[rrset.type])
     for rule in _RULES:
         yield from rule(near, rrset)
 
@@ -213,7 +220,7 @@ def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     here = near.at(rrset.name)
     if rrset.type == rdtypes.CNAME and rrset.name == near.zone:
-        message = f"a CNAME cannot stand at the top of the zone, {near.zone}; ALIAS does what is meant"
+        message = f"a CNAME cannot stand at the top of the zone, {near.zone}; {_instead_of_cname(near)}"
         yield _error(rrset, "cname-at-apex", message)
     elif rdtypes.CNAME in here and len(here) > 1:
         others = ", ".join(sorted(rdata.type_to_text(t) for t in here if t != rdtypes.CNAME))
@@ -222,6 +229,12 @@ def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if rdtypes.ALIAS in here and rrset.type in _ADDRESSES and {rdtypes.A, rdtypes.AAAA} & here.keys():
         message = f"an ALIAS answers for A and AAAA, so {near.display(rrset.name)} cannot have those as well"
         yield Violation(Severity.ERROR, "alias-beside", rrset.name, rdtypes.ALIAS, message)
+
+
+def _instead_of_cname(near: Neighbourhood) -> str:
+    if reason := near.unanswered.get(rdtypes.ALIAS):
+        return f"use A and AAAA: {reason}"
+    return "ALIAS does what is meant"
 
 
 def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -321,7 +334,9 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         message = f"{rrset.name} ends in the zone's name twice: was a final dot missing?"
         yield _warning(rrset, "doubled-name", message)
     if rrset.name.startswith("*."):
-        if rrset.type == rdtypes.NS:
+        if rrset.type == rdtypes.ALIAS:
+            yield _error(rrset, "wildcard-alias", "PowerDNS does not answer an ALIAS at a wildcard; use A and AAAA")
+        elif rrset.type == rdtypes.NS:
             yield _warning(rrset, "wildcard-ns", "resolvers disagree about NS records at a wildcard (RFC 4592)")
         else:
             message = f"{near.display(rrset.name)} answers for every name below it that does not exist otherwise"

@@ -1,6 +1,8 @@
-"""The signal of the log: it says that there is something new, never what."""
+"""The signals of zones: there is something new in the log, never what; and a question to those who know the nodes."""
 
 from django.dispatch import Signal
 
 # Sent after commit with `sequence`. A lost signal costs seconds: the beat schedule finds the same work.
 published = Signal()
+# Sent with `types`, the computed ones of a change. Receivers return {type: why not every node answers it}.
+answers_requested = Signal()

@@ -15,6 +15,7 @@ import sys
 import threading
 from pathlib import Path
 
+from replication.agent.computed_types import read_computed_types
 from replication.agent.config import AgentConfig, BadConfig, read_config
 from replication.agent.enroll import NotEnrolled, enroll
 from replication.agent.join import CannotJoin, Joining, join, start_units
@@ -78,7 +79,8 @@ def run(config: AgentConfig) -> None:
 
 
 def _pdns_conf(config: AgentConfig) -> str:
-    return render(settings_of(config, schema=config.identity.schema))
+    chosen = read_computed_types(config.state_dir)
+    return render(settings_of(config, schema=config.identity.schema, computed_types=chosen))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -33,7 +33,7 @@ from replication.store.repair import Repaired
 from replication.store.store import Applied, Store
 from replication.wire.operations import ZoneMark
 from replication.wire.position import Position
-from replication.wire.protocol import Ack
+from replication.wire.protocol import Ack, Unanswered
 from replication.wire.segment import Segment, open_segment, open_segments
 
 LOCK_SECONDS = 10.0
@@ -83,6 +83,8 @@ class Applier:
         self._has_checked = False
         # Called with the zones of a segment that found rows which the agent did not write.
         self.suspect: Callable[[Iterable[int]], None] = lambda zone_ids: None
+        # Called with the keys of rows that were proved, of which ALIAS and LUA are asked for; returns all that lack.
+        self.prove_computed: Callable[[Iterable[bytes]], tuple[Unanswered, ...]] = lambda record_keys: ()
         # Called with the reason where a file may be damaged.
         self.damaged: Callable[[str], None] = lambda reason: None
 
@@ -139,13 +141,15 @@ class Applier:
             repaired = self._store.repair(segment)
             touched.keys.extend(repaired.keys)
             position = self._purge_and_verify(touched)
+            unanswered = self.prove_computed(touched.selection()[1])
         self._note_answered(position)
         stats.ROWS_WRITTEN.add(repaired.rows)
         stats.WRITE_LOCK_MS_MAX.note(repaired.longest_hold_ms)
         logger.warning(
             "repaired zone=%s rows=%d: %s", repaired.mark.name, repaired.rows, "; ".join(repaired.differences)
         )
-        return Ack(position, *self._store.digests(), lock_ms=repaired.longest_hold_ms), repaired
+        ack = Ack(position, *self._store.digests(), lock_ms=repaired.longest_hold_ms, unanswered=unanswered)
+        return ack, repaired
 
     def install(self, write: Callable[[Callable[[], None]], Applied | None]) -> Ack:
         """Have a snapshot written and prove by DNS that PowerDNS answers from it.
@@ -173,7 +177,8 @@ class Applier:
             hold,
             verify_ms,
         )
-        return Ack(position, *self._store.digests(), apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
+        digests, unanswered = self._store.digests(), self.prove_computed(())
+        return Ack(position, *digests, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms, unanswered=unanswered)
 
     def _make_zones_known(self) -> None:
         """PowerDNS finds zones as the files have them. One that is down finds them when it starts."""
@@ -231,6 +236,7 @@ class Applier:
             raise BadSegment(reason="the push is empty")
         applied = time.perf_counter()
         position = self._purge_and_verify(touched)
+        unanswered = self.prove_computed(touched.selection()[1])
         now = time.perf_counter()
         apply_ms, verify_ms = (applied - began) * 1000, (now - applied) * 1000
         stats.VERIFY_MS_MAX.note(verify_ms)
@@ -243,7 +249,8 @@ class Applier:
             hold,
             verify_ms,
         )
-        return Ack(position, *self._store.digests(), apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
+        digests = self._store.digests()
+        return Ack(position, *digests, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms, unanswered=unanswered)
 
     def _apply_one(self, segment: Segment, touched: "_Touched") -> float:
         """Write one segment; return the longest time the write lock was held, in ms."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from replication import __version__, stats
 from replication.agent.apply import Applier
+from replication.agent.computed_types import ComputedTypesKeeper
 from replication.agent.config import AgentConfig
 from replication.agent.identity import IdentityKeeper
 from replication.agent.integrity_scan import IntegrityScanner
@@ -83,6 +84,10 @@ class AgentNode:
             lmdb_path=config.lmdb_path,
             map_size=config.map_size,
         )
+        self.computed_types = ComputedTypesKeeper(
+            config, self._store, control, end_powerdns=self.rebuild.end_powerdns, identity=self.identity
+        )
+        self.applier.prove_computed = self.computed_types.prove
         self.observer = Observer(partial(read_counters, api))
         self._started_at = time.time()
         self._has_checked = threading.Event()
@@ -97,6 +102,7 @@ class AgentNode:
             scanner=self.scanner,
             snapshots=self.snapshots,
             end_powerdns=self.rebuild.end_powerdns,
+            computed_types=self.computed_types,
             store=self._store,
             spool=config.state_dir,
             max_body=config.max_body,
@@ -164,6 +170,7 @@ class AgentNode:
         while not stop.is_set() and not self.starts_anew:
             self.applier.check_powerdns()
             self._has_checked.set()
+            self.computed_types.check()
             stop.wait(INTERVAL_SECONDS)
 
     def _scan(self) -> None:
@@ -234,6 +241,10 @@ class AgentNode:
             diverged_count=self.scanner.diverged_count,
             checked_at=self.scanner.checked_at,
             check_share=round(self.scanner.share, 3),
+            computed_types=self.computed_types.running,
+            takes_computed_types=self.computed_types.may_choose,
+            resolver_problem=self.computed_types.resolver_problem,
+            unanswered=self.computed_types.unanswered,
         )
 
     def _state(self, map_used: float, *, has_position: bool) -> str:
@@ -258,6 +269,12 @@ class AgentNode:
             return f"not what the panel wrote: {name or 'the files'}: {problem}{others}"
         if map_used > MAP_ALARM:
             return f"the LMDB map is {map_used:.0%} full: raise lmdb-map-size"
+        if self.computed_types.resolver_problem:
+            return f"ALIAS is not answered: {self.computed_types.resolver_problem}"
+        if unanswered := self.computed_types.unanswered:
+            _, name, type, problem = unanswered[0]
+            others = f" (and {len(unanswered) - 1} more)" if len(unanswered) > 1 else ""
+            return f"no answer for {name} {type}: {problem}{others}"
         return "in order" if has_position else "new: nothing applied yet"
 
     def _bootstrapping(self) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from replication.agent.config import AgentConfig
 from replication.codec.schema import schema_for
+from replication.wire.protocol import NEITHER, ComputedTypes
 
 MIB = 1 << 20
 
@@ -32,7 +33,7 @@ class PdnsSettings:
     transfers_to: tuple[str, ...] = ()  # networks that may transfer zones; none by default
     user: str = ""  # to run as, for a server started as root
     dname_processing: bool = True
-    enable_lua_records: bool = False
+    computed_types: ComputedTypes = NEITHER
     loglevel: int | None = None
 
 
@@ -44,8 +45,8 @@ class Line(NamedTuple):
     reason: str
 
 
-def settings_of(config: AgentConfig, *, schema: int) -> PdnsSettings:
-    """What PowerDNS has to know, as far as the agent's configuration says it."""
+def settings_of(config: AgentConfig, *, schema: int, computed_types: ComputedTypes) -> PdnsSettings:
+    """What PowerDNS has to know, as far as the agent's configuration and the panel say it."""
     return PdnsSettings(
         schema=schema,
         lmdb_path=str(config.lmdb_path),
@@ -56,6 +57,7 @@ def settings_of(config: AgentConfig, *, schema: int) -> PdnsSettings:
         api_port=config.api_port,
         api_key=config.api_key,
         map_size=config.map_size,
+        computed_types=computed_types,
     )
 
 
@@ -87,8 +89,12 @@ def _data(settings: PdnsSettings) -> Iterator[Line]:
     yield Line("primary", "no", "must: a primary writes notification times into the zone rows")
     yield Line("secondary", "no", "must: a secondary writes zones; here only the agent does")
     yield Line("dnsupdate", "no", "must: as above")
-    yield Line("expand-alias", "no", "ALIAS needs a resolver, which a node does not have")
-    lua = "yes" if settings.enable_lua_records else "no"
+    if resolver := settings.computed_types.resolver:
+        yield Line("expand-alias", "yes", "the panel names a resolver, by which an ALIAS is followed to its addresses")
+        yield Line("resolver", resolver, "as above; it is asked for the targets of ALIAS and for nothing else")
+    else:
+        yield Line("expand-alias", "no", "ALIAS needs a resolver, and the panel names none for this node")
+    lua = "yes" if settings.computed_types.lua else "no"
     yield Line("enable-lua-records", lua, "LUA records run code on the server: only where someone decided so")
     dname = "yes" if settings.dname_processing else "no"
     yield Line(

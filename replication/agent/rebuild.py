@@ -30,6 +30,7 @@ import threading
 import time
 from pathlib import Path
 
+from replication.agent.computed_types import read_computed_types
 from replication.agent.config import AgentConfig
 from replication.agent.identity import IdentityKeeper, write_atomically
 from replication.agent.installed import InstalledPowerdns, schema_of_release
@@ -187,7 +188,9 @@ class Rebuild:
         _sync_directory(path.parent)
         self._identity.change_schema(schema)
         if self._config.pdns_conf is not None:
-            write_atomically(self._config.pdns_conf, render(settings_of(self._config, schema=schema)))
+            chosen = read_computed_types(self._config.state_dir)
+            text = render(settings_of(self._config, schema=schema, computed_types=chosen))
+            write_atomically(self._config.pdns_conf, text)
         self.end_powerdns()
         (self._config.state_dir / QUARANTINE_FILE).unlink(missing_ok=True)
         swap.unlink()

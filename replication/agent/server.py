@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from replication.agent.apply import Applier
+from replication.agent.computed_types import ComputedTypesKeeper
 from replication.agent.identity import IdentityKeeper
 from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.observe import Observer
@@ -30,6 +31,7 @@ from replication.wire.position import Position
 from replication.wire.protocol import (
     CERTIFICATE_PATH,
     CHECK_PATH,
+    COMPUTED_TYPES_PATH,
     KEYS_PATH,
     LOG_PATH,
     PANEL_NAME,
@@ -84,11 +86,12 @@ class AgentServer(ThreadingHTTPServer):
         store: Store,
         snapshots: Snapshots,
         end_powerdns: Callable[[], bool],
+        computed_types: ComputedTypesKeeper,
         spool: Path,
         max_body: int,
     ) -> None:
         self.scanner, self.store = scanner, store
-        self.snapshots, self.end_powerdns = snapshots, end_powerdns
+        self.snapshots, self.end_powerdns, self.computed_types = snapshots, end_powerdns, computed_types
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.identity, self.applier, self.observer, self.status = identity, applier, observer, status
         self.top, self.spool, self.max_body = top, spool, max_body
@@ -357,6 +360,10 @@ def _take_keys(server: AgentServer, body: bytes) -> None:
     server.identity.take_keys(body)
 
 
+def _choose_computed_types(server: AgentServer, body: bytes) -> None:
+    server.computed_types.choose(decode_message(body))
+
+
 def _repair(server: AgentServer, body: bytes | BinaryIO) -> Mapping[str, Any]:
     ack, repaired = server.applier.repair(body)
     server.scanner.recheck([repaired.mark.zone_id])
@@ -375,6 +382,7 @@ _PUSHES: Mapping[str, Callable[[AgentServer, bytes | BinaryIO], Mapping[str, Any
 _SMALL_PUTS: Mapping[str, Callable[[AgentServer, bytes], None]] = {
     CERTIFICATE_PATH: _take_certificate,
     KEYS_PATH: _take_keys,
+    COMPUTED_TYPES_PATH: _choose_computed_types,
 }
 
 

@@ -17,6 +17,7 @@
     PUT  /v1/certificate                    200 {}             body: {"certificate", "ca"}, for the next connections
     PUT  /v1/keys                           200 {}             body: signed list of the keys that sign segments
     POST /v1/restart                        200 {}             PowerDNS ends; whoever supervises it starts it again
+    PUT  /v1/computed-types                 200 {}             body: ComputedTypes; once the PowerDNS that runs has them
 
 A refusal is `{"error": <class of replication.errors>, "message": <words>, "position": <position or null>}`:
 409 Gap, 503 NotServed, Busy or DiskFull (try again), 422 anything that needs a person, 400 and 404 and 413
@@ -24,8 +25,10 @@ for requests that are not of this protocol. All bodies are JSON without spaces, 
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from ipaddress import ip_address
 from typing import Any, NamedTuple, Self
 
 from replication.errors import BadBytes, Busy, DiskFull, Gap, NotServed, Refused, ReplicationError, TooMuch
@@ -43,15 +46,66 @@ LOG_PATH = "/v1/log"
 CERTIFICATE_PATH = "/v1/certificate"
 KEYS_PATH = "/v1/keys"
 RESTART_PATH = "/v1/restart"
+COMPUTED_TYPES_PATH = "/v1/computed-types"
 
 ZONES_PAGE = 5_000
 MAX_ROWS_AT_ONCE = 10_000
 MAX_LISTED_DIVERGED = 100
+MAX_LISTED_UNANSWERED = 100
+
+_WITH_PORT = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<v4>[0-9.]+)):(?P<port>[0-9]{1,5})")
 
 # The subject (common name) of the panel's client certificate; nodes have certificates of the same authority.
 PANEL_NAME = "panel"
 
 _STATUS_OF = {TooMuch: 413, Gap: 409, NotServed: 503, Busy: 503, DiskFull: 503}
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedTypes:
+    """The types whose answers PowerDNS computes, and whether it does: ALIAS by asking `resolver`, LUA by running it."""
+
+    resolver: str = ""  # an IP address, with a port after a colon where it is not 53; empty: ALIAS is not answered
+    lua: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, message: Mapping[str, Any]) -> Self:
+        """Raises BadBytes, also for a resolver that is no address: it is written into pdns.conf."""
+        try:
+            resolver, lua = message["resolver"], message["lua"]
+            if not isinstance(lua, bool) or (resolver != "" and not is_resolver(resolver)):
+                raise ValueError
+            return cls(resolver, lua)
+        except (KeyError, TypeError, ValueError) as exc:
+            raise BadBytes(what="computed types", reason=f"{message!r:.80} are none") from exc
+
+
+# What a node answers before the panel says more.
+NEITHER = ComputedTypes()
+
+
+def is_resolver(text: str) -> bool:
+    """Whether PowerDNS takes it as `resolver`: 192.0.2.53, 192.0.2.53:5300, 2001:db8::53 or [2001:db8::53]:5300."""
+    found = _WITH_PORT.fullmatch(text)
+    if "%" in text or (found is not None and not 0 < int(found["port"]) < 65536):
+        return False  # a scope of IPv6 may be any text
+    try:
+        address = ip_address(text if found is None else found["v6"] or found["v4"])
+    except ValueError:
+        return False
+    return found is None or (address.version == 6) is (found["v6"] is not None)
+
+
+class Unanswered(NamedTuple):
+    """An ALIAS or LUA record that PowerDNS has no good answer for, and the problem. Travels as a JSON array."""
+
+    zone: str
+    name: str
+    type: str  # ALIAS or LUA
+    problem: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +118,24 @@ class Ack:
     apply_ms: float = 0.0
     lock_ms: float = 0.0
     verify_ms: float = 0.0
+    unanswered: tuple[Unanswered, ...] = ()  # as in Status
 
     def to_json(self) -> dict[str, Any]:
         return {
             "position": self.position.to_json(),
             "digests": [self.digest_main.hex(), self.digest_records.hex()],
             "ms": [round(ms, 2) for ms in (self.apply_ms, self.lock_ms, self.verify_ms)],
+            "unanswered": [list(each) for each in self.unanswered],
         }
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
         try:
             main, records = (bytes.fromhex(digest) for digest in message["digests"])
-            return cls(position_from_json(message["position"]), main, records, *map(float, message["ms"]))
+            unanswered = _unanswered(message.get("unanswered", ()))
+            apply_ms, lock_ms, verify_ms = map(float, message["ms"])
+            position = position_from_json(message["position"])
+            return cls(position, main, records, apply_ms, lock_ms, verify_ms, unanswered)
         except (KeyError, TypeError, ValueError) as exc:
             raise BadBytes(what="ack", reason=f"{message!r} is not one") from exc
 
@@ -116,6 +175,11 @@ class Status:
     diverged_count: int = 0  # zones whose rows are not what this agent wrote
     checked_at: float = 0.0  # when a check of every row last ended; 0: never
     check_share: float = 0.0  # how much of the database the check under way has read, 0 to 1
+    computed_types: ComputedTypes | None = None  # as the PowerDNS that runs has them; None while it does not say
+    takes_computed_types: bool = False  # whether the agent writes pdns.conf, and so can change them
+    resolver_problem: str = ""  # why the resolver of ALIAS is of no use; empty while it answers, or there is none
+    # ALIAS and LUA records without a good answer when they were last asked for; at most MAX_LISTED_UNANSWERED.
+    unanswered: tuple[Unanswered, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         message = asdict(self)
@@ -140,9 +204,16 @@ class Status:
             known["installing"] = tuple(known["installing"]) if known.get("installing") else None
             listed = known.get("diverged", ())
             known["diverged"] = tuple((int(zone), str(name), str(problem)) for zone, name, problem in listed)
+            if known.get("computed_types") is not None:
+                known["computed_types"] = ComputedTypes.from_json(known["computed_types"])
+            known["unanswered"] = _unanswered(known.get("unanswered", ()))
             return cls(**known)
         except (KeyError, TypeError, ValueError) as exc:
             raise BadBytes(what="status", reason=f"{message!r} is not one") from exc
+
+
+def _unanswered(listed: Iterable[Sequence[str]]) -> tuple[Unanswered, ...]:
+    return tuple(Unanswered(*map(str, each)) for each in listed)
 
 
 class ServedZone(NamedTuple):

@@ -1,11 +1,15 @@
 """`/config`: the settings of PowerDNS that mean something here, with what they are in effect."""
 
+from collections.abc import Collection
+
 from django.conf import settings
 from django.http import HttpResponse
 from rest_framework.request import Request
 
 from dnspanel.api.v1.view import PowerdnsView, answer
 from dnspanel.zones import soa
+from dnspanel.zones.computed_types import COMPUTED, reasons_against
+from replication.dns import rdtypes
 
 _MEGABYTE = 1 << 20
 
@@ -14,11 +18,15 @@ class Config(PowerdnsView):
     """All settings, by name. None can be changed here."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
-        return answer([{"name": n, "type": "ConfigSetting", "value": v} for n, v in sorted(config().items())])
+        found = config(unanswered=reasons_against(COMPUTED))
+        return answer([{"name": n, "type": "ConfigSetting", "value": v} for n, v in sorted(found.items())])
 
 
-def config() -> dict[str, str]:
-    """Setting → value, as PowerDNS spells both. What only concerns one node's machine is that node's business."""
+def config(*, unanswered: Collection[int]) -> dict[str, str]:
+    """Setting → value, as PowerDNS spells both. What only concerns one node's machine is that node's business.
+
+    `unanswered` are the computed types that some node does not answer.
+    """
     servers = settings.DEFAULT_NAMESERVERS
     return {
         "8bit-dns": "yes",
@@ -36,8 +44,8 @@ def config() -> dict[str, str]:
         "default-soa-edit-signed": "",
         "default-ttl": str(soa.DEFAULT_TTL),
         "direct-dnskey": "no",
-        "enable-lua-records": "yes" if settings.ALLOW_LUA_RECORDS else "no",
-        "expand-alias": "no",
+        "enable-lua-records": "yes" if settings.ALLOW_LUA_RECORDS and rdtypes.LUA not in unanswered else "no",
+        "expand-alias": "no" if rdtypes.ALIAS in unanswered else "yes",
         "launch": "lmdb",
         # Nodes get their zones from the panel, and answer no transfers for it.
         "master": "no",

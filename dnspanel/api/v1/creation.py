@@ -15,6 +15,7 @@ from dnspanel.api.v1.view import Refusal, canonical, list_in, shortened, text_in
 from dnspanel.transfer.documents import Document, Options, SourceFault
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
+from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.rules import Severity
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
@@ -144,6 +145,7 @@ def _of_text(name: str, text: str, servers: Sequence[str]) -> list[RRset]:
         options=Options(soa="missing", nameservers="missing"),
         include=_no_file,
         allow_lua=settings.ALLOW_LUA_RECORDS,
+        unanswered=reasons_against(COMPUTED),
     )
     for fault in parsed.faults:
         if fault.severity is Severity.ERROR or fault.code == "out-of-zone":

@@ -17,6 +17,7 @@ identity_dir = "identity"
 state_dir = "state"
 lmdb_path = "pdns.lmdb"
 control_socket = "/run/node/pdns.controlsocket"
+pdns_conf = "pdns.conf"
 dns_address = "$NODE_ADDRESS"
 dns_port = 5300
 receiver_threads = $(nproc)

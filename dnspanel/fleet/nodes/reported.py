@@ -7,6 +7,8 @@ from typing import Any
 
 from dnspanel.fleet.health import spoken
 from dnspanel.fleet.models import Node
+from replication.errors import BadBytes
+from replication.wire.protocol import ComputedTypes
 
 # Of the node's clock, in seconds: beyond it, lag and charts mean little.
 CLOCK_TOLERANCE = 2.0
@@ -37,6 +39,9 @@ class Reported:
     diverged_count: int
     checked_at: float
     check_share: float
+    computes: str  # which of ALIAS and LUA it answers; empty while it does not say
+    resolver_problem: str
+    unanswered_count: int
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -46,6 +51,10 @@ class Reported:
             found.append(f"PowerDNS {self.installed or release(self.needed_schema)} installed, rebuild")
         if self.diverged_count:
             found.append(f"{self.diverged_count:,} zone{'s differ' if self.diverged_count > 1 else ' differs'}")
+        if self.resolver_problem:
+            found.append("resolver gone, no ALIAS")
+        if self.unanswered_count:
+            found.append(f"no answer for {self.unanswered_count} ALIAS or LUA")
         if self.map_used is not None and self.map_used > MAP_ALARM:
             found.append(f"map {100 * self.map_used:.0f} % full")
         if self.disk_free_share is not None and self.disk_free_share < DISK_ALARM:
@@ -85,7 +94,25 @@ def read_report(node: Node) -> Reported:
         diverged_count=int(report.get("diverged_count") or 0),
         checked_at=float(report.get("checked_at") or 0),
         check_share=float(report.get("check_share") or 0),
+        computes=describe_computed(reported_types(node)),
+        resolver_problem=str(report.get("resolver_problem") or ""),
+        unanswered_count=len(node.unanswered),
     )
+
+
+def reported_types(node: Node) -> ComputedTypes | None:
+    """Which computed types the PowerDNS of this node answers, as its agent said last; None if it did not."""
+    try:
+        return ComputedTypes.from_json(node.report["computed_types"])
+    except (BadBytes, KeyError, TypeError):
+        return None
+
+
+def describe_computed(types: ComputedTypes | None) -> str:
+    """ALIAS by 192.0.2.53, LUA off; empty while that is unknown."""
+    if types is None:
+        return ""
+    return f"ALIAS {f'by {types.resolver}' if types.resolver else 'off'}, LUA {'on' if types.lua else 'off'}"
 
 
 def release(schema: int) -> str:

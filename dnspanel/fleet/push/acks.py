@@ -17,6 +17,7 @@ _RECORD_ACK = """
 WITH moved AS (
     UPDATE fleet_node SET
         epoch = %(epoch)s, acked = %(sequence)s, acked_at = %(now)s, digest = %(digest)s,
+        unanswered = %(unanswered)s::jsonb,
         contact_at = greatest(contact_at, %(now)s), refusal = '', refused_at = NULL, refused_since = NULL
     WHERE id = %(node)s AND (epoch IS NULL OR epoch = %(epoch)s AND acked < %(sequence)s)
     RETURNING id
@@ -31,6 +32,7 @@ _RECORD_SNAPSHOT_ACK = """
 WITH moved AS (
     UPDATE fleet_node SET
         epoch = %(epoch)s, acked = %(sequence)s, acked_at = %(now)s, digest = %(digest)s, schema = %(schema)s,
+        unanswered = %(unanswered)s::jsonb,
         contact_at = greatest(contact_at, %(now)s), refusal = '', refused_at = NULL, refused_since = NULL
     WHERE id = %(node)s AND epoch IS NOT DISTINCT FROM %(from_epoch)s AND acked = %(from_sequence)s
     RETURNING id
@@ -42,7 +44,10 @@ SELECT count(*) FROM moved
 """
 
 _RECORD_REPORTS = """
-UPDATE fleet_node AS n SET report = said.report, reported_at = said.at
+UPDATE fleet_node AS n SET report = said.report, reported_at = said.at,
+    unanswered = CASE
+        WHEN (said.report -> 'position' ->> 'sequence')::bigint >= n.acked
+        THEN coalesce(said.report -> 'unanswered', '[]') ELSE n.unanswered END
 FROM jsonb_to_recordset(%s::jsonb) AS said (id bigint, at timestamptz, report jsonb) WHERE n.id = said.id
 """
 
@@ -70,6 +75,7 @@ def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> bool:
                 "epoch": position.epoch,
                 "sequence": position.sequence,
                 "digest": ack.digest_main + ack.digest_records,
+                "unanswered": json.dumps(ack.unanswered),
                 "now": now,
             },
         )
@@ -97,6 +103,7 @@ def record_snapshot_ack(
                 "sequence": position.sequence,
                 "digest": ack.digest_main + ack.digest_records,
                 "schema": schema,
+                "unanswered": json.dumps(ack.unanswered),
                 "from_epoch": before.epoch if before else None,
                 "from_sequence": before.sequence if before else 0,
                 "now": now,
@@ -126,7 +133,10 @@ def clear_refusal(*, node_id: int) -> None:
 
 
 def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]]) -> None:
-    """Store what these agents reported, and when: `Status` as JSON. One statement, however many nodes."""
+    """Store what these agents reported, and when: `Status` as JSON. One statement, however many nodes.
+
+    A report from before the last ack does not know what that one said of ALIAS and LUA.
+    """
     if not reports:
         return
     rows = [{"id": node_id, "at": at.isoformat(), "report": report} for node_id, (at, report) in reports.items()]

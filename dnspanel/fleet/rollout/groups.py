@@ -12,6 +12,7 @@ from dnspanel.fleet.errors import GroupRefused
 from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
 from dnspanel.fleet.rollout import deliver
 from dnspanel.zones import access
+from replication.wire.protocol import is_resolver
 
 LONGEST_VERIFY_SECONDS = 24 * 3600
 MOST_GROUPS = 50
@@ -67,6 +68,20 @@ def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datet
         NodeGroup.objects.filter(pk=group.pk).update(verify_seconds=seconds)
         audit.record(action="group.verify", by=by, now=now, target=group.name, verify_seconds=seconds)
     deliver.advance(now=now)
+
+
+def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) -> None:
+    """Its nodes follow ALIAS by this resolver, or by the fleet's if it is empty; they get there one after the other.
+
+    Raises GroupRefused for what is no address, Forbidden.
+    """
+    _require(by)
+    if resolver and not is_resolver(resolver):
+        message = "An IP address, with a port where it is not 53: 192.0.2.53, 192.0.2.53:5300, [2001:db8::53]:5300."
+        raise GroupRefused(f"The resolver is no address. {message}", field="resolver")
+    with transaction.atomic():
+        NodeGroup.objects.filter(pk=group.pk).update(resolver=resolver)
+        audit.record(action="group.resolver", by=by, now=now, target=group.name, before=group.resolver, after=resolver)
 
 
 def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) -> None:

@@ -18,6 +18,7 @@ from dnspanel.transfer.imports import scan
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones import rules
 from dnspanel.zones.bulk import ExistingZone, existing_zones
+from dnspanel.zones.computed_types import reasons_against
 from dnspanel.zones.store_rrsets import rrsets_of_zones
 from replication.dns.rrset import RRset
 
@@ -148,7 +149,10 @@ def _broken_rules(
     after = {**current, **{key: rrset for key, rrset in changes.items() if rrset is not None}}
     changed = [key for key, rrset in changes.items() if rrset is not None]
     below = rules.names_below(parsed.name, after.values())
-    for violation in rules.check_zone(parsed.name, after, changed, below=below, allow_lua=settings.ALLOW_LUA_RECORDS):
+    unanswered = reasons_against(type_ for _, type_ in changed)
+    for violation in rules.check_zone(
+        parsed.name, after, changed, below=below, allow_lua=settings.ALLOW_LUA_RECORDS, unanswered=unanswered
+    ):
         if violation.severity is rules.Severity.ERROR:
             reason = f"Merged with what the zone has: {violation.message}"
             yield SourceFault("", 0, 0, "", reason, violation.code, zone=parsed.name)

@@ -19,6 +19,7 @@ from dnspanel.transfer.sources.registry import include_for
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import nesting
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
+from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.garbage import collection_paused
 from dnspanel.zones.rules import Severity
 from dnspanel.zones.store_rrsets import copy_text
@@ -127,6 +128,7 @@ def finish_scan(*, job: ImportJob, seconds: float) -> None:
 def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
     """A function that reads a document as this job's options say."""
     options, include = Options.from_json(job.options), include_for(job)
+    unanswered = reasons_against(COMPUTED)
 
     def parse(document: Document) -> ParsedZone:
         return read_zone(
@@ -134,6 +136,7 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
             options=options,
             include=lambda included: include(document.path, included),
             allow_lua=settings.ALLOW_LUA_RECORDS,
+            unanswered=unanswered,
         )
 
     return parse

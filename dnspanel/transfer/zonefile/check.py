@@ -8,7 +8,7 @@ drown in them.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -198,7 +198,9 @@ def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -
     return found
 
 
-def violations(content: Content, ordered: list[bytes], found: Suspects) -> Iterator[rules.Violation]:
+def violations(
+    content: Content, ordered: list[bytes], found: Suspects, unanswered: Mapping[int, str]
+) -> Iterator[rules.Violation]:
     """What the rules say about the suspects, errors and warnings; errors of all of them first."""
     if not found.grave and not found.slight:
         return
@@ -206,13 +208,15 @@ def violations(content: Content, ordered: list[bytes], found: Suspects) -> Itera
     for severity, chosen in ((Severity.ERROR, found.grave), (Severity.WARNING, found.slight | found.grave)):
         records = iter(islice(chosen, _MOST_SLIGHT if severity is Severity.WARNING else None))
         while batch := list(islice(records, _BATCH)):
-            for violation in _ask(content, ordered, batch):
+            for violation in _ask(content, ordered, batch, unanswered):
                 if violation.severity is severity and violation not in told:
                     told.add(violation)
                     yield violation
 
 
-def _ask(content: Content, ordered: list[bytes], records: Sequence[bytes]) -> list[rules.Violation]:
+def _ask(
+    content: Content, ordered: list[bytes], records: Sequence[bytes], unanswered: Mapping[int, str]
+) -> list[rules.Violation]:
     """What the rules say about these RRsets, and those at their names: what stands beside a CNAME breaks the rule."""
     zone = content.zone
     keys = dict.fromkeys(record[:-2] for record in records if record in content.sets)
@@ -226,7 +230,7 @@ def _ask(content: Content, ordered: list[bytes], records: Sequence[bytes]) -> li
             rrset = _rrset(content.sets[record])
             near[rrset.name, rrset.type] = rrset
     under = {rrset.name: _names_below(content, ordered, rrset) for rrset in rrsets if rrset.type == rdtypes.DNAME}
-    return rules.check_zone(zone, near, changed, below=under, allow_lua=True)
+    return rules.check_zone(zone, near, changed, below=under, allow_lua=True, unanswered=unanswered)
 
 
 def _rrset(ready: ReadyRRset) -> RRset:

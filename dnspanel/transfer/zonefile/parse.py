@@ -9,7 +9,8 @@ the zone are left out with a warning, and so are records of DNSSEC's own types
 with a note. An RRset whose records differ in TTL has the first one's.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from django.conf import settings
 
@@ -30,11 +31,19 @@ from replication.dns.rrset import MAX_TTL, RRset, Serial, make
 Include = Callable[[str], Document | None]
 
 
-def read_zone(document: Document, *, options: Options, include: Include, allow_lua: bool) -> ParsedZone:
+def read_zone(
+    document: Document,
+    *,
+    options: Options,
+    include: Include,
+    allow_lua: bool,
+    unanswered: Mapping[int, str] = MappingProxyType({}),
+) -> ParsedZone:
     """What a document says, with every fault that it has; never raises for what a document contains.
 
     `include` gives another file of the upload by its path as a `$INCLUDE`
-    states it.
+    states it. `unanswered`: types that not every node answers, with the
+    reason (`zones.computed_types.reasons_against`); their RRsets are errors.
     """
     sheet = Sheet(document, 0)
     zone, fault, line = apex.find(sheet, include)
@@ -42,7 +51,7 @@ def read_zone(document: Document, *, options: Options, include: Include, allow_l
         fault = Unreadable("wrong encoding: the file is in UTF-16; zone files are ASCII or UTF-8", "wrong-encoding")
     if fault is not None:
         return ParsedZone(zone, faults=[_fault_of_file(sheet, fault, line)])
-    reader = Reader(zone, include=include, comments=options.comments, allow_lua=allow_lua)
+    reader = Reader(zone, include=include, comments=options.comments, allow_lua=allow_lua, unanswered=unanswered)
     try:
         reader.read_sheet(sheet)
         made = _complete(reader.content, options)

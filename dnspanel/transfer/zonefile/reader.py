@@ -2,9 +2,10 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from itertools import repeat
+from types import MappingProxyType
 
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document
@@ -58,9 +59,17 @@ _NO_SHEET = Sheet(Document("", b""), 0)
 class Reader(RecordReader):
     """Reads all files of one zone."""
 
-    def __init__(self, zone: str, *, include: Include, comments: bool, allow_lua: bool) -> None:
+    def __init__(
+        self,
+        zone: str,
+        *,
+        include: Include,
+        comments: bool,
+        allow_lua: bool,
+        unanswered: Mapping[int, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(zone, comments=comments, allow_lua=allow_lua)
-        self.include = include
+        self.include, self.unanswered = include, unanswered
         self.generated = 0
         self._depth = 0
         self._size = 0  # bytes of all files

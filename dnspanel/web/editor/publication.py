@@ -1,5 +1,6 @@
 """Views of a publication: its progress from saved to answered by every node, and drafts that undo or repeat it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,7 +16,7 @@ from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.health import Word
-from dnspanel.fleet.models import Isolation
+from dnspanel.fleet.models import Isolation, Node
 from dnspanel.fleet.reads.arrivals import NodeArrival
 from dnspanel.fleet.reads.rollout_status import arrivals_by_stage
 from dnspanel.publish.models import Segment
@@ -24,11 +25,13 @@ from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access, failed, revision
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
+from replication.wire.protocol import Unanswered
 
 # A page asks this often while the change is on its way, and rarely once somebody has to look at a node.
 SWIFT_MS = 300
 SWIFT_SECONDS = 15
 MOST_REVISIONS = 50
+MOST_LACKING = 10
 
 _TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LATE: "warn"}
 
@@ -65,6 +68,7 @@ class Progress:
     seconds: str  # until the last node that has it
     is_swift: bool
     isolation: Isolation | None  # by what it was taken back, if it failed
+    lacking: list[str]  # ALIAS and LUA records of its zones without a good answer, each as a sentence
 
     @property
     def channel(self) -> str:
@@ -79,7 +83,7 @@ class Progress:
 
     @property
     def is_everywhere(self) -> bool:
-        return bool(self.nodes) and self.answered == len(self.nodes)
+        return bool(self.nodes) and self.answered == len(self.nodes) and not self.lacking
 
     @property
     def encoded_class(self) -> str:
@@ -103,7 +107,10 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
     """Show the progress of a publication; htmx gets the moving part alone until it has arrived everywhere."""
     found = _publication(request, sequence)
     sees_nodes = can(request.user, Permission.FLEET)
-    context: dict[str, object] = {"progress": _progress(found, timezone.now()), "sees_nodes": sees_nodes}
+    context: dict[str, object] = {
+        "progress": _progress(found, _revisions(request, found), timezone.now()),
+        "sees_nodes": sees_nodes,
+    }
     if is_fragment(request):
         return render(request, "editor/_progress.html", context)
     revisions = list(_revisions(request, found)[: MOST_REVISIONS + 1])
@@ -145,11 +152,12 @@ def _can_undo(request: PanelRequest, each: Revision) -> bool:
     return is_live and access.may_edit_zone(request.user, each.zone)
 
 
-def _progress(found: Publication, now: datetime) -> Progress:
+def _progress(found: Publication, revisions: QuerySet[Revision], now: datetime) -> Progress:
     is_swift = (now - found.at).total_seconds() < SWIFT_SECONDS
+    arrived = arrivals_by_stage(found, now=now)
     stages = [
         DisplayStage(stage.name, stage.is_ring0, [_display(node, is_swift) for node in stage.nodes], stage.waits)
-        for stage in arrivals_by_stage(found, now=now)
+        for stage in arrived
     ]
     times = [node.ms for stage in stages if not stage.is_ring0 for node in stage.nodes if node.ms is not None]
     stall = next((stall.message for stall in stalls() if stall.sequence <= found.sequence), "")
@@ -162,7 +170,19 @@ def _progress(found: Publication, now: datetime) -> Progress:
         seconds=f"{max(times) / 1000:.2f}" if times else "",
         is_swift=is_swift,
         isolation=Isolation.objects.filter(failed=found.sequence).first() if found.failed_reason else None,
+        lacking=_lacking([node.node for stage in arrived if not stage.is_ring0 for node in stage.nodes], revisions),
     )
+
+
+def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
+    """Which ALIAS and LUA records of these zones have no good answer on which node, as sentences."""
+    found = [(node.name, Unanswered._make(each)) for node in nodes for each in node.unanswered]
+    if not found:
+        return []
+    named = revisions.filter(zone__name__in={each.zone for _, each in found})
+    zones = set(named.values_list("zone__name", flat=True))
+    listed = [(node, each) for node, each in found if each.zone in zones][:MOST_LACKING]
+    return [f"{node} has no answer for {each.name} {each.type}: {each.problem}." for node, each in listed]
 
 
 def _encoded_ms(found: Publication) -> int | None:

@@ -104,7 +104,7 @@ TYPE_NAMES = sorted(rdata.type_to_text(type) for type in rdtypes.SERVED_TYPES)
 def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show the chip that says how many nodes have acked the newest revision."""
     zone = access.zone_for_reading(request.user, zone_name)
-    sync = sync_of(zone.sequence, node_statuses(now=timezone.now()))
+    sync = sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name)
     return render(request, "editor/_sync_chip.html", {"zone": zone, "sync": sync})
 
 

@@ -45,7 +45,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
         draft=here,
         changes_elsewhere=sum(count.total for count in counts) - (here.total if here else 0),
         others=queries.others_drafting(zone=zone, author=request.user) if may_edit else (),
-        sync=sync_of(zone.sequence, node_statuses(now=timezone.now())),
+        sync=sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name),
     )
 
 

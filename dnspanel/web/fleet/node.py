@@ -29,9 +29,11 @@ from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 from replication.errors import ReplicationError
+from replication.wire.protocol import Unanswered
 
 MOST_EVENTS = 40
 MOST_DIVERGENCES = 20
+MOST_UNANSWERED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class NodeDetails:
     bootstrap: Bootstrap | None
     keys: tuple[str, ...]  # the signing keys it accepts, their first digits
     expired: bool
+    unanswered: tuple[Unanswered, ...]  # ALIAS and LUA records without a good answer
 
     @property
     def other_powerdns(self) -> str:
@@ -101,6 +104,7 @@ def details_of(node: Node, now: datetime) -> NodeDetails:
         bootstrap=getattr(node, "bootstrap", None),
         keys=tuple(str(key)[:16] for key in node.report.get("signing_keys") or ()),
         expired=expires is not None and expires <= now,
+        unanswered=tuple(map(Unanswered._make, node.unanswered[:MOST_UNANSWERED])),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -27,6 +28,7 @@ def delivery(request: PanelRequest) -> HttpResponse:
     context = {
         "view": rollout_status(now=timezone.now()),
         "may_change": can(request.user, Permission.NODES),
+        "fleet_resolver": settings.ALIAS_RESOLVER,
     }
     return render(request, "fleet/_rollout.html" if is_fragment(request) else "fleet/rollout.html", context)
 
@@ -69,7 +71,7 @@ def group_new(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
-    """Change the name of a group, its time to verify or its place, skip it, or delete it."""
+    """Change the name of a group, its time to verify, its resolver or its place, skip it, or delete it."""
     access.require(request.user, Permission.NODES)
     group = get_object_or_404(NodeGroup, pk=group_id)
     by, now = request.user, timezone.now()
@@ -80,6 +82,9 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
             groups.rename_group(group=group, name=name, by=by, now=now)
         if seconds != group.verify_seconds:
             groups.set_verify_seconds(group=group, seconds=seconds, by=by, now=now)
+        resolver = request.POST.get("resolver", group.resolver).strip().lower()
+        if resolver != group.resolver:
+            groups.set_resolver(group=group, resolver=resolver, by=by, now=now)
 
     acts: dict[str, tuple[Callable[[], None], str]] = {
         "change": (change, "The group is changed."),

@@ -68,9 +68,13 @@ def _spoken(page: queries.Page[queries.ZoneRow]) -> str:
 
 
 def _with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
-    """Return the zones with their state on the nodes, which is computed once per sequence."""
+    """Return the zones with their state on the nodes; it is computed once per sequence, but where a zone is special."""
     syncs = {sequence: sync_of(sequence, statuses) for sequence in {row.sequence for row in rows}}
-    return [ListedZone(row, syncs[row.sequence]) for row in rows]
+    special = {zone for status in statuses for zone, *_ in status.node.unanswered}
+    return [
+        ListedZone(row, sync_of(row.sequence, statuses, zone=row.name) if row.name in special else syncs[row.sequence])
+        for row in rows
+    ]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -142,7 +146,7 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
     publication = _delete(form, zone, request) if form.is_valid() else None
     if publication is None:
-        nodes = sync_of(zone.sequence, node_statuses(now=timezone.now()))
+        nodes = sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name)
         context = {"zone": zone, "form": form, "nodes": nodes, "days": edit.TRASH_DAYS}
         return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
     messages.success(request, f"{zone.name} is in the trash for {edit.TRASH_DAYS} days.")

@@ -193,12 +193,13 @@ class EnrolledAgent:
         ):
             write_atomically(identity / file, text)
 
-    def start(self) -> None:
+    def start(self, more: str = "") -> None:
+        """Run the agent; `more` are further lines of its agent.toml."""
         config = self.directory / "agent.toml"
         config.write_text(
             'identity_dir = "identity"\nstate_dir = "state"\nlmdb_path = "lmdb/pdns.lmdb"\n'
             'control_socket = "none"\ndns_address = "127.0.0.1"\ndns_port = 1\nreceiver_threads = 1\n'
-            f'listen_host = "127.0.0.1"\nlisten_port = {self.port}\nmap_size_mib = 64\n'
+            f'listen_host = "127.0.0.1"\nlisten_port = {self.port}\nmap_size_mib = 64\n{more}'
         )
         self._stop.clear()
         self.agent = AgentNode(read_config(config))

@@ -47,3 +47,13 @@ def test_without_an_active_node_nothing_is_promised() -> None:
 
 def test_a_high_sequence_of_another_history_proves_nothing() -> None:
     assert not has_acked(node_status("ns1", 99, epoch=OTHER), 7)
+
+
+def test_a_node_without_an_answer_for_an_alias_of_the_zone_is_not_counted() -> None:
+    """A page said "everywhere 3/3" of an ALIAS that no node answered."""
+    nodes = [node_status("ns1", 7), node_status("ns2", 7)]
+    nodes[1].node.unanswered = [["a.test.", "a.test.", "ALIAS", "SERVFAIL: its target cannot be resolved"]]
+    behind = "ns2 has no answer for a.test. ALIAS: SERVFAIL: its target cannot be resolved"
+    assert sync_of(7, nodes, zone="a.test.") == Sync("warn", 1, 2, behind)
+    assert sync_of(7, nodes, zone="b.test.").tone == sync_of(7, nodes).tone == "ok"
+    assert sync_of(7, [*nodes, node_status("ns3", 1, Word.OFFLINE)], zone="a.test.").acked == 1

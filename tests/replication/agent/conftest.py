@@ -15,6 +15,7 @@ from tests.replication.agent.servers import (
     AgentProcess,
     Authority,
     Pdns,
+    SupervisedPdns,
     client_for,
     short_directory,
 )
@@ -58,6 +59,19 @@ def files(directory: Path, authority: Authority) -> AgentFiles:
 @pytest.fixture
 def node(files: AgentFiles, authority: Authority) -> Iterator[RunningNode]:
     """An agent that made the files, and a pdns_server that serves them."""
+    with running(files, authority) as node:
+        yield node
+
+
+@pytest.fixture
+def supervised_node(directory: Path, authority: Authority) -> Iterator[RunningNode]:
+    """A node whose PowerDNS is supervised, and whose agent may write pdns.conf."""
+    if PDNS_SERVER is None:
+        pytest.skip("pdns_server is not installed")
+    pdns = SupervisedPdns(directory)
+    files = AgentFiles(directory, authority, pdns)
+    files.settings["pdns_conf"] = "pdns.conf"
+    files.write()
     with running(files, authority) as node:
         yield node
 

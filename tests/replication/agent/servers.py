@@ -1,5 +1,6 @@
 """Real servers for the agent's tests: a certificate authority, a pdns_server, an agent as a process."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -181,6 +183,38 @@ class Pdns:
         """How many it was asked over UDP since it started."""
         command = ["pdns_control", f"--socket-dir={self.directory}", "show", "udp-queries"]
         return int(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+
+class SupervisedPdns(Pdns):
+    """A pdns_server that somebody starts again whenever it ends, as systemd does."""
+
+    def __init__(self, directory: Path, *, schema: int = 4) -> None:
+        super().__init__(directory, schema=schema)
+        self.starts = 0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._supervise, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        deadline = time.monotonic() + 60
+        while not self._answers():
+            assert time.monotonic() < deadline, "pdns_server does not answer"
+            time.sleep(0.02)
+
+    def _supervise(self) -> None:
+        while not self._done.is_set():
+            with contextlib.suppress(AssertionError):
+                Pdns.start(self)
+                self.starts += 1
+                assert self._process is not None
+                while self._process.poll() is None and not self._done.is_set():
+                    time.sleep(0.02)
+            self._done.wait(0.1)
+
+    def kill(self) -> None:
+        self._done.set()
+        self._thread.join()
+        super().kill()
 
 
 class AgentFiles:

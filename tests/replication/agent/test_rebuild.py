@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from replication.push import NodeClient, send_snapshot
 from replication.store.store import Store
 from replication.wire.position import Position
 from tests.replication.agent.conftest import RunningNode
-from tests.replication.agent.servers import AgentFiles, AgentProcess, Authority, Pdns, client_for
 from tests.replication.agent.test_snapshots import Made, made, push, status_of, until
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, Panel, records, small_zone
 
@@ -25,52 +23,9 @@ ZONE = "example.test."
 WWW = "www.example.test."
 
 
-class SupervisedPdns(Pdns):
-    """A pdns_server that somebody starts again whenever it ends, as systemd does."""
-
-    def __init__(self, directory: Path, *, schema: int = 4) -> None:
-        super().__init__(directory, schema=schema)
-        self.starts = 0
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._supervise, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-        until(self._answers, "pdns_server answers")
-
-    def _supervise(self) -> None:
-        while not self._done.is_set():
-            with contextlib.suppress(AssertionError):
-                Pdns.start(self)
-                self.starts += 1
-                assert self._process is not None
-                while self._process.poll() is None and not self._done.is_set():
-                    time.sleep(0.02)
-            self._done.wait(0.1)
-
-    def kill(self) -> None:
-        self._done.set()
-        self._thread.join()
-        super().kill()
-
-
 @pytest.fixture
-def node(directory: Path, authority: Authority) -> Iterator[RunningNode]:
-    """A node whose PowerDNS is supervised, and whose agent may write pdns.conf."""
-    pdns = SupervisedPdns(directory)
-    files = AgentFiles(directory, authority, pdns)
-    files.settings["pdns_conf"] = "pdns.conf"
-    files.write()
-    agent = AgentProcess(files)
-    client = client_for(files, authority.client_context())
-    try:
-        agent.start()
-        pdns.start()
-        yield RunningNode(pdns, agent, client, files, authority)
-    finally:
-        client.close()
-        agent.stop()
-        pdns.kill()
+def node(supervised_node: RunningNode) -> RunningNode:
+    return supervised_node
 
 
 def state_dir(node: RunningNode) -> Path:

@@ -44,6 +44,7 @@ def test_a_node_that_was_never_heard_has_no_facts_and_no_remarks() -> None:
         ({"wanted_schema": 5, "installed_powerdns": "4.9.5"}, "PowerDNS 4.9.5 installed, rebuild"),
         ({"wanted_schema": 6}, "PowerDNS 5.0 or 5.1 installed, rebuild"),
         ({"diverged_count": 1}, "1 zone differs"),
+        ({"resolver_problem": "its resolver does not answer"}, "resolver gone, no ALIAS"),
         ({"diverged_count": 1200}, "1,200 zones differ"),
         ({"map_used": 0.82}, "map 82 % full"),
         ({"disk_free_bytes": 5}, "disk 95 % full"),

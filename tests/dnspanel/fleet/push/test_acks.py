@@ -1,5 +1,6 @@
 """What nodes said, written down by conditional updates."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -81,3 +82,20 @@ def test_the_first_proof_may_be_a_snapshot(active_node: MakeNode) -> None:
     assert acks.record_snapshot_ack(node_id=node.pk, ack=ack(9), schema=4, before=None, now=NOW)
     node.refresh_from_db()
     assert (node.epoch, node.acked, node.acked_at) == (EPOCH, 9, NOW)
+
+
+def test_what_a_node_cannot_answer_comes_with_its_ack_and_an_older_report_does_not_undo_it(
+    active_node: MakeNode,
+) -> None:
+    node = active_node()
+    lacks = protocol.Unanswered("a.test.", "a.test.", "ALIAS", "SERVFAIL")
+    acks.record_ack(node_id=node.pk, ack=replace(ack(7), unanswered=(lacks,)), now=NOW)
+
+    def after_report(sequence: int) -> list[list[str]]:
+        report = {"position": Position(EPOCH, sequence).to_json(), "unanswered": []}
+        acks.record_reports(reports={node.pk: (NOW, report)})
+        node.refresh_from_db()
+        return list(node.unanswered)
+
+    assert after_report(6) == [list(lacks)]
+    assert after_report(7) == []

@@ -8,6 +8,7 @@ from dnspanel.transfer.zonefile.check import suspects, violations
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Sheet
 from dnspanel.zones import rules
+from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.full import examples
 
@@ -50,17 +51,21 @@ def lines() -> st.SearchStrategy[str]:
     ).map(lambda line: line.replace("@.example", "example"))
 
 
+# As in a fleet whose nodes run no LUA.
+UNANSWERED = {rdtypes.LUA: "LUA is not answered by every node: ns1 (LUA is off)"}
+
+
 def both(text: str) -> tuple[set[rules.Violation], set[rules.Violation]]:
     """What is found by the quick look, and by the rules in the whole zone; notes aside."""
     reader = Reader(ZONE, include=lambda path: None, comments=True, allow_lua=True)
     reader.read_sheet(Sheet(Document("z", text.encode(), ZONE), 0))
     ordered = reader.content.finish()
-    quick = set(violations(reader.content, ordered, suspects(reader.content, ordered)))
+    quick = set(violations(reader.content, ordered, suspects(reader.content, ordered), UNANSWERED))
     ready = [reader.content.sets[record] for record in ordered]
     rrsets = {(r.name, r.type): RRset(r.name, r.type, r.ttl, r.texts, r.disabled, r.comment) for r in ready}
     changed = {*rrsets, (ZONE, 6)}
     below = rules.names_below(ZONE, rrsets.values())
-    found = rules.check_zone(ZONE, rrsets, changed, below=below, allow_lua=True)
+    found = rules.check_zone(ZONE, rrsets, changed, below=below, allow_lua=True, unanswered=UNANSWERED)
     return quick, {violation for violation in found if violation.severity is not rules.Severity.NOTE}
 
 

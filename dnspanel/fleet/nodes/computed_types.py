@@ -1,0 +1,134 @@
+"""ALIAS and LUA, whose answers PowerDNS computes: which node shall, bringing it there, and who cannot. Verbs.
+
+A node that gets another resolver, or LUA, starts its PowerDNS anew. That happens to one node after the other, ring 0
+first, and stops at the first whose PowerDNS does not come back.
+"""
+
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from dnspanel.advisory_locks import Lock, locked
+from dnspanel.fleet import events
+from dnspanel.fleet.health import OFFLINE_AFTER
+from dnspanel.fleet.models import Node, NodeEvent, NodeGroup, NodeState
+from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.reported import describe_computed, reported_types
+from dnspanel.zones.computed_types import COMPUTED
+from replication.dns import rdata, rdtypes
+from replication.errors import NotServed, ReplicationError
+from replication.push import NodeClient
+from replication.wire.protocol import ComputedTypes
+
+_MOST_NAMED = 3
+_EVENT = "computed"
+
+logger = logging.getLogger(__name__)
+
+
+def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
+    """What each node shall compute: by its group's resolver, or the fleet's; ring 0 always by the fleet's."""
+    groups = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
+    last = next(reversed(groups.values()), "")  # nodes without a group go with the last one
+    resolvers: dict[int | None, str] = {None: last, **groups}
+    return {
+        node.pk: ComputedTypes(
+            (not node.is_ring0 and resolvers[node.group_id]) or settings.ALIAS_RESOLVER, settings.ALLOW_LUA_RECORDS
+        )
+        for node in nodes
+    }
+
+
+def set_up(*, now: datetime) -> list[str]:
+    """Bring every node that was heard lately to what it shall compute; return the names of those that changed.
+
+    One worker at a time does it. A node whose agent refuses, or cannot be reached, is left for the next time; if a
+    PowerDNS does not come back, the others are.
+    """
+    with locked(Lock.COMPUTED_TYPES) as is_mine:
+        return [node.name for node in _set_up(now)] if is_mine else []
+
+
+def _set_up(now: datetime) -> Iterator[Node]:
+    heard = list(_enrolled().filter(reported_at__gt=now - OFFLINE_AFTER, state=NodeState.ACTIVE))
+    choices = choices_of(heard)
+    due = [node for node in heard if _may_choose(node) and reported_types(node) not in (None, choices[node.pk])]
+    if not due:
+        return
+    context = client_ssl_context(ensure_authority(now=now))
+    for node in due:
+        chosen = choices[node.pk]
+        try:
+            with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
+                client.choose_computed_types(chosen)
+        except NotServed as exc:
+            logger.error("PowerDNS did not come back node=%s: %s", node.name, exc)
+            message = f"Its PowerDNS did not come back as it was set up for ALIAS and LUA: {exc}. No other node is."
+            _note_once(node, message, now)
+            return
+        except ReplicationError as exc:
+            logger.warning("cannot set up ALIAS and LUA node=%s: %s", node.name, exc)
+        else:
+            # Else it would be due again until its agent is asked for its status.
+            report = {**node.report, "computed_types": chosen.to_json()}
+            Node.objects.filter(pk=node.pk).update(report=report)
+            _note_once(node, f"Its PowerDNS was set up anew: {describe_computed(chosen)}.", now)
+            yield node
+
+
+def _note_once(node: Node, message: str, now: datetime) -> None:
+    """An event of the node, unless it is what was noted last: what fails is tried again every few seconds."""
+    latest = NodeEvent.objects.filter(node=node, kind=_EVENT).order_by("-id").first()
+    if latest is None or latest.sentence != message:
+        events.note(node_id=node.pk, kind=_EVENT, message=message, now=now)
+
+
+def reasons_against(types: Collection[int]) -> dict[int, str]:
+    """For each of the computed types among these that some node does not answer, who, and why not."""
+    computed = COMPUTED.intersection(types)
+    nodes = list(_enrolled()) if computed else []
+    found = {}
+    for type in sorted(computed):
+        if not nodes and type == rdtypes.ALIAS and not settings.ALIAS_RESOLVER:
+            found[type] = "ALIAS is not answered: no resolver is set up (PANEL_ALIAS_RESOLVER)"
+        problems = [(node.name, problem) for node in nodes if (problem := _problem(node, type))]
+        if problems:
+            named = [f"{name} ({problem})" for name, problem in problems[:_MOST_NAMED]]
+            if len(problems) > _MOST_NAMED:
+                named.append(f"and {len(problems) - _MOST_NAMED} more")
+            found[type] = f"{rdata.type_to_text(type)} is not answered by every node: {', '.join(named)}"
+    return found
+
+
+def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
+    """What `zones`, which does not know the nodes, asks by a signal: `reasons_against`."""
+    return reasons_against(types)
+
+
+def _problem(node: Node, type: int) -> str:
+    """Why this node does not answer the type; empty if it does."""
+    report: dict[str, Any] = node.report
+    if not report:
+        return "not heard yet"
+    if "computed_types" not in report:
+        return "its agent is too old"
+    found = reported_types(node)
+    if found is None:
+        return "its PowerDNS has not said yet"
+    if type == rdtypes.LUA:
+        return "" if found.lua else "LUA is off"
+    return str(report.get("resolver_problem", "")) if found.resolver else "no resolver is set up"
+
+
+def _may_choose(node: Node) -> bool:
+    return bool(node.report.get("takes_computed_types"))
+
+
+def _enrolled() -> "QuerySet[Node]":
+    """Nodes that answer questions, and ring 0, which comes first."""
+    nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED))
+    return nodes.order_by("-is_ring0", "name")
