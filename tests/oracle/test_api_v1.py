@@ -83,7 +83,8 @@ def _rendered(value: Any) -> Any:
         return [_rendered(item) for item in value]
     if not isinstance(value, dict):
         return _text(value) if isinstance(value, str) else value
-    rendered = {key: _rendered(item) for key, item in value.items() if key not in SERIALS}
+    # Ours adds a warning to what has no effect here.
+    rendered = {key: _rendered(item) for key, item in value.items() if key not in SERIALS | {"warning"}}
     return {key: sorted(item, key=str) if key in {"rrsets", "records"} else item for key, item in rendered.items()}
 
 

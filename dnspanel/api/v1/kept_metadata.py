@@ -1,11 +1,12 @@
 """Metadata that clients of API v1 gave zones: kept, and given back. Verbs.
 
-PowerDNS would act on some kinds (ALLOW-AXFR-FROM, ALSO-NOTIFY …). Here none has an effect on the nodes, which
-transfer no zones and notify nobody; programs that set them, or keep their own under `X-`, find them again.
+PowerDNS would act on most kinds (ALLOW-AXFR-FROM, ALSO-NOTIFY …). Those of NO_EFFECT have none here; programs that
+set them, or keep their own under `X-`, find them again, and the answer to a write warns. One that would seem to limit
+what is not limited is refused (REFUSED).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -43,6 +44,31 @@ READABLE = WRITABLE | frozenset(
 # Those that are fields of the zone itself.
 SOA_EDIT, SOA_EDIT_API, API_RECTIFY = "SOA-EDIT", "SOA-EDIT-API", "API-RECTIFY"
 
+_NOTIFIES_NOBODY = "nodes get every change from the panel, and nobody sends NOTIFY"
+_NODES_TRANSFER_NOTHING = "nodes transfer zones to nobody; AXFR is the panel's, by TSIG key"
+_NOT_SIGNED = "nothing here signs zones"
+# Kinds that are kept although nothing acts on them, and why.
+NO_EFFECT: Mapping[str, str] = {
+    "ALLOW-AXFR-FROM": _NODES_TRANSFER_NOTHING,
+    "ALSO-NOTIFY": _NOTIFIES_NOBODY,
+    "AXFR-SOURCE": "zones here are not copies of others",
+    "FORWARD-DNSUPDATE": "updates are carried out by the panel itself",
+    "GSS-ACCEPTOR-PRINCIPAL": "TSIG keys are shared secrets only",
+    "GSS-ALLOW-AXFR-PRINCIPAL": "TSIG keys are shared secrets only",
+    "IXFR": _NODES_TRANSFER_NOTHING,
+    "NOTIFY-DNSUPDATE": _NOTIFIES_NOBODY,
+    "PUBLISH-CDNSKEY": _NOT_SIGNED,
+    "PUBLISH-CDS": _NOT_SIGNED,
+    "SLAVE-RENOTIFY": _NOTIFIES_NOBODY,
+    "SOA-EDIT": "serials count up with every publication",
+    "SOA-EDIT-DNSUPDATE": "serials count up with every publication",
+    "TSIG-ALLOW-DNSUPDATE": "what a TSIG key may update is its scope",
+}
+# Kinds whose values are not taken: whoever sets them relies on a limit that is not there.
+REFUSED: Mapping[str, str] = {
+    "ALLOW-DNSUPDATE-FROM": "updates are allowed by TSIG key, from whatever address; limit the key instead",
+}
+
 MOST_BYTES = 64 << 10
 _FREE = re.compile(r"X-[ -~]*", re.ASCII)
 
@@ -52,6 +78,18 @@ class TooMuchMetadata(ApiError):
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(f"The metadata of {zone_name} would be larger than {MOST_BYTES >> 10} kB.")
+
+
+class NotObeyed(ApiError):
+    """Somebody would rely on what nothing here does."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"{kind} would have no effect here: {REFUSED[kind]}.")
+
+
+def warning_about(kind: str, values: Sequence[str]) -> str:
+    """What to tell whoever set these values of a kind that nothing acts on; empty where that is no surprise."""
+    return f"{kind} is kept, but has no effect: {NO_EFFECT[kind]}." if values and kind in NO_EFFECT else ""
 
 
 def is_writable(kind: str) -> bool:
@@ -75,16 +113,24 @@ def metadata_of(zone: Zone) -> dict[str, list[str]]:
 
 
 def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> list[str]:
-    """The zone has these values of the kind besides those it has, each once; returns all. Raises TooMuchMetadata."""
+    """The zone has these values of the kind besides those it has, each once; returns all.
+
+    Raises TooMuchMetadata, NotObeyed.
+    """
     return _write(zone, kind, values, True, by, now)
 
 
 def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """The zone has exactly these values of the kind; without any it does not have the kind. Raises TooMuchMetadata."""
+    """The zone has exactly these values of the kind; without any it does not have the kind.
+
+    Raises TooMuchMetadata, NotObeyed.
+    """
     _write(zone, kind, values, False, by, now)
 
 
 def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author, now: datetime) -> list[str]:
+    if values and kind in REFUSED:
+        raise NotObeyed(kind)
     with transaction.atomic():
         if not Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).exists():
             raise Unknown(zone.name)

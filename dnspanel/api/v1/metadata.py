@@ -29,7 +29,7 @@ class MetadataList(PowerdnsView):
         values = kept_metadata.add_metadata(
             zone=zone, kind=kind, values=_values_in(body), by=actor_in(request), now=timezone.now()
         )
-        return answer(_object(kind, values), 201)
+        return answer(_written(kind, values), 201)
 
 
 class Metadata(PowerdnsView):
@@ -49,7 +49,7 @@ class Metadata(PowerdnsView):
         kept_metadata.replace_metadata(
             zone=zone, kind=metadata_kind, values=values, by=actor_in(request), now=timezone.now()
         )
-        return answer(_object(metadata_kind, values))
+        return answer(_written(metadata_kind, values))
 
     def delete(self, request: Request, server_id: str, zone_id: str, metadata_kind: str) -> HttpResponse:
         zone = zone_by_id(request, zone_id, Right.SETTINGS)
@@ -62,6 +62,12 @@ class Metadata(PowerdnsView):
 
 def _object(kind: str, values: Sequence[str]) -> dict[str, Any]:
     return {"kind": kind, "metadata": list(values), "type": "Metadata"}
+
+
+def _written(kind: str, values: Sequence[str]) -> dict[str, Any]:
+    """The same, with a warning where nothing acts on it."""
+    warning = kept_metadata.warning_about(kind, values)
+    return _object(kind, values) | ({"warning": warning} if warning else {})
 
 
 def _refuse_unwritable(kind: str) -> None:

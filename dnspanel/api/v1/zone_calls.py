@@ -15,13 +15,17 @@ from dnspanel.zones.signals import published
 
 
 class Notify(PowerdnsView):
-    """Tell the nodes of a zone: they know already, or are about to."""
+    """NOTIFY (RFC 1996) to the zone's secondaries, of which the panel knows none."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Wake the workers once more, in case the last signal was lost; 200."""
+        """Nothing is sent, and the answer says so; 200, because clients ask after each change as a matter of course.
+
+        The nodes need none: the workers that bring them the change are woken once more, in case the last signal
+        was lost.
+        """
         zone = _changeable(request, zone_id)
         published.send_robust(sender=Publication, sequence=zone.sequence)
-        return answer({"result": "Notification queued"})
+        return answer({"result": "Nodes get the zone from the panel", "warning": "No NOTIFY was sent to anybody."})
 
 
 class Rectify(PowerdnsView):

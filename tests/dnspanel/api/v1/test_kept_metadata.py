@@ -1,5 +1,6 @@
 """The verbs that keep metadata."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,3 +101,10 @@ def test_a_zone_deleted_meanwhile_is_unknown(zone: Zone) -> None:
 def test_which_kinds_the_api_writes_and_shows(kind: str, writable: bool, readable: bool) -> None:
     found: Any = (kept_metadata.is_writable(kind), kept_metadata.is_readable(kind))
     assert found == (writable, readable)
+
+
+def test_what_each_kind_does_is_decided_and_written_down() -> None:
+    """A kind that is added to the writable ones has an effect, a warning or a refusal; documents list these."""
+    assert {*kept_metadata.NO_EFFECT, *kept_metadata.REFUSED} == kept_metadata.WRITABLE
+    text = (Path(__file__).parents[4] / "docs/use/apis.md").read_text()
+    assert [kind for kind in sorted(kept_metadata.WRITABLE) if f"`{kind}`" not in text] == []

@@ -71,3 +71,21 @@ def test_only_who_may_change_settings_writes_and_who_sees_nothing_finds_nothing(
         assert stranger(method, LIST, {}).status_code == 404
     for method in ("GET", "PUT", "DELETE"):
         assert stranger(method, f"{LIST}/X-A", {}).status_code == 404
+
+
+def test_a_write_that_has_no_effect_says_so(ask: Caller) -> None:
+    """Kinds that PowerDNS acts on were kept with 200 and 201, as if something here did."""
+    added = ask.value("POST", LIST, {"kind": "ALSO-NOTIFY", "metadata": ["192.0.2.1"]}, status=201)
+    assert added["warning"].startswith("ALSO-NOTIFY is kept, but has no effect: nodes get every change from the panel")
+    assert "warning" in ask.value("PUT", f"{LIST}/PUBLISH-CDS", {"metadata": ["2"]})
+    assert "warning" not in ask.value("PUT", f"{LIST}/PUBLISH-CDS", {"metadata": []})
+    assert "warning" not in ask.value("POST", LIST, {"kind": "X-A", "metadata": ["a"]}, status=201)
+
+
+def test_a_limit_that_nothing_keeps_is_refused_and_can_be_taken_away(ask: Caller) -> None:
+    said = "ALLOW-DNSUPDATE-FROM would have no effect here: updates are allowed by TSIG key, from whatever address"
+    body = {"kind": "ALLOW-DNSUPDATE-FROM", "metadata": ["192.0.2.0/24"]}
+    assert ask.error("POST", LIST, body).startswith(said)
+    assert ask.error("PUT", f"{LIST}/ALLOW-DNSUPDATE-FROM", body).startswith(said)
+    assert ask("PUT", f"{LIST}/ALLOW-DNSUPDATE-FROM", {"metadata": []}).status_code == 200
+    assert ask("DELETE", f"{LIST}/ALLOW-DNSUPDATE-FROM").status_code == 204
