@@ -13,6 +13,8 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
+from dnspanel.accounts.quota_amounts import Kind, parse_quotas
+
 
 def envstr(name: str, default: str | None = None) -> str:
     """Return the variable, or the default; raise when there is neither."""
@@ -45,6 +47,14 @@ def envnetworks(name: str, default: str) -> list[str]:
         return [str(ip_network(item)) for item in envlist(name, default)]
     except ValueError as exc:
         raise ImproperlyConfigured(f"{name} must be networks with commas between them: {exc}.") from exc
+
+
+def envquotas(name: str, default: str) -> dict[Kind, int | None]:
+    """Return the quotas of the default, with those that the variable names instead."""
+    try:
+        return parse_quotas(envstr(name, ""), parse_quotas(default, {}))
+    except ValueError as exc:
+        raise ImproperlyConfigured(f"{name}: {exc}") from exc
 
 
 def envsecret(name: str, default: str | None = None) -> str:
@@ -90,6 +100,14 @@ REFUSAL_PATIENCE = int(envstr("PANEL_REFUSAL_PATIENCE", "15"))
 
 # How many requests a token may make in a minute, unless the token says otherwise.
 API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))
+
+# How much a person, and a team, may have unless they were given another quota; the kinds are in `quota_amounts`.
+PERSON_QUOTAS = envquotas(
+    "PANEL_PERSON_QUOTAS", "zones=1000,rrsets=100000,operations=20000,tokens=100,imports=5,bytes=2G"
+)
+TEAM_QUOTAS = envquotas(
+    "PANEL_TEAM_QUOTAS", "zones=5000,rrsets=100000,operations=20000,tokens=500,imports=20,bytes=10G"
+)
 
 # Webhooks go to public addresses over https; besides, to these networks, and with OUTBOUND_HTTP over http too.
 OUTBOUND_NETWORKS = envnetworks("PANEL_OUTBOUND_NETWORKS", "")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AnonymousUser
 
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
-from dnspanel.accounts.models import GrantRow, Membership, Role, Token, User
+from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
 from dnspanel.accounts.roles import PERMISSIONS, Permission
 
 ROLE_RIGHTS = {
@@ -23,13 +23,17 @@ ROLE_RIGHTS = {
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person with what they may do, and the token if they act by one; `scope` is None without a token."""
+    """A person with what they may do, and the token if they act by one; `scope` is None without a token.
+
+    `teams` are those that give something to a person who does not have it by the role.
+    """
 
     user: User
     permissions: frozenset[Permission]
     grants: tuple[Grant, ...]
     token: Token | None = None
     scope: tuple[Grant, ...] | None = None
+    teams: tuple[Team, ...] = ()
 
     @property
     def layers(self) -> tuple[tuple[Grant, ...], ...]:
@@ -85,7 +89,7 @@ def actor_of_token(token: Token) -> Actor | None:
         allowed |= person.permissions & {Permission.READ}
     if any(grant.rights - {Right.READ} for grant in scope):
         allowed |= person.permissions & {Permission.EDIT}
-    return Actor(token.owner, allowed, person.grants, token, scope)
+    return Actor(token.owner, allowed, person.grants, token, scope, person.teams)
 
 
 def can(person: Person, permission: Permission) -> bool:
@@ -105,14 +109,15 @@ def token_of(author: Author) -> Token | None:
 
 
 def _actor(user: User) -> Actor:
-    grants = [*_by_role(user), *_by_team(user), *_by_grant(user)]
+    memberships = _memberships(user)
+    grants = [*_by_role(user), *map(_by_team, memberships), *_by_grant(user)]
     permissions = PERMISSIONS[user.role]
     rights = frozenset[Right]().union(*(grant.rights for grant in grants))
     if Right.READ in rights:
         permissions |= {Permission.READ}
     if rights - {Right.READ}:
         permissions |= {Permission.EDIT}
-    return Actor(user, permissions, tuple(grants))
+    return Actor(user, permissions, tuple(grants), teams=tuple(membership.team for membership in memberships))
 
 
 def _by_role(user: User) -> Iterable[Grant]:
@@ -120,11 +125,14 @@ def _by_role(user: User) -> Iterable[Grant]:
     return () if rights is None else (Grant(rights, everywhere=True),)
 
 
-def _by_team(user: User) -> Iterable[Grant]:
+def _memberships(user: User) -> list[Membership]:
     if user.role in {Role.EDITOR, Role.ADMINISTRATOR}:  # they have it all; spare the query
-        return
-    for team_id, role in Membership.objects.filter(user=user).values_list("team_id", "role"):
-        yield Grant(ROLE_RIGHTS[Role(role)], teams=frozenset({team_id}))
+        return []
+    return list(Membership.objects.filter(user=user).select_related("team").order_by("team_id"))
+
+
+def _by_team(membership: Membership) -> Grant:
+    return Grant(ROLE_RIGHTS[Role(membership.role)], teams=frozenset({membership.team_id}))
 
 
 def _by_grant(user: User) -> Iterable[Grant]:

@@ -5,7 +5,7 @@ from django.db.models import Q
 from dnspanel.accounts.models import AuditEntry, Token
 
 _ABOUT_TOKENS = ("token.create", "token.rotate", "token.revoke")
-_ABOUT_PEOPLE = ("person.join", "person.role", "person.close", "person.open", "person.password")
+_ABOUT_PEOPLE = ("person.join", "person.role", "person.close", "person.open", "person.password", "person.quotas")
 
 
 def entries_about_token(token: Token, limit: int = 20) -> tuple[AuditEntry, ...]:

@@ -15,7 +15,8 @@ AccountError
 ├── GrantRefused          a field of the grant is not acceptable, or it gives more than its giver has
 ├── NotYours              a token of somebody else
 ├── TokenRefused          a field of the new token is not acceptable
-│   └── TsigNameTaken
+│   ├── TsigNameTaken
+│   └── TokenQuotaExceeded the owner, or a team of theirs, has as many tokens as they may
 └── BadToken              a token that opens nothing; never said why to who asks with it
     ├── TokenUnknown
     ├── TokenDead         revoked, expired, unused for too long, or its owner's account is closed
@@ -136,6 +137,13 @@ class TsigNameTaken(TokenRefused):
 
     def __init__(self, name: str) -> None:
         super().__init__({"name": [f"There is a TSIG key {name} already."]})
+
+
+class TokenQuotaExceeded(TokenRefused):
+    """The owner, or a team of theirs, has as many tokens as they may have."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__({"token": [f"{reason} Tokens that are not used any more can be revoked."]})
 
 
 class BadToken(AccountError):

@@ -22,6 +22,8 @@ class User(AbstractUser):
 
     email = models.EmailField(unique=True)
     role = models.CharField(max_length=16, choices=Role, default=Role.READER)
+    # What was given in place of the settings' quotas: {`quota_amounts.Kind`: amount, or null for any}.
+    quotas: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)
 
     class Meta:
         constraints = [
@@ -48,6 +50,7 @@ class Team(models.Model):
 
     name = models.CharField(max_length=64)
     created_at = models.DateTimeField()
+    quotas: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)  # as a person's
 
     class Meta:
         constraints = [models.UniqueConstraint(Lower("name"), name="team_name_unique")]

@@ -24,12 +24,15 @@ from dnspanel.accounts.errors import (
     NotYours,
     TokenDead,
     TokenElsewhere,
+    TokenQuotaExceeded,
     TokenRefused,
     TokenUnknown,
     TsigNameTaken,
 )
 from dnspanel.accounts.grants import Grant, Right, is_part
 from dnspanel.accounts.models import Token, TokenKind, User
+from dnspanel.accounts.quota_amounts import Kind
+from dnspanel.accounts.quotas import Holder, holders_for, members_bound_by, refuse_beyond
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 from replication.dns import names
@@ -80,6 +83,7 @@ def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -
     secret = SECRET_START + secrets.token_urlsafe(32)
     with transaction.atomic():
         maker = _living_maker(by, now)
+        _refuse_too_many(owner, now)
         token = Token.objects.create(
             kind=TokenKind.API,
             owner=owner,
@@ -127,6 +131,7 @@ def create_tsig_key(
     try:
         with transaction.atomic():
             maker = _living_maker(by, now)
+            _refuse_too_many(owner, now)
             token = Token.objects.create(
                 kind=TokenKind.TSIG,
                 owner=owner,
@@ -163,6 +168,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
         refuse_dead(locked, now)
         if locked.rotated_to_id is not None:
             raise TokenDead("This token has been rotated already; rotate the newer one.")
+        _refuse_too_many(locked.owner, now, replaced=1)
         new = Token.objects.create(
             kind=TokenKind.API,
             owner_id=locked.owner_id,
@@ -300,6 +306,7 @@ def _token_of(secret_sha256: bytes) -> Token:
     token = Token.from_db(connection.alias, _TOKEN_FIELDS, row[: len(_TOKEN_FIELDS)])
     token.scope = json.loads(token.scope)
     token.owner = User.from_db(connection.alias, _OWNER_FIELDS, row[len(_TOKEN_FIELDS) :])
+    token.owner.quotas = json.loads(token.owner.quotas)
     return token
 
 
@@ -348,6 +355,35 @@ def token_for(actor: Actor, pk: int) -> Token:
     if token is None:
         raise TokenUnknown
     return token
+
+
+def alive_tokens(now: datetime) -> QuerySet[Token]:
+    """Tokens that were neither revoked nor have expired."""
+    return Token.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+
+
+def token_count(holder: Holder, now: datetime, most: int) -> int:
+    """How many tokens that work a person, or the members of a team, have; counted up to `most`."""
+    alive = alive_tokens(now)
+    if holder.team:
+        people = User.objects.filter(**members_bound_by(holder.pk))
+        return alive.filter(owner__in=people.values("pk"))[:most].count()
+    return alive.filter(owner=holder.pk)[:most].count()
+
+
+def _refuse_too_many(owner: User, now: datetime, *, replaced: int = 0) -> None:
+    """Raise TokenQuotaExceeded if the owner, or a team of theirs, has all tokens that they may have.
+
+    A token that is `replaced` makes room for its successor, once: it works beside it for a while, and whoever rotates
+    one again and again has each of them.
+    """
+    refuse_beyond(
+        holders_for(owner),
+        Kind.TOKENS,
+        added=1 - replaced,
+        count=lambda holder, most: token_count(holder, now, most),
+        refusal=TokenQuotaExceeded,
+    )
 
 
 def _refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) -> None:

@@ -5,6 +5,7 @@ TransferError
 ├── SourceAway          a server does not answer or refuses; worth trying again
 ├── SourceRefused       a source that cannot be read at all: wrong credentials, unknown format
 │   └── ServerRefused   the panel does not connect to this server for this person; carries the field
+├── QuotaExceeded        the author, or a team of theirs, has as much as they may have
 └── WrongState          a job is not in the state for what was asked
 """
 
@@ -35,6 +36,10 @@ class ServerRefused(SourceRefused):
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
         self.field = field
+
+
+class QuotaExceeded(TransferError):
+    """The author, or a team of theirs, has as many imports, or as many bytes of files, as they may have."""
 
 
 class WrongState(TransferError):

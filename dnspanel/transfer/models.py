@@ -59,6 +59,7 @@ class ImportJob(models.Model):
     phase_at = models.DateTimeField()  # when the state was entered
     phase_begun = models.BooleanField(default=False)  # what a phase does first, once, has been done
     ended_at = models.DateTimeField(null=True)
+    upload_bytes = models.BigIntegerField(default=0, db_default=0)  # of its uploaded files
     # Reading the source: items spooled, and how far in its own unit.
     items = models.IntegerField(default=0)
     read_total = models.BigIntegerField(default=0)
@@ -110,6 +111,7 @@ class ImportPiece(models.Model):
     removed = models.BigIntegerField(default=0)
     waiting = models.IntegerField(default=0)  # zones that changed since the dry run
     choices: "models.JSONField[Any]" = models.JSONField(default=dict)  # {zone: choice}, while it is scanned anew
+    spool_size = models.BigIntegerField(default=0, db_default=0)
     stage_size = models.BigIntegerField(default=0)
     stage_checksum = models.BigIntegerField(default=0)  # CRC-32
     created_in = models.BigIntegerField(null=True)  # sequence that created its new zones

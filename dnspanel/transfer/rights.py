@@ -69,9 +69,14 @@ def rights_of(job: ImportJob) -> ImportRights:
     if author is None or not isinstance(author, Actor) or all(map(author.may_everywhere, _ALL_RIGHTS)):
         return ImportRights(None, True, None)
     try:
-        return ImportRights(author, True, access.team_for_new_zone(author, None, ""))
+        return ImportRights(author, True, team_of_new_zones(author))
     except RightMissing:
         return ImportRights(author, False, None)
+
+
+def team_of_new_zones(author: Author) -> Team | None:
+    """The team that zones created by an import of this author belong to. Raises RightMissing for who may not."""
+    return access.team_for_new_zone(author, None, "")
 
 
 def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
@@ -136,6 +141,11 @@ def not_yours(zone: str) -> SourceFault:
 def may_not_create(zone: str) -> SourceFault:
     """The fault of a new zone whose author may not create zones."""
     return _fault(zone, "You may not create zones.")
+
+
+def too_many_rrsets(zone: str, reason: str) -> SourceFault:
+    """The fault of a zone that would have more RRsets than its author, or its team, may have in one."""
+    return SourceFault("", 0, 0, "", reason, "too-many-rrsets", zone=zone)
 
 
 def _fault(zone: str, reason: str) -> SourceFault:

@@ -9,20 +9,22 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 
-from dnspanel.accounts.errors import GrantUnknown, TeamUnknown, TokenUnknown
+from dnspanel.accounts.errors import GrantUnknown, TeamUnknown, TokenQuotaExceeded, TokenUnknown
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.roles import PERMISSIONS, Permission
 from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.fleet.errors import UnknownNode
+from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.zones import access
-from dnspanel.zones.errors import PublishingOnHold
+from dnspanel.zones.errors import PublishingOnHold, QuotaExceeded
 
 # Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation.
 OPEN_VIEWS = frozenset({"account_login", "account_inactive", "welcome", "enroll-agent", "healthz"})
 
 View = Callable[..., HttpResponse]
 
+_QUOTA_EXCEEDED = (QuotaExceeded, TokenQuotaExceeded, ImportQuotaExceeded)
 # What does not exist, or what this person may not know about.
 _UNKNOWN = (access.Unknown, UnknownNode, TokenUnknown, TeamUnknown, GrantUnknown, WebhookUnknown, RouteUnknown)
 
@@ -61,11 +63,20 @@ class SignedInMiddleware:
             if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
                 return HttpResponse(str(exception), status=403, content_type="text/plain; charset=utf-8")
             return render(request, "403.html", {"sentence": str(exception)}, status=403)
+        if isinstance(exception, _QUOTA_EXCEEDED):
+            return _beyond_quota(request, exception)
         if isinstance(exception, PublishingOnHold):
             return _on_hold(request, exception)
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)
         return None
+
+
+def _beyond_quota(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Return 409: nothing was changed, and what was typed is where it was."""
+    if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
+        return HttpResponse(str(exception), status=409, content_type="text/plain; charset=utf-8")
+    return render(request, "quota_exceeded.html", {"message": str(exception)}, status=409)
 
 
 def _on_hold(request: HttpRequest, hold: PublishingOnHold) -> HttpResponse:

@@ -5,6 +5,7 @@ from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
 from dnspanel.web import account, docs, layout
+from dnspanel.web.access import quotas
 from dnspanel.web.converters import ZoneNameConverter
 
 register_converter(ZoneNameConverter, "zone")
@@ -16,6 +17,7 @@ urlpatterns = [
     path("sign-out/", allauth.logout, name="account_logout"),
     path("account/inactive/", allauth.account_inactive, name="account_inactive"),
     path("account/password/", account.change_password, name="account_change_password"),
+    path("account/quotas/", quotas.own_quotas, name="account-quotas"),
     path("welcome/<str:secret>/", account.welcome, name="welcome"),
     path("frame/draft/", layout.draft_pill, name="draft-pill"),
     path("frame/fleet/", layout.fleet_pill, name="fleet-pill"),

@@ -15,7 +15,7 @@ from django.db import IntegrityError, connection, transaction
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import SqlLock
-from dnspanel.zones import nesting, soa, store_rrsets
+from dnspanel.zones import nesting, quotas, soa, store_rrsets
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import change_of
@@ -42,8 +42,8 @@ WITH alone AS MATERIALIZED (
 SELECT nextval(ids) FROM alone, generate_series(1, %s)"""
 
 _COPY_ZONES = """
-COPY zones_zone (id, name, serial, revision, rrset_count, created_at, changed_at, changed_by_id, sequence, team_id)
-FROM STDIN"""
+COPY zones_zone (id, name, serial, revision, rrset_count, created_at, changed_at, changed_by_id, created_by_id,
+    sequence, team_id) FROM STDIN"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,11 @@ class _Move:
     changes: Sequence[Change]
     soa_before: RRset
     soa_after: RRset
+
+    @property
+    def growth(self) -> int:
+        """How many more RRsets the zone has afterwards."""
+        return sum((change.before is None) - (change.after is None) for change in self.changes)
 
     def revision(self) -> NewRevision:
         added = sum(change.before is None for change in self.changes)
@@ -158,11 +163,12 @@ def create_ready_zones(
 
     Or none does: raises NamesTaken with all names that have a zone,
     NamesRefused with all that nobody or not this author may have (see
-    `nesting`), NameReserved, or IntegrityError for rows that the database
-    refuses.
+    `nesting`), NameReserved, QuotaExceeded, or IntegrityError for rows that the
+    database refuses.
     """
     try:
         with transaction.atomic(durable=True):
+            refuse_new_zones(zones=zones, author=author, team=team)
             insert_zones(zones=zones, rows=rows, author=author, now=now, team=team)
             nesting.refuse_names(zone_names=[z.name for z in zones], own=[z.id for z in zones], author=author)
             publication = append_publication(
@@ -176,6 +182,12 @@ def create_ready_zones(
         raise
 
 
+def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | None) -> None:
+    """Raise QuotaExceeded if these zones are too many, or one of them too large, for their author or their team."""
+    quotas.refuse_zones(author, team, len(zones))
+    quotas.refuse_rrsets(author, team, ((zone.name, zone.rrset_count) for zone in zones))
+
+
 def insert_zones(
     *, zones: Sequence[BulkZone], rows: Iterable[bytes], author: Author, now: datetime, team: Team | None = None
 ) -> None:
@@ -186,7 +198,7 @@ def insert_zones(
     user = user_of(author)
     by = r"\N" if user is None else str(user.pk)
     of_team = r"\N" if team is None else str(team.pk)
-    end = f"{now.isoformat()}\t{now.isoformat()}\t{by}\t0\t{of_team}\n"
+    end = f"{now.isoformat()}\t{now.isoformat()}\t{by}\t{by}\t0\t{of_team}\n"
     lines = (f"{z.id}\t{store_rrsets.copy_text(z.name)}\t{z.serial}\t0\t{z.rrset_count}\t{end}" for z in zones)
     with connection.wrap_database_errors, connection.cursor() as cursor:
         prefer_indexes()
@@ -231,8 +243,9 @@ def change_zones(
     are gone or not at their base revision any more. RRsets that are so
     already are not touched; a zone without any other gets no revision. Each
     SOA has a higher serial than before: that of the new SOA if it is one.
-    A zone never loses its SOA. Raises IntegrityError for what the database
-    refuses: rules are the caller's.
+    A zone never loses its SOA. Raises QuotaExceeded for a zone that becomes
+    too large, and IntegrityError for what the database refuses: rules are the
+    caller's.
     """
     by_zone = {change.zone_id: change for change in changes}
     with transaction.atomic(durable=True):
@@ -241,6 +254,7 @@ def change_zones(
         zones = {id: zone for id, zone in locked.items() if zone.revision == by_zone[id].base_revision}
         decided = {id: by_zone[id].changes for id in zones}
         moves = _moves(zones, _at_names(zones, decided), decided)
+        quotas.refuse_larger(author, [(move.zone, move.growth) for move in moves])
         publication = _carry_out(moves, author, channel, now, reason, beside)
     return publication, [id for id in by_zone if id not in zones]
 

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import User
-from dnspanel.zones import access, store_rrsets
+from dnspanel.zones import access, quotas, store_rrsets
 from dnspanel.zones.errors import CannotResolve, CannotUndo, Unknown
 from dnspanel.zones.merge import Edit, is_already_so
 from dnspanel.zones.models import Change as StoredChange
@@ -42,8 +42,9 @@ def replace_rrset(
     or type was edited. `base_revision` is the revision that the author was
     looking at; a change that others published since then will be a conflict,
     not overwritten. Editing again keeps the base of the first edit. Raises
-    BadName for a name outside of the zone, Unknown when the zone is gone, and
-    RightMissing for an RRset that the author may not change.
+    BadName for a name outside of the zone, Unknown when the zone is gone,
+    RightMissing for an RRset that the author may not change, and QuotaExceeded
+    when the draft is full.
     """
     key = rrset.name, rrset.type
     afters: dict[Key, RRset | None] = {key: rrset}
@@ -101,7 +102,10 @@ def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime
 def draft_changes(
     *, author: Drafter, zone: Zone, changes: Sequence[Change], base_revision: int, now: datetime
 ) -> Draft:
-    """The author's draft has these changes too; raises CannotUndo if it changes one of the RRsets already."""
+    """The author's draft has these changes too.
+
+    Raises CannotUndo if it changes one of the RRsets already, QuotaExceeded if it would have too many operations.
+    """
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
         drafted = set(Operation.objects.filter(draft=draft, zone=zone).values_list("name", "type"))
@@ -109,6 +113,8 @@ def draft_changes(
         if clash is not None:
             what = f"{rdata.type_to_text(clash.type)} {clash.name}"
             raise CannotUndo(f"Your draft changes {what} already. Publish or discard that first.")
+        used = quotas.operation_count(person(author).pk, quotas.operations_to_count(author))
+        quotas.refuse_operations(author, used=used, added=len(changes))
         Operation.objects.bulk_create(
             [_operation(draft, zone, change, base_revision, now) for change in changes], batch_size=2000
         )
@@ -148,9 +154,11 @@ def _draft_rrsets(
             raise BadName(text=name, reason=f"it is not inside the zone {zone.name}")
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
-        revision = Zone.objects.filter(pk=zone.pk, deleted_at=None).values_list("revision", flat=True).first()
-        if revision is None:
+        counted = quotas.operations_in(draft, quotas.operations_to_count(author))
+        found = Zone.objects.filter(pk=zone.pk, deleted_at=None).values_list("revision", counted).first()
+        if found is None:
             raise Unknown(zone.name)
+        revision, used = found
         published = store_rrsets.rrsets_at_names({zone.pk: (zone.name, owners)})[zone.pk]
         access.refuse_changes(author, zone, (Change(*key, published.get(key), r) for key, r in afters.items()))
         drafted = {(o.name, o.type): o for o in Operation.objects.filter(draft=draft, zone=zone, name__in=owners)}
@@ -164,7 +172,9 @@ def _draft_rrsets(
                 continue
             base_number = before.base_revision if before else seen_revision
             operations[key] = _operation(draft, zone, Change(*key, base, rrset), base_number, now)
-        _store(operations, [drafted[key].pk for key in afters if key in drafted and key not in operations])
+        dropped = [drafted[key].pk for key in afters if key in drafted and key not in operations]
+        quotas.refuse_operations(author, used=used, added=len(operations.keys() - drafted.keys()) - len(dropped))
+        _store(operations, dropped)
     return operations
 
 

@@ -11,12 +11,13 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
-from dnspanel.zones import access, bulk, nesting, soa, store_rrsets
+from dnspanel.zones import access, bulk, nesting, quotas, soa, store_rrsets
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.errors import (
     NamesRefused,
     NameTaken,
     NotInTrash,
+    QuotaExceeded,
     RevisionMoved,
     RuleViolations,
     Unknown,
@@ -66,8 +67,8 @@ def create_zone(
     `name` may be typed by a person: it becomes canonical here. A SOA or apex
     NS that `rrsets` lacks is made from `nameservers` and `hostmaster`, whose
     defaults are settings. Raises BadName, NameRefused (NameTaken, or for a
-    name that nobody or not this author may have: see `nesting`) or
-    RuleViolations (errors only; warnings do not stop a new zone). The same
+    name that nobody or not this author may have: see `nesting`), QuotaExceeded
+    or RuleViolations (errors only; warnings do not stop a new zone). The same
     form sent twice returns the first publication. The zone belongs to `team`,
     or to the only team in which the author may create zones; raises
     RightMissing for who may not. `alongside` runs in the same transaction,
@@ -97,7 +98,7 @@ def create_zones(
     NamesRefused (see `nesting`).
 
     They belong to `team`, or to the only team in which the author may create
-    zones; raises RightMissing for who may not.
+    zones; raises RightMissing for who may not, and QuotaExceeded.
 
     For bulk: RRsets must be such as `rrset.make` returns. Refused is only what
     the database refuses (duplicates, a CNAME beside other data), names outside
@@ -157,8 +158,8 @@ def restore_zone(
 ) -> Publication:
     """The zone is back from the trash as it was, with a higher serial.
 
-    Raises NotInTrash, RightMissing or NameRefused: the name may be taken by
-    now, or zones of others may stand above or below it.
+    Raises NotInTrash, RightMissing, QuotaExceeded or NameRefused: the name may
+    be taken by now, or zones of others may stand above or below it.
     """
     try:
         with transaction.atomic(durable=True):
@@ -168,6 +169,8 @@ def restore_zone(
             access.require_right(author, trashed, Right.DELETE_ZONE)
             if Zone.objects.filter(name=trashed.name, deleted_at=None).exists():
                 raise NameTaken(trashed.name)
+            if author is not None:
+                quotas.refuse_zone_of(creator=trashed.created_by, team=trashed.team)
             Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
             nesting.refuse_names(zone_names=[trashed.name], own=[trashed.pk], author=author)
             return append_publication(
@@ -209,6 +212,7 @@ def _create(
     rows = (store_rrsets.rows_of_zone(zone.id, name, rrsets) for zone, (name, rrsets) in zip(new, zones, strict=True))
     try:
         with transaction.atomic(durable=True):
+            bulk.refuse_new_zones(zones=new, author=author, team=team)
             bulk.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
             alongside()
             nesting.refuse_names(zone_names=[zone.name for zone in new], own=ids, author=author)
@@ -222,6 +226,8 @@ def _create(
             )
     except NamesRefused as refused:
         raise (refused.first if len(zones) == 1 else refused) from None
+    except QuotaExceeded as refusal:
+        return publication_of_form(form_id, otherwise=refusal)
     except IntegrityError as clash:
         taken = bulk.taken_names([name for name, _ in zones])
         return publication_of_form(form_id, otherwise=NameTaken(taken[0]) if taken else clash)

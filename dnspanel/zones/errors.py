@@ -19,6 +19,7 @@ ZoneError
 │   ├── RuleViolations
 │   ├── GuardHolds        a change so large that somebody must confirm it
 │   ├── MassDeletion      so many zones at once that somebody must confirm it
+│   ├── QuotaExceeded      a person or a team would have more than they may
 │   └── PublishingOnHold  nodes may hold what this database does not know
 ├── SettingsRefused       a tag or a team that the zone cannot have
 ├── CannotResolve         a conflict cannot be settled in this way
@@ -230,6 +231,10 @@ class MassDeletion(PublishRefused):
     def total(self) -> int:
         """How many zones would be gone: the number that a person types to confirm."""
         return self.count + self.lately
+
+
+class QuotaExceeded(PublishRefused):
+    """A person or a team would have more zones, RRsets in a zone or operations in a draft than they may."""
 
 
 class PublishingOnHold(PublishRefused):

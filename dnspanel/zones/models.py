@@ -92,6 +92,10 @@ class Zone(models.Model):
     changed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
+    # Whose quota it counts for; null: nobody's, the panel's own.
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
     sequence = models.BigIntegerField(default=0)  # of the newest revision
     deleted_at = models.DateTimeField(null=True)
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="zones")
@@ -110,6 +114,7 @@ class Zone(models.Model):
             models.Index(Reverse("name"), condition=Q(deleted_at=None), name="zone_name_backwards"),
             models.Index(fields=["deleted_at"], condition=~Q(deleted_at=None), name="zone_trash"),
             GinIndex(fields=["tags"], condition=~Q(tags=[]), name="zone_tags"),
+            models.Index(fields=["created_by"], name="zone_created_by"),
         ]
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from dnspanel.accounts.actors import Author
-from dnspanel.zones import access, draft, soa, store_rrsets
+from dnspanel.zones import access, draft, quotas, soa, store_rrsets
 from dnspanel.zones.draft import Drafter, person
 from dnspanel.zones.errors import (
     CannotUndo,
@@ -134,6 +134,7 @@ def refuse(plans: Sequence[ZonePlan], author: Author, accept_warnings: Accepted,
     """Raise RightMissing or PublishRefused if these plans may not be carried out."""
     for plan in plans:
         access.refuse_changes(author, plan.zone, plan.changes)
+    quotas.refuse_growth(author, plans)
     conflicts = [conflict for plan in plans for conflict in plan.conflicts]
     if conflicts:
         raise Conflicts(conflicts)

@@ -10,7 +10,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Team
-from dnspanel.zones import access, nesting
+from dnspanel.zones import access, nesting, quotas
 from dnspanel.zones.errors import NamesRefused, RightMissing, SettingsRefused, Unknown
 from dnspanel.zones.models import Zone
 
@@ -24,7 +24,8 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
     Raises RightMissing for who may not change the zone's settings, or would
     gain a right over the zone by this change; SettingsRefused for a tag that
     is none, for a team that the author may not choose, and for a change of team
-    where zones of others stand above or below: the team would have their names.
+    where zones of others stand above or below: the team would have their names;
+    QuotaExceeded for a team that has as many zones as it may.
     """
     new_tags = canonical_tags(tags)
     with transaction.atomic():
@@ -37,6 +38,8 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
         _refuse_gain(author, locked, new_tags, team)
         if (team.pk if team else None) != locked.team_id:
             _refuse_others(author, locked)
+        if author is not None and team is not None and team.pk != locked.team_id:
+            quotas.refuse_zone_of(creator=None, team=team)
         if (new_tags, team.pk if team else None) != (locked.tags, locked.team_id):
             audit.record(
                 action="zone.settings",

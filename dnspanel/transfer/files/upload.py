@@ -16,8 +16,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from django.db import transaction
+from django.utils import timezone
+
+from dnspanel.accounts.actors import Author
+from dnspanel.transfer import quotas, rights
 from dnspanel.transfer.archives.paths import clean_path
-from dnspanel.transfer.errors import UploadRefused, WrongState
+from dnspanel.transfer.errors import QuotaExceeded, TransferError, UploadRefused, WrongState
 from dnspanel.transfer.files.spool import import_directory
 from dnspanel.transfer.limits import MOST_ENTRIES, MOST_UPLOAD_BYTES, TITLES
 from dnspanel.transfer.models import ImportJob, State
@@ -62,8 +67,9 @@ def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, siz
     """Append this chunk to the file, durably; return the file's new size.
 
     The chunk is `size` bytes of the stream, or all of it. An interrupted chunk
-    leaves the file as it was. Raises WrongState, WrongOffset, ChunkUnderWay
-    and UploadRefused (limits `path`, `entries`, `upload`; or no disk space).
+    leaves the file as it was. Raises WrongState, WrongOffset, ChunkUnderWay,
+    QuotaExceeded and UploadRefused (limits `path`, `entries`, `upload`; or no
+    disk space).
     """
     _check_open(job)
     name = clean_path(name)
@@ -81,11 +87,12 @@ def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, siz
             try:
                 end = known + _append(file, stream, size, room)
                 os.fsync(file)
+                with manifest:
+                    manifest.execute("UPDATE file SET size = ? WHERE number = ?", (end, number))
+                    _count_bytes(job, manifest, end - known)
             except BaseException:
                 os.ftruncate(file, known)
                 raise
-            with manifest:
-                manifest.execute("UPDATE file SET size = ? WHERE number = ?", (end, number))
     return end
 
 
@@ -104,6 +111,7 @@ def remove_file(*, job: ImportJob, name: str) -> None:
         row = manifest.execute("SELECT number FROM file WHERE name = ?", (clean_path(name),)).fetchone()
         if row is not None:
             manifest.execute("DELETE FROM file WHERE number = ?", row)
+            _count_bytes(job, manifest, 0)
             _path(job, row[0]).unlink(missing_ok=True)
 
 
@@ -122,11 +130,23 @@ def offset_of(job: ImportJob, name: str) -> int:
     return next((file.size for file in uploaded_files(job) if file.name == name), 0)
 
 
+def _count_bytes(job: ImportJob, manifest: sqlite3.Connection, added: int) -> None:
+    """The job's row says how much its upload has; raises QuotaExceeded if that is more than its author may have.
+
+    What came is only kept after this, and one chunk after another: several at once cannot exceed the quota together.
+    """
+    with transaction.atomic():
+        if added:
+            quotas.refuse_bytes(rights.actor_of_job(job), added, now=timezone.now())
+        total = manifest.execute("SELECT coalesce(sum(size), 0) FROM file").fetchone()[0]
+        ImportJob.objects.filter(pk=job.pk).update(upload_bytes=total)
+
+
 class _Room(NamedTuple):
     """How many more bytes may come, and the refusal of any beyond that."""
 
     bytes: int
-    refusal: UploadRefused
+    refusal: TransferError
 
 
 def _append(file: int, stream: Stream, size: int | None, room: _Room) -> int:
@@ -150,6 +170,10 @@ def _append(file: int, stream: Stream, size: int | None, room: _Room) -> int:
 def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
     free = shutil.disk_usage(_directory(job)).free - FREE_BYTES
     allowed = MOST_UPLOAD_BYTES - manifest.execute("SELECT coalesce(sum(size), 0) FROM file").fetchone()[0]
+    author = rights.actor_of_job(job)
+    left = quotas.bytes_left(author, now=timezone.now())
+    if left is not None and left < min(allowed, free):
+        return _Room(left, _quota_refusal(author, left))
     if allowed <= free:
         return _Room(allowed, UploadRefused(f"The upload is too large: {TITLES['upload']}.", limit="upload"))
     message = (
@@ -157,6 +181,16 @@ def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
         "Old imports and exports can be deleted, then the upload goes on where it stopped."
     )
     return _Room(max(0, free), UploadRefused(message))
+
+
+def _quota_refusal(author: Author, left: int) -> TransferError:
+    """What is said of a byte more than the author may have."""
+    try:
+        with transaction.atomic():
+            quotas.refuse_bytes(author, left + 1, now=timezone.now())
+    except QuotaExceeded as refusal:
+        return refusal
+    return UploadRefused("The upload is too large for the room that was left a moment ago. Please send it again.")
 
 
 def _number(manifest: sqlite3.Connection, name: str) -> int:

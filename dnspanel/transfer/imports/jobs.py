@@ -11,13 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.accounts.vault import encrypt_secret
-from dnspanel.transfer import rights, servers
+from dnspanel.transfer import quotas, rights, servers
 from dnspanel.transfer.documents import Document, Options
-from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.errors import QuotaExceeded, WrongState
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import read, scan
 from dnspanel.transfer.models import (
@@ -31,10 +32,12 @@ from dnspanel.transfer.models import (
     SourceKind,
     State,
 )
+from dnspanel.transfer.quotas import KEPT_DAYS
 from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones.errors import QuotaExceeded as ZoneQuotaExceeded
+from dnspanel.zones.errors import RightMissing
+from dnspanel.zones.quotas import refuse_zones
 
-# How long an ended import keeps its upload, for corrections.
-KEPT_DAYS = 30
 CHOICES = ("", "create", "merge", "replace", "skip")
 # Options that change what is read; the others only say what becomes of it.
 _READING_OPTIONS = ("ttl", "ttl_least", "ttl_most", "comments", "nameservers", "soa")
@@ -56,26 +59,29 @@ def create_job(
 ) -> ImportJob:
     """A new import: it waits for its files, or reads its server at once. A form sent twice makes one.
 
-    Raises Forbidden or ServerRefused where the panel does not connect to that server for this author.
+    Raises Forbidden or ServerRefused where the panel does not connect to that server for this author, and
+    QuotaExceeded for one who has as many imports under way as they may.
     """
     if first := _job_of_form(form_id):
         return first
     servers.refuse_source(author, source, parameters or {})
     if options is None:
         options = Options(nameservers="missing", soa="missing") if source in _PARTIAL else Options()
-    job = ImportJob.objects.create(
-        title=title,
-        author=user_of(author),
-        token=token_of(author),
-        created_at=now,
-        phase_at=now,
-        source=source,
-        parameters=dict(parameters or {}),
-        secret=encrypt_secret(json.dumps(dict(secret)).encode()) if secret else None,
-        options=options.to_json(),
-        state=State.UPLOADING,
-        form_id=form_id,
-    )
+    with transaction.atomic():
+        quotas.refuse_import(author)
+        job = ImportJob.objects.create(
+            title=title,
+            author=user_of(author),
+            token=token_of(author),
+            created_at=now,
+            phase_at=now,
+            source=source,
+            parameters=dict(parameters or {}),
+            secret=encrypt_secret(json.dumps(dict(secret)).encode()) if secret else None,
+            options=options.to_json(),
+            state=State.UPLOADING,
+            form_id=form_id,
+        )
     if source not in _UPLOADED:
         start_scan(job=job, now=now)
     return job
@@ -153,21 +159,27 @@ def create_of_documents(
     retry_of: ImportJob | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """An import of these documents, which is scanned at once."""
+    """An import of these documents, which is scanned at once.
+
+    Raises QuotaExceeded for an author who has as many imports under way, or as many bytes of files, as they may.
+    """
     options = options or Options()
-    job = ImportJob.objects.create(
-        title=title,
-        author=user_of(author),
-        token=token_of(author),
-        created_at=now,
-        phase_at=now,
-        source=source,
-        options=options.to_json(),
-        retry_of=retry_of,
-        state=State.UPLOADING,
-        form_id=form_id,
-        parameters=retry_of.parameters if retry_of else {},
-    )
+    with transaction.atomic():
+        quotas.refuse_import(author)
+        quotas.refuse_bytes(author, sum(len(document.text) for document in documents), now=now)
+        job = ImportJob.objects.create(
+            title=title,
+            author=user_of(author),
+            token=token_of(author),
+            created_at=now,
+            phase_at=now,
+            source=source,
+            options=options.to_json(),
+            retry_of=retry_of,
+            state=State.UPLOADING,
+            form_id=form_id,
+            parameters=retry_of.parameters if retry_of else {},
+        )
     read.spool_documents(job=job, documents=documents)
     start_scan(job=job, now=now)
     return job
@@ -246,13 +258,32 @@ def start_plan(*, job: ImportJob, now: datetime) -> None:
 
 
 def start_apply(*, job: ImportJob, author: Author, now: datetime) -> None:
-    """Start publishing what the dry run found, in the name of `author`."""
+    """Start publishing what the dry run found, in the name of `author`.
+
+    Raises QuotaExceeded if it would create more zones than the author, or the team they will belong to, may have: it is
+    better said now than after half of them.
+    """
+    _refuse_too_many_zones(job, author)
     _move(job, (State.PLANNED,), State.APPLYING, now, author=user_of(author), token=token_of(author))
 
 
+def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
+    created = ImportPiece.objects.filter(job=job).aggregate(count=Coalesce(Sum("creates"), 0))["count"]
+    if not created:
+        return
+    try:
+        with transaction.atomic():
+            refuse_zones(author, rights.team_of_new_zones(author), created)
+    except ZoneQuotaExceeded as exc:
+        raise QuotaExceeded(f"{exc} Nothing was imported.") from exc
+    except RightMissing:
+        return  # they may create none at all: each of these zones will wait, and say so
+
+
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
-    """The zones that changed since the dry run get another one."""
+    """The zones that changed since the dry run get another one. Raises WrongState, QuotaExceeded."""
     with transaction.atomic(durable=True):
+        quotas.refuse_import(rights.actor_of_job(job))
         _move(job, (State.DONE,), State.PLANNING, now, ended_at=None)
         pieces = list(
             ImportZone.objects.filter(job=job, action=Action.WAITING).values_list("piece", flat=True).distinct()

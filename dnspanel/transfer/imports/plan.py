@@ -10,7 +10,9 @@ from itertools import groupby
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import F
 
+from dnspanel.accounts.actors import Author
 from dnspanel.transfer import rights, zone_changes
 from dnspanel.transfer.documents import Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
@@ -19,6 +21,9 @@ from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone,
 from dnspanel.zones import rules
 from dnspanel.zones.bulk import ExistingZone, existing_zones
 from dnspanel.zones.computed_types import reasons_against
+from dnspanel.zones.errors import QuotaExceeded
+from dnspanel.zones.models import Zone
+from dnspanel.zones.quotas import refuse_larger, rrset_limit
 from dnspanel.zones.store_rrsets import rrsets_of_zones
 from replication.dns.rrset import RRset
 
@@ -55,6 +60,7 @@ def begin_plan(*, job: ImportJob) -> None:
             taken.update(creating.values_list("piece", flat=True).distinct())
             creating.update(action="", added=0)
         taken.update(_undecide_names_of_others(job))
+        taken.update(_refuse_too_large(job))
         scan.count_pieces(job.pk, taken)
         ImportPiece.objects.filter(job=job, state=PieceState.SCANNED, undecided=0).update(state=PieceState.PLANNED)
         ImportJob.objects.filter(pk=job.pk, state=State.PLANNING).update(phase_begun=True)
@@ -76,6 +82,21 @@ def _undecide_names_of_others(job: ImportJob) -> set[int]:
         pieces.update(piece for _, piece, name in batch if name in refused)
         pks = [pk for pk, _, name in batch if name in refused]
         ImportZone.objects.filter(pk__in=pks).update(action="", added=0)
+    return pieces
+
+
+def _refuse_too_large(job: ImportJob) -> set[int]:
+    """New zones with more RRsets than the job's author may have in one are not imported; returns their pieces."""
+    largest = rrset_limit(rights.actor_of_job(job), rights.rights_of(job).team)
+    if largest is None:
+        return set()
+    zones = ImportZone.objects.filter(job=job, action=Action.CREATE, rrsets__gt=largest)
+    pieces = set()
+    for zone in zones:
+        reason = f"The zone has {zone.rrsets:,} RRsets, and you may have {largest:,} in one."
+        scan.keep_faults(job.pk, zone.piece, [rights.too_many_rrsets(zone.name, reason)])
+        pieces.add(zone.piece)
+    zones.update(action=Action.FAILED, errors=F("errors") + 1, added=0)
     return pieces
 
 
@@ -120,20 +141,34 @@ def effects(
     documents are parsed again: what an existing zone is compared with is never
     older than the options.
     """
-    parse, allowed = scan.parser_for(job), rights.rights_of(job)
+    parse, allowed, author = scan.parser_for(job), rights.rights_of(job), rights.actor_of_job(job)
     ordered = sorted(zones, key=lambda zone: (zone.piece, zone.document_offset))
     for number, of_piece in groupby(ordered, key=lambda zone: zone.piece):
         path = spool.spool_path(job.pk, number)
         for batch in _chunks(list(of_piece), _ZONES_AT_ONCE):
             ids = [existing[zone.name].id for zone in batch]
             current, in_reach = rrsets_of_zones(ids), allowed.zones_in_reach(ids)
+            rows = Zone.objects.in_bulk(ids) if in_reach is None else in_reach
             for zone, id in zip(batch, ids, strict=True):
                 if in_reach is not None and id not in in_reach:
                     yield zone, Effect({}, {}, [rights.not_yours(zone.name)])
                     continue
                 effect = _effect(zone.action, parse(spool.read_document(path, zone.document_offset)), current[id])
-                refusal = allowed.refusal(in_reach[id], effect.changes, effect.current) if in_reach else None
+                refusal = allowed.refusal(rows[id], effect.changes, effect.current) if in_reach is not None else None
+                refusal = refusal or _growth_refusal(author, rows.get(id), effect)
                 yield zone, replace(effect, faults=[refusal]) if refusal else effect
+
+
+def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> SourceFault | None:
+    """The fault of a zone that would have too many RRsets; None if it may have them, or is gone."""
+    if zone is None:
+        return None
+    growth = sum((new is not None) - (key in effect.current) for key, new in effect.changes.items())
+    try:
+        refuse_larger(author, [(zone, growth)])
+    except QuotaExceeded as refusal:
+        return rights.too_many_rrsets(zone.name, str(refusal))
+    return None
 
 
 def _effect(action: str, parsed: ParsedZone, current: Mapping[zone_changes.Key, RRset]) -> Effect:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dnspanel.accounts.vault import encrypt_secret
-from dnspanel.transfer import limits
+from dnspanel.transfer import limits, quotas, rights
 from dnspanel.transfer.documents import Document, Kept, Source, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports.scan import keep_faults
@@ -56,8 +56,13 @@ class _Piece:
         """The piece is on disk and in PostgreSQL, and the job knows how far it has read."""
         self._writer.finish()
         with transaction.atomic(durable=True):
+            quotas.refuse_bytes(rights.actor_of_job(self.job), self._writer.size, now=timezone.now())
             ImportPiece.objects.create(
-                job=self.job, number=self.number, items=self.items, documents=self._writer.documents
+                job=self.job,
+                number=self.number,
+                items=self.items,
+                documents=self._writer.documents,
+                spool_size=self._writer.size,
             )
             keep_faults(self.job.pk, self.number, self.faults, by_source=True)
             KeptItem.objects.bulk_create(map(self._kept_row, self.kept), batch_size=2_000)
@@ -76,7 +81,8 @@ def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) 
     """Spool all that the source yields; True once it has been read to its end.
 
     `goes_on` is asked after each piece. Raises TransferError when the source
-    cannot be read; the pieces up to there stay, and reading can go on later.
+    cannot be read, or its author has no room for more (QuotaExceeded); the
+    pieces up to there stay, and reading can go on later.
     """
     last = ImportPiece.objects.filter(job=job).order_by("-number").first()
     number, items = (last.number, last.items) if last else (0, 0)

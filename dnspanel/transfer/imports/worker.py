@@ -21,7 +21,7 @@ from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.imports import apply, pace, plan, read, scan, undo
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, ImportPiece, PieceState, State
 from dnspanel.transfer.sources.registry import open_source
-from dnspanel.zones.errors import Forbidden, PublishingOnHold
+from dnspanel.zones.errors import Forbidden, PublishingOnHold, QuotaExceeded
 from dnspanel.zones.hold import current_hold
 
 # A worker lets other jobs have their turn after this long.
@@ -60,7 +60,7 @@ def work_on_import(job_id: int) -> Turn:
                 raise  # PostgreSQL is away: the same unit is tried again
             except Exception as exc:
                 _stop(job, exc)
-                if not isinstance(exc, TransferError | Forbidden | OSError):
+                if not isinstance(exc, TransferError | Forbidden | QuotaExceeded | OSError):
                     raise
                 return Turn(f"import={job_id} stopped: {exc}")
             units += done

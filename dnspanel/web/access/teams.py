@@ -20,6 +20,7 @@ from dnspanel.accounts.models import GrantRow, Membership, Team, User
 from dnspanel.accounts.roles import PERMISSIONS, Permission
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS, GrantDescription, describer_for
 from dnspanel.web.access.grant_form import GrantForm
+from dnspanel.web.access.quotas import quotas_context
 from dnspanel.web.access.rights_form import ExplainRightsForm, Verdict
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
@@ -82,7 +83,7 @@ def _team_page(request: PanelRequest, team: Team, form: GrantForm) -> HttpRespon
         "zone_count": Zone.objects.filter(team=team, deleted_at=None).count(),
         "grants": display_grants(request, GrantRow.objects.filter(team=team)),
         "form": form,
-    }
+    } | quotas_context(team)
     return render(request, "access/team.html", context, status=422 if form.is_bound else 200)
 
 
@@ -169,7 +170,7 @@ def _person_page(request: PanelRequest, person: User, form: GrantForm) -> HttpRe
         "tokens": person.tokens.filter(revoked_at=None).order_by("-pk")[:20],
         "entries": entries_about_person(person.username, person.pk),
         "form": form,
-    }
+    } | quotas_context(person)
     return render(request, "access/person.html", context, status=422 if form.is_bound else 200)
 
 

@@ -19,12 +19,14 @@ from dnspanel.accounts.errors import NotYours, TokenDead, TokenRefused
 from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.presets import Preset
+from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.snippets import Place, Snippet, snippets_for
 from dnspanel.web.access.describe_grant import GrantDescriber, GrantDescription, describer_for
 from dnspanel.web.access.token_forms import OFFERS, TokenForm, closest_zone
 from dnspanel.web.access.tsig_snippets import tsig_snippets
 from dnspanel.web.layout import PanelRequest, no_store
+from dnspanel.web.near_quotas import near_quotas
 from dnspanel.zones.models import Zone
 
 SOON = timedelta(days=14)
@@ -93,7 +95,8 @@ def token_new(request: PanelRequest, preset: str) -> HttpResponse:
         made = _made(request, form, timezone.now())
         if made is not None:
             return _page_with_secret(request, made, form=form)
-    context = {"offers": OFFERS, "offer": offer, "form": form}
+    near = near_quotas(request.user, Kind.TOKENS)
+    context = {"offers": OFFERS, "offer": offer, "form": form, "near_quotas": near}
     return render(request, "access/token_new.html", context, status=422 if form.is_bound else 200)
 
 

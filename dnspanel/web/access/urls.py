@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.access import audit, people, teams, tokens, webhooks
+from dnspanel.web.access import audit, people, quotas, teams, tokens, webhooks
 
 urlpatterns = [
     path("people/", people.people_list, name="people"),
@@ -11,6 +11,7 @@ urlpatterns = [
     path("people/<int:person_id>/active/", people.change_active, name="person-active"),
     path("people/<int:person_id>/", teams.person_detail, name="person-detail"),
     path("people/<int:person_id>/grant/", teams.person_grant, name="person-grant"),
+    path("people/<int:person_id>/quotas/", quotas.person_quotas, name="person-quotas"),
     path("grants/<int:grant_id>/take/", teams.grant_take, name="grant-take"),
     path("teams/", teams.team_list, name="team-list"),
     path("teams/new/", teams.team_new, name="team-new"),
@@ -19,6 +20,7 @@ urlpatterns = [
     path("teams/<int:team_id>/delete/", teams.team_delete, name="team-delete"),
     path("teams/<int:team_id>/member/", teams.team_member, name="team-member"),
     path("teams/<int:team_id>/grant/", teams.team_grant, name="team-grant"),
+    path("teams/<int:team_id>/quotas/", quotas.team_quotas, name="team-quotas"),
     path("tokens/", tokens.token_list, name="token-list"),
     path("tokens/new/<slug:preset>/", tokens.token_new, name="token-new"),
     path("tokens/<int:token_id>/", tokens.token_detail, name="token-detail"),

@@ -17,6 +17,9 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 
+from dnspanel.accounts.models import User
+from dnspanel.accounts.quota_amounts import Kind
+from dnspanel.accounts.quotas import Usage
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.reads.queries import node_statuses
@@ -26,11 +29,13 @@ from dnspanel.web.editor.review_form import PublishForm
 from dnspanel.web.editor.rrset_form import RRsetForm
 from dnspanel.web.editor.zone_head import zone_head
 from dnspanel.web.layout import PanelRequest
+from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.rows import DisplayDiff, capitalized, rrset_query
 from dnspanel.zones import access, draft, queries, revision
-from dnspanel.zones.errors import CannotResolve, Conflicts, GuardHolds, NothingToPublish, RuleViolations
+from dnspanel.zones.errors import CannotResolve, Conflicts, GuardHolds, NothingToPublish, QuotaExceeded, RuleViolations
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan import ZonePlan
+from dnspanel.zones.quotas import rrset_limit
 from dnspanel.zones.rules import Severity
 from replication.dns import rdata
 from replication.dns.rrset import Change, RRset
@@ -117,7 +122,7 @@ def _publish(request: PanelRequest, zone: Zone | None) -> HttpResponse:
         return review_page(request, zone)
     except Conflicts:
         return review_page(request, zone, form=PublishForm(request.POST, plans=()), status=409)
-    except (RuleViolations, GuardHolds) as exc:
+    except (RuleViolations, GuardHolds, QuotaExceeded) as exc:
         form = PublishForm(request.POST, plans=revision.preview(author=request.user, zones=zones))
         form.refuse(None, str(exc))
         return review_page(request, zone, form=form, status=422)
@@ -151,6 +156,7 @@ def review_page(
         "conflicts": conflicts,
         "merges": sum(len(plan.changes) for plan in plans),
         "effect": _effect(plans, timezone.now()),
+        "near_quotas": [*near_quotas(request.user, Kind.OPERATIONS), *_nearly_full(request.user, plans)],
         "as_text": request.GET.get("as") == "text",
         "as_call": as_call,
         "has_call": True,
@@ -159,6 +165,18 @@ def review_page(
     if zone is not None:
         context["head"] = zone_head(request, zone, "review")
     return render(request, "editor/review.html" if zone else "editor/changes.html", context, status=status)
+
+
+def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
+    """Return a message for each zone that will have nearly as many RRsets as it may."""
+    found = []
+    for plan in plans:
+        if plan.added > plan.removed:
+            limit = rrset_limit(author, plan.zone.team)
+            usage = Usage(Kind.RRSETS, limit, plan.zone.rrset_count + plan.added - plan.removed)
+            if usage.is_near:
+                found.append(f"{plan.zone.name} will have {usage.message}")
+    return found
 
 
 def _display_plan(plan: ZonePlan, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool) -> DisplayPlan:

@@ -72,7 +72,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
         return render(request, "imports/detail.html", context, status=422)
     try:
         jobs.start_apply(job=job, author=request.user, now=timezone.now())
-    except WrongState as exc:
+    except TransferError as exc:
         messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)
 
@@ -83,7 +83,7 @@ def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
     job = queries.job_for(request.user, job_id)
     try:
         jobs.replan_waiting(job=job, now=timezone.now())
-    except WrongState as exc:
+    except TransferError as exc:
         messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)
 

@@ -12,6 +12,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from dnspanel.accounts.models import User
+from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
 from dnspanel.transfer import limits, servers
 from dnspanel.transfer.errors import ServerRefused, TransferError
@@ -21,6 +22,7 @@ from dnspanel.web.imports.source_forms import SOURCE_FORMS, PasteForm, SourceFor
 from dnspanel.web.imports.steps import first_steps
 from dnspanel.web.imports.upload import addresses_of, take_files
 from dnspanel.web.layout import PanelRequest
+from dnspanel.web.near_quotas import near_quotas
 from dnspanel.zones import access
 
 
@@ -98,6 +100,7 @@ def _initial(source: str) -> dict[str, Any]:
 def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> HttpResponse:
     context = {
         "form": form,
+        "near_quotas": near_quotas(request.user, Kind.IMPORTS, Kind.BYTES),
         "steps": first_steps(),
         "groups": _offered_to(request.user),
         "kind": form.kind.value,

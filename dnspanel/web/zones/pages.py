@@ -12,10 +12,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
+from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
 from dnspanel.web.forms import LONGEST_SEARCH, DeleteZoneForm, NewZoneForm, ZoneSettingsForm
 from dnspanel.web.layout import PanelRequest, say
+from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, edit, queries
 from dnspanel.zones.errors import (
@@ -24,6 +26,7 @@ from dnspanel.zones.errors import (
     NamesRefused,
     NameTaken,
     NotInTrash,
+    QuotaExceeded,
     SettingsRefused,
 )
 from dnspanel.zones.models import Channel, Publication, Zone
@@ -111,7 +114,7 @@ def _create(form: NewZoneForm, request: PanelRequest) -> Publication | None:
             form_id=form.id,
             team=form.cleaned_data.get("team"),
         )
-    except NameRefused as exc:
+    except (NameRefused, QuotaExceeded) as exc:
         form.refuse("names", str(exc))
     except NamesRefused as exc:
         for refusal in list(exc.refusals.values())[:_MOST_REFUSALS]:
@@ -121,7 +124,8 @@ def _create(form: NewZoneForm, request: PanelRequest) -> Publication | None:
 
 def _new_zone_page(request: PanelRequest, form: NewZoneForm, status: int = 200) -> HttpResponse:
     preview = _preview(NewZoneForm(form.data or form.initial, author=request.user))
-    return render(request, "zones/new.html", {"form": form, **preview}, status=status)
+    context = {"form": form, "near_quotas": near_quotas(request.user, Kind.ZONES), **preview}
+    return render(request, "zones/new.html", context, status=status)
 
 
 def _new_zone_preview(request: PanelRequest) -> HttpResponse:
@@ -183,6 +187,8 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
             change_settings(zone=zone, **form.cleaned_data, author=request.user, now=timezone.now())
         except SettingsRefused as exc:
             form.refuse(exc.field, str(exc))
+        except QuotaExceeded as exc:
+            form.refuse("team", str(exc))
         else:
             messages.success(request, f"Tags and team of {zone.name} are changed.")
             # Whoever saw the zone by a tag or team that it no longer has sees it no more.
@@ -224,6 +230,9 @@ def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
         edit.restore_zone(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now())
     except NotInTrash:
         messages.success(request, f"{zone.name} is back already.")
+    except QuotaExceeded as exc:
+        messages.error(request, f"{zone.name} cannot come back: {exc} Nothing was changed.")
+        return redirect("zone-trash")
     except NameTaken:
         messages.error(request, f"{zone.name} cannot come back: a zone of this name exists. Nothing was changed.")
         return redirect("zone-trash")

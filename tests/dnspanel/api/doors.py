@@ -191,6 +191,7 @@ V2_ZONES = [
 V2_MORE = [
     # reader, other team, ACME, CI, monitoring, editor, administrator
     Door("v2-me", "GET", "+++++++"),
+    Door("v2-my-quotas", "GET", "+++++++"),
     Door("v2-imports", "GET", "-+-+-++"),
     Door("v2-imports", "POST", "-+-+-++", {}, {"source": "files"}, note="of files"),
     Door(
@@ -231,6 +232,7 @@ V2_MORE = [
     Door("v2-team", "GET", "000000+", TEAM),
     Door("v2-team", "PATCH", "000000+", TEAM, {"name": "Old"}),
     Door("v2-team", "DELETE", "000000+", TEAM),
+    Door("v2-team-quotas", "GET", "000000+", TEAM),
     Door("v2-team-member", "PUT", "000000+", {**TEAM, **PERSON}, {"role": "reader"}),
     Door("v2-team-member", "DELETE", "000000+", {**TEAM, **PERSON}),
     Door("v2-grants", "GET", "+++++++"),

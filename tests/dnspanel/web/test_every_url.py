@@ -80,6 +80,7 @@ DOORS = [
     Door("account_logout", "POST", SIGNED_IN),
     Door("account_change_password", "GET", SIGNED_IN),
     Door("account_change_password", "POST", SIGNED_IN),
+    Door("account-quotas", "GET", SIGNED_IN),
     Door("draft-pill", "GET", SIGNED_IN),
     Door("fleet-pill", "GET", FLEET),
     # Delivery
@@ -211,6 +212,7 @@ DOORS = [
     Door("person-active", "POST", PEOPLE, {"person_id": 0}, {"active": "yes"}),
     Door("person-detail", "GET", PEOPLE, {"person_id": 0}),
     Door("person-grant", "POST", PEOPLE, {"person_id": 0}),
+    Door("person-quotas", "POST", PEOPLE, {"person_id": 0}),
     Door("grant-take", "POST", PEOPLE, {"grant_id": 0}),
     Door("team-list", "GET", PEOPLE),
     Door("team-new", "POST", PEOPLE, {}, {"name": "Mail"}),
@@ -219,6 +221,7 @@ DOORS = [
     Door("team-delete", "POST", PEOPLE, TEAM),
     Door("team-member", "POST", PEOPLE, TEAM, {"person": "0"}),
     Door("team-grant", "POST", PEOPLE, TEAM),
+    Door("team-quotas", "POST", PEOPLE, TEAM),
     # Tokens, webhooks, the audit log, the documentation
     Door("token-list", "GET", SIGNED_IN),
     Door("token-new", "GET", SIGNED_IN, {"preset": "acme"}),

@@ -49,6 +49,13 @@ _ALL = (
         "So large a change must be confirmed",
         '`reasons` says why. Send the same again with `"confirm": true` if it is meant.',
     ),
+    ProblemType(
+        "quota-exceeded",
+        409,
+        "A quota is used up",
+        "`detail` says whose and of what. Remove what is not needed any more, or ask an administrator for more;"
+        " `/me/quotas` lists what is used and allowed.",
+    ),
     ProblemType("nothing-to-publish", 409, "There is nothing to publish", "The draft holds nothing that differs."),
     ProblemType(
         "precondition-failed",

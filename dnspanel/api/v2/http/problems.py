@@ -242,6 +242,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.RuleViolations, _violations),
     (zones.GuardHolds, _guard),
     (zones.MassDeletion, _mass_deletion),
+    (zones.QuotaExceeded, _simply("quota-exceeded")),
     (zones.PublishingOnHold, _simply("publishing-held", Retry_After="60")),
     (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo
     # accounts
@@ -250,6 +251,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (accounts.GrantUnknown, _simply("not-found")),
     (accounts.PersonUnknown, _simply("not-found")),
     (accounts.NotYours, _simply("forbidden")),
+    (accounts.TokenQuotaExceeded, _simply("quota-exceeded")),
     (accounts.TsigNameTaken, _simply("name-taken")),
     (accounts.TeamNameTaken, _simply("name-taken")),
     (accounts.AccountRefused, _of_fields),
@@ -262,6 +264,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (webhooks.WebhookRefused, _of_fields),
     (webhooks.WebhookError, _simply("invalid")),
     # transfer
+    (transfer.QuotaExceeded, _simply("quota-exceeded")),
     (transfer.UploadRefused, _too_large_or_invalid),
     (transfer.SourceAway, _simply("source-away")),
     (transfer.SourceRefused, _simply("invalid")),

@@ -1,0 +1,86 @@
+"""The kinds of quotas, and their amounts as people write them: `1000`, `2G`, `unlimited`. Pure."""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What is counted; the value is how settings, the API and forms name it."""
+
+    ZONES = "zones"  # that somebody created, or that belong to a team
+    RRSETS = "rrsets"  # in one zone
+    OPERATIONS = "operations"  # in one draft
+    TOKENS = "tokens"  # API tokens and TSIG keys that work
+    IMPORTS = "imports"  # under way
+    BYTES = "bytes"  # of the files of imports
+
+
+# One of it, many of it.
+_NOUNS = {
+    Kind.ZONES: ("zone", "zones"),
+    Kind.RRSETS: ("RRset in a zone", "RRsets in a zone"),
+    Kind.OPERATIONS: ("change in a draft", "changes in a draft"),
+    Kind.TOKENS: ("token", "tokens"),
+    Kind.IMPORTS: ("import under way", "imports under way"),
+    Kind.BYTES: ("of imported files", "of imported files"),
+}
+UNLIMITED = "unlimited"
+MOST = 10**15
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_AMOUNT = re.compile(r"([0-9]{1,15}) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
+
+
+def parse_amount(kind: Kind, text: str) -> int | None:
+    """The amount that a person wrote; None for `unlimited`. Raises ValueError, whose text says what may be written."""
+    word = text.strip().replace(",", "")
+    if word.lower() == UNLIMITED:
+        return None
+    found = _AMOUNT.fullmatch(word)
+    if not found or (kind is not Kind.BYTES and not word.isdecimal()):
+        example = "2G, 500M" if kind is Kind.BYTES else "1000"
+        raise ValueError(f"Write a whole number such as {example}, or {UNLIMITED}; this is {text.strip()[:40]!r}.")
+    amount = int(found[1]) * _UNITS[found[2].upper()]
+    if amount > MOST:
+        raise ValueError(f"At most {MOST:,}, or {UNLIMITED}.")
+    return amount
+
+
+def format_amount(kind: Kind, amount: int | None) -> str:
+    """The amount as it is written: `parse_amount` reads it again, and nothing is rounded."""
+    if amount is None:
+        return UNLIMITED
+    if kind is Kind.BYTES and amount:
+        unit = next(unit for unit in ("T", "G", "M", "K", "") if amount % _UNITS[unit] == 0)
+        return f"{amount // _UNITS[unit]:,}{unit}"
+    return f"{amount:,}"
+
+
+def round_amount(kind: Kind, amount: int) -> str:
+    """The amount as it is read: `1,000`; bytes are rounded, `2.5 GiB`."""
+    if kind is Kind.BYTES and amount >= _UNITS["K"]:
+        unit = next(unit for unit in ("T", "G", "M", "K") if amount >= _UNITS[unit])
+        return f"{amount / _UNITS[unit]:,.1f} {unit}iB".replace(".0 ", " ")
+    return f"{amount:,} bytes" if kind is Kind.BYTES else f"{amount:,}"
+
+
+def describe_amount(kind: Kind, amount: int) -> str:
+    """The amount with what it is of: `1,000 zones`, `2 GiB of imported files`."""
+    return f"{round_amount(kind, amount)} {_NOUNS[kind][amount != 1]}"
+
+
+def noun_of(kind: Kind) -> str:
+    """Many of this kind, as a heading names them."""
+    return "size of imported files" if kind is Kind.BYTES else _NOUNS[kind][1]
+
+
+def parse_quotas(text: str, defaults: Mapping[Kind, int | None]) -> dict[Kind, int | None]:
+    """`zones=1000,bytes=2G` over the defaults. Raises ValueError for an unknown kind or amount."""
+    quotas = dict(defaults)
+    for part in filter(None, map(str.strip, text.split(","))):
+        word, _, amount = part.partition("=")
+        if word.strip() not in list(Kind):
+            raise ValueError(f"{word.strip()[:40]!r} is none of {', '.join(Kind)}.")
+        kind = Kind(word.strip())
+        quotas[kind] = parse_amount(kind, amount)
+    return quotas

@@ -1,0 +1,54 @@
+"""What one has and may have; and the same refusal by both APIs and dynamic updates."""
+
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.quota_amounts import Kind
+from dnspanel.accounts.quota_edit import set_quotas
+from tests.dnspanel.api.callers import Caller, MakeApi
+from tests.dnspanel.zones.conftest import MakeZone
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def limited(make_zone: MakeZone, alice: User) -> None:
+    make_zone("www 300 A 192.0.2.1")
+    set_quotas(of=alice, quotas={Kind.ZONES: 1, Kind.RRSETS: 3, Kind.IMPORTS: 0}, by=None, now=NOW)
+
+
+def test_a_token_reads_what_its_owner_has_and_may_have(api: MakeApi) -> None:
+    quotas = {each["kind"]: each for each in api(Caller.ADMINISTRATOR).get("/api/v2/me/quotas").json()["quotas"]}
+    assert quotas["zones"] == {"kind": "zones", "used": 1, "limit": 1, "near": True}
+    assert quotas["rrsets"] == {"kind": "rrsets", "used": None, "limit": 3, "near": False}
+    assert quotas["bytes"] == {"kind": "bytes", "used": 0, "limit": None, "near": False}
+
+
+def test_a_team_is_read_by_who_may_know_it(api: MakeApi) -> None:
+    caller = api(Caller.ADMINISTRATOR)
+    team = caller.post("/api/v2/teams", {"name": "Alpha"}).json()["id"]
+    quotas = {each["kind"]: each for each in caller.get(f"/api/v2/teams/{team}/quotas").json()["quotas"]}
+    assert quotas["zones"]["limit"] == 5000
+    assert quotas["operations"]["used"] is None
+
+
+def test_every_face_says_whose_quota_it_is(api: MakeApi) -> None:
+    caller = api(Caller.ADMINISTRATOR)
+    refused = caller.post("/api/v2/zones", {"name": "more.test"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "quota-exceeded")
+    said = "You may have 1 zone and have 1; this would add 1. An administrator can allow more."
+    assert refused.json()["detail"] == said
+    new = {"name": "more.test.", "kind": "Native", "nameservers": []}
+    v1 = caller.post("/api/v1/servers/localhost/zones", new)
+    assert (v1.status_code, v1.json()["error"]) == (422, said)
+    bigger = {"changes": [{"op": "replace", "name": "mail", "type": "A", "ttl": 300, "rdata": ["192.0.2.2"]}]}
+    grown = caller.post("/api/v2/zones/example.test/changes", bigger)
+    assert (grown.status_code, grown.json()["code"]) == (409, "quota-exceeded")
+    record = {"content": "192.0.2.2", "disabled": False}
+    rrset = {"name": "mail.example.test.", "type": "A", "ttl": 300, "changetype": "REPLACE", "records": [record]}
+    patched = caller.patch("/api/v1/servers/localhost/zones/example.test.", {"rrsets": [rrset]})
+    assert patched.status_code == 422
+    assert "3 RRsets in a zone" in patched.json()["error"]
+    started = caller.post("/api/v2/imports", {"source": "paste", "paste": {"text": "@ A 192.0.2.1", "zone": "x.test"}})
+    assert (started.status_code, started.json()["code"]) == (409, "quota-exceeded")

@@ -1,0 +1,84 @@
+"""Pages of quotas, the form of administrators, and what pages say when little is left (`web.near_quotas`)."""
+
+import pytest
+from django.urls import reverse
+
+from dnspanel.accounts.models import Membership, Team, User
+from dnspanel.accounts.quota_amounts import Kind
+from dnspanel.accounts.quota_edit import set_quotas
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.people import NOW, make_person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def team(alice: User) -> Team:
+    return Team.objects.create(name="Alpha", created_at=NOW)
+
+
+def test_everybody_sees_their_own_quotas_and_their_teams(browser: Browser, team: Team) -> None:
+    carol = make_person("carol", "member")
+    Membership.objects.create(team=team, user=carol, role="editor")
+    page = browser(carol).get(reverse("account-quotas")).content.decode()
+    assert "carol" in page
+    assert "Alpha" in page
+    assert "of</span> 1,000" in page
+    assert "of</span> 5,000" in page
+    assert "of</span> 2 GiB" in page
+    assert "up to</span> 100,000" in page
+
+
+def test_an_administrator_sets_and_takes_back_quotas(browser: Browser, alice: User, bob: User, team: Team) -> None:
+    for url, of, page in (
+        (reverse("person-quotas", args=[bob.pk]), bob, reverse("person-detail", args=[bob.pk])),
+        (reverse("team-quotas", args=[team.pk]), team, reverse("team-detail", args=[team.pk])),
+    ):
+        response = browser(alice).post(url, {"zones": "12", "bytes": "3G", "tokens": "unlimited"})
+        assert (response.status_code, response.headers["Location"]) == (302, page)
+        of.refresh_from_db()
+        assert of.quotas == {"zones": 12, "bytes": 3 << 30, "tokens": None}
+        detail = browser(alice).get(page).content.decode()
+        assert 'value="3G"' in detail
+        assert 'value="unlimited"' in detail
+        browser(alice).post(url, {})
+        of.refresh_from_db()
+        assert of.quotas == {}
+
+
+def test_what_is_no_amount_is_said_at_its_field(browser: Browser, alice: User, bob: User) -> None:
+    response = browser(alice).post(reverse("person-quotas", args=[bob.pk]), {"zones": "many", "bytes": "1G"})
+    assert response.status_code == 422
+    page = response.content.decode()
+    assert "Write a whole number such as 1000, or unlimited; this is &#x27;many&#x27;." in page
+    assert 'value="1G"' in page
+    bob.refresh_from_db()
+    assert bob.quotas == {}
+
+
+def test_pages_say_when_little_is_left_and_refuse_what_is_too_much(
+    browser: Browser, alice: User, make_zone: MakeZone
+) -> None:
+    make_zone("www 300 A 192.0.2.1")
+    set_quotas(of=alice, quotas={Kind.ZONES: 1, Kind.TOKENS: 0, Kind.IMPORTS: 0, Kind.OPERATIONS: 1}, by=None, now=NOW)
+    alice.refresh_from_db()
+    client = browser(alice)
+    assert "You have 1 of 1 zone: nothing more can be added." in client.get(reverse("zone-new")).content.decode()
+    assert "0 of 0 tokens: nothing" in client.get(reverse("token-new", args=["custom"])).content.decode()
+    assert "0 of 0 imports under way" in client.get(reverse("import-new")).content.decode()
+    new = {"names": "more.test", "nameservers": "ns1.example.net", "hostmaster": "h@example.net"}
+    new["form_id"] = "0b9f5d3e-6a7f-4c75-9d3e-0d5a1f2b3c4d"
+    refused = client.post(reverse("zone-new"), new)
+    assert refused.status_code == 422
+    assert "You may have 1 zone and have 1; this would add 1." in refused.content.decode()
+    pasted = client.post(reverse("import-source", args=["paste"]), {"text": "@ A 192.0.2.1", "form_id": new["form_id"]})
+    assert pasted.status_code == 422
+    assert "You may have 0 imports under way and have 0" in pasted.content.decode()
+    quick = reverse("zone-quick", args=["example.test."])
+    assert client.post(quick, {"line": "a 300 A 192.0.2.1"}).status_code == 302
+    assert "You have 1 of 1 change in a draft" in client.get(reverse("changes")).content.decode()
+    plain = client.post(quick, {"line": "b 300 A 192.0.2.1"})
+    assert plain.status_code == 409
+    assert "More than the quota" in plain.content.decode()
+    fragment = client.post(quick, {"line": "b 300 A 192.0.2.1"}, headers=HTMX)
+    assert fragment.content.decode().startswith("You may have 1 change in a draft and have 1; this would add 1.")
