@@ -33,7 +33,7 @@ WHERE z.deleted_at IS NULL AND z.name = ANY(%(above)s) AND z.id <> ALL(%(own)s)"
 # For each name one zone below it that is not the author's, by the index zone_name_backwards: below `example.` is what
 # begins with `.elpmaxe.` read backwards, up to `.elpmaxe/`. A dot behind an odd number of backslashes is part of a
 # label (`a\.example.`), so it separates nothing.
-_BELOW = """
+_BELOW = r"""
 SELECT n.name, found.id, found.name FROM unnest(%(names)s::text[], %(first)s::text[], %(behind)s::text[])
     AS n (name, first, behind)
 CROSS JOIN LATERAL (

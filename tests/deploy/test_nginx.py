@@ -46,7 +46,8 @@ def test_nginx_takes_the_configuration_and_waits_for_whole_requests(
         text = text.replace(place, here)
     file = tmp_path / "nginx.conf"
     file.write_text(text)
-    done = subprocess.run(["/usr/sbin/nginx", "-T", "-q", "-e", "stderr", "-c", str(file)], capture_output=True, text=True)
+    command = ["/usr/sbin/nginx", "-T", "-q", "-e", "stderr", "-c", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     for line in ("proxy_request_buffering on;", "proxy_buffering on;", "client_header_timeout", "client_body_timeout"):
         assert line in done.stdout

@@ -19,7 +19,7 @@ SLOW = 200
 BEGINNINGS = {
     "half a header": b"POST /enroll/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-",
     "half a body": b'POST /enroll/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{"code": "',
-    "half a piece of a body": b"POST /enroll/ HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n{",
+    "half a piece": b"POST /enroll/ HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n{",
     "an answer left unread": b"GET /static/vendor/htmx.min.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 8,
 }
 

@@ -83,6 +83,16 @@ def test_nobody_stands_above_a_zone_of_others(mia: User, make_zone: MakeZone) ->
     create(mia, r"x\.shop.beta.test.")
 
 
+def test_a_dot_within_a_label_makes_nothing_below(mia: User, theirs: Team, make_zone: MakeZone) -> None:
+    # The labels are "a.beta", directly below test., and "a\", below gamma.test.
+    for name in (r"a\.beta.test.", r"a\\.gamma.test."):
+        zone = make_zone(name=name)
+        Zone.objects.filter(pk=zone.pk).update(team=theirs)
+    create(mia, "beta.test.")
+    with pytest.raises(NameOfOthers):
+        create(mia, "gamma.test.")
+
+
 def test_the_zone_in_the_way_is_named_to_who_may_know_it(mia: User, beta: Zone, theirs: Team) -> None:
     Membership.objects.create(team=theirs, user=mia, role=Role.READER)
     with pytest.raises(NameOfOthers, match=r"below beta\.test\., and you may not change every record of that zone"):
