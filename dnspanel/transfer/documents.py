@@ -111,7 +111,7 @@ class Options:
     `nameservers` and `soa` are `keep`, `ours` (the settings' defaults; with
     `soa="ours"` the serial is kept) or `missing` (ours only where the source
     has none, as in most CSV files). Records of DNSSEC's own types are always
-    left out, with a note.
+    left out, with a warning.
     """
 
     new: str = "create"

@@ -10,7 +10,8 @@ ZoneError
 │   ├── NameReserved
 │   ├── PublicSuffix      nobody may have it
 │   ├── ReverseName       it is a network, whose names lie in a reverse zone
-│   └── NameOfOthers      it lies below or above a zone of which the author may not change every record
+│   ├── NameOfOthers      it lies below or above a zone of which the author may not change every record
+│   └── SignedAtParent    the zone above holds a DS for it
 ├── NamesTaken            some of many names are taken
 ├── NamesRefused          zones cannot have some of many names
 ├── PublishRefused        the draft is as it was; nothing was published
@@ -135,6 +136,17 @@ class NameOfOthers(NameRefused):
         self.side, self.other = side, other
         which = f"{other}, and you may not change every record of that zone" if other else "a zone of another team"
         super().__init__(name, f"You may not have the zone {name}: it lies {side} {which}.")
+
+
+class SignedAtParent(NameRefused):
+    """The zone above says by a DS that this one is signed, and nothing here signs."""
+
+    def __init__(self, name: str, parent: str) -> None:
+        super().__init__(
+            name,
+            f"{parent} holds a DS for {name}: resolvers that validate would answer nothing of it, because zones are "
+            f"not signed here. Remove the DS from {parent} first, and wait for its TTL.",
+        )
 
 
 class NamesRefused(ZoneError):

@@ -134,6 +134,7 @@ def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset]) -> Iterator[
     below = _names_below(zone, merged)
     allow_lua, unanswered = settings.ALLOW_LUA_RECORDS, reasons_against(_types_for(zone.name, merged.apply))
     found = check_zone(zone.name, after, changed, below=below, allow_lua=allow_lua, unanswered=unanswered)
+    found += _signed_nowhere(merged)
     old: set[tuple[str, str, int]] = set()
     if any((v.name, v.type) not in changed for v in found):  # seldom, and half of the work
         old = {(v.code, v.name, v.type) for v in check_zone(zone.name, before, changed, allow_lua=allow_lua)}
@@ -141,6 +142,24 @@ def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset]) -> Iterator[
         about_change = (violation.name, violation.type) in changed
         if about_change or (violation.code, violation.name, violation.type) not in old:
             yield violation
+
+
+def _signed_nowhere(merged: Merged) -> list[Violation]:
+    """A warning for each new DS of a zone that is served here, where nothing signs."""
+    new = {c.name: c for c in merged.apply if c.type == rdtypes.DS and c.after is not None and c.after.served}
+    if not new:
+        return []
+    here = Zone.objects.filter(name__in=list(new), deleted_at=None).values_list("name", flat=True)
+    return [
+        Violation(
+            Severity.WARNING,
+            "ds-of-unsigned",
+            name,
+            rdtypes.DS,
+            f"with this DS resolvers that validate answer nothing of {name}, which is served here and not signed",
+        )
+        for name in sorted(here)
+    ]
 
 
 def _types_for(zone: str, changes: Iterable[Change]) -> set[int]:

@@ -4,7 +4,7 @@ Everything that was found is committed at once, so a scan that dies is
 repeated and leaves nothing behind but a file that the next one replaces.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -14,12 +14,24 @@ from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document, Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import stage
-from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.transfer.models import (
+    Action,
+    ImportFault,
+    ImportJob,
+    ImportPiece,
+    ImportZone,
+    KeptItem,
+    KeptKind,
+    PieceState,
+    State,
+)
 from dnspanel.transfer.sources.registry import include_for
 from dnspanel.transfer.zonefile.parse import read_zone
+from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, UNSIGNED
 from dnspanel.zones import nesting
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
+from dnspanel.zones.errors import SignedAtParent
 from dnspanel.zones.garbage import collection_paused
 from dnspanel.zones.rules import Severity
 from dnspanel.zones.store_rrsets import copy_text
@@ -207,6 +219,7 @@ def _scan(job: ImportJob, piece: ImportPiece, writer: stage.StageWriter) -> list
         for _, path, zone in parsed:
             if zone.name and zone.name not in existing_by_name:
                 zone.faults += _name_faults(path, zone.name)
+        _report_signed(job, [(path, zone) for _, path, zone in parsed if zone.name], existing_by_name)
         if ids is None and any(zone.is_sound and zone.name not in existing_by_name for _, _, zone in parsed):
             # For all that may still come: the ids of a piece are in a row.
             ids = iter(allocate_zone_ids(piece.documents - len(scanned)))
@@ -240,6 +253,30 @@ def _name_faults(path: str, name: str) -> Iterator[SourceFault]:
     """Why nobody may have this zone, if so; whether this author may is found out by the dry run."""
     if refusal := nesting.refusal_for_everybody(name):
         yield SourceFault(path, 0, 0, "", str(refusal), "name-refused", zone=name)
+
+
+def _report_signed(
+    job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
+) -> None:
+    """Warn of zones whose source has keys for them; an error where the parent is here and holds a DS.
+
+    A zone that is here already is as unsigned as it will be; so the error is for new ones, and for those that come
+    from where they are signed.
+    """
+    found = [zone.name for _, zone in zones]
+    kept = KeptItem.objects.filter(job=job, kind=KeptKind.KEY, zone__in=found)
+    with_keys = set(kept.values_list("zone", flat=True))
+    parents = nesting.signed_at_parent(found)
+    for path, zone in zones:
+        is_signed = zone.name in with_keys or any(fault.code == DNSSEC_LEFT_OUT for fault in zone.faults)
+        if zone.name in with_keys:
+            reason = f"The zone is signed, and zones are not signed here: its keys are kept aside; {UNSIGNED}"
+            zone.faults.append(
+                SourceFault(path, 0, 0, "", reason, "dnssec-keys", severity=Severity.WARNING, zone=zone.name)
+            )
+        if zone.name in parents and (is_signed or zone.name not in existing_by_name):
+            refusal = str(SignedAtParent(zone.name, parents[zone.name]))
+            zone.faults.append(SourceFault(path, 0, 0, "", refusal, "ds-at-parent", zone=zone.name))
 
 
 def _batches(documents: Iterable[tuple[int, Document]]) -> Iterator[list[tuple[int, Document]]]:

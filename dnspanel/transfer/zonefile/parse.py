@@ -5,8 +5,8 @@
 
 It takes the side of `named-checkzone` where zone files are read in different
 ways; tests/oracle/test_zonefiles.py lists where it does not. Records outside
-the zone are left out with a warning, and so are records of DNSSEC's own types
-with a note. An RRset whose records differ in TTL has the first one's.
+the zone are left out with a warning, and so are records of DNSSEC's own types.
+An RRset whose records differ in TTL has the first one's.
 """
 
 from collections.abc import Callable, Mapping

@@ -16,20 +16,24 @@ from replication.dns import names, rdata, rdtypes
 # Rules that look at the last name in the rdata.
 _ABOUT_TARGETS = frozenset(("target-missing", "target-is-cname", "glue-missing", "doubled-name", "cname-loop"))
 _FIXED_BY_DOT = frozenset(("target-missing", "doubled-name"))
+DNSSEC_LEFT_OUT = "dnssec-left-out"
+# What becomes of a zone that was signed elsewhere.
+UNSIGNED = (
+    "it will be answered unsigned. Where its parent holds a DS, remove that first and wait for its TTL, or resolvers"
+    " that validate answer nothing of it"
+)
 _MISSING = {"soa-missing": rdtypes.SOA, "apex-ns-missing": rdtypes.NS}
 
 
 def report_notes(reader: Reader) -> None:
-    """One note for each kind of thing that was left out or changed."""
+    """One note or warning for each kind of thing that was left out or changed."""
     content, zone = reader.content, reader.zone
-    for type_, (count, place) in sorted(reader.left_out.items()):
-        what = f"{count:,} {rdata.type_to_text(type_)} record{'s' * (count > 1)} left out: "
-        if type_ == rdtypes.LUA:
-            reason = "LUA records run code on the name servers; a setting must allow them first"
-            reader.warn(place, Unreadable(what + reason, "lua-left-out"))
-        else:
-            reason = "name servers make the records of DNSSEC themselves when a zone is signed"
-            reader.report(place, Unreadable(what + reason, "dnssec-left-out"), Severity.NOTE)
+    if lua := reader.left_out.pop(rdtypes.LUA, None):
+        count, place = lua
+        reason = "LUA records run code on the name servers; a setting must allow them first"
+        reader.warn(place, Unreadable(f"{count:,} LUA record{'s' * (count > 1)} left out: {reason}", "lua-left-out"))
+    if reader.left_out:
+        _report_signatures(reader)
     if reader.outside:
         count = len(reader.outside)
         reason = f"{count:,} record{'s' * (count > 1)} left out: outside of {zone}"
@@ -48,6 +52,16 @@ def report_notes(reader: Reader) -> None:
             + (f" (so it is for {count:,} RRsets of this zone)" if count > 1 else "")
         )
         reader.report(place, Unreadable(reason, "ttl-differs"), Severity.NOTE)
+
+
+def _report_signatures(reader: Reader) -> None:
+    """One warning for all records of DNSSEC's own types: what they were for is lost."""
+    listed = ", ".join(
+        f"{count:,} {rdata.type_to_text(type_)}" for type_, (count, _) in sorted(reader.left_out.items())
+    )
+    reason = f"the zone is signed, and zones are not signed here: left out {listed}; {UNSIGNED}"
+    place = min(place for _, place in reader.left_out.values())
+    reader.warn(place, Unreadable(reason, DNSSEC_LEFT_OUT))
 
 
 def _is_soa(reader: Reader, place: int) -> bool:

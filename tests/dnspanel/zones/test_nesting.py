@@ -22,6 +22,7 @@ from dnspanel.zones.errors import (
     PublicSuffix,
     ReverseName,
     SettingsRefused,
+    SignedAtParent,
 )
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings_of_zone import change_settings
@@ -303,3 +304,30 @@ def test_the_zone_above_is_one_that_the_person_may_change(mia: User, beta: Zone,
 def test_a_zone_in_the_trash_is_in_nobodys_way(mia: User, beta: Zone, alice: User) -> None:
     edit.delete_zone(zone=beta, author=alice, channel="web", now=NOW + timedelta(seconds=1))
     create(mia, "www.beta.test.")
+
+
+DS = "beta 3600 DS 1 13 2 " + "00" * 32
+
+
+def test_a_zone_whose_parent_here_holds_a_ds_is_refused_by_whatever_way_it_comes(make_zone: MakeZone) -> None:
+    """Resolvers that validate would answer nothing of it: nothing here signs."""
+    beta = make_zone(name="beta.example.test.")
+    edit.delete_zone(zone=beta, author=None, channel=Channel.WEB, now=NOW)
+    make_zone("beta 3600 NS ns1.example.net.", DS, name="example.test.")
+    with pytest.raises(SignedAtParent, match=r"Remove the DS from example\.test\. first"):
+        make_zone(name="beta.example.test.")
+    with pytest.raises(SignedAtParent):
+        edit.restore_zone(zone=beta, author=None, channel=Channel.WEB, now=NOW)
+    rows = store_rrsets.rows_of_zone(7, "beta.example.test.", [])
+    with pytest.raises(NamesRefused, match="holds a DS"):
+        bulk.create_ready_zones(
+            zones=[bulk.BulkZone(7, "beta.example.test.", 1, 0)],
+            rows=[rows],
+            author=None,
+            channel=Channel.IMPORT,
+            now=NOW,
+        )
+    make_zone(name="alpha.example.test.")
+    assert nesting.signed_at_parent(["beta.example.test.", "alpha.example.test.", "else.test."]) == {
+        "beta.example.test.": "example.test."
+    }

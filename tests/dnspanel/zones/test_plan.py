@@ -110,3 +110,11 @@ def test_the_guard_counts_deletions_against_the_zone(
 def test_the_guard_holds_the_removal_of_a_ds(bob: User, make_zone: MakeZone) -> None:
     zone = make_zone("sub 300 NS ns.example.net.", "sub 300 DS 1 13 2 " + "ab" * 32)
     assert "DS" in plan(bob, zone, gone=("sub DS",)).guard[0]
+
+
+def test_a_ds_for_a_zone_that_is_served_here_unsigned_is_warned_of(bob: User, zone: Zone, make_zone: MakeZone) -> None:
+    make_zone(name="sub." + ZONE)
+    planned = plan(bob, zone, *(f"{name} 300 DS 1 13 2 {'00' * 32}" for name in ("sub", "far")))
+    assert [(v.code, v.name) for v in planned.warnings if v.code == "ds-of-unsigned"] == [
+        ("ds-of-unsigned", "sub." + ZONE)
+    ]

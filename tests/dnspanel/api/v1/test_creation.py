@@ -82,3 +82,12 @@ def test_facts_are_kept_in_powerdns_spelling(said: dict[str, Any], facts: dict[s
 def test_facts_that_cannot_be_kept_are_refused(said: dict[str, Any]) -> None:
     with pytest.raises(Refusal):
         read_attributes(said)
+
+
+def test_zone_text_is_refused_with_what_would_be_left_out() -> None:
+    """201 said that all of it is there; the records of DNSSEC were dropped without a word."""
+    soa = "@ IN SOA ns1.test. h.test. 5 1h 1h 1w 1h\n"
+    with pytest.raises(Refusal, match="zones are not signed here: left out 1 NSEC"):
+        new(zone=soa + "@ NSEC www A\n")
+    with pytest.raises(Refusal, match="1 LUA record left out"):
+        new(zone=soa + "www LUA A \"'192.0.2.1'\"\n")

@@ -16,7 +16,7 @@ from dnspanel.transfer import rights
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import apply, jobs, queries, stage, worker
-from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, KeptItem, KeptKind, PieceState, State
 from dnspanel.zones import hold
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
@@ -132,6 +132,31 @@ def test_a_merge_that_would_break_a_rule_fails_alone(make_import: MakeImport) ->
     )
     assert actions(job) == {"a.test.": Action.FAILED, "b.test.": Action.MERGE}
     assert "CNAME" in queries.faults_page(job, severity="error")[0].reason
+
+
+def test_a_signed_zone_is_warned_of_and_refused_where_its_parent_holds_a_ds(make_import: MakeImport) -> None:
+    """Its records of DNSSEC were dropped with a note that name servers sign; the zone was then answered by nobody
+    who validates. A PowerDNS's keys, which sign as it answers, were kept aside without a word.
+    """
+    ds = " 3600 DS 1 13 2 " + "00" * 32
+    import_all(make_import({"p": zone_text("test.example.", "a NS ns1.other.test.", "a" + ds, "c NS x.y.", "c" + ds)}))
+    signature = "@ 300 RRSIG A 13 2 1 20300101000000 20200101000000 1 example. AAAA"
+    job = make_import(
+        {
+            name: zone_text(f"{name}.test.example.", *more)
+            for name, more in (("a", [signature]), ("b", [signature]), ("c", []))
+        }
+        | {"k": zone_text("k.test.example.")}
+    )
+    KeptItem.objects.create(job=job, zone="k.test.example.", kind=KeptKind.KEY, name="257 ED25519", value=b"")
+    import_all(job)
+    found = {zone[0]: action for zone, action in actions(job).items()}
+    assert found == {"a": Action.FAILED, "b": Action.CREATE, "c": Action.FAILED, "k": Action.CREATE}
+    errors = {fault.zone[0]: fault.reason for fault in queries.faults_page(job, severity="error")}
+    assert errors.keys() == {"a", "c"}
+    assert errors["a"].startswith("test.example. holds a DS for a.test.example.")
+    warnings = {fault.zone[0]: fault.code for fault in queries.faults_page(job, severity="warning")}
+    assert warnings == {"a": "dnssec-left-out", "b": "dnssec-left-out", "k": "dnssec-keys"}
 
 
 def test_skipped_zones_are_left_alone(make_import: MakeImport) -> None:
