@@ -107,8 +107,11 @@ def create_tsig_key(
     now: datetime,
     algorithm: str = "hmac-sha256",
     secret: str = "",
+    needs_permission: bool = False,
 ) -> NewToken:
     """The TSIG key exists; `secret` is its Base64, made here when empty.
+
+    With `needs_permission` its scope opens those zones only that name the key.
 
     Raises as `create_token` does, TokenRefused also for a bad name, algorithm
     or secret and to a token whose writes must carry If-Match, and TsigNameTaken.
@@ -138,6 +141,7 @@ def create_tsig_key(
                 tsig_name=key_name,
                 tsig_algorithm=algorithm,
                 tsig_secret=encrypt_secret(secret.encode()),
+                needs_permission=needs_permission,
                 created_at=now,
                 made_with=maker,
                 **_allowance_after(maker),

@@ -52,10 +52,15 @@ def tsig_key_for(actor: Actor, name: str) -> Token:
     raise TokenUnknown
 
 
-def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, now: datetime) -> NewToken:
-    """There is a TSIG key that may do what `by` may, from the same networks and until the same time.
+def key_exists(name: str) -> bool:
+    """Whether anybody has a key of this (canonical) name."""
+    return Token.objects.filter(kind=TokenKind.TSIG, revoked_at=None, tsig_name=name).exists()
 
-    Raises as `create_tsig_key` does.
+
+def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, now: datetime) -> NewToken:
+    """There is a TSIG key that may nothing until a zone names it, as in PowerDNS, and then no more than `by` may.
+
+    It works from the same networks and until the same time. Raises as `create_tsig_key` does.
     """
     token = by.token
     terms = TokenTerms(
@@ -66,7 +71,14 @@ def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, no
         unused_days=None if token is None else token.unused_days,
     )
     return create_tsig_key(
-        owner=by.user, name=name, terms=terms, by=by, now=now, algorithm=algorithm_of(algorithm), secret=secret
+        owner=by.user,
+        name=name,
+        terms=terms,
+        by=by,
+        now=now,
+        algorithm=algorithm_of(algorithm),
+        secret=secret,
+        needs_permission=True,
     )
 
 

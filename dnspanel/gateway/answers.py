@@ -4,7 +4,7 @@ import logging
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import dns.edns
 import dns.exception
@@ -21,15 +21,15 @@ import dns.update
 from django.db import DatabaseError
 
 from dnspanel.accounts.tokens import requests_per_minute
-from dnspanel.gateway import axfr, discovery
-from dnspanel.gateway.errors import MessageRefused, TsigRefused
+from dnspanel.gateway import axfr, discovery, taken
+from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
 from dnspanel.gateway.limits import Rates
 from dnspanel.gateway.signatures import Signed, Signer, sign_refusal, verify
 from dnspanel.gateway.update import name_of, read_update
-from dnspanel.zones import access, direct
+from dnspanel.zones import access, direct, tsig_permissions
 from dnspanel.zones.direct import Patch
 from dnspanel.zones.errors import PublishingOnHold, Unknown, ZoneError
-from dnspanel.zones.models import Channel
+from dnspanel.zones.models import Channel, TsigAct
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
@@ -39,7 +39,6 @@ logger = logging.getLogger(__name__)
 HEADER_SIZE = 12
 PAYLOAD = 1232  # what travels over UDP without being cut into pieces
 _TRANSFERS = frozenset({dns.rdatatype.AXFR, dns.rdatatype.IXFR})
-_RETRANSMISSIONS = UUID("a0a1d9a4-0a3f-4f0d-9a54-5a1b7c6f6f2e")
 _rates = Rates()
 
 
@@ -99,14 +98,8 @@ def _answers_to(query: Query) -> Iterator[bytes]:
             yield from (_signed(wire, signer, query.now) for wire in _transfer(query))
             return
         reply = _reply(query)
-    except MessageRefused as exc:
-        reply = Reply(exc.rcode, reason=str(exc))
-    except Unknown as exc:
-        reply = Reply(dns.rcode.NOTAUTH, reason=str(exc))
-    except PublishingOnHold as exc:  # not this client's mistake, and not for ever
-        reply = Reply(dns.rcode.SERVFAIL, reason=str(exc))
-    except (ZoneError, ReplicationError) as exc:
-        reply = Reply(dns.rcode.REFUSED, reason=str(exc))
+    except (GatewayError, ZoneError, ReplicationError) as exc:
+        reply = _refusal(exc)
     except DatabaseError as exc:
         logger.error("the database does not answer: %s", exc)
         reply = Reply(dns.rcode.SERVFAIL)
@@ -116,6 +109,17 @@ def _answers_to(query: Query) -> Iterator[bytes]:
         )
     size = _size_for(query) - (signer.room if signer else 0)
     yield _signed(_rendered(query.message, reply, size), signer, query.now)
+
+
+def _refusal(exc: Exception) -> Reply:
+    """What is answered instead of what was asked for."""
+    if isinstance(exc, MessageRefused):
+        return Reply(exc.rcode, reason=str(exc))
+    if isinstance(exc, Unknown):
+        return Reply(dns.rcode.NOTAUTH, reason=str(exc))
+    if isinstance(exc, PublishingOnHold):  # not this client's mistake, and not for ever
+        return Reply(dns.rcode.SERVFAIL, reason=str(exc))
+    return Reply(dns.rcode.REFUSED, reason=str(exc))
 
 
 def _reply(query: Query) -> Reply:
@@ -130,16 +134,34 @@ def _reply(query: Query) -> Reply:
 
 
 def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
-    """The zone is as the message asks for, by one publication; a retransmission publishes nothing more."""
+    """The zone is as the message asks for, by one publication; a retransmission gets the same answer and does nothing.
+
+    One whose first answer is not known, because the process was killed, is carried out: it publishes nothing twice.
+    """
     signed = _signature_of(query)
+    id = taken.id_of(signed, message.id)
+    before = taken.take(id=id, time_signed=signed.tsig.time_signed, now=query.now)
+    if before is not None and before.rcode is not None:
+        return Reply(dns.rcode.Rcode.make(before.rcode))
+    try:
+        reply = _carry_out(query, message, signed, id)
+    except (GatewayError, ZoneError, ReplicationError) as exc:
+        reply = _refusal(exc)
+    if reply.rcode != dns.rcode.SERVFAIL:  # that may go better the next time
+        taken.note_answer(id=id, rcode=int(reply.rcode))
+    return reply
+
+
+def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, id: UUID) -> Reply:
     update = read_update(message)
-    zone = access.zone_for_editing(signed.actor, update.zone_name)
+    actor = tsig_permissions.actor_for(signed.actor, update.zone_name, TsigAct.UPDATE)
+    zone = access.zone_for_editing(actor, update.zone_name)
     outcome = direct.publish_patches(
         patches=[Patch(zone, update.decide, update.names)],
-        author=signed.actor,
+        author=actor,
         channel=Channel.DYNAMIC_UPDATE,
         now=query.now,
-        form_id=uuid5(_RETRANSMISSIONS, f"{signed.token.pk}:{message.id}:{signed.tsig.mac.hex()}"),
+        form_id=id,
     )
     sequence = outcome.publication.sequence if outcome.publication else None
     logger.info(
@@ -180,8 +202,12 @@ def _transfer(query: Query) -> Iterator[bytes]:
     question = query.message.question[0]
     if not query.over_tcp or question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, "zones are transferred over TCP")
-    actor = _signature_of(query).actor
-    zone = access.zone_for_reading(actor, name_of(question.name))
+    signed, name = _signature_of(query), name_of(question.name)
+    id = taken.id_of(signed, query.message.id)
+    if taken.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
+        raise MessageRefused(dns.rcode.REFUSED, "this message was taken before: sign another one")
+    actor = tsig_permissions.actor_for(signed.actor, name, TsigAct.TRANSFER)
+    zone = access.zone_for_reading(actor, name)
     with axfr.a_turn():
         count = 0
         visibility = access.visibility_of(actor, zone)

@@ -1,4 +1,4 @@
-"""The gateway as a Django app: it has a management command and no tables."""
+"""The gateway as a Django app: it has a management command and one table."""
 
 from django.apps import AppConfig
 

@@ -27,6 +27,8 @@ from dnspanel.gateway.errors import TsigRefused
 from replication.dns import names
 from replication.errors import BadName
 
+# How far a clock may be off, whatever the client says (RFC 8945, section 10, recommends it): its own number says how
+# long whoever has seen a message may send it again.
 FUDGE = 300
 _OFFICIAL_NAMES = {"hmac-md5": dns.tsig.HMAC_MD5}
 _HEADER = struct.Struct(">HHHHHH")
@@ -61,6 +63,8 @@ def verify(message: dns.message.Message, wire: bytes, *, address: str, now: date
     key = dns.tsig.Key(owner, tsig_secret(token), algorithm)
     try:
         _validate(wire, key, owner, tsig, int(now.timestamp()), b"", _start_of_last_record(wire))
+        if abs(tsig.time_signed - int(now.timestamp())) > FUDGE:
+            raise dns.tsig.BadTime
         actor = actor_by_token(token=token, address=address, now=now)
     except dns.tsig.BadTime as exc:
         raise TsigRefused(dns.rcode.BADTIME, tsig, owner.to_text(), key) from exc

@@ -121,6 +121,24 @@ class Zone(models.Model):
         return self.name
 
 
+class TsigAct(models.TextChoices):
+    """What a zone lets TSIG keys do."""
+
+    UPDATE = "update", "DNS UPDATE"
+    TRANSFER = "transfer", "zone transfer"
+
+
+class TsigPermission(models.Model):
+    """TSIG keys of this name may do this with the zone, as far as their own terms go. `tsig_permissions` writes it."""
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    act = models.CharField(max_length=8, choices=TsigAct)
+    key_name = models.TextField(db_collation="C")  # canonical; there need not be such a key
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["zone", "act", "key_name"], name="tsig_permission_unique")]
+
+
 class RRset(models.Model):
     """One RRset of a zone: the unit of everything.
 

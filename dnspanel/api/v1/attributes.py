@@ -14,12 +14,15 @@ from django.db import transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.api.models import PowerdnsZone
+from dnspanel.api.v1.kept_metadata import TSIG_ALLOW_AXFR, replace_metadata
 from dnspanel.zones.models import Zone
 from replication.dns import rdata
 
 Comment = dict[str, Any]  # account, content, modified_at
 CommentKey = tuple[str, int]  # owner name and type
 
+# Names of the TSIG keys that may transfer the zone; PowerDNS keeps them as metadata, and so does this.
+TRANSFER_KEYS = "master_tsig_key_ids"
 FIELDS = ("kind", "account", "catalog", "soa_edit", "soa_edit_api", "api_rectify", "masters")
 
 
@@ -32,10 +35,12 @@ def attributes_of(zone: Zone) -> PowerdnsZone:
 
 
 def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, now: datetime) -> None:
-    """The zone has these of FIELDS, and the audit log says so; nothing is written if it has them already."""
+    """The zone has these of FIELDS, and TRANSFER_KEYS; the audit log says so. What it has already is not written."""
     with transaction.atomic():
+        if TRANSFER_KEYS in attributes:
+            replace_metadata(zone=zone, kind=TSIG_ALLOW_AXFR, values=attributes[TRANSFER_KEYS], by=by, now=now)
         row = _locked(zone)
-        changed = {field: value for field, value in attributes.items() if getattr(row, field) != value}
+        changed = {f: value for f, value in attributes.items() if f != TRANSFER_KEYS and getattr(row, f) != value}
         if not changed:
             return
         for field, value in changed.items():

@@ -8,10 +8,11 @@ from typing import Any
 
 from django.conf import settings
 
-from dnspanel.api.v1.attributes import Comment, CommentKey, comment_text
+from dnspanel.accounts import tsig_keys
+from dnspanel.api.v1.attributes import TRANSFER_KEYS, Comment, CommentKey, comment_text
 from dnspanel.api.v1.changes import DEFAULT_TTL, read_rrsets
 from dnspanel.api.v1.rrsets import RRsetInput, number_in, refuse_odd_characters
-from dnspanel.api.v1.view import Refusal, canonical, list_in, shortened, text_in
+from dnspanel.api.v1.view import Refusal, canonical, list_in, name_of_id, shortened, text_in
 from dnspanel.transfer.documents import Document, Options, SourceFault
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
@@ -71,10 +72,19 @@ def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
         raise Refusal(422, "This server does not sign zones: dnssec cannot be true")
     if body.get("nsec3param"):
         raise Refusal(422, "NSEC3PARAM value provided for zone, but zone is not DNSSEC secured.")
-    for field in ("master_tsig_key_ids", "slave_tsig_key_ids"):
-        for key in list_in(body, field):
-            raise Refusal(422, f"A TSIG key with the name '{shortened(str(key))}' does not exist for zone transfers")
+    for key in list_in(body, "slave_tsig_key_ids"):
+        raise Refusal(422, f"A TSIG key with the name '{shortened(str(key))}' does not exist for zone transfers")
+    if isinstance(body.get("master_tsig_key_ids"), list):
+        attributes[TRANSFER_KEYS] = [_key_name(id) for id in body["master_tsig_key_ids"]]
     return attributes
+
+
+def _key_name(id: Any) -> str:
+    """The name of the TSIG key of this id; raises Refusal (422) unless there is one."""
+    name = name_of_id(id) if isinstance(id, str) else ""
+    if not tsig_keys.key_exists(name):
+        raise Refusal(422, f"A TSIG key with the name '{shortened(str(id))}' does not exist")
+    return name
 
 
 def _kind(word: str) -> str:

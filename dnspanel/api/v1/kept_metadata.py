@@ -1,8 +1,9 @@
 """Metadata that clients of API v1 gave zones: kept, and given back. Verbs.
 
-PowerDNS would act on most kinds (ALLOW-AXFR-FROM, ALSO-NOTIFY …). Those of NO_EFFECT have none here; programs that
-set them, or keep their own under `X-`, find them again, and the answer to a write warns. One that would seem to limit
-what is not limited is refused (REFUSED).
+TSIG-ALLOW-DNSUPDATE and TSIG-ALLOW-AXFR open the zone to the TSIG keys that they name. PowerDNS would act on most
+other kinds too (ALLOW-AXFR-FROM, ALSO-NOTIFY …). Those of NO_EFFECT have none here; programs that set them, or keep
+their own under `X-`, find them again, and the answer to a write warns. One that would seem to limit what is not
+limited is refused (REFUSED).
 """
 
 import re
@@ -15,8 +16,10 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.api.errors import ApiError
 from dnspanel.api.models import PowerdnsZone
+from dnspanel.zones import tsig_permissions
 from dnspanel.zones.errors import Unknown
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import TsigAct, Zone
+from replication.dns import names
 
 # How PowerDNS's API sees kinds: those that it writes, and those that it shows only.
 WRITABLE = frozenset(
@@ -62,12 +65,14 @@ NO_EFFECT: Mapping[str, str] = {
     "SLAVE-RENOTIFY": _NOTIFIES_NOBODY,
     "SOA-EDIT": "serials count up with every publication",
     "SOA-EDIT-DNSUPDATE": "serials count up with every publication",
-    "TSIG-ALLOW-DNSUPDATE": "what a TSIG key may update is its scope",
 }
 # Kinds whose values are not taken: whoever sets them relies on a limit that is not there.
 REFUSED: Mapping[str, str] = {
     "ALLOW-DNSUPDATE-FROM": "updates are allowed by TSIG key, from whatever address; limit the key instead",
 }
+# Those that name TSIG keys. PowerDNS's API writes the second one as a field of the zone, `master_tsig_key_ids`.
+TSIG_ALLOW_AXFR = "TSIG-ALLOW-AXFR"
+TSIG_ACTS = {"TSIG-ALLOW-DNSUPDATE": TsigAct.UPDATE, TSIG_ALLOW_AXFR: TsigAct.TRANSFER}
 
 MOST_BYTES = 64 << 10
 _FREE = re.compile(r"X-[ -~]*", re.ASCII)
@@ -115,16 +120,13 @@ def metadata_of(zone: Zone) -> dict[str, list[str]]:
 def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> list[str]:
     """The zone has these values of the kind besides those it has, each once; returns all.
 
-    Raises TooMuchMetadata, NotObeyed.
+    Raises TooMuchMetadata, NotObeyed, and BadName for what cannot name a TSIG key where one is named.
     """
     return _write(zone, kind, values, True, by, now)
 
 
 def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """The zone has exactly these values of the kind; without any it does not have the kind.
-
-    Raises TooMuchMetadata, NotObeyed.
-    """
+    """The zone has exactly these values of the kind; without any it does not have the kind. Raises as the above."""
     _write(zone, kind, values, False, by, now)
 
 
@@ -144,9 +146,12 @@ def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author,
         if kind == SOA_EDIT:
             row.soa_edit = result[0][:32] if result else ""
         row.metadata = {**{k: v for k, v in row.metadata.items() if k != kind}, **({kind: result} if result else {})}
-        if sum(len(text.encode()) for name, texts in row.metadata.items() for text in (name, *texts)) > MOST_BYTES:
+        if sum(len(text.encode()) for word, texts in row.metadata.items() for text in (word, *texts)) > MOST_BYTES:
             raise TooMuchMetadata(zone.name)
         row.save()
+        if kind in TSIG_ACTS:
+            key_names = {names.parse(value) for value in result}
+            tsig_permissions.replace_key_names(zone=zone, act=TSIG_ACTS[kind], key_names=key_names)
         audit.record(action="zone.metadata", by=by, now=now, target=zone.name, kind=kind, values=len(result))
     return result
 

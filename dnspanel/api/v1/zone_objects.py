@@ -15,6 +15,7 @@ from django.db import connection
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.attributes import attributes_of
+from dnspanel.api.v1.kept_metadata import TSIG_ALLOW_AXFR
 from dnspanel.api.v1.rrsets import StoredRow, rrset_text
 from dnspanel.api.v1.view import SERVER_URL, zone_id
 from dnspanel.zones import access
@@ -97,7 +98,7 @@ def _own_fields(attributes: PowerdnsZone) -> dict[str, Any]:
     """The members that only the zone itself shows."""
     return {
         "api_rectify": attributes.api_rectify,
-        "master_tsig_key_ids": [],
+        "master_tsig_key_ids": [zone_id(name) for name in attributes.metadata.get(TSIG_ALLOW_AXFR, ())],
         "nsec3narrow": False,
         "nsec3param": "",
         "slave_tsig_key_ids": [],

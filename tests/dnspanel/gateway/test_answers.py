@@ -90,6 +90,34 @@ def test_a_retransmission_does_not_bring_back_what_was_deleted_meanwhile(zone: Z
     assert holds(zone, "new.example.test.") == ()
 
 
+def test_an_update_that_changed_nothing_does_nothing_later_either(zone: Zone, key: Key) -> None:
+    """It made no publication, so nothing knew that it had been there, and a stranger could send it again."""
+    message = dns.update.UpdateMessage("example.test.")
+    message.add("www", 300, "A", "192.0.2.1")
+    wire = key.sign(message)
+    said(wire)
+    gone = dns.update.UpdateMessage("example.test.")
+    gone.delete("www")
+    assert rcode_of(key.ask(gone)) == "NOERROR"
+    (reply,) = said(wire, now=LATER)
+    assert rcode_of(key.read(reply, message, now=LATER)) == "NOERROR"
+    assert holds(zone, "www.example.test.") == ()
+
+
+def test_a_refusal_stays_one_when_the_message_comes_again(zone: Zone, key: Key) -> None:
+    message = adds()
+    message.present("later")
+    wire = key.sign(message)
+    (reply,) = said(wire)
+    assert rcode_of(key.read(reply, message)) == "NXDOMAIN"
+    there = dns.update.UpdateMessage("example.test.")
+    there.add("later", 300, "A", "192.0.2.9")
+    assert rcode_of(key.ask(there)) == "NOERROR"
+    (reply,) = said(wire, now=LATER)
+    assert rcode_of(key.read(reply, message, now=LATER)) == "NXDOMAIN"
+    assert holds(zone, "new.example.test.") == ()
+
+
 def test_the_same_wish_in_another_message_is_carried_out_again(zone: Zone, key: Key) -> None:
     for expected in ("NOERROR", "YXDOMAIN"):
         message = adds()

@@ -93,6 +93,17 @@ def test_a_clock_may_be_off_by_the_fudge_and_no_more(key: Key, seconds: int, is_
         assert refusal(wire).error == dns.rcode.BADTIME
 
 
+@pytest.mark.parametrize("seconds", [-301, 301])
+def test_the_client_does_not_say_how_far_a_clock_may_be_off(key: Key, seconds: int) -> None:
+    """A fudge of 65,535 made a message good for eighteen hours, for whoever had seen it too."""
+    message = update()
+    message.use_tsig(key.tsig, fudge=0xFFFF, algorithm=key.tsig.algorithm)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dns.message.time.time", (NOW + timedelta(seconds=seconds)).timestamp)
+        wire = message.to_wire()
+    assert refusal(wire).error == dns.rcode.BADTIME
+
+
 def test_badtime_is_signed_and_tells_our_time(key: Key) -> None:
     query = update()
     wire = key.sign(query, at=NOW - timedelta(hours=1))

@@ -1,0 +1,56 @@
+"""Which TSIG keys a zone names for updates and transfers, as PowerDNS's metadata has it. Verbs.
+
+A key made over PowerDNS's API may nothing until a zone names it
+(TSIG-ALLOW-DNSUPDATE, TSIG-ALLOW-AXFR), and then no more than its maker could:
+a name in metadata is no right of its own, since anybody can make a key of it.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from django.db import transaction
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.zones.models import TsigAct, TsigPermission, Zone
+
+_RIGHTS = {TsigAct.UPDATE: RECORD_RIGHTS | {Right.READ}, TsigAct.TRANSFER: frozenset({Right.READ})}
+
+
+def replace_key_names(*, zone: Zone, act: TsigAct, key_names: Collection[str]) -> None:
+    """Exactly the keys of these (canonical) names may do this with the zone."""
+    with transaction.atomic():
+        named = TsigPermission.objects.filter(zone=zone, act=act)
+        named.exclude(key_name__in=key_names).delete()
+        rows = [TsigPermission(zone=zone, act=act, key_name=name) for name in sorted(set(key_names))]
+        TsigPermission.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def key_names(zone: Zone, act: TsigAct) -> list[str]:
+    """The names of the keys that may do this with the zone."""
+    return list(
+        TsigPermission.objects.filter(zone=zone, act=act).order_by("key_name").values_list("key_name", flat=True)
+    )
+
+
+def actor_for(actor: Actor, zone_name: str, act: TsigAct) -> Actor:
+    """The actor of a TSIG key as far as it may do this with the zone of this (canonical) name.
+
+    A key whose scope says all is what it was; any other one is left with what
+    its scope gives over a zone that names it, and with nothing elsewhere.
+    """
+    token = actor.token
+    if token is None or not token.needs_permission:
+        return actor
+    named = TsigPermission.objects.filter(zone__name=zone_name, zone__deleted_at=None, act=act)
+    permission = named.filter(key_name=token.tsig_name).select_related("zone").first()
+    if permission is None:
+        return replace(actor, scope=())
+    zone = permission.zone
+    giving = [grant for grant in actor.scope or () if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
+    scope = tuple(
+        Grant(grant.rights & _RIGHTS[act], zones=frozenset({zone.pk}), names=grant.names, types=grant.types)
+        for grant in giving
+        if grant.rights & _RIGHTS[act]
+    )
+    return replace(actor, scope=scope)

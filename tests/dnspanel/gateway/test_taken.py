@@ -1,0 +1,43 @@
+"""Signed messages are taken once, and what is remembered of them does not grow."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import dns.message
+import dns.rcode
+import pytest
+
+from dnspanel.gateway import taken
+from dnspanel.gateway.models import TakenMessage
+from dnspanel.zones.models import Zone
+from tests.dnspanel.gateway.conftest import Key, said
+from tests.people import NOW
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_transfer_is_given_once_for_each_signature(zone: Zone, key: Key) -> None:
+    """Whoever saw the question on its way could ask it again, and got the zone."""
+    query = dns.message.make_query("example.test.", "AXFR")
+    wire = key.sign(query)
+    for expected in ("NOERROR", "REFUSED"):
+        first, *_ = said(wire, over_tcp=True)
+        assert dns.rcode.to_text(key.read(first, query).rcode()) == expected
+    assert TakenMessage.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_what_is_too_old_to_come_again_is_forgotten() -> None:
+    taken._forgetting._next = None
+    first = uuid4()
+    at = int(NOW.timestamp())
+    assert taken.take(id=first, time_signed=at, now=NOW) is None
+    again = taken.take(id=first, time_signed=at, now=NOW + timedelta(seconds=300))
+    assert again is not None
+    taken.note_answer(id=first, rcode=3)
+    again = taken.take(id=first, time_signed=at, now=NOW + timedelta(seconds=300))
+    assert again is not None
+    assert again.rcode == 3
+    for number in range(20):
+        late = NOW + timedelta(seconds=700 * (number + 1))
+        assert taken.take(id=uuid4(), time_signed=int(late.timestamp()), now=late) is None
+    assert TakenMessage.objects.count() == 1
