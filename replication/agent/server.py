@@ -128,7 +128,7 @@ class AgentServer(ThreadingHTTPServer):
             if self._is_panel(request, client_address[0]):
                 with self._place() as has_place:
                     if has_place:
-                        self.RequestHandlerClass(request, client_address, self)
+                        self.RequestHandlerClass(request, client_address, self)  # type: ignore[arg-type]
                     else:
                         logger.warning("refused the panel's connection: it has %s already", MAX_CONNECTIONS)
         except (OSError, ssl.SSLError) as exc:
