@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     import psycopg
 
 
+_LOCKED = """
+SELECT classid::bigint, objid::bigint FROM pg_locks
+WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND classid::bigint = ANY(%s)
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+
+
 class Lock(IntEnum):
     """First halves of the keys of two halves; the second is an id of ours, or 0."""
 
@@ -93,6 +99,13 @@ def release(conn: Any, lock: Lock, key: int = 0) -> None:
     """The session of `conn` no longer holds the lock that it took."""
     with conn.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_unlock(%s, %s)", (int(lock), _half(key)))
+
+
+def locked_keys(*locks: Lock) -> list[tuple[Lock, int]]:
+    """Of these locks, those that some session holds just now, and their second halves."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCKED, [list(map(int, locks))])
+        return [(Lock(kind), key) for kind, key in cursor.fetchall()]
 
 
 def _half(key: int) -> int:

@@ -227,32 +227,32 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "push"
 CELERY_TASK_ROUTES = {
-    "dnspanel.publish.tasks.make_snapshot": {"queue": "bulk"},
-    "dnspanel.fleet.tasks.tend_log": {"queue": "bulk"},
+    # What the system itself needs waits behind no work of people, however slow.
+    "dnspanel.publish.tasks.make_snapshot": {"queue": "system"},
+    "dnspanel.fleet.tasks.tend_log": {"queue": "system"},
+    "dnspanel.fleet.tasks.tend_hold": {"queue": "system"},
+    "dnspanel.zones.tasks.*": {"queue": "system"},
+    "dnspanel.api.tasks.*": {"queue": "system"},
+    "dnspanel.transfer.tasks.forget_old_files": {"queue": "system"},
+    "dnspanel.transfer.tasks.drive_transfers": {"queue": "push"},
     "dnspanel.fleet.tasks.bootstrap_node": {"queue": "bootstrap"},
     "dnspanel.publish.*": {"queue": "publish"},
     "dnspanel.fleet.*": {"queue": "push"},
     "dnspanel.webhooks.*": {"queue": "push"},
     "dnspanel.alerts.*": {"queue": "push"},
+    "dnspanel.transfer.tasks.read_import": {"queue": "sources"},
+    "dnspanel.transfer.tasks.run_cutover_check": {"queue": "sources"},
     "dnspanel.transfer.*": {"queue": "bulk"},
 }
 # Celery would close the database connection around every task; our tasks keep it, as long as CONN_MAX_AGE allows.
 CELERY_DB_REUSE_MAX = 2**31
 CELERY_BEAT_SCHEDULE = {
     "encode-log": {"task": "dnspanel.publish.tasks.encode_log", "schedule": 2.0, "options": {"expires": 5}},
-    "empty-trash": {"task": "dnspanel.zones.tasks.empty_trash", "schedule": 86_400.0, "options": {"queue": "push"}},
-    "tend-search": {
-        "task": "dnspanel.zones.tasks.tend_search",
-        "schedule": 180.0,
-        "options": {"queue": "bulk", "expires": 170},
-    },
+    "empty-trash": {"task": "dnspanel.zones.tasks.empty_trash", "schedule": 86_400.0},
+    "tend-search": {"task": "dnspanel.zones.tasks.tend_search", "schedule": 180.0, "options": {"expires": 170}},
     "drive-transfers": {"task": "dnspanel.transfer.tasks.drive_transfers", "schedule": 2.0, "options": {"expires": 5}},
     "forget-old-files": {"task": "dnspanel.transfer.tasks.forget_old_files", "schedule": 3600.0},
-    "tend-hold": {
-        "task": "dnspanel.fleet.tasks.tend_hold",
-        "schedule": 3.0,
-        "options": {"queue": "bulk", "expires": 5},
-    },
+    "tend-hold": {"task": "dnspanel.fleet.tasks.tend_hold", "schedule": 3.0, "options": {"expires": 5}},
     "tend-log": {"task": "dnspanel.fleet.tasks.tend_log", "schedule": 60.0, "options": {"expires": 50}},
     "bootstrap-waiting-nodes": {
         "task": "dnspanel.fleet.tasks.bootstrap_waiting_nodes",
@@ -277,11 +277,7 @@ CELERY_BEAT_SCHEDULE = {
     "tidy-identities": {"task": "dnspanel.fleet.tasks.tidy_identities", "schedule": 3600.0},
     "advance-delivery": {"task": "dnspanel.fleet.tasks.advance_delivery", "schedule": 1.0, "options": {"expires": 3}},
     "notice-events": {"task": "dnspanel.webhooks.tasks.notice_events", "schedule": 2.0, "options": {"expires": 5}},
-    "forget-answers": {
-        "task": "dnspanel.api.tasks.forget_answers",
-        "schedule": 3600.0,
-        "options": {"queue": "bulk", "expires": 3500},
-    },
+    "forget-answers": {"task": "dnspanel.api.tasks.forget_answers", "schedule": 3600.0, "options": {"expires": 3500}},
     "forget-old-deliveries": {"task": "dnspanel.webhooks.tasks.forget_old_deliveries", "schedule": 86_400.0},
 }
 

@@ -39,6 +39,11 @@ from dnspanel.demo.supervision import STORES, Supervisor, procfile
 
 NODE_NAMES = ("ns1", "ns2", "ns3")
 RING0_NAME = "ring0"
+# The panel's own processes, as the Procfile names them.
+PANEL = (
+    *("web", "proxy", "publish", "push", "bootstrap", "sources", "bulk", "system"),
+    *("beat", "collector", "update"),
+)
 NODE_PORTS = ("dns", "agent", "statistics", "metrics")
 # A UNIX socket's path has at most 107 bytes; the longest of ours adds 30 to the directory's.
 LONGEST_SOCKET_DIRECTORY = 76
@@ -246,7 +251,7 @@ class Stack:
             list(pool.map(lambda step: self.manage(*step), steps))
 
     def _start_panel(self) -> None:
-        self.supervisor.start(["web", "proxy", "publish", "push", "bootstrap", "bulk", "beat", "collector", "update"])
+        self.supervisor.start(PANEL)
         self.wait_for_web()
         self._wait("update", self.update_port)
         if self.sample_zones:

@@ -178,14 +178,14 @@ def bootstrap_waiting_nodes() -> None:
 # Tasks keep the names under which messages of the version before may still lie in Redis during an upgrade.
 @shared_task(name="dnspanel.fleet.tasks.tend_hold", ignore_result=True)
 def maintain_hold() -> None:
-    """While publishing is held, find what only the nodes know, and carry out a decision. In the bulk workers."""
+    """While publishing is held, find what only the nodes know, and carry out a decision. In the queue *system*."""
     with while_postgresql_answers():
         decision.step(now=timezone.now())
 
 
 @shared_task(name="dnspanel.fleet.tasks.tend_log", ignore_result=True)
 def maintain_log() -> None:
-    """The log stays short: snapshots, merged segments, and nothing that nobody needs. In the bulk workers."""
+    """The log stays short: snapshots, merged segments, and nothing that nobody needs. In the queue *system*."""
     with while_postgresql_answers():
         maintenance.maintain_log(now=timezone.now())
 

@@ -24,7 +24,7 @@ from dnspanel.fleet.health import OFFLINE_AFTER, Word
 from dnspanel.fleet.models import NodeState, Release
 from dnspanel.fleet.reads.queries import NodeStatus
 
-QUEUES = ("publish", "push", "bootstrap", "bulk")
+QUEUES = ("publish", "push", "bootstrap", "sources", "bulk", "system")
 # Over so many of the newest proofs, push latencies are measured.
 PROOFS = 1_000
 QUANTILES = (0.5, 0.9, 0.99)

@@ -21,7 +21,7 @@ from dnspanel.zones.garbage import collection_paused
 from replication.errors import ReplicationError
 from replication.wire.position import Position
 
-# While the bulk workers are busy, a snapshot is asked for again and again.
+# While the worker of the system is busy, a snapshot is asked for again and again.
 SNAPSHOT_LIFETIME = 60
 
 _pace = Pace()
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @shared_task(ignore_result=True)
 def make_snapshot(schema: int) -> None:
-    """Make a snapshot of the panel's LMDB, unless the newest one is of this position. In the bulk workers."""
+    """Make a snapshot of the panel's LMDB, unless the newest one is of this position. In the queue *system*."""
     close_old_connections()
     try:
         snapshots.make_snapshot(schema=schema, now=timezone.now())

@@ -9,4 +9,4 @@ class TransferConfig(AppConfig):
         from dnspanel.transfer.signals import work_to_do
         from dnspanel.transfer.tasks import wake_workers
 
-        work_to_do.connect(wake_workers, dispatch_uid="wake the bulk workers")
+        work_to_do.connect(wake_workers, dispatch_uid="wake the workers of transfers")

@@ -7,11 +7,22 @@ zone file.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from dnspanel.zones.rules import Severity
 
-__all__ = ["Document", "Item", "Kept", "Options", "ParsedZone", "ReadyRRset", "Severity", "Source", "SourceFault"]
+__all__ = [
+    "Document",
+    "Item",
+    "Kept",
+    "Options",
+    "ParsedZone",
+    "ReadyRRset",
+    "ServerSource",
+    "Severity",
+    "Source",
+    "SourceFault",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +159,14 @@ class Source(Protocol):
 
     def items(self, skip: int = 0) -> Iterator["Item"]:
         """Yield everything it has, but not the first `skip` items; raise TransferError when it cannot go on."""
+
+
+@runtime_checkable
+class ServerSource(Source, Protocol):
+    """A source that waits for somebody else's server."""
+
+    def cut(self) -> None:
+        """Whoever waits for the server gets an error; called from another thread."""
 
 
 Item = Document | SourceFault | Kept

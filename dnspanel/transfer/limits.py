@@ -20,6 +20,12 @@ MOST_PASTE_BYTES = 10 << 20
 MOST_FAULTS = 100_000  # kept and listed per import
 MOST_FAULTS_OF_ZONE = 200  # after that many errors the rest of a file is not looked at
 
+# Sources that are read and comparisons that are made for one person at the same time: each holds a worker.
+MOST_READ_AT_ONCE = 2
+# A server that gives nothing usable for so long, or is not through after so long, is left; reading can go on later.
+MOST_ITEM_SECONDS = 600.0
+MOST_READ_SECONDS = 6 * 3600.0
+
 TITLES = MappingProxyType(
     {
         "upload": f"an upload has at most {MOST_UPLOAD_BYTES >> 30} GiB",

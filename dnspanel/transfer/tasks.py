@@ -1,4 +1,8 @@
-"""The bulk workers (`celery worker -Q bulk`). Tasks carry ids; run twice, late or never, they do no harm."""
+"""The workers of imports, exports and comparisons. Tasks carry ids; run twice, late or never, they do no harm.
+
+What waits for somebody else's server, or reads a file for as long as it takes,
+is in the queue *sources*; *bulk* has only work that ends by itself.
+"""
 
 import logging
 from collections.abc import Callable
@@ -13,7 +17,7 @@ from django.utils import timezone
 from dnspanel.transfer.cutover import check
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.imports import jobs, worker
-from dnspanel.transfer.models import CutoverCheck, ExportJob
+from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob
 from dnspanel.wake import wake, wake_each
 
 T = TypeVar("T")
@@ -33,6 +37,12 @@ def run_import(job_id: int) -> str:
 
 
 @shared_task(ignore_result=True)
+def read_import(job_id: int) -> str:
+    """Read an import's source."""
+    return _unless_postgresql_is_away(worker.read_import, job_id) or "PostgreSQL is away"
+
+
+@shared_task(ignore_result=True)
 def run_export(job_id: int) -> str:
     """Write an export's file."""
     return _unless_postgresql_is_away(export_jobs.run_export, job_id) or "PostgreSQL is away"
@@ -48,11 +58,13 @@ def run_cutover_check(check_id: int) -> str:
 def drive_transfers() -> str:
     """Every import, export and comparison that has work has its workers, should nobody have been woken."""
     close_old_connections()
-    imports, exports, checks = worker.active_imports(), export_jobs.unfinished_exports(), check.unfinished_checks()
+    imports, unread = worker.active_imports(), worker.imports_to_read()
+    exports, checks = export_jobs.unfinished_exports(), check.unfinished_checks()
+    wake_each(read_import, unread)
     wake_each(run_import, [job_id for job_id in imports for _ in range(settings.TRANSFER_PROCESSES)])
     wake_each(run_export, exports)
     wake_each(run_cutover_check, checks)
-    return f"imports={imports} exports={exports} checks={checks}"
+    return f"imports={imports} unread={unread} exports={exports} checks={checks}"
 
 
 @shared_task(ignore_result=True)
@@ -64,12 +76,14 @@ def forget_old_files() -> str:
 
 
 def wake_workers(*, sender: Any, job_id: int, **_: Any) -> None:
-    """Wake workers for this job: for an import as many as may share it."""
+    """Wake workers for this job: for an import as many as may share it, and a reader unless that one sent us."""
     if sender is ExportJob:
         wake(run_export, job_id)
     elif sender is CutoverCheck:
         wake(run_cutover_check, job_id)
     else:
+        if sender is ImportJob:
+            wake(read_import, job_id)
         wake_each(run_import, [job_id] * settings.TRANSFER_PROCESSES)
 
 

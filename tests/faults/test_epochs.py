@@ -14,7 +14,7 @@ import dns.exception
 import pytest
 
 from dnspanel.demo import unprivileged
-from dnspanel.demo.stack import Stack
+from dnspanel.demo.stack import PANEL, Stack
 from replication.dns.rrset import Serial
 from tests.faults import acts
 from tests.faults.checker import is_at_head
@@ -25,7 +25,7 @@ from tests.stack import ask, ask_all, until
 pytestmark = pytest.mark.faults
 
 KEPT, CHANGED, NEW = "kept.test.", "changed.test.", "new.test."
-OF_PANEL = ("web", "publish", "push", "bootstrap", "bulk", "beat", "collector", "update")
+OF_PANEL = [name for name in PANEL if name != "proxy"]
 HELD_SECONDS = 120.0
 
 

@@ -1,8 +1,9 @@
-"""The bulk workers are killed at random moments of an import; nothing is lost, and nothing is done twice.
+"""An import's workers are killed at random moments of it; nothing is lost, and nothing is done twice.
 
 A full run kills them ten times within 12,000 zones.
 """
 
+import contextlib
 import io
 import random
 import shutil
@@ -89,23 +90,22 @@ class Import:
             self._out.close()
 
 
-def bulk_processes(stack: Stack) -> list[psutil.Process]:
-    """The bulk worker and its children, who do the work."""
-    pid = stack.supervisor.pid("bulk")
-    if pid is None:
-        return []
-    try:
-        parent = psutil.Process(pid)
-        return [parent, *parent.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
+def workers(stack: Stack) -> list[psutil.Process]:
+    """The bulk worker, its children, who do the work, and who reads the source."""
+    found = []
+    for pid in map(stack.supervisor.pid, ("bulk", "sources")):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if pid is not None:
+                process = psutil.Process(pid)
+                found += [process, *process.children(recursive=True)]
+    return found
 
 
 def kill_at_random(stack: Stack, job: Import, chance: random.Random) -> Iterator[str]:
     """Kill one working process or all of them, again and again, while the import runs."""
     while job.process.poll() is None:
         time.sleep(chance.uniform(0.1, 0.7))
-        victims = bulk_processes(stack)
+        victims = workers(stack)
         if len(victims) < 2:
             continue
         chosen = victims if chance.random() < 0.5 else [chance.choice(victims[1:])]

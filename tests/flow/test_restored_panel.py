@@ -21,7 +21,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from dnspanel.demo import unprivileged
-from dnspanel.demo.stack import Stack
+from dnspanel.demo.stack import PANEL, Stack
 from replication.dns.rrset import Serial
 from tests.browser import chromium, person
 from tests.dnspanel.api.v1.conftest import SERVER, replace
@@ -33,7 +33,7 @@ __all__ = ["chromium"]
 pytestmark = [pytest.mark.flow, pytest.mark.browser]
 
 KEPT, CHANGED, DELETED, NEW = "kept.test.", "changed.test.", "deleted.test.", "new.test."
-OF_PANEL = ["web", "publish", "push", "bootstrap", "bulk", "beat", "collector", "update"]
+OF_PANEL = [name for name in PANEL if name != "proxy"]
 
 STATE = """
 import json, django

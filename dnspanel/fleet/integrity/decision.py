@@ -1,4 +1,4 @@
-"""The work of a hold, on the bulk workers: find what the nodes know, then carry out what was decided. Verbs.
+"""The work of a hold, in the queue *system*: find what the nodes know, then carry out what was decided. Verbs.
 
 Beat comes every few seconds and finds nothing to do as long as nothing is
 held. One worker at a time, by an advisory lock; killed, the work is done again.

@@ -22,7 +22,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.transfer import rights, servers
+from dnspanel.transfer import limits, places, rights, servers
 from dnspanel.transfer.cutover import compare_answers, delegation, dns_probe
 from dnspanel.transfer.cutover.compare_answers import Difference
 from dnspanel.transfer.cutover.dns_probe import Answer, Question, Server
@@ -147,7 +147,10 @@ def unfinished_checks() -> list[int]:
 
 
 def run_check(check_id: int, *, parent_port: int = 53) -> str:
-    """Every zone of the comparison is compared, unless it has ended or another worker is at it."""
+    """Every zone of the comparison is compared, unless it has ended, or it is the turn of another worker or person."""
+    author_id = _unfinished(check_id).values_list("author", flat=True).first()
+    if not places.may_read(author_id):
+        return f"comparison={check_id}: other servers are being asked for its author"
     with locked(Lock.COMPARISON, check_id) as is_mine:
         check = _unfinished(check_id).select_related("author", "token").first()
         if check is None or not is_mine:
@@ -209,7 +212,10 @@ def _compare(check: CutoverCheck, parent_port: int) -> None:
         state=RunState.RUNNING, zones_total=total, started_at=check.started_at or timezone.now()
     ):
         raise _Stopped
+    until = time.monotonic() + limits.MOST_READ_SECONDS
     for batch in _batches(zones.filter(name__gt=last or "")):
+        if time.monotonic() > until:
+            raise SourceAway(f"It did not come to its end in {limits.MOST_READ_SECONDS / 3600:g} hours.")
         _compare_batch(check, sides, batch)
 
 

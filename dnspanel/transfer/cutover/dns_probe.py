@@ -29,6 +29,7 @@ TRIES = 3
 TRY_SECONDS = 1.0
 TCP_SECONDS = 4.0
 _TCP_AT_ONCE = 8
+_PACKETS_AT_ONCE = 1000
 
 _SILENCE = "no answer"
 
@@ -142,8 +143,8 @@ class _Line:
             self._sent[id_] = (number, tries, now + try_seconds)
 
     def receive(self) -> None:
-        """Take every packet that has come."""
-        while True:
+        """Take the packets that have come; no more than so many, however fast a server sends them."""
+        for _ in range(_PACKETS_AT_ONCE):
             try:
                 packet = self.socket.recv(65535)
             except BlockingIOError:

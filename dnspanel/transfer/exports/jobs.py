@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.advisory_locks import Lock, try_lock_until_commit
-from dnspanel.transfer import rights
+from dnspanel.transfer import places, rights
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports.file import Tally
@@ -102,6 +102,8 @@ def run_export(job_id: int) -> str:
     job = _unfinished(job_id).select_related("author", "token").first()
     if job is None:
         return f"export={job_id}: nothing to do"
+    if not places.may_compute(job.author_id):
+        return f"export={job_id}: the turn of others"
     try:
         with snapshot() as conn:
             if not _is_mine(conn, job_id):

@@ -4,15 +4,18 @@ A piece counts once its row is committed. When a reader dies, the next one
 goes on behind the last piece: sources are deterministic, and `items` says how many to skip.
 """
 
+import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from threading import Event, Thread
+from typing import Any, Self
 
 from django.db import transaction
 from django.utils import timezone
 
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.transfer import limits, quotas, rights
-from dnspanel.transfer.documents import Document, Kept, Source, SourceFault
+from dnspanel.transfer.documents import Document, Kept, ServerSource, Source, SourceFault
+from dnspanel.transfer.errors import SourceAway
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports.scan import keep_faults
 from dnspanel.transfer.models import ImportJob, ImportPiece, KeptItem, KeptKind
@@ -77,27 +80,74 @@ class _Piece:
         return KeptItem(job=self.job, zone=kept.zone, kind=kept.kind, name=kept.name, value=value)
 
 
+class _Watch:
+    """While it is entered, a server that gives no item in time is cut by a thread of its own; files have time."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source if isinstance(source, ServerSource) else None
+        self.complaint = ""  # why it was cut
+        self._ended = Event()
+        self._until = self._last = 0.0
+        self._thread = Thread(target=self._wait, name="deadline of a source", daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._source is not None:
+            now = time.monotonic()
+            self._until, self._last = now + limits.MOST_ITEM_SECONDS, now + limits.MOST_READ_SECONDS
+            self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._source is not None:
+            self._ended.set()
+            self._thread.join()
+            self._source.cut()  # what was asked for in advance is not waited for
+
+    def saw_item(self) -> None:
+        """The next item has as long as this one had. Raises SourceAway if it came too late."""
+        if self.complaint:
+            raise SourceAway(self.complaint)
+        self._until = time.monotonic() + limits.MOST_ITEM_SECONDS
+
+    def _wait(self) -> None:
+        assert self._source is not None
+        while (now := time.monotonic()) < min(self._until, self._last):
+            if self._ended.wait(min(self._until, self._last) - now):
+                return
+        if now < self._last:
+            self.complaint = f"the server gave nothing usable for {limits.MOST_ITEM_SECONDS / 60:g} minutes"
+        else:
+            self.complaint = f"it was not read to its end in {limits.MOST_READ_SECONDS / 3600:g} hours: resume to go on"
+        self._source.cut()
+
+
 def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) -> bool:
     """Spool all that the source yields; True once it has been read to its end.
 
     `goes_on` is asked after each piece. Raises TransferError when the source
     cannot be read, or its author has no room for more (QuotaExceeded); the
-    pieces up to there stay, and reading can go on later.
+    pieces up to there stay, and reading can go on later. A server that gives
+    nothing for too long is cut off.
     """
     last = ImportPiece.objects.filter(job=job).order_by("-number").first()
     number, items = (last.number, last.items) if last else (0, 0)
     piece = _Piece(job, number + 1, items)
-    try:
-        for item in source.items(skip=items):
-            piece.add(item)
-            if piece.is_full:
-                piece.commit(read_total=source.total, read_done=source.done, read_unit=source.unit)
-                if not goes_on():
-                    return False
-                piece = _Piece(job, piece.number + 1, piece.items)
-    except BaseException:
-        piece.abandon()
-        raise
+    with _Watch(source) as watch:
+        try:
+            for item in source.items(skip=items):
+                watch.saw_item()
+                piece.add(item)
+                if piece.is_full:
+                    piece.commit(read_total=source.total, read_done=source.done, read_unit=source.unit)
+                    if not goes_on():
+                        return False
+                    piece = _Piece(job, piece.number + 1, piece.items)
+            watch.saw_item()
+        except BaseException as exc:
+            piece.abandon()
+            if watch.complaint:  # whatever a connection that was cut looks like from inside
+                raise SourceAway(watch.complaint) from exc
+            raise
     total = source.total or source.done
     piece.commit(read_total=total, read_done=total, read_unit=source.unit, read_ended=True, secret=None)
     return True

@@ -1,4 +1,8 @@
-"""The bulk worker's loop: claim a unit of work of an import, do it, repeat. Verbs.
+"""The workers of an import: one reads its source, the others claim a unit of work, do it, repeat. Verbs.
+
+Reading waits for somebody else's server or goes through a large archive, for
+as long as it takes: `read_import` runs where nothing else waits for it. What
+it has read is work for `work_on_import`, in units that end by themselves.
 
 Any number of processes work on one import. A unit is claimed by a
 PostgreSQL advisory lock, which ends with the process: there are no leases to
@@ -14,19 +18,26 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, locked
+from dnspanel.transfer import places
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.imports import apply, pace, plan, read, scan, undo
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, ImportPiece, PieceState, State
+from dnspanel.transfer.signals import work_to_do
 from dnspanel.transfer.sources.registry import open_source
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, QuotaExceeded
 from dnspanel.zones.hold import current_hold
 
 # A worker lets other jobs have their turn after this long.
 TURN_SECONDS = 20.0
-_IDLE_SECONDS = 0.05
+# One that finds all units taken waits for the next phase so long; then it is of use elsewhere, and is woken again.
+IDLE_SECONDS = 1.0
+_PAUSE_SECONDS = 0.05
+# How often the reader wakes workers for what it has read.
+_WAKE_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -39,13 +50,65 @@ class Turn:
     again: bool = False
 
 
+def read_import(job_id: int) -> str:
+    """The import's source is read to its end, unless another worker does that or it is not its author's turn."""
+    job = _unread().select_related("author", "token").filter(pk=job_id).first()
+    if job is None or current_hold():
+        return f"import={job_id}: nothing to read"
+    if not places.may_read(job.author_id):
+        return f"import={job_id}: other sources of its author are being read"
+    with locked(Lock.READER, job.pk) as mine:
+        if not mine or not _unread().filter(pk=job_id).exists():
+            return f"import={job_id}: another worker reads it"
+        try:
+            ended = read.read_source(job=job, source=open_source(job), goes_on=_waking_while(job))
+        except (OperationalError, InterfaceError):
+            raise  # PostgreSQL is away: reading goes on later
+        except Exception as exc:
+            _stop(job, exc)
+            if not isinstance(exc, TransferError | Forbidden | OSError):
+                raise
+            return f"import={job_id} stopped: {exc}"
+    work_to_do.send(sender=ImportPiece, job_id=job_id)
+    return f"import={job_id} {'read' if ended else 'stopped reading'}"
+
+
+def imports_to_read() -> list[int]:
+    """The jobs whose source somebody should be reading."""
+    return [] if current_hold() else list(_unread().values_list("pk", flat=True))
+
+
+def _unread() -> "QuerySet[ImportJob]":
+    return ImportJob.objects.filter(state=State.SCANNING, read_ended=False, paused=False)
+
+
+def _waking_while(job: ImportJob) -> Callable[[], bool]:
+    """A function that says whether to go on, and has what was read until then worked on."""
+    woken_at = 0.0
+
+    def goes_on() -> bool:
+        nonlocal woken_at
+        now = time.monotonic()
+        if now - woken_at >= _WAKE_SECONDS:
+            woken_at = now
+            work_to_do.send(sender=ImportPiece, job_id=job.pk)
+        return _goes_on(job)
+
+    return goes_on
+
+
 def work_on_import(job_id: int) -> Turn:
-    """Do units of this import until none is left, or the turn is over."""
+    """Do units of this import until none is left, or the turn is over, unless it is somebody else's turn."""
+    first = places.imports_with_work().filter(pk=job_id).first()
+    if first is None:
+        return Turn(f"import={job_id} units=0: nothing to do")
+    if not places.may_compute(first.author_id):
+        return Turn(f"import={job_id}: the turn of others")
     with _worker_place(job_id) as has_place:
         if not has_place:
             return Turn("enough workers")
         until = time.monotonic() + TURN_SECONDS
-        units = 0
+        units, idle = 0, 0.0
         while time.monotonic() < until:
             job = ImportJob.objects.select_related("author", "token").filter(pk=job_id, state__in=ACTIVE_STATES).first()
             if job is None or job.paused:
@@ -64,16 +127,17 @@ def work_on_import(job_id: int) -> Turn:
                     raise
                 return Turn(f"import={job_id} stopped: {exc}")
             units += done
+            idle = 0.0 if done else idle + _PAUSE_SECONDS
+            if idle > IDLE_SECONDS or not (done or job.read_ended):
+                return Turn(f"import={job_id} units={units}: nothing to do just now")
             if not done:
-                time.sleep(_IDLE_SECONDS)
+                time.sleep(_PAUSE_SECONDS)
         return Turn(f"import={job_id} units={units}", again=True)
 
 
 def active_imports() -> list[int]:
     """The jobs that have work; none while publishing is held: ids of zones must not be handed out either."""
-    if current_hold():
-        return []
-    return list(ImportJob.objects.filter(state__in=ACTIVE_STATES, paused=False).values_list("pk", flat=True))
+    return [] if current_hold() else list(places.imports_with_work().values_list("pk", flat=True))
 
 
 def _stop(job: ImportJob, exc: Exception) -> None:
@@ -85,8 +149,6 @@ def _stop(job: ImportJob, exc: Exception) -> None:
 
 def _do_unit(job: ImportJob) -> bool:
     """Do one unit of work of the job's phase; False if other workers have all of them."""
-    if job.state == State.SCANNING and not job.read_ended and _read(job):
-        return True
     if job.state == State.PLANNING and not job.phase_begun:
         return _begin_plan(job)
     steps = _STEPS[State(job.state)]
@@ -96,15 +158,6 @@ def _do_unit(job: ImportJob) -> bool:
                 step(job, piece)
                 return True
     return _end_phase(job, steps)
-
-
-def _read(job: ImportJob) -> bool:
-    """Read the source; False if another worker does."""
-    with locked(Lock.READER, job.pk) as mine:
-        if not mine or not ImportJob.objects.filter(pk=job.pk, state=State.SCANNING, read_ended=False).exists():
-            return False
-        read.read_source(job=job, source=open_source(job), goes_on=lambda: _goes_on(job))
-        return True
 
 
 def _begin_plan(job: ImportJob) -> bool:
@@ -195,7 +248,7 @@ def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | 
 def _worker_place(job_id: int) -> Iterator[bool]:
     """One of the places for workers on this job, if one is free."""
     for place in range(settings.TRANSFER_PROCESSES):
-        with locked(Lock.WORKER, job_id * 64 + place) as mine:
+        with locked(Lock.WORKER, job_id * places.WORKERS_OF_IMPORT + place) as mine:
             if mine:
                 yield True
                 return

@@ -30,6 +30,7 @@ from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.servers import MOST_ADDRESSES, Addresses, every_address
 from dnspanel.transfer.sources import catalog, powerdns
+from dnspanel.transfer.sources.connections import Connections
 from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
 from dnspanel.transfer.sources.prefetch import in_order
 from dnspanel.transfer.zonefile.writer import ZoneText, wire_text
@@ -39,6 +40,8 @@ from replication.errors import BadName
 
 TIMEOUT_SECONDS = 30.0
 WORKERS = 4
+MOST_SILENT = 8  # zones one after the other; a server that gives none of them will give no other
+_TIMEOUT = "transfer-timeout"
 _MOST_UNSIGNED = 100  # messages in a row, by RFC 8945
 
 _T = TypeVar("_T")
@@ -110,6 +113,10 @@ class AxfrSource:
         self.total = len(self._zones)
         self.done = 0
 
+    def cut(self) -> None:
+        """Every transfer ends."""
+        self._server.connections.cut()
+
     def items(self, skip: int = 0) -> Iterator[Item]:
         """Per zone, by name: the groups that a catalog puts it into, then its document or a fault."""
         members = self._members()
@@ -124,7 +131,11 @@ class AxfrSource:
 
     def _items(self, members: list[catalog.Member]) -> Iterator[Item]:
         transfers = in_order(self._server.zone, (member.zone for member in members), self._workers)
+        silent = 0
         for member, found in zip(members, transfers, strict=True):
+            silent = silent + 1 if isinstance(found, SourceFault) and found.code == _TIMEOUT else 0
+            if silent == MOST_SILENT:
+                raise SourceAway(f"the server at {self._server.host} gave none of {MOST_SILENT} zones in time")
             for group in member.groups:
                 yield powerdns.kept_metadata(member.zone, "group", group)
             self.done += 1
@@ -175,6 +186,7 @@ class _Server:
     key: dns.tsig.Key | None
     timeout: float
     addresses: Addresses
+    connections: Connections = field(default_factory=Connections)
 
     def zone(self, zone: str) -> Item:
         """The zone's document, or the fault that it has none; raises SourceAway."""
@@ -258,7 +270,9 @@ class _Server:
         reason = ""
         for address in self.addresses(self.host, self.port)[:MOST_ADDRESSES]:
             try:
-                return socket.create_connection((address, self.port), self.timeout)
+                connection = socket.create_connection((address, self.port), self.timeout)
+                self.connections.add(connection)
+                return connection
             except OSError as exc:
                 reason = "it does not answer" if isinstance(exc, TimeoutError) else str(exc.strerror)
         raise SourceAway(f"no connection to {self.host} port {self.port}: {reason}")
@@ -286,7 +300,7 @@ def _speaking() -> Iterator[None]:
     try:
         yield
     except TimeoutError as exc:
-        raise _Refused("transfer-timeout", "the server did not answer in time") from exc
+        raise _Refused(_TIMEOUT, "the server did not answer in time") from exc
     except OSError as exc:
         raise _Broken(f"the connection broke: {exc.strerror}") from exc
 

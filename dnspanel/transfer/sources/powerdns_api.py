@@ -22,6 +22,7 @@ from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.servers import MOST_ADDRESSES, Addresses, every_address
 from dnspanel.transfer.sources import powerdns
+from dnspanel.transfer.sources.connections import Connections
 from dnspanel.transfer.sources.json_stream import BadJson, members
 from dnspanel.transfer.sources.prefetch import in_order
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
@@ -79,6 +80,10 @@ class PowerdnsApiSource:
         self._workers = workers
         self.total = 0
         self.done = 0
+
+    def cut(self) -> None:
+        """Every request ends."""
+        self._api.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
         """Per zone, by name: notes, its document, and what is kept aside. TSIG keys come first of all."""
@@ -144,6 +149,7 @@ class _Api:
     key: str = field(repr=False)
     timeout: float
     addresses: Addresses
+    connections: Connections = field(default_factory=Connections)
 
     @classmethod
     def at(cls, url: str, key: str, server_id: str, timeout: float, addresses: Addresses) -> "_Api":
@@ -289,9 +295,11 @@ class _Api:
             except OSError as exc:
                 failure = exc
                 continue
-            if self.scheme == "http":
-                return plain
-            return ssl.create_default_context().wrap_socket(plain, server_hostname=self.host)
+            connection = plain
+            if self.scheme == "https":
+                connection = ssl.create_default_context().wrap_socket(plain, server_hostname=self.host)
+            self.connections.add(connection)
+            return connection
         raise failure
 
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:

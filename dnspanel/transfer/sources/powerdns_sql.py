@@ -14,6 +14,7 @@ from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.servers import Addresses
 from dnspanel.transfer.sources import powerdns
+from dnspanel.transfer.sources.connections import Connections
 from dnspanel.transfer.sources.sql_snapshot import Row, Snapshot, flag, open_snapshot, text
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
 from dnspanel.zones.rules import Severity
@@ -46,8 +47,13 @@ class PowerdnsSqlSource:
     def __init__(self, url: str, *, addresses: Addresses | None = None) -> None:
         """With `addresses`, connections are made to these of the URL's host only."""
         self._url, self._addresses = url, addresses
+        self._connections = Connections()
         self.total = 0
         self.done = 0
+
+    def cut(self) -> None:
+        """The connection ends."""
+        self._connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
         """Per zone, by name: notes, its document, and what is kept aside. TSIG keys come first of all."""
@@ -55,7 +61,7 @@ class PowerdnsSqlSource:
 
     def _items(self) -> Iterator[Item]:
         self.done = 0
-        with open_snapshot(self._url, self._addresses) as snapshot:
+        with open_snapshot(self._url, self._addresses, self._connections) as snapshot:
             tables = _Tables(snapshot)
             yield from tables.tsig_keys()
             zones, faults = tables.zones()

@@ -9,6 +9,7 @@ one of both), so that no byte is lost to a guess about its encoding. No error
 carries the password, neither in its text nor as its cause.
 """
 
+import os
 import re
 import socket
 import sqlite3
@@ -21,6 +22,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.servers import MOST_ADDRESSES, Addresses
+from dnspanel.transfer.sources.connections import Connections
 
 FETCH_ROWS = 5000
 CONNECT_SECONDS = 10
@@ -43,18 +45,21 @@ class Snapshot(Protocol):
 
 
 @contextmanager
-def open_snapshot(url: str, addresses: Addresses | None = None) -> Iterator[Snapshot]:
+def open_snapshot(
+    url: str, addresses: Addresses | None = None, connections: Connections | None = None
+) -> Iterator[Snapshot]:
     """The database of a URL; raises SourceAway when it does not answer, SourceRefused when it cannot be read.
 
     With `addresses`, it is a server's, and the connection is made to these of
     its host; without, a database may also lie in a file or behind a Unix socket.
+    A connection to a server is one of `connections`, by which it can be cut.
     """
     parts = _split(url)
     opened = _OPENERS.get(parts.scheme)
     if opened is None:
         raise SourceRefused("the address must start with postgresql://, mysql:// or sqlite:///")
     found = None if addresses is None else addresses(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0))
-    with opened(parts, found) as snapshot:
+    with opened(parts, found, connections or Connections()) as snapshot:
         yield snapshot
 
 
@@ -119,7 +124,7 @@ class _PostgresSnapshot:
 
 
 @contextmanager
-def _open_postgres(parts: SplitResult, addresses: Sequence[str] | None) -> Iterator[Snapshot]:
+def _open_postgres(parts: SplitResult, addresses: Sequence[str] | None, connections: Connections) -> Iterator[Snapshot]:
     import psycopg
 
     options = _options(parts, frozenset({"sslmode", "sslrootcert", "host", "port"}))
@@ -148,7 +153,13 @@ def _open_postgres(parts: SplitResult, addresses: Sequence[str] | None) -> Itera
         raise SourceAway(f"no connection to the PostgreSQL server: {message}") from None
     except psycopg.Error as exc:
         raise SourceRefused(f"the PostgreSQL server cannot be used: {_message(exc, parts)}") from None
-    with _closing(connection), _refusing(psycopg.Error, lambda exc: isinstance(exc, psycopg.OperationalError), parts):
+    # libpq has the socket for itself and waits on it without end; by a second descriptor it can be cut.
+    with (
+        socket.socket(fileno=os.dup(connection.fileno())) as line,
+        _closing(connection),
+        _refusing(psycopg.Error, lambda exc: isinstance(exc, psycopg.OperationalError), parts),
+    ):
+        connections.add(line)
         connection.read_only = True
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         yield _PostgresSnapshot(connection)
@@ -177,7 +188,7 @@ _MYSQL_LOST = frozenset({(0,), (1053,), (2006,), (2013,), (1927,)})
 
 
 @contextmanager
-def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None) -> Iterator[Snapshot]:
+def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None, connections: Connections) -> Iterator[Snapshot]:
     import pymysql
     import pymysql.cursors
 
@@ -199,7 +210,11 @@ def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None) -> Iterator
             defer_connect=True,
             **where,
         )
-        connection.connect(None if addresses is None else _connected(addresses, connection.port))
+        plain = None if addresses is None else _connected(addresses, connection.port)
+        if plain is not None:
+            connections.add(plain)  # its greeting may never come
+        connection.connect(plain)
+        connections.add(connection._sock)  # another one where TLS has begun
     except (pymysql.Error, OSError) as exc:
         message = _message(exc, parts)
         if exc.args and exc.args[0] in _MYSQL_REFUSALS:
@@ -244,7 +259,7 @@ class _SqliteSnapshot:
 
 
 @contextmanager
-def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None) -> Iterator[Snapshot]:
+def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None, connections: Connections) -> Iterator[Snapshot]:
     if addresses is not None:
         raise SourceRefused("a database in a file is not read for people")
     path = Path("/" + unquote(parts.path).lstrip("/"))
@@ -302,7 +317,7 @@ def _refusing(errors: type[Exception], is_lost: Callable[[Any], bool], parts: Sp
         raise SourceRefused(f"the database cannot be read: {message}") from None
 
 
-_OPENERS: dict[str, Callable[[SplitResult, Sequence[str] | None], Any]] = {
+_OPENERS: dict[str, Callable[[SplitResult, Sequence[str] | None, Connections], Any]] = {
     "postgresql": _open_postgres,
     "mysql": _open_mysql,
     "sqlite": _open_sqlite,

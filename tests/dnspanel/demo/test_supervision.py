@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dnspanel.demo import supervision
+from dnspanel.demo.stack import PANEL
 from dnspanel.demo.supervision import Supervisor
 
 
@@ -50,8 +51,7 @@ def wait_until_it_sleeps(pid: int | None) -> None:
 
 def test_the_procfile_names_every_process_of_the_panel_and_of_its_servers() -> None:
     nodes = [f"{name}-{part}" for name in ("ns1", "ns2", "ns3", "ring0") for part in ("pdns", "agent")]
-    panel = ["web", "proxy", "publish", "push", "bootstrap", "bulk", "beat", "collector", "update"]
-    assert list(supervision.procfile()) == ["postgres", "redis", *panel, *nodes, "traffic"]
+    assert list(supervision.procfile()) == ["postgres", "redis", *PANEL, *nodes, "traffic"]
 
 
 def test_nothing_runs_before_it_is_started(supervisor: Supervisor) -> None:

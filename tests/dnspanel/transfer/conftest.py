@@ -38,6 +38,7 @@ def work_through(job: ImportJob, *, most: int = 500) -> ImportJob:
     for _ in range(most):
         if job.state not in ACTIVE_STATES or job.paused:
             return job
+        worker.read_import(job.pk)
         worker.work_on_import(job.pk)
         job.refresh_from_db()
     raise AssertionError(f"still {job.state} after {most} turns")

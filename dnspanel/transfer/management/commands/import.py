@@ -62,7 +62,7 @@ class Command(BaseCommand):
         parser.add_argument("--title", default="")
         parser.add_argument("--yes", action="store_true", help="apply without asking what the dry run shows")
         parser.add_argument("--dry-run", action="store_true", help="stop after the dry run")
-        parser.add_argument("--here", action="store_true", help="do the work in this process, without bulk workers")
+        parser.add_argument("--here", action="store_true", help="do the work in this process, without the workers")
         parser.add_argument("--resume", type=int, metavar="ID", help="follow an import that exists")
         parser.add_argument("--undo", type=int, metavar="ID", help="take back what an import published")
 
@@ -150,6 +150,7 @@ class Command(BaseCommand):
         with tqdm(desc=_PHASE_LABELS[State(phase)], unit=" zones", file=sys.stderr, dynamic_ncols=True) as bar:
             while job.state == phase:
                 if self._here:
+                    worker.read_import(job.pk)
                     worker.work_on_import(job.pk)
                 progress = queries.progress(job, now=timezone.now())
                 bar.unit = f" {progress.unit}"

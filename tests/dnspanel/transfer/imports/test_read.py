@@ -1,16 +1,26 @@
 """A source is cut into pieces; reading goes on where it stopped, and nothing is read twice into them."""
 
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from itertools import islice
+from threading import Event
+from urllib.parse import quote
 
 import pytest
+from django.db import connection
 
-from dnspanel.accounts.models import User
-from dnspanel.transfer.documents import Document, Item, Kept, SourceFault
+from dnspanel.transfer import limits
+from dnspanel.transfer.documents import Document, Item, Kept, Source, SourceFault
 from dnspanel.transfer.errors import SourceAway
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import jobs, read
 from dnspanel.transfer.models import ImportFault, ImportJob, ImportPiece, KeptItem, KeptKind, SourceKind
+from dnspanel.transfer.servers import every_address
+from dnspanel.transfer.sources import powerdns_sql
+from dnspanel.transfer.sources.axfr import AxfrSource
+from dnspanel.transfer.sources.powerdns_api import PowerdnsApiSource
+from dnspanel.transfer.sources.powerdns_sql import PowerdnsSqlSource
+from dnspanel.transfer.sources.sql_snapshot import Snapshot
 from dnspanel.zones.rules import Severity
 from tests.people import NOW
 
@@ -35,9 +45,9 @@ class Listed:
 
 
 @pytest.fixture
-def job(alice: User) -> ImportJob:
+def job() -> ImportJob:
     return jobs.create_job(
-        source=SourceKind.AXFR, title="a server", author=alice, now=NOW, secret={"tsig_secret": "hush"}
+        source=SourceKind.AXFR, title="a server", author=None, now=NOW, secret={"tsig_secret": "hush"}
     )
 
 
@@ -95,3 +105,73 @@ def test_what_a_source_says_and_keeps_aside_is_kept_with_its_piece(job: ImportJo
     metadata, key = KeptItem.objects.order_by("pk")
     assert bytes(metadata.value) == b"192.0.2.1"
     assert b"Private" not in bytes(key.value)
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """Of a server that takes connections and says nothing."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(20)
+        yield server.getsockname()[1]
+
+
+SILENT: dict[str, Callable[[int], Source]] = {
+    "axfr": lambda port: AxfrSource("127.0.0.1", port, ["a.test.", "b.test."]),
+    "catalog": lambda port: AxfrSource("127.0.0.1", port, catalog="catalog.test."),
+    "api": lambda port: PowerdnsApiSource(f"http://127.0.0.1:{port}", "key"),
+    "mysql": lambda port: PowerdnsSqlSource(f"mysql://u:p@127.0.0.1:{port}/pdns", addresses=every_address),
+}
+
+
+@pytest.mark.parametrize("kind", SILENT)
+def test_a_server_that_gives_nothing_is_left_after_its_time(
+    job: ImportJob, silent_port: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MOST_ITEM_SECONDS", 0.1)
+    with pytest.raises(SourceAway, match="gave nothing usable"):
+        read.read_source(job=job, source=SILENT[kind](silent_port), goes_on=lambda: True)
+    job.refresh_from_db()
+    assert not job.read_ended
+
+
+def test_a_postgresql_that_falls_silent_is_left_after_its_time(job: ImportJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_ITEM_SECONDS", 0.5)
+    monkeypatch.setattr(powerdns_sql, "_Tables", Asleep)
+    source = PowerdnsSqlSource(own_database_url())
+    with pytest.raises(SourceAway, match="gave nothing usable"):
+        read.read_source(job=job, source=source, goes_on=lambda: True)
+
+
+class Asleep:
+    """Tables of a server that never has the first row."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        list(snapshot.rows("SELECT pg_sleep(600)"))
+
+
+def own_database_url() -> str:
+    parameters = connection.get_connection_params()
+    user, password = parameters["user"], quote(parameters["password"], safe="")
+    return f"postgresql://{user}:{password}@{parameters['host']}:{parameters['port']}/{parameters['dbname']}"
+
+
+def test_a_source_that_takes_all_day_is_left(job: ImportJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_READ_SECONDS", 0.0)
+    with pytest.raises(SourceAway, match="not read to its end"):
+        read.read_source(job=job, source=Endless([]), goes_on=lambda: True)
+
+
+class Endless(Listed):
+    """A server that gives one fault after the other until it is cut."""
+
+    def __init__(self, items: list[Item]) -> None:
+        super().__init__(items)
+        self._is_cut = Event()
+
+    def cut(self) -> None:
+        self._is_cut.set()
+
+    def items(self, skip: int = 0) -> Iterator[Item]:
+        self._is_cut.wait(10)
+        yield SourceFault("server", 0, 0, "", "broken", "transfer-broken")

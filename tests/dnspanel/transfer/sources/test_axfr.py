@@ -13,7 +13,7 @@ import pytest
 from dnspanel.transfer.documents import Document, Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.models import KeptKind
-from dnspanel.transfer.sources.axfr import AxfrSource, TsigKey
+from dnspanel.transfer.sources.axfr import MOST_SILENT, AxfrSource, TsigKey
 from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.databases import sqlite_estate as sqlite_estate
 from tests.dnspanel.transfer.powerdns_estate import EXTRA_ZONE, TSIG_SECRET, expected, read, texts
@@ -281,3 +281,16 @@ def test_extra_zone_has_its_records_in_order_of_the_server(sqlite_estate: PowerD
     assert first == b"extra.test. 3600 IN SOA ns1.other.test. hostmaster.other.test. 7 10800 3600 604800 3600"
     assert item.text.count(b" SOA ") == 1
     assert b"off.extra.test." not in item.text
+
+
+# Each zone of a list waited for its own half minute: ten thousand of them held a worker for a day.
+def test_a_server_that_gives_none_of_several_zones_is_not_asked_for_all_the_others() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(20)
+        zones = [f"z{number}.test." for number in range(100)]
+        source = AxfrSource("127.0.0.1", server.getsockname()[1], zones, timeout=0.05)
+        found = []
+        with pytest.raises(SourceAway, match=f"none of {MOST_SILENT} zones"):
+            found.extend(source.items())
+        assert source.done < MOST_SILENT

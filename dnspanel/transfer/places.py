@@ -1,0 +1,81 @@
+"""Whose turn it is with the workers: shared between people, not between jobs.
+
+Nothing is kept of it: the advisory locks say which jobs have workers, and end
+with them. A job whose turn has not come is found again by beat. Two that ask
+at the same moment may both go ahead, for one turn.
+"""
+
+from collections import Counter
+from math import ceil
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from dnspanel.advisory_locks import Lock, locked_keys
+from dnspanel.transfer.limits import MOST_READ_AT_ONCE
+from dnspanel.transfer.models import (
+    UNFINISHED_STATES,
+    CutoverCheck,
+    ExportJob,
+    ImportJob,
+    ImportPiece,
+    PieceState,
+    State,
+)
+
+# The second half of an import worker's lock is this many times the import's id, and the worker's number.
+WORKERS_OF_IMPORT = 64
+
+Person = int | None  # id; None for the panel's own jobs
+
+
+def may_read(person: Person) -> bool:
+    """Whether another source of this person may be read, or another comparison made: a few wait at the same time."""
+    return person is None or _people_reading()[person] < MOST_READ_AT_ONCE
+
+
+def may_compute(person: Person) -> bool:
+    """Whether another worker may work for this person: nobody has more than their share while others wait."""
+    waiting = _people_waiting() | {person}
+    return is_fair(_people_at_work()[person], people=len(waiting), places=settings.TRANSFER_PROCESSES)
+
+
+def is_fair(taken: int, *, people: int, places: int) -> bool:
+    """Whether one of these people may have another of the places when they hold so many."""
+    return taken < max(1, ceil(places / people))
+
+
+def imports_with_work() -> "QuerySet[ImportJob]":
+    """The imports that a worker can do something for; not those whose source has yet to give something."""
+    has_spooled = Exists(ImportPiece.objects.filter(job=OuterRef("pk"), state=PieceState.SPOOLED))
+    is_found = Q(state=State.SCANNING) & (Q(read_ended=True) | has_spooled)
+    return ImportJob.objects.filter(
+        Q(state__in=(State.PLANNING, State.APPLYING, State.UNDOING)) | is_found, paused=False
+    )
+
+
+def _people_waiting() -> set[Person]:
+    exports = ExportJob.objects.filter(state__in=UNFINISHED_STATES)
+    return {*imports_with_work().values_list("author", flat=True), *exports.values_list("author", flat=True)}
+
+
+def _people_at_work() -> Counter[Person]:
+    taken = locked_keys(Lock.WORKER, Lock.EXPORT)
+    imports = Counter(key // WORKERS_OF_IMPORT for lock, key in taken if lock == Lock.WORKER)
+    exports = Counter(key for lock, key in taken if lock == Lock.EXPORT)
+    return _by_author(ImportJob, imports) + _by_author(ExportJob, exports)
+
+
+def _people_reading() -> Counter[Person]:
+    taken = locked_keys(Lock.READER, Lock.COMPARISON)
+    imports = Counter(key for lock, key in taken if lock == Lock.READER)
+    checks = Counter(key for lock, key in taken if lock == Lock.COMPARISON)
+    return _by_author(ImportJob, imports) + _by_author(CutoverCheck, checks)
+
+
+def _by_author(model: type[ImportJob] | type[ExportJob] | type[CutoverCheck], jobs: Counter[int]) -> "Counter[Person]":
+    people: Counter[Person] = Counter()
+    if jobs:
+        for pk, author in model._default_manager.filter(pk__in=jobs).values_list("pk", "author"):
+            people[author] += jobs[pk]
+    return people

@@ -1,0 +1,37 @@
+"""The connections that a source has open, so that whoever waits for it can end them from another thread."""
+
+import contextlib
+import socket
+import threading
+from weakref import WeakSet
+
+
+class Connections:
+    """Those of one source. Threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: WeakSet[socket.socket] = WeakSet()
+        self._is_cut = False
+
+    def add(self, connection: socket.socket) -> None:
+        """The connection is one of the source's as long as somebody holds it; a source that was cut gets none."""
+        with self._lock:
+            self._open.add(connection)
+            is_cut = self._is_cut
+        if is_cut:
+            _end(connection)
+
+    def cut(self) -> None:
+        """Whoever reads from the source gets an error at once, now and later."""
+        with self._lock:
+            self._is_cut = True
+            found = list(self._open)
+        for connection in found:
+            _end(connection)
+
+
+def _end(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it is closed already
+        # Not the method of an SSLSocket, which would take the TLS state from under the thread that reads.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
