@@ -8,20 +8,24 @@ record" must not lose one that another writer added a moment before.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from django.db import transaction
 
 from dnspanel.accounts.actors import Author
-from dnspanel.zones import revision, store_rrsets
+from dnspanel.zones import pieces, revision, store_rrsets
 from dnspanel.zones.edit import Alongside, nothing
-from dnspanel.zones.errors import RevisionMoved, Unknown
+from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown
 from dnspanel.zones.merge import Changes, Edit
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import Seen, ZonePlan, plan_zones
 from dnspanel.zones.revision import Accepted
 from dnspanel.zones.sequence_log import publication_of_form
 from replication.dns.rrset import Change, Key, RRset, make
+
+# How often a large change is decided anew when others change the same RRsets while its pieces are published.
+_ATTEMPTS = 3
 
 CurrentRRsets = Mapping[Key, RRset]  # every RRset at the names that a patch reads
 Decide = Callable[[CurrentRRsets], Changes]
@@ -113,25 +117,74 @@ def publish_patches(
 ) -> Outcome:
     """All these patches are published, one revision per zone, in one publication; or none is.
 
+    What changes more RRsets than `pieces.PIECE_RRSETS` becomes several publications: it is still refused as one, but
+    others' edits are published between its parts, and whoever reads in that time sees a part of it.
+
     At most one patch per zone. Raises Unknown for a zone that is gone,
     RevisionMoved for one that is not at its revision, RightMissing for an
     RRset that the author may not change, RuleViolations, GuardHolds unless
-    `confirmed`, and whatever a patch's `decide` raises. `alongside` runs in
-    the same transaction, also where nothing changes: what it writes is there
-    exactly if the patches are published. The same form sent twice returns the
+    `confirmed`, PublishedInPart, and whatever a patch's `decide` raises.
+    `alongside` runs in the same transaction (the last one), also where nothing
+    changes: what it writes is there exactly if the patches are published. The same form sent twice returns the
     first publication, without plans.
     """
     if len({patch.zone.pk for patch in patches}) != len(patches):
         raise ValueError("two patches for one zone")
+    publish = partial(
+        _publish,
+        patches,
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        accept_warnings=accept_warnings,
+        confirmed=confirmed,
+        alongside=alongside,
+    )
     try:
+        return publish(attempts=1 if any(patch.at_revision is not None for patch in patches) else _ATTEMPTS)
+    except Exception as refusal:  # whatever `decide` raised too: a form's second sending is often refused by it
+        return Outcome(publication_of_form(form_id, otherwise=refusal), ())
+
+
+def _publish(
+    patches: Sequence[Patch],
+    *,
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str,
+    form_id: UUID | None,
+    accept_warnings: Accepted,
+    confirmed: bool,
+    alongside: Alongside,
+    attempts: int,
+) -> Outcome:
+    """What `publish_patches` does. What others change between two pieces is decided about anew, `attempts` times."""
+    while True:
+        attempts -= 1
         with transaction.atomic(durable=True):
             plans = plan_patches(patches)
             revision.refuse(plans, author, accept_warnings, confirmed)
-            alongside()  # before the log, whose head all publishers queue for
-            publication = revision.carry_out(plans, author, channel, now, reason, form_id)
-        return Outcome(publication, plans)
-    except Exception as refusal:  # whatever `decide` raised too: a form's second sending is often refused by it
-        return Outcome(publication_of_form(form_id, otherwise=refusal), ())
+            if not pieces.is_large(plans):
+                alongside()  # before the log, whose head all publishers queue for
+                return Outcome(revision.carry_out(plans, author, channel, now, reason, form_id), plans)
+        try:
+            published = pieces.publish_in_pieces(
+                plans=plans,
+                author=author,
+                channel=channel,
+                now=now,
+                reason=reason,
+                form_id=form_id,
+                alongside=alongside,
+                expected={patch.zone.pk: patch.at_revision for patch in patches if patch.at_revision is not None},
+            )
+            return Outcome(published.publication, published.plans)
+        except (Conflicts, PublishedInPart) as refusal:
+            if not attempts or not isinstance(refusal.__cause__ or refusal, Conflicts):
+                raise
 
 
 def preview_patches(*, patches: Sequence[Patch]) -> tuple[ZonePlan, ...]:

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
-from dnspanel.zones import access, bulk, nesting, quotas, soa, store_rrsets
+from dnspanel.zones import access, bulk, nesting, pieces, quotas, soa, store_rrsets
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.errors import (
     NamesRefused,
@@ -24,7 +24,9 @@ from dnspanel.zones.errors import (
     ZoneError,
 )
 from dnspanel.zones.guard import refuse_mass_deletion
+from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
+from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.rules import Severity, check_zone, names_below
 from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
 from replication.dns import names, rdtypes
@@ -69,8 +71,9 @@ def create_zone(
     defaults are settings. Raises BadName, NameRefused (NameTaken, or for a
     name that nobody or not this author may have: see `nesting`), QuotaExceeded
     or RuleViolations (errors only; warnings do not stop a new zone). The same
-    form sent twice returns the first publication. The zone belongs to `team`,
-    or to the only team in which the author may create zones; raises
+    form sent twice returns the first publication. A zone with more RRsets than
+    `pieces.PIECE_RRSETS` is filled by further publications, of which the last is
+    returned. The zone belongs to `team`, or to the only team in which the author may create zones; raises
     RightMissing for who may not. `alongside` runs in the same transaction,
     when the zone is in its table.
     """
@@ -78,7 +81,27 @@ def create_zone(
     team = access.team_for_new_zone(author, team, zone_name)
     content = _completed(zone_name, rrsets or (), _servers(nameservers), hostmaster)
     _refuse_errors(zone_name, content)
-    return _create([(zone_name, content)], author, team, channel, now, reason, form_id, alongside)
+    if len(content) <= pieces.PIECE_RRSETS:
+        return _create([(zone_name, content)], author, team, channel, now, reason, form_id, alongside)
+    quotas.refuse_rrsets(author, team, [(zone_name, len(content))])
+    try:
+        first = [rrset for rrset in content if rrset.name == zone_name]
+        created = _create([(zone_name, first)], author, team, channel, now, reason, None, nothing)
+    except ZoneError as refusal:
+        return publication_of_form(form_id, otherwise=refusal)
+    zone = Zone.objects.get(name=zone_name, deleted_at=None, sequence=created.sequence)
+    rest = [Change(rrset.name, rrset.type, None, rrset) for rrset in content if rrset.name != zone_name]
+    filled = pieces.publish_in_pieces(
+        plans=plan_zones({zone.pk: (zone, list(map(Edit, rest)))}, with_rules=False),
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        alongside=alongside,
+        fills_new_zone=True,
+    )
+    return filled.publication or created
 
 
 def create_zones(

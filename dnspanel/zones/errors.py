@@ -20,6 +20,7 @@ ZoneError
 │   ├── RuleViolations
 │   ├── GuardHolds        a change so large that somebody must confirm it
 │   ├── MassDeletion      so many zones at once that somebody must confirm it
+│   ├── PublishedInPart   some pieces of a large change are published, the rest was refused
 │   ├── QuotaExceeded      a person or a team would have more than they may
 │   └── PublishingOnHold  nodes may hold what this database does not know
 ├── SettingsRefused       a tag or a team that the zone cannot have
@@ -243,6 +244,20 @@ class MassDeletion(PublishRefused):
     def total(self) -> int:
         """How many zones would be gone: the number that a person types to confirm."""
         return self.count + self.lately
+
+
+class PublishedInPart(PublishRefused):
+    """A large change was published in pieces, and others changed the zone so that the rest does not fit any more.
+
+    Sent again, it goes on from there: what is published already is no change any more.
+    """
+
+    def __init__(self, *, pieces: int, of: int, last: int) -> None:
+        self.last = last
+        super().__init__(
+            f"Others changed the same records meanwhile: {pieces:,} of {of:,} parts are published, up to publication"
+            f" {last}. Send the request again for the rest."
+        )
 
 
 class QuotaExceeded(PublishRefused):

@@ -75,9 +75,15 @@ class Seen:
 
 
 def plan_zones(
-    edits: Mapping[int, tuple[Zone, Sequence[Edit]]], seen: Mapping[int, Seen] | None = None
+    edits: Mapping[int, tuple[Zone, Sequence[Edit]]],
+    seen: Mapping[int, Seen] | None = None,
+    *,
+    with_rules: bool = True,
 ) -> tuple[ZonePlan, ...]:
-    """The plan of each zone, in the order given: {zone id: (zone, edits)}. Reads what is not `seen`, writes nothing."""
+    """The plan of each zone, in the order given: {zone id: (zone, edits)}. Reads what is not `seen`, writes nothing.
+
+    Without rules, a plan has no violations and no guard: for pieces of what was checked as one.
+    """
     known = seen or {}
     unseen = {}
     for zone_id, (zone, of_zone) in edits.items():
@@ -87,7 +93,7 @@ def plan_zones(
     near = store_rrsets.rrsets_at_names(unseen)
     for zone_id, read in known.items():
         near.setdefault(zone_id, {}).update(read.rrsets)
-    return tuple(_plan_zone(zone, of_zone, near[zone_id]) for zone_id, (zone, of_zone) in edits.items())
+    return tuple(_plan_zone(zone, of_zone, near[zone_id], with_rules) for zone_id, (zone, of_zone) in edits.items())
 
 
 _NOTHING = Seen((), {})
@@ -100,7 +106,7 @@ def _names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
     return near.union(change.name for change in inside)
 
 
-def _plan_zone(zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset]) -> ZonePlan:
+def _plan_zone(zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset], with_rules: bool) -> ZonePlan:
     merged = merge(zone.name, edits, near)
     changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
@@ -112,8 +118,8 @@ def _plan_zone(zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset]) -> Zon
         changes=tuple(changes),
         already_so=merged.already_so,
         conflicts=merged.conflicts,
-        violations=tuple(_violations(zone, merged, near)),
-        guard=tuple(_guard(zone, changes)),
+        violations=tuple(_violations(zone, merged, near)) if with_rules else (),
+        guard=tuple(_guard(zone, changes)) if with_rules else (),
     )
 
 

@@ -4,5 +4,8 @@ from django.dispatch import Signal
 
 # Sent after commit with `sequence`. A lost signal costs seconds: the beat schedule finds the same work.
 published = Signal()
+# Sent before a piece of a large change is published, outside of transactions. Receivers return once the nodes can take
+# it beside edits: True; or False if they gave up waiting.
+room_requested = Signal()
 # Sent with `types`, the computed ones of a change. Receivers return {type: why not every node answers it}.
 answers_requested = Signal()

@@ -1,4 +1,4 @@
-"""Imports give way to edits: they publish no more than the nodes can take beside them.
+"""Imports and large changes give way to edits: they publish no more than the nodes can take beside them.
 
 The log has one order, so an edit waits behind whatever was published before
 it. Keeping few publications on their way bounds that wait; a node that does
@@ -31,11 +31,19 @@ SELECT head.sequence - coalesce((
 FROM zones_loghead head"""
 
 
-def wait_for_room(goes_on: Callable[[], bool], *, most_seconds: float = 5.0) -> None:
-    """Return when few publications are under way, after `most_seconds`, or once `goes_on` says no."""
+def wait_for_room(goes_on: Callable[[], bool], *, most_seconds: float = 5.0) -> bool:
+    """Return True when few publications are under way; False after `most_seconds`, or once `goes_on` says no."""
     deadline = time.monotonic() + most_seconds
-    while publications_under_way() > MOST_UNDER_WAY and time.monotonic() < deadline and goes_on():
+    while publications_under_way() > MOST_UNDER_WAY:
+        if time.monotonic() >= deadline or not goes_on():
+            return False
         time.sleep(_POLL_SECONDS)
+    return True
+
+
+def give_way(**_: object) -> bool:
+    """Wait for room for a piece of a large change; what the APIs publish gives way to edits as an import does."""
+    return wait_for_room(lambda: True)
 
 
 def publications_under_way() -> int:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -40,14 +40,57 @@ from dnspanel.zones.rules import Severity
 from replication.dns import rdata
 from replication.dns.rrset import Change, RRset
 
+# Changes on one page of a review, and violations of one code that are listed: a draft may have 20,000 of each.
+CHANGES_PER_PAGE = 200
+MOST_LISTED = 20
+
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """Violations of one code, which one tick accepts."""
+    """Violations of one code, which one tick accepts: the first of them, and how many more there are."""
 
     code: str
     severity: str
     violations: tuple["LinkedViolation", ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which of the changes a page of the review shows; numbers from 1."""
+
+    number: int
+    total: int
+
+    @property
+    def last(self) -> int:
+        """The number of the last page."""
+        return max(1, -(-self.total // CHANGES_PER_PAGE))
+
+    @property
+    def begin(self) -> int:
+        """How many changes stand on the pages before."""
+        return (self.number - 1) * CHANGES_PER_PAGE
+
+    @property
+    def end(self) -> int:
+        """How many changes stand on the pages up to this one."""
+        return min(self.total, self.begin + CHANGES_PER_PAGE)
+
+    @property
+    def first_change(self) -> int:
+        """The number of the first change on the page."""
+        return self.begin + 1
+
+    @property
+    def previous(self) -> int:
+        """The number of the page before, 0 for the first."""
+        return self.number - 1
+
+    @property
+    def next(self) -> int:
+        """The number of the page after, 0 for the last."""
+        return self.number + 1 if self.number < self.last else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +112,7 @@ class DisplayPlan:
     already_so: list[DisplayDiff]
     next_revision: int
     call: ApiCall | None  # when asked for
+    conflicts_left_out: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +187,15 @@ def review_page(
         plans = revision.preview(author=request.user, zones=None if zone is None else [zone])
     checks = _checks(plans)
     as_call = request.GET.get("as") == "call"
-    display = [_display_plan(plan, resolving, resolving_id, as_call=as_call) for plan in plans]
+    page = _page(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
+    display = list(_displayed(plans, page, resolving, resolving_id, as_call=as_call))
     conflicts = sum(len(plan.conflicts) for plan in plans)
     context: dict[str, Any] = {
         "zone": zone,
         "plans": display,
+        "zones": len(plans),
+        "page": page,
+        "next_revision": plans[0].zone.revision + 1 if plans else 0,
         "form": form or PublishForm(initial={"form_id": uuid4()}, plans=plans),
         "seen": fingerprint(plans),
         "errors": [check for check in checks if check.severity == Severity.ERROR],
@@ -179,15 +227,36 @@ def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
     return found
 
 
-def _display_plan(plan: ZonePlan, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool) -> DisplayPlan:
-    return DisplayPlan(
-        plan=plan,
-        diffs=[_display_change(plan.zone.name, change) for change in plan.changes],
-        conflicts=display_conflicts(plan.zone, plan.conflicts, resolving, resolving_id),
-        already_so=[_display_change(plan.zone.name, change) for change in plan.already_so if _shape(change)],
-        next_revision=plan.zone.revision + 1,
-        call=call_of(plan, settings.PANEL_URL) if as_call else None,
-    )
+def _page(text: str, total: int) -> Page:
+    """Return the page that is asked for, or the nearest that there is."""
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 1
+    return Page(min(max(1, number), Page(1, total).last), total)
+
+
+def _displayed(
+    plans: Sequence[ZonePlan], page: Page, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool
+) -> Iterator[DisplayPlan]:
+    """Yield the zones of which the page shows something. Conflicts come before everything else, on the first page."""
+    before = 0
+    for plan in plans:
+        changes = [*plan.changes, *plan.already_so]
+        begin, end = max(0, page.begin - before), max(0, page.end - before)
+        before += len(changes)
+        conflicts = plan.conflicts if page.number == 1 else ()
+        if changes[begin:end] or conflicts:
+            yield DisplayPlan(
+                plan=plan,
+                diffs=[_display_change(plan.zone.name, change) for change in plan.changes[begin:end]],
+                conflicts=display_conflicts(plan.zone, conflicts[:MOST_LISTED], resolving, resolving_id),
+                already_so=[
+                    _display_change(plan.zone.name, change)
+                    for change in changes[max(begin, len(plan.changes)) : end]
+                    if _shape(change)
+                ],
+                next_revision=plan.zone.revision + 1,
+                call=call_of(plan, settings.PANEL_URL) if as_call else None,
+                conflicts_left_out=max(0, len(conflicts) - MOST_LISTED),
+            )
 
 
 def _shape(change: Change) -> RRset | None:
@@ -209,7 +278,10 @@ def _checks(plans: Sequence[ZonePlan]) -> list[DisplayCheck]:
                 rrset_query(violation.name, violation.type),
             )
             grouped.setdefault((violation.severity, violation.code), []).append(linked)
-    return [DisplayCheck(code, severity, tuple(found)) for (severity, code), found in grouped.items()]
+    return [
+        DisplayCheck(code, severity, tuple(found[:MOST_LISTED]), max(0, len(found) - MOST_LISTED))
+        for (severity, code), found in grouped.items()
+    ]
 
 
 def _effect(plans: Sequence[ZonePlan], now: datetime) -> Effect:

@@ -9,6 +9,7 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.publish.models import Segment
 from dnspanel.transfer.imports import pace
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.signals import room_requested
 
 pytestmark = pytest.mark.django_db
 
@@ -72,4 +73,10 @@ def test_waiting_ends_with_the_job_or_with_time() -> None:
     answers = iter((True, True, False))
     pace.wait_for_room(lambda: next(answers))
     assert next(answers, None) is None
-    pace.wait_for_room(lambda: True, most_seconds=0.05)
+    assert not pace.wait_for_room(lambda: True, most_seconds=0.05)
+
+
+def test_large_changes_of_the_apis_give_way_too() -> None:
+    at(100)
+    node("ns1", 99)
+    assert [answer for _, answer in room_requested.send(sender=None)] == [True]

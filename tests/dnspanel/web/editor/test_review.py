@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import User
+from dnspanel.web.editor import review
 from dnspanel.zones import draft, queries, revision
 from dnspanel.zones.models import Channel, Operation, Publication, Revision, Zone
 from replication.dns.rrset import RRset
@@ -290,3 +291,35 @@ def test_others_revisions_that_merge_do_not_stop_the_publisher(
     revision.publish(author=alice, channel=Channel.WEB, now=NOW)
     assert client.post(REVIEW, form).status_code == 302
     assert Revision.objects.filter(zone=zone).count() == 3
+
+
+def test_a_large_draft_is_reviewed_page_by_page_and_published_as_one(
+    zone: Zone, make_zone: MakeZone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """8,000 changes made a page of 9.9 MB: how long it is does not depend on the draft any more."""
+    monkeypatch.setattr(review, "CHANGES_PER_PAGE", 4)
+    monkeypatch.setattr(review, "MOST_LISTED", 3)
+    other = make_zone(name="other.test.")
+    for number in range(6):
+        put(bob, zone, f"m{number} 300 MX 10 gone{number}")
+    for number in range(3):
+        put(bob, other, f"n{number} 300 A 192.0.2.{number}")
+    client = browser(bob)
+    pages = [client.get(f"{CHANGES}?page={number}").content.decode() for number in (1, 2, 3)]
+    found = [_owners(page) for page in pages]
+    assert found == [["m0", "m1", "m2", "m3"], ["m4", "m5", "n0", "n1"], ["n2"]]
+    assert "Changes 5 to 8 of 9: all of them are published" in pages[1]
+    assert 'href="?page=1&amp;as="' in pages[1]
+    assert 'href="?page=3&amp;as="' in pages[1]
+    assert "in 2 zones" in pages[2]
+    assert pages[2].count("gone") == 3  # of the warnings of one kind, the first three
+    assert "And 3 more like these." in pages[2]
+    assert _owners(client.get(f"{CHANGES}?page=99").content.decode()) == ["n2"]
+    form = see(client, f"{CHANGES}?page=2") | {"accept": ["target-missing"], "reason": "many"}
+    assert client.post(CHANGES, form).status_code == 302
+    assert not Operation.objects.exists()
+
+
+def _owners(page: str) -> list[str]:
+    changes = page[page.index('id="changes"') : page.index('id="publish-form"')]
+    return re.findall(r">([mn]\d)<", changes)
