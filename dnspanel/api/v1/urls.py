@@ -8,15 +8,15 @@ from dnspanel.api.v1.zone_calls import AxfrRetrieve, Export, Notify, Rectify
 from dnspanel.api.v1.zones import OneZone, Zones
 
 ZONES = "api/v1/servers/<str:server_id>/zones"
-ZONE = f"{ZONES}/<str:zone_id>"
+ZONE = f"{ZONES}/<name:zone_id>"
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    *urls_server.urlpatterns,
     path(ZONES, Zones.as_view(), name="v1-zones"),
-    path(ZONE, OneZone.as_view(), name="v1-zone"),
     path(f"{ZONE}/notify", Notify.as_view(), name="v1-zone-notify"),
     path(f"{ZONE}/rectify", Rectify.as_view(), name="v1-zone-rectify"),
     path(f"{ZONE}/export", Export.as_view(), name="v1-zone-export"),
     path(f"{ZONE}/axfr-retrieve", AxfrRetrieve.as_view(), name="v1-zone-axfr-retrieve"),
-    *urls_server.urlpatterns,
-    re_path(r"^api/v1(?:/.*)?$", NothingHere.as_view(), name="v1-nothing"),
+    path(ZONE, OneZone.as_view(), name="v1-zone"),
+    re_path(r"^api/v1(?:/[\s\S]*)?$", NothingHere.as_view(), name="v1-nothing"),
 ]

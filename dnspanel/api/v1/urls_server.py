@@ -1,7 +1,8 @@
 """URLs of API v1 apart from the zones themselves; none ends in a slash."""
 
-from django.urls import path
+from django.urls import path, register_converter
 
+from dnspanel.api import converters
 from dnspanel.api.v1 import (
     autoprimaries,
     cache,
@@ -15,9 +16,11 @@ from dnspanel.api.v1 import (
     tsigkeys,
 )
 
+register_converter(converters.NameInPathConverter, "name")
+
 _V1 = "api/v1"
 _SERVER = f"{_V1}/servers/<str:server_id>"
-_ZONE = f"{_SERVER}/zones/<str:zone_id>"
+_ZONE = f"{_SERVER}/zones/<name:zone_id>"
 
 urlpatterns = [
     path("api", discovery.Versions.as_view(), name="v1-versions"),
@@ -36,7 +39,7 @@ urlpatterns = [
         name="v1-autoprimary",
     ),
     path(f"{_SERVER}/tsigkeys", tsigkeys.TsigKeys.as_view(), name="v1-tsigkeys"),
-    path(f"{_SERVER}/tsigkeys/<str:tsigkey_id>", tsigkeys.TsigKey.as_view(), name="v1-tsigkey"),
+    path(f"{_SERVER}/tsigkeys/<name:tsigkey_id>", tsigkeys.TsigKey.as_view(), name="v1-tsigkey"),
     path(f"{_ZONE}/metadata", metadata.MetadataList.as_view(), name="v1-metadata-list"),
     path(f"{_ZONE}/metadata/<str:metadata_kind>", metadata.Metadata.as_view(), name="v1-metadata"),
     path(f"{_ZONE}/cryptokeys", cryptokeys.Cryptokeys.as_view(), name="v1-cryptokeys"),

@@ -1,4 +1,7 @@
-"""URLs of API v2; none ends in a slash. Whatever is not here is answered by `NothingHere`, with a problem too."""
+"""URLs of API v2; none ends in a slash. Whatever is not here is answered by `NothingHere`, with a problem too.
+
+A zone's name may have slashes, so that what is longer stands first.
+"""
 
 from django.urls import URLPattern, path, re_path
 
@@ -29,8 +32,8 @@ from dnspanel.api.v2.resources import (
     zones,
 )
 
-_ZONE = "api/v2/zones/<str:zone_name>"
-_RRSET = "rrsets/<str:owner>/<str:type_name>"
+_ZONE = "api/v2/zones/<name:zone_name>"
+_RRSET = "rrsets/<name:owner>/<str:type_name>"
 _REVISION = f"{_ZONE}/revisions/<int:number>"
 _PUBLICATION = "api/v2/publications/<int:sequence>"
 _HOOK = "api/v2/webhooks/<int:webhook_id>"
@@ -40,15 +43,15 @@ urlpatterns: list[URLPattern] = [
     path("api/v2/problems", problem_pages.KindList.as_view(), name="v2-problems"),
     path("api/v2/problems/<slug:code>", problem_pages.KindDetail.as_view(), name="v2-problem"),
     path("api/v2/zones", zones.ZoneList.as_view(), name="v2-zones"),
-    path(_ZONE, zones.ZoneDetail.as_view(), name="v2-zone"),
-    path(f"{_ZONE}/rrsets", rrsets.RRsetList.as_view(), name="v2-rrsets"),
-    path(f"{_ZONE}/{_RRSET}", rrsets.RRsetDetail.as_view(), name="v2-rrset"),
-    path(f"{_ZONE}/changes", changes.ZoneChanges.as_view(), name="v2-zone-changes"),
     path(f"{_ZONE}/revisions", revisions.RevisionList.as_view(), name="v2-revisions"),
     path(_REVISION, revisions.RevisionDetail.as_view(), name="v2-revision"),
     path(f"{_REVISION}/rrsets", revisions.RevisionRRsets.as_view(), name="v2-revision-rrsets"),
     path(f"{_REVISION}/undo", revisions.RevisionUndo.as_view(), name="v2-revision-undo"),
     path(f"{_REVISION}/restore", revisions.ZoneRestoreTo.as_view(), name="v2-revision-restore"),
+    path(f"{_ZONE}/rrsets", rrsets.RRsetList.as_view(), name="v2-rrsets"),
+    path(f"{_ZONE}/{_RRSET}", rrsets.RRsetDetail.as_view(), name="v2-rrset"),
+    path(f"{_ZONE}/changes", changes.ZoneChanges.as_view(), name="v2-zone-changes"),
+    path(_ZONE, zones.ZoneDetail.as_view(), name="v2-zone"),
     path("api/v2/bulk", changes.Bulk.as_view(), name="v2-bulk"),
     path("api/v2/search", search.Search.as_view(), name="v2-search"),
     path("api/v2/trash", zones.TrashList.as_view(), name="v2-trash"),
@@ -58,7 +61,7 @@ urlpatterns: list[URLPattern] = [
     path(
         "api/v2/draft/operations/<int:operation_id>/resolve", drafts.ConflictResolve.as_view(), name="v2-draft-resolve"
     ),
-    path(f"api/v2/draft/zones/<str:zone_name>/{_RRSET}", drafts.DraftRRset.as_view(), name="v2-draft-rrset"),
+    path(f"api/v2/draft/zones/<name:zone_name>/{_RRSET}", drafts.DraftRRset.as_view(), name="v2-draft-rrset"),
     path("api/v2/draft/plan", drafts.DraftPlan.as_view(), name="v2-draft-plan"),
     path("api/v2/draft/publish", drafts.DraftPublish.as_view(), name="v2-draft-publish"),
     path("api/v2/publications", publications.PublicationList.as_view(), name="v2-publications"),
@@ -105,5 +108,5 @@ urlpatterns: list[URLPattern] = [
     path(f"{_HOOK}/rotate", webhooks.WebhookRotation.as_view(), name="v2-webhook-rotate"),
     path(f"{_HOOK}/deliveries", webhooks.Deliveries.as_view(), name="v2-deliveries"),
     path(f"{_HOOK}/deliveries/<int:delivery_id>/replay", webhooks.Replay.as_view(), name="v2-delivery-replay"),
-    re_path(r"^api/v2(?:/.*)?$", NothingHere.as_view(), name="v2-nothing"),
+    re_path(r"^api/v2(?:/[\s\S]*)?$", NothingHere.as_view(), name="v2-nothing"),
 ]

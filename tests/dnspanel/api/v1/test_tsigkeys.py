@@ -44,7 +44,8 @@ def test_a_name_is_taken_once_however_it_is_spelled(ask: Caller) -> None:
 
 def test_ids_are_escaped_as_those_of_zones(ask: Caller) -> None:
     assert ask.value("POST", "/tsigkeys", {"name": "a_b/c", "algorithm": "hmac-md5"}, status=201)["id"] == "a=5Fb=2Fc."
-    assert ask.value("GET", "/tsigkeys/a=5Fb=2Fc")["name"] == "a_b/c"
+    for id in ("a=5Fb=2Fc", "a_b/c.", "a_b%2Fc"):
+        assert ask.value("GET", f"/tsigkeys/{id}")["name"] == "a_b/c"
     assert ask("GET", "/tsigkeys/=ZZ").status_code == 400
 
 
