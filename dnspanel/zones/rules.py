@@ -5,6 +5,7 @@
 says nothing about.
 """
 
+import binascii
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,6 +23,7 @@ LOW_TTL = 30
 MAX_CHAIN = 16
 _ADDRESSES = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.ALIAS))
 _HOST_TARGETS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
+_ONLY_AT_APEX = frozenset((rdtypes.SOA, rdtypes.DNSKEY))
 _AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
 # (netmask, network) as numbers: `ipaddress` objects cost more than all other rules of an address together.
 _PRIVATE = {
@@ -213,8 +215,17 @@ def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if rrset.type in (rdtypes.SOA, rdtypes.CNAME, rdtypes.DNAME) and len(rrset.served) > 1:
         code = f"{rdata.type_to_text(rrset.type).lower()}-single"
         yield _error(rrset, code, f"{_what(near, rrset)} can have only one record")
-    if rrset.type == rdtypes.SOA and rrset.name != near.zone:
-        yield _error(rrset, "soa-not-apex", f"a SOA stands only at {near.zone}, not at {near.display(rrset.name)}")
+
+
+def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    """SOA and DNSKEY belong to the zone itself (RFC 4034 2.1.1), DS to the zone above it (RFC 4035 2.4)."""
+    at_apex = rrset.name == near.zone
+    if rrset.type in _ONLY_AT_APEX and not at_apex:
+        word = rdata.type_to_text(rrset.type)
+        message = f"a {word} stands only at {near.zone}, not at {near.display(rrset.name)}"
+        yield _error(rrset, f"{word.lower()}-not-apex", message)
+    elif rrset.type == rdtypes.DS and at_apex:
+        yield _error(rrset, "ds-at-apex", f"a DS of {near.zone} belongs into its parent zone")
 
 
 def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -272,10 +283,7 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             listed = ", ".join(near.display(name) for name in hidden)
             message = f"delegating {near.display(rrset.name)} hides what lies below it: {listed}"
             yield _warning(rrset, "occludes", message)
-    if rrset.type == rdtypes.DS and rrset.name == near.zone:
-        message = f"a DS of {near.zone} belongs into its parent zone"
-        yield _warning(rrset, "ds-at-apex", message)
-    elif rrset.type == rdtypes.DS and rdtypes.NS not in here:
+    if rrset.type == rdtypes.DS and rrset.name != near.zone and rdtypes.NS not in here:
         yield _warning(rrset, "ds-without-ns", f"{_what(near, rrset)} does nothing without NS records at its name")
 
 
@@ -359,6 +367,19 @@ def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             yield _note(rrset, "private-address", message)
 
 
+def _svcb(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    if rrset.type in (rdtypes.SVCB, rdtypes.HTTPS) and any(map(_is_bad_ech, rrset.served)):
+        message = f"the ech of {_what(near, rrset)} is no ECHConfigList (RFC 9849), so clients will not use it"
+        yield _warning(rrset, "ech-malformed", message)
+
+
+def _is_bad_ech(text: str) -> bool:
+    """Whether the value has an `ech` whose length prefix is not that of what follows."""
+    _, found, rest = text.partition(' ech="')
+    value = binascii.a2b_base64(rest.partition('"')[0]) if found else b""
+    return bool(found) and (len(value) < 6 or int.from_bytes(value[:2], "big") != len(value) - 2)
+
+
 def _is_private(text: str) -> bool:
     family = AF_INET6 if ":" in text else AF_INET
     address = int.from_bytes(inet_pton(family, text), "big")
@@ -366,7 +387,19 @@ def _is_private(text: str) -> bool:
 
 
 Rule = Callable[[Neighbourhood, RRset], Iterator[Violation]]
-_RULES: tuple[Rule, ...] = (_ttl, _single, _alone, _dname, _delegation, _targets, _owner, _mail, _addresses)
+_RULES: tuple[Rule, ...] = (
+    _ttl,
+    _single,
+    _apex_types,
+    _alone,
+    _dname,
+    _delegation,
+    _targets,
+    _owner,
+    _mail,
+    _addresses,
+    _svcb,
+)
 
 
 def _what(near: Neighbourhood, rrset: RRset) -> str:

@@ -8,6 +8,7 @@ the memory.
 """
 
 import binascii
+from functools import cache
 from typing import Any
 
 from replication.dns import rdtypes
@@ -121,6 +122,24 @@ def _encode_generic(type: int, text: str) -> bytes:
     return wire if canonical.startswith("\\#") else _encode(type, canonical, None)
 
 
+@cache
+def _take_any_ech() -> None:
+    """dnspython takes any bytes as `ech` (RFC 9848), as PowerDNS does: what they mean is for the clients of the host.
+
+    By itself it refuses those whose length prefix is wrong, and a zone that PowerDNS serves could not come here.
+    """
+    import dns.immutable
+    import dns.rdata
+    from dns.rdtypes import svcbbase
+
+    @dns.immutable.immutable
+    class AnyEch(svcbbase.ECHParam):
+        def __init__(self, ech: bytes) -> None:
+            self.ech = dns.rdata.Rdata._as_bytes(ech, True)
+
+    svcbbase._class_for_key[svcbbase.ParamKey.ECH] = AnyEch
+
+
 def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
     import dns.exception
     import dns.name
@@ -128,6 +147,7 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
     import dns.rdataclass
     import dns.rdatatype
 
+    _take_any_ech()
     base = dns.name.from_text(origin) if origin is not None else dns.name.root
     try:
         found: Any = dns.rdata.from_text(
@@ -156,6 +176,7 @@ def _decode_by_dnspython(type: int, wire: bytes) -> str:
     import dns.rdataclass
     import dns.rdatatype
 
+    _take_any_ech()
     try:
         found: Any = dns.rdata.from_wire(dns.rdataclass.IN, dns.rdatatype.RdataType.make(type), wire, 0, len(wire))
         text = str(found.to_text())

@@ -14,7 +14,7 @@ from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Severity, Violation
-from replication.dns import names, rdtypes
+from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
 
 DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`
@@ -49,7 +49,8 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndCo
         if changetype == "DELETE" and not names.is_within(key[0], zone.name):
             continue  # it is not there, as wanted
         rrset_input = RRsetInput(*key, None, None, ()) if changetype == "DELETE" else read_rrset(value, zone.name, now)
-        steps.append((key, reader(rrset_input)))
+        step = reader(rrset_input)
+        steps.append((key, _unless_lost(step) if key == (zone.name, rdtypes.SOA) else step))
         if rrset_input.comments is not None:
             comments[key] = rrset_input.comments
     return PatchAndComments(patch_of_steps(zone, steps), comments)
@@ -80,6 +81,16 @@ def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetIn
             raise Refusal(422, f"Duplicate {each.title}")
         inputs[each.key] = each
     return list(inputs.values())
+
+
+def _unless_lost(step: Step) -> Step:
+    """The step, unless it would leave the zone without its SOA, which then stays as it is.
+
+    PowerDNS obeys, and the zone is served no more. Clients that keep records of their own list (DNSControl without
+    `SOA()`, Terraform's destroy) delete the SOA with the rest and take a refusal for a failure. RFC 2136 3.4.2.4
+    passes over such a deletion as well.
+    """
+    return lambda current: step(current) or current
 
 
 def _replacement(given: RRsetInput) -> Step:
@@ -155,11 +166,14 @@ def _describe(violation: Violation, beside: str) -> str:
         return f"{subject}: Cannot have both NS and DNAME except in zone apex"
     if violation.code == "not-in-zone":
         return f"{subject}: Name is out of zone"
-    if violation.code == "soa-not-apex":
-        return f"Record {violation.name} IN SOA is only allowed at apex"
+    if violation.code in _ONLY_AT_APEX:
+        return f"Record {violation.name} IN {rdata.type_to_text(violation.type)} is only allowed at apex"
+    if violation.code == "ds-at-apex":
+        return f"Record {violation.name} IN DS is not allowed at apex"
     if violation.code.endswith("-single"):
         return f"{subject} has more than one record"
     return f"{subject}: {violation.message}"
 
 
+_ONLY_AT_APEX = frozenset(("soa-not-apex", "dnskey-not-apex"))
 _CLASHES = frozenset(("cname-alone", "cname-at-apex", "alias-beside", "dname-below"))
