@@ -1,66 +1,133 @@
-"""A user's program whose client of the API is made from its own description by bravado, as Ansible's modules do it.
+"""A user's program that calls as the modules of Ansible's collection kpfleming.powerdns_auth do.
 
-with_bravado.py URL KEY ZONE create|delete strict|lenient
+with_bravado.py URL KEY ZONE present|again|absent valid|invalid
 
-bravado checks what it sends and what is answered against the description;
-strict, it also checks the description, lenient, it validates nothing.
+The collection is on Ansible Galaxy alone, which is no registry of packages; so its calls are made here as its
+modules make them (3.x: `plugins/module_utils/api_wrapper.py`, `modules/zone.py`, `rrset.py`, `tsigkey.py`): bravado
+builds the client from `/api/docs` with its defaults, which check the description, what is sent and what is
+answered. Answers must be plain dictionaries, since the modules go through their items; numbers of TTLs and flags
+are sent as strings. `invalid`: the description itself is not checked (that of the real server does not pass).
 """
 
 import sys
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from bravado.client import SwaggerClient
 from bravado.requests_client import RequestsClient
-from bravado.swagger_model import Loader
 
 SERVER = {"server_id": "localhost"}
+TTL = "300"
+# What the modules set with the zone, and what besides it by kind.
+ZONE_SETTINGS = {"soa_edit_api": "EPOCH", "api_rectify": "1"}
 
 
-def client(url: str, key: str, *, strict: bool) -> Any:
+def client(url: str, key: str, *, is_valid: bool) -> Any:
     """A client with a method per operation of the description."""
-    there = urlsplit(url)
     http = RequestsClient()
-    http.set_api_key(there.netloc, key, param_name="X-API-Key", param_in="header")
-    description = Loader(http, {"Accept": "application/json"}).load_spec(urljoin(url, "api/docs"))
-    description |= {"host": there.netloc, "schemes": [there.scheme]}
-    config = dict.fromkeys(("validate_swagger_spec", "validate_responses", "validate_requests"), strict)
-    return SwaggerClient.from_spec(description, http_client=http, config={**config, "use_models": False})
+    http.set_api_key(urlsplit(url).netloc, key, param_name="X-API-Key", param_in="header")
+    return SwaggerClient.from_url(
+        url.rstrip("/") + "/api/docs",
+        http_client=http,
+        request_headers={"Accept": "application/json", "X-API-Key": key},
+        config=None if is_valid else {"validate_swagger_spec": False},
+    )
 
 
-def create(api: Any, zone: str) -> None:
-    """A zone is made, changed, set, asked and told of."""
+def present(api: Any, zone: str) -> None:
+    """The module `zone` with rrsets and metadata, then `rrset` and `tsigkey`, of what is not there yet."""
     assert api.zones.listZones(**SERVER, zone=zone).result() == []
-    wanted = {"name": zone, "kind": "Native", "nameservers": ["ns1.clients.test."]}
-    made = api.zones.createZone(**SERVER, rrsets=False, zone_struct=wanted).result()
+    made = api.zones.createZone(**SERVER, rrsets=False, zone_struct=zone_struct(zone)).result()
     here = {**SERVER, "zone_id": made["id"]}
-    records = [{"content": "192.0.2.1", "disabled": False}]
-    changes = [{"name": f"www.{zone}", "type": "A", "ttl": 60, "changetype": "REPLACE", "records": records}]
-    api.zones.patchZone(**here, zone_struct={"rrsets": changes}).result()
-    api.zones.putZone(**here, zone_struct={"kind": "Master", "account": "ansible"}).result()
+    values = {"metadata": ["web"]}
+    api.zonemetadata.modifyMetadata(**here, metadata_kind="X-ROLE", metadata=values).result()
+    found = zone_result(api, here)
+    assert (found["kind"], found["account"], found["soa_edit_api"]) == ("Master", "ansible", "EPOCH"), found
+    assert found["metadata"]["X-ROLE"] == ["web"], found
+    assert found["serial"] > 1_700_000_000, found
+    assert rrset_of(api, here, f"www.{zone}")["ttl"] == int(TTL)
+    replace_www(api, here, zone, "192.0.2.1")
+    name = f"key.{zone}".rstrip(".")
+    assert [one for one in api.tsigkey.listTSIGKeys(**SERVER).result() if one["name"] == name] == []
+    key = api.tsigkey.createTSIGKey(**SERVER, tsigkey={"name": name, "algorithm": "hmac-sha256"}).result()
+    assert key["key"], key
+
+
+def again(api: Any, zone: str) -> None:
+    """The same modules once more find all of it so; then some of it is changed."""
+    [listed] = api.zones.listZones(**SERVER, zone=zone).result()
+    here = {**SERVER, "zone_id": listed["id"]}
+    found = zone_result(api, {**SERVER, "zone_id": zone})  # bravado quotes a slash as %2F
+    assert found["soa_edit_api"] == ZONE_SETTINGS["soa_edit_api"], found
+    assert [record["content"] for record in rrset_of(api, here, f"www.{zone}")["records"]] == ["192.0.2.1"]
+    api.zones.putZone(**here, zone_struct={"account": "other", "api_rectify": "0", "soa_edit_api": "INCREASE"}).result()
+    assert zone_result(api, here)["account"] == "other"
+    replace_www(api, here, zone, "192.0.2.2")
+    # The module takes one record away by sending the others, and the last by this.
+    gone = {"name": f"mail.{zone}", "type": "MX", "changetype": "DELETE"}
+    api.zones.patchZone(**here, zone_struct={"rrsets": [gone]}).result()
     api.zones.notifyZone(**here).result()
-    found = api.zones.listZone(**here).result()
-    assert (found["kind"], found["account"]) == ("Master", "ansible"), found
-    assert [rrset["ttl"] for rrset in found["rrsets"] if rrset["name"] == f"www.{zone}"] == [60]
-    kind = {"metadata_kind": "X-ROLE"}
-    api.zonemetadata.modifyMetadata(**here, **kind, metadata={"kind": "X-ROLE", "metadata": ["web"]}).result()
-    assert list(api.zonemetadata.getMetadata(**here, **kind).result()["metadata"]) == ["web"]
-    searched = api.search.searchData(**SERVER, q=f"www.{zone}".rstrip("."), max=5).result()
-    assert [one["name"] for one in searched] == [f"www.{zone}"], searched
+    api.zonemetadata.deleteMetadata(**here, metadata_kind="X-ROLE").result()
+    assert "X-ROLE" not in zone_result(api, here)["metadata"]
+    [key] = [one for one in api.tsigkey.listTSIGKeys(**SERVER).result() if one["name"] == f"key.{zone}".rstrip(".")]
+    known = api.tsigkey.getTSIGKey(**SERVER, tsigkey_id=key["id"]).result()
+    changed = api.tsigkey.putTSIGKey(**SERVER, tsigkey_id=key["id"], tsigkey={"algorithm": "hmac-sha512"}).result()
+    assert (known["algorithm"], changed["algorithm"]) == ("hmac-sha256", "hmac-sha512"), (known, changed)
 
 
-def delete(api: Any, zone: str) -> None:
-    """The zone is gone."""
-    api.zones.deleteZone(**SERVER, zone_id=zone).result()
+def absent(api: Any, zone: str) -> None:
+    """Key and zone are gone."""
+    # The real server keeps the key of the other algorithm too.
+    key, *_ = [one for one in api.tsigkey.listTSIGKeys(**SERVER).result() if one["name"] == f"key.{zone}".rstrip(".")]
+    api.tsigkey.deleteTSIGKey(**SERVER, tsigkey_id=key["id"]).result()
+    [listed] = api.zones.listZones(**SERVER, zone=zone).result()
+    api.zones.deleteZone(**SERVER, zone_id=listed["id"]).result()
     assert api.zones.listZones(**SERVER, zone=zone).result() == []
 
 
-STEPS = {"create": create, "delete": delete}
+def zone_struct(zone: str) -> dict[str, Any]:
+    """What the module sends for a new zone: name servers among the RRsets, and TTLs as strings."""
+    contents = {
+        (zone, "SOA"): "ns1.clients.test. hostmaster.clients.test. 1 86400 7200 3600000 172800",
+        (zone, "NS"): "ns1.clients.test.",
+        (f"www.{zone}", "A"): "192.0.2.9",
+        (f"mail.{zone}", "MX"): "10 mail.clients.test.",
+    }
+    rrsets = [
+        {"name": name, "type": type_, "ttl": TTL, "records": [{"disabled": False, "content": content}]}
+        for (name, type_), content in contents.items()
+    ]
+    struct = {"name": zone, "kind": "Master", "nameservers": [], "rrsets": rrsets, "account": "ansible"}
+    return {**struct, **ZONE_SETTINGS}
+
+
+def replace_www(api: Any, here: dict[str, str], zone: str, address: str) -> None:
+    """The module `rrset`, whose TTL is a number."""
+    records = [{"disabled": False, "content": address}]
+    rrset = {"name": f"www.{zone}", "type": "A", "ttl": 60, "changetype": "REPLACE", "records": records}
+    api.zones.patchZone(**here, zone_struct={"rrsets": [rrset]}).result()
+    assert rrset_of(api, here, rrset["name"])["ttl"] == 60
+
+
+def rrset_of(api: Any, here: dict[str, str], name: str) -> dict[str, Any]:
+    """The RRset at this name, of all of the zone's."""
+    [found] = [one for one in api.zones.listZone(**here, rrsets=True).result()["rrsets"] if one["name"] == name]
+    return dict(found.items())
+
+
+def zone_result(api: Any, here: dict[str, str]) -> dict[str, Any]:
+    """What the module returns: the zone's fields, item by item, and its metadata by kind."""
+    zone = dict(api.zones.listZone(**here, rrsets=False).result().items())
+    listed = api.zonemetadata.listMetadata(**here).result()
+    return {**zone, "metadata": {one["kind"]: one["metadata"] for one in listed}}
+
+
+STEPS = {"present": present, "again": again, "absent": absent}
 
 
 def main() -> None:
-    url, key, zone, step, checks = sys.argv[1:]
-    STEPS[step](client(url, key, strict=checks == "strict"), zone)
+    url, key, zone, step, description = sys.argv[1:]
+    STEPS[step](client(url, key, is_valid=description == "valid"), zone)
 
 
 if __name__ == "__main__":

@@ -93,6 +93,13 @@ def test_every_reference_leads_somewhere_and_every_definition_is_used() -> None:
     assert definitions.keys() - named <= {"Servers", "StatisticItem", "MapStatisticItem"}
 
 
+def test_no_definition_is_said_to_be_an_object() -> None:
+    """As in PowerDNS's document: bravado makes models of objects, and Ansible's modules go through items of dicts."""
+    found = {name: definition.get("type") for name, definition in document()["definitions"].items()}
+    assert {name for name, type_ in found.items() if type_ not in (None, "array")} == set()
+    assert all(type_ or document()["definitions"][name]["properties"] for name, type_ in found.items())
+
+
 def test_parameters_in_a_path_are_those_that_the_path_has() -> None:
     for _, path, operation in operations():
         named = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
