@@ -33,8 +33,6 @@ class PowerdnsZone(models.Model):
     kind = models.CharField(max_length=16, default="Native")
     account = models.CharField(max_length=40, blank=True)
     catalog = models.TextField(blank=True)
-    soa_edit = models.CharField(max_length=32, blank=True)
-    soa_edit_api = models.CharField(max_length=32, blank=True, default="DEFAULT")
     api_rectify = models.BooleanField(default=False)
     masters: "models.JSONField[Any]" = models.JSONField(default=list)
     metadata: "models.JSONField[Any]" = models.JSONField(default=dict)  # kind → list of values

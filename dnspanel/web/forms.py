@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 from django import forms
 from django.conf import settings
+from django.utils import timezone
 
 from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Right
@@ -17,7 +18,7 @@ from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import MassDeletion
 from dnspanel.zones.models import Zone
 from dnspanel.zones.settings_of_zone import teams_to_choose_from
-from dnspanel.zones.soa import default_soa
+from dnspanel.zones.soa import default_soa, first_serial
 from replication.dns import names, rdtypes, rrset
 from replication.dns.rrset import RRset
 from replication.errors import BadName, ReplicationError
@@ -139,7 +140,8 @@ class NewZoneForm(PublishingForm):
 
     def _apex(self, zone_name: str) -> tuple[RRset, ...]:
         servers = self.cleaned_data["nameservers"]
-        soa = default_soa(zone_name, servers[0], self.cleaned_data["hostmaster"])
+        mailbox, serial = self.cleaned_data["hostmaster"], first_serial(timezone.now())
+        soa = default_soa(zone_name, servers[0], mailbox, serial)
         return soa, rrset.make(zone_name, rdtypes.NS, NS_TTL, servers)
 
 

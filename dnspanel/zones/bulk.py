@@ -253,7 +253,7 @@ def change_zones(
         locked = _locked(by_zone)
         zones = {id: zone for id, zone in locked.items() if zone.revision == by_zone[id].base_revision}
         decided = {id: by_zone[id].changes for id in zones}
-        moves = _moves(zones, _at_names(zones, decided), decided)
+        moves = _moves(zones, _at_names(zones, decided), decided, now)
         quotas.refuse_larger(author, [(move.zone, move.growth) for move in moves])
         publication = _carry_out(moves, author, channel, now, reason, beside)
     return publication, [id for id in by_zone if id not in zones]
@@ -327,7 +327,7 @@ def undo_zone_changes(
             else:
                 stay = [change.key for change in of_zone.changes]
             kept += [(of_zone.name, *key) for key in stay]
-        moves = _moves(zones, current, inverse)
+        moves = _moves(zones, current, inverse, now)
         publication = _carry_out(moves, author, channel, now, reason, beside)
     return publication, kept
 
@@ -356,7 +356,10 @@ def _at_names(zones: Mapping[int, Zone], keys: Mapping[int, Iterable[Key]]) -> d
 
 
 def _moves(
-    zones: Mapping[int, Zone], current: Mapping[int, Mapping[Key, RRset]], decided: Mapping[int, Changes]
+    zones: Mapping[int, Zone],
+    current: Mapping[int, Mapping[Key, RRset]],
+    decided: Mapping[int, Changes],
+    now: datetime,
 ) -> list[_Move]:
     """The next revision of each zone in which something of what was decided is not so yet."""
     moves = []
@@ -364,7 +367,7 @@ def _moves(
         zone, of_zone = zones[id], current[id]
         apex = zone.name, rdtypes.SOA
         before, after = of_zone[apex], afters.get(apex) or of_zone[apex]
-        new_soa = soa.next_soa(before, after)
+        new_soa = soa.next_soa(before, after, zone.soa_edits, now)
         assert new_soa is not None
         changes = [
             Change(*key, found, rrset)

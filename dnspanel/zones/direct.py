@@ -12,6 +12,7 @@ from functools import partial
 from uuid import UUID
 
 from django.db import transaction
+from django.utils import timezone
 
 from dnspanel.accounts.actors import Author
 from dnspanel.zones import pieces, revision, store_rrsets
@@ -165,7 +166,7 @@ def _publish(
     while True:
         attempts -= 1
         with transaction.atomic(durable=True):
-            plans = plan_patches(patches)
+            plans = plan_patches(patches, now)
             revision.refuse(plans, author, accept_warnings, confirmed)
             if not pieces.is_large(plans):
                 alongside()  # before the log, whose head all publishers queue for
@@ -190,10 +191,10 @@ def _publish(
 def preview_patches(*, patches: Sequence[Patch]) -> tuple[ZonePlan, ...]:
     """What `publish_patches` would do now: the same plans, nothing written."""
     with transaction.atomic():
-        return plan_patches(patches)
+        return plan_patches(patches, timezone.now())
 
 
-def plan_patches(patches: Sequence[Patch]) -> tuple[ZonePlan, ...]:
+def plan_patches(patches: Sequence[Patch], now: datetime) -> tuple[ZonePlan, ...]:
     """The plan of each patch, with the zones locked until the transaction ends; raises as `publish_patches` does."""
     locked = {zone.pk: zone for zone in revision.locked([patch.zone.pk for patch in patches])}
     for patch in patches:
@@ -209,7 +210,7 @@ def plan_patches(patches: Sequence[Patch]) -> tuple[ZonePlan, ...]:
         result = patch.decide(current)
         changes = (Change(*key, current.get(key), rrset) for key, rrset in result.items())
         edits[patch.zone.pk] = (locked[patch.zone.pk], list(map(Edit, changes)))
-    return plan_zones(edits, seen)
+    return plan_zones(edits, now, seen)
 
 
 def _seen(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:

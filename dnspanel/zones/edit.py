@@ -62,37 +62,52 @@ def create_zone(
     team: Team | None = None,
     reason: str = "",
     form_id: UUID | None = None,
+    soa_edit: soa.SoaEdit | None = None,
     alongside: Alongside = nothing,
 ) -> Publication:
     """The zone exists, is revision 1, and is in the log.
 
     `name` may be typed by a person: it becomes canonical here. A SOA or apex
     NS that `rrsets` lacks is made from `nameservers` and `hostmaster`, whose
-    defaults are settings. Raises BadName, NameRefused (NameTaken, or for a
-    name that nobody or not this author may have: see `nesting`), QuotaExceeded
-    or RuleViolations (errors only; warnings do not stop a new zone). The same
-    form sent twice returns the first publication. A zone with more RRsets than
-    `pieces.PIECE_RRSETS` is filled by further publications, of which the last is
-    returned. The zone belongs to `team`, or to the only team in which the author may create zones; raises
-    RightMissing for who may not. `alongside` runs in the same transaction,
+    defaults are settings. With `soa_edit` the zone's serial moves in that way
+    from now on, the one that it begins with included. Raises BadName,
+    NameRefused (NameTaken, or for a name that nobody or not this author may
+    have: see `nesting`), QuotaExceeded or RuleViolations (errors only;
+    warnings do not stop a new zone). The same form sent twice returns the
+    first publication. A zone with more RRsets than `pieces.PIECE_RRSETS` is
+    filled by further publications, of which the last is returned. The zone
+    belongs to `team`, or to the only team in which the author may create
+    zones; raises RightMissing for who may not. `alongside` runs in the same transaction,
     when the zone is in its table.
     """
     zone_name = names.parse(name)
     team = access.team_for_new_zone(author, team, zone_name)
-    content = _completed(zone_name, rrsets or (), _servers(nameservers), hostmaster)
+    content = _completed(zone_name, rrsets or (), _servers(nameservers), hostmaster, now)
+    if soa_edit is not None:
+        content = [_with_first_serial(rrset, zone_name, soa_edit, now) for rrset in content]
     _refuse_errors(zone_name, content)
+
+    def move_serials() -> None:
+        if soa_edit is not None:
+            made = Zone.objects.filter(name=zone_name, deleted_at=None)
+            made.update(soa_edit_api=soa_edit.api, soa_edit=soa_edit.edit)
+
+    def beside() -> None:
+        move_serials()
+        alongside()
+
     if len(content) <= pieces.PIECE_RRSETS:
-        return _create([(zone_name, content)], author, team, channel, now, reason, form_id, alongside)
+        return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside)
     quotas.refuse_rrsets(author, team, [(zone_name, len(content))])
     try:
         first = [rrset for rrset in content if rrset.name == zone_name]
-        created = _create([(zone_name, first)], author, team, channel, now, reason, None, nothing)
+        created = _create([(zone_name, first)], author, team, channel, now, reason, None, move_serials)
     except ZoneError as refusal:
         return publication_of_form(form_id, otherwise=refusal)
     zone = Zone.objects.get(name=zone_name, deleted_at=None, sequence=created.sequence)
     rest = [Change(rrset.name, rrset.type, None, rrset) for rrset in content if rrset.name != zone_name]
     filled = pieces.publish_in_pieces(
-        plans=plan_zones({zone.pk: (zone, list(map(Edit, rest)))}, with_rules=False),
+        plans=plan_zones({zone.pk: (zone, list(map(Edit, rest)))}, now, with_rules=False),
         author=author,
         channel=channel,
         now=now,
@@ -130,7 +145,7 @@ def create_zones(
     """
     team = access.team_for_new_zone(author, team, zones[0].name)
     servers = _servers(None)
-    content = [(zone.name, _completed(zone.name, zone.rrsets or (), servers, None)) for zone in zones]
+    content = [(zone.name, _completed(zone.name, zone.rrsets or (), servers, None, now)) for zone in zones]
     for name, rrsets in content:
         if any(rrset.type in COMPUTED or not rrset.name.endswith(name) for rrset in rrsets):
             _refuse_errors(name, rrsets)
@@ -197,7 +212,7 @@ def restore_zone(
             Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
             nesting.refuse_names(zone_names=[trashed.name], own=[trashed.pk], author=author)
             return append_publication(
-                revisions=[_restoration(trashed)],
+                revisions=[_restoration(trashed, now)],
                 author=author,
                 channel=channel,
                 now=now,
@@ -260,15 +275,24 @@ def _servers(nameservers: Sequence[str] | None) -> list[str]:
     return [names.parse(server) for server in nameservers or settings.DEFAULT_NAMESERVERS]
 
 
-def _completed(zone: str, rrsets: Sequence[RRset], servers: Sequence[str], hostmaster: str | None) -> list[RRset]:
+def _completed(
+    zone: str, rrsets: Sequence[RRset], servers: Sequence[str], hostmaster: str | None, now: datetime
+) -> list[RRset]:
     """The RRsets with a SOA and apex NS, made where they lack."""
     at_apex = {rrset.type for rrset in rrsets if rrset.name == zone}
     content = list(rrsets)
     if rdtypes.NS not in at_apex:
         content.insert(0, make(zone, rdtypes.NS, soa.DEFAULT_TTL, servers))
     if rdtypes.SOA not in at_apex:
-        content.insert(0, soa.default_soa(zone, servers[0], hostmaster or settings.DEFAULT_HOSTMASTER))
+        mailbox = hostmaster or settings.DEFAULT_HOSTMASTER
+        content.insert(0, soa.default_soa(zone, servers[0], mailbox, soa.first_serial(now)))
     return content
+
+
+def _with_first_serial(rrset: RRset, zone: str, soa_edit: soa.SoaEdit, now: datetime) -> RRset:
+    if (rrset.name, rrset.type) != (zone, rdtypes.SOA):
+        return rrset
+    return soa.with_serial(rrset, soa_edit.first(soa.serial_of(rrset), now))
 
 
 def _refuse_errors(zone: str, content: Sequence[RRset]) -> None:
@@ -294,11 +318,11 @@ def _serial_in(zone: str, rrsets: Iterable[RRset]) -> int:
     return next(soa.serial_of(r).value for r in rrsets if r.type == rdtypes.SOA and r.name == zone)
 
 
-def _restoration(zone: Zone) -> NewRevision:
+def _restoration(zone: Zone, now: datetime) -> NewRevision:
     """The revision that brings the zone back; its SOA has the next serial: secondaries must see that it moved on."""
     at_apex = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
     before = at_apex[zone.name, rdtypes.SOA]
-    serial = soa.serial_of(before).next
+    serial = zone.soa_edits.after(soa.serial_of(before), now)
     change = Change(zone.name, rdtypes.SOA, before, soa.with_serial(before, serial))
     store_rrsets.write_changes([(zone.pk, zone.name, [change])])
     return NewRevision(

@@ -23,7 +23,7 @@ ZoneError
 │   ├── PublishedInPart   some pieces of a large change are published, the rest was refused
 │   ├── QuotaExceeded      a person or a team would have more than they may
 │   └── PublishingOnHold  nodes may hold what this database does not know
-├── SettingsRefused       a tag or a team that the zone cannot have
+├── SettingsRefused       a tag, a team or a way of moving its serial that the zone cannot have
 ├── CannotResolve         a conflict cannot be settled in this way
 ├── CannotUndo
 ├── NotInTrash
@@ -185,7 +185,7 @@ class NameReserved(NameRefused):
 
 
 class SettingsRefused(ZoneError):
-    """The zone cannot have this tag or team; `field` says which of the two."""
+    """The zone cannot have this tag, team or way of moving its serial; `field` says which."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field

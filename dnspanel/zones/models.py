@@ -15,6 +15,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Reverse, Upper
 
+from dnspanel.zones.soa import SoaEdit
+
 
 class Channel(models.TextChoices):
     """How a publication arrived."""
@@ -100,6 +102,9 @@ class Zone(models.Model):
     deleted_at = models.DateTimeField(null=True)
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="zones")
     tags = ArrayField(models.TextField(), default=list, db_default=[])  # sorted, lower case
+    # How the serial moves, as PowerDNS's API words it: `soa.SoaEdit`.
+    soa_edit_api = models.CharField(max_length=32, blank=True, default="INCREASE", db_default="INCREASE")
+    soa_edit = models.CharField(max_length=32, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [
@@ -119,6 +124,11 @@ class Zone(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def soa_edits(self) -> SoaEdit:
+        """How its serial moves."""
+        return SoaEdit(self.soa_edit_api, self.soa_edit)
 
 
 class TsigAct(models.TextChoices):

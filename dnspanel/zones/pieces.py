@@ -78,7 +78,7 @@ def publish_in_pieces(
         is_last = number == len(pieces)
         try:
             with transaction.atomic(durable=True):
-                of_piece = _plan(piece, revisions)
+                of_piece = _plan(piece, revisions, now)
                 for plan in () if fills_new_zone else of_piece:
                     access.refuse_changes(author, plan.zone, plan.changes)
                 quotas.refuse_growth(author, of_piece)
@@ -100,7 +100,7 @@ def _make_room() -> bool:
     return all(answer for _, answer in room_requested.send(sender=Publication))
 
 
-def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int]) -> tuple[ZonePlan, ...]:
+def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], now: datetime) -> tuple[ZonePlan, ...]:
     """The plans of one piece, with its zones locked. Raises Unknown, RevisionMoved or Conflicts."""
     zones = {zone.pk: zone for zone in revision.locked(list(piece))}
     for zone_id in piece:
@@ -109,7 +109,9 @@ def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int]) ->
             raise Unknown(Zone.objects.get(pk=zone_id).name)
         if zone.revision != expected.get(zone_id, zone.revision):
             raise RevisionMoved(zone.name, expected=expected[zone_id], found=zone.revision)
-    plans = plan_zones({id: (zones[id], list(map(Edit, changes))) for id, changes in piece.items()}, with_rules=False)
+    plans = plan_zones(
+        {id: (zones[id], list(map(Edit, changes))) for id, changes in piece.items()}, now, with_rules=False
+    )
     if conflicts := [conflict for plan in plans for conflict in plan.conflicts]:
         raise Conflicts(conflicts)
     return plans

@@ -5,6 +5,7 @@ Review shows the plan, publish carries out the same plan under a lock.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.conf import settings
 
@@ -76,6 +77,7 @@ class Seen:
 
 def plan_zones(
     edits: Mapping[int, tuple[Zone, Sequence[Edit]]],
+    now: datetime,
     seen: Mapping[int, Seen] | None = None,
     *,
     with_rules: bool = True,
@@ -93,7 +95,9 @@ def plan_zones(
     near = store_rrsets.rrsets_at_names(unseen)
     for zone_id, read in known.items():
         near.setdefault(zone_id, {}).update(read.rrsets)
-    return tuple(_plan_zone(zone, of_zone, near[zone_id], with_rules) for zone_id, (zone, of_zone) in edits.items())
+    return tuple(
+        _plan_zone(zone, of_zone, near[zone_id], now, with_rules) for zone_id, (zone, of_zone) in edits.items()
+    )
 
 
 _NOTHING = Seen((), {})
@@ -106,7 +110,7 @@ def _names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
     return near.union(change.name for change in inside)
 
 
-def _plan_zone(zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset], with_rules: bool) -> ZonePlan:
+def _plan_zone(zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset], now: datetime, with_rules: bool) -> ZonePlan:
     merged = merge(zone.name, edits, near)
     changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
@@ -114,7 +118,7 @@ def _plan_zone(zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset], with_r
     return ZonePlan(
         zone=zone,
         soa_before=soa_before,
-        soa_after=soa.next_soa(soa_before, edited_soa),
+        soa_after=soa.next_soa(soa_before, edited_soa, zone.soa_edits, now),
         changes=tuple(changes),
         already_so=merged.already_so,
         conflicts=merged.conflicts,

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from dnspanel.accounts.actors import Author
 from dnspanel.zones import access, draft, quotas, soa, store_rrsets
@@ -37,7 +38,7 @@ def preview(*, author: Drafter, zones: Sequence[Zone] | None = None) -> tuple[Zo
     chosen = _operations(author, zones)
     # A draft outlives a grant: what one may no longer see is not shown by it either.
     alive = access.zones_visible_to(author).filter(pk__in=chosen.values("zone")).order_by("name")
-    return plan_zones(_edits_by_zone(alive, chosen))
+    return plan_zones(_edits_by_zone(alive, chosen), timezone.now())
 
 
 def publish(
@@ -71,7 +72,7 @@ def publish(
             Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
             chosen = _operations(author, zones)
             alive = locked(chosen.values("zone"))
-            plans = plan_zones(_edits_by_zone(alive, chosen))
+            plans = plan_zones(_edits_by_zone(alive, chosen), now)
             refuse(plans, author, accept_warnings, confirmed)
             Operation.objects.filter(draft__author=person(author), zone__in=[zone.pk for zone in alive]).delete()
             publication = carry_out(plans, author, channel, now, reason, form_id)

@@ -1,4 +1,4 @@
-"""Tags and team of a zone: what lists filter by, and what grants hold on to. Verbs."""
+"""Tags and team of a zone: what lists filter by, and what grants hold on to; and how its serial moves. Verbs."""
 
 import re
 from collections.abc import Iterable
@@ -13,6 +13,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.zones import access, nesting, quotas
 from dnspanel.zones.errors import NamesRefused, RightMissing, SettingsRefused, Unknown
 from dnspanel.zones.models import Zone
+from dnspanel.zones.soa import SOA_EDIT, SOA_EDIT_API, SoaEdit
 
 MOST_TAGS = 50
 _TAG = re.compile(r"[a-z0-9._-]{1,40}")
@@ -53,6 +54,44 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
             )
             Zone.objects.filter(pk=locked.pk).update(tags=new_tags, team=team)
     zone.tags, zone.team = new_tags, team
+
+
+def change_soa_edit(
+    *, zone: Zone, api: str | None = None, edit: str | None = None, author: Author, now: datetime
+) -> None:
+    """The zone's serial moves by these words (None: as before) from its next publication on, and the audit log says so.
+
+    Raises RightMissing for who may not change the zone's settings, Unknown,
+    and SettingsRefused for a word that is not known.
+    """
+    with transaction.atomic():
+        locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
+        if locked is None:
+            raise Unknown(zone.name)
+        access.require_right(author, locked, Right.SETTINGS)
+        before = locked.soa_edits
+        after = soa_edit_of(before.api if api is None else api, before.edit if edit is None else edit)
+        if after != before:
+            audit.record(
+                action="zone.serials",
+                by=author,
+                now=now,
+                target=locked.name,
+                soa_edit_api=after.api,
+                soa_edit_api_before=before.api,
+                soa_edit=after.edit,
+                soa_edit_before=before.edit,
+            )
+            Zone.objects.filter(pk=locked.pk).update(soa_edit_api=after.api, soa_edit=after.edit)
+    zone.soa_edit_api, zone.soa_edit = after.api, after.edit
+
+
+def soa_edit_of(api: str, edit: str) -> SoaEdit:
+    """What these words of PowerDNS's mean; raises SettingsRefused for one that is not known."""
+    for field, word, known in (("soa_edit_api", api, SOA_EDIT_API), ("soa_edit", edit, SOA_EDIT)):
+        if word and word.upper() not in known:
+            raise SettingsRefused(field, f"{field} cannot be {word[:40]}: it is empty or one of {', '.join(known)}.")
+    return SoaEdit(api, edit)
 
 
 def canonical_tags(tags: Iterable[str]) -> list[str]:

@@ -1,6 +1,7 @@
-"""The SOA RRset, which is also where a zone's serial stands."""
+"""The SOA RRset, which is also where a zone's serial stands; and how serials move. Pure."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset, Serial
@@ -8,13 +9,81 @@ from replication.dns.rrset import RRset, Serial
 DEFAULT_TTL = 3600
 # Refresh, retry and expire for secondaries; how long a resolver may keep "no such name".
 DEFAULT_TIMERS = "10800 3600 604800 3600"
-FIRST_SERIAL = Serial(1)
+NO_SERIAL = Serial(0)  # tools take it for `unset`
 _SERIAL_FIELD = 2
+# What PowerDNS knows for these two; both may be empty, and in either case of letters.
+SOA_EDIT_API = ("DEFAULT", "INCREASE", "EPOCH", "SOA-EDIT", "SOA-EDIT-INCREASE")
+SOA_EDIT = ("NONE", "EPOCH", "INCEPTION-EPOCH", "INCEPTION-INCREMENT")
 
 
-def default_soa(zone: str, primary: str, hostmaster: str) -> RRset:
+@dataclass(frozen=True, slots=True)
+class SoaEdit:
+    """How a zone's serial moves, in PowerDNS's words: its metadata SOA-EDIT-API and SOA-EDIT.
+
+    `api` says what a publication makes of the serial, by whichever way it came. PowerDNS applies `edit` to the serial
+    whenever it answers; here nodes answer with what is published, so it is applied to what `api` makes, once.
+    Words that are unknown count as none. https://doc.powerdns.com/authoritative/domainmetadata.html
+    """
+
+    api: str = "INCREASE"
+    edit: str = ""
+
+    def after(self, serial: Serial, now: datetime) -> Serial:
+        """The serial that follows: always a greater one (RFC 1982), since secondaries must see that the zone moved."""
+        found = self._edited(serial, now)
+        return found if found > serial else serial.next
+
+    def first(self, serial: Serial, now: datetime) -> Serial:
+        """The serial of a new zone that is given one, or NO_SERIAL; where nothing moves it, it stays as given."""
+        moved = self._edited(serial, now)
+        if moved != serial:
+            return self.after(serial, now)
+        return serial if serial != NO_SERIAL else first_serial(now)
+
+    def _edited(self, serial: Serial, now: datetime) -> Serial:
+        api, edit = self.api.upper(), self.edit.upper()
+        if api.startswith("SOA-EDIT"):
+            edited = _by_edit(serial, edit, now)
+            return edited if api == "SOA-EDIT" or edited > serial else serial.next
+        return _by_edit(_by_api(serial, api, now), edit, now)
+
+
+def _by_api(serial: Serial, api: str, now: datetime) -> Serial:
+    if api == "DEFAULT":
+        today = first_serial(now)
+        return today if today > serial else serial.next
+    if api == "EPOCH":
+        return _epoch(now)
+    return serial.next if api == "INCREASE" else serial
+
+
+def _by_edit(serial: Serial, edit: str, now: datetime) -> Serial:
+    if edit == "EPOCH":
+        return _epoch(now)
+    if edit not in ("INCEPTION-EPOCH", "INCEPTION-INCREMENT"):
+        return serial
+    inception = _start_of_week(now)
+    least = _epoch(inception) if edit == "INCEPTION-EPOCH" else first_serial(inception)
+    return least if least > serial else serial
+
+
+def first_serial(now: datetime) -> Serial:
+    """The first one of a day, YYYYMMDD01: greater than what secondaries of a zone that was elsewhere mostly have."""
+    return Serial(int(f"{now:%Y%m%d}01"))
+
+
+def _epoch(now: datetime) -> Serial:
+    return Serial(int(now.timestamp()) % 2**32)
+
+
+def _start_of_week(now: datetime) -> datetime:
+    """The Thursday at which signatures of PowerDNS begin: weeks are counted from 1970-01-01."""
+    return now - timedelta(seconds=now.timestamp() % timedelta(weeks=1).total_seconds())
+
+
+def default_soa(zone: str, primary: str, hostmaster: str, serial: Serial) -> RRset:
     """The SOA of a zone that was given none."""
-    text = f"{names.parse(primary)} {names.parse(hostmaster)} {FIRST_SERIAL.value} {DEFAULT_TIMERS}"
+    text = f"{names.parse(primary)} {names.parse(hostmaster)} {serial.value} {DEFAULT_TIMERS}"
     return RRset(zone, rdtypes.SOA, DEFAULT_TTL, (rdata.parse(rdtypes.SOA, text),))
 
 
@@ -39,12 +108,12 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
     return replace(rrset, rdata=tuple(map(moved, rrset.rdata)), disabled=tuple(map(moved, rrset.disabled)))
 
 
-def next_soa(before: RRset | None, edited: RRset | None) -> RRset | None:
+def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now: datetime) -> RRset | None:
     """The edited SOA; its serial counts only if it is greater than the zone's, else the zone's next one does."""
     if before is None or edited is None:
         return edited
     current, requested = serial_of(before), serial_of(edited)
-    return edited if current < requested else with_serial(edited, current.next)
+    return edited if current < requested else with_serial(edited, soa_edit.after(current, now))
 
 
 def above(ours: Serial, served: Serial | None) -> Serial:
@@ -57,5 +126,5 @@ def same(one: RRset | None, other: RRset | None) -> bool:
     if one is None or other is None:
         return one is other
     if one.type == other.type == rdtypes.SOA:
-        return with_serial(one, FIRST_SERIAL) == with_serial(other, FIRST_SERIAL)
+        return with_serial(one, NO_SERIAL) == with_serial(other, NO_SERIAL)
     return one == other

@@ -207,6 +207,10 @@ def changes() -> Iterator[Call]:
         [{"name": www, "type": "A", "changetype": "REPLACE", "ttl": 300}],
         [{"name": www, "type": "A", "changetype": "REPLACE", "records": [{"content": "192.0.2.9"}]}],
         [rrset("d.p.test.", "DNAME", "other.test.")],
+        [rrset("p.test.", "DS", "1 13 2 " + "ab" * 32)],
+        [rrset("k.p.test.", "DNSKEY", "257 3 13 " + "A" * 86 + "==")],
+        [rrset("k.p.test.", "CDNSKEY", "257 3 13 " + "A" * 86 + "==")],
+        [rrset("p.test.", "DNSKEY", "257 3 13 " + "A" * 86 + "==")],
         [rrset("u.p.test.", "TYPE65300", "\\# 2 abcd")],
     ):
         yield patch("p.test.", *rrsets)
@@ -239,6 +243,9 @@ def comments() -> Iterator[Call]:
     yield Call("GET", f"{ZONES}/c.test.?rrset_name=www.c.test.")
 
 
+_OF_RAW_SLASHES = "before a further part of the path theirs takes %2F alone"
+
+
 def ids() -> Iterator[Call]:
     """Zone ids as they come in URLs, on every kind of call."""
     for id in (
@@ -260,6 +267,19 @@ def ids() -> Iterator[Call]:
         for path in ("", "/metadata", "/export", "/cryptokeys"):
             yield Call("GET", f"{ZONES}/{id}{path}")
         yield Call("PUT", f"{ZONES}/{id}/rectify")
+    yield Call("POST", ZONES, new("0/25.2.0.192.in-addr.arpa."))
+    for slash in ("%2F", "/", "=2F"):
+        url = f"{ZONES}/0{slash}25.2.0.192.in-addr.arpa."
+        yield Call("GET", url)
+        yield Call("PATCH", url, {"rrsets": [rrset("1.0/25.2.0.192.in-addr.arpa.", "PTR", f"h.{len(slash)}.test.")]})
+        yield Call("PUT", url, {"account": "classless"})
+        for path in ("/metadata", "/metadata/X-A", "/export", "/cryptokeys"):
+            yield Call("GET", url + path, differs=_OF_RAW_SLASHES if slash == "/" else "")
+        yield Call("PUT", f"{url}/rectify", differs=_OF_RAW_SLASHES if slash == "/" else "")
+        yield Call("DELETE", url)
+        yield Call("GET", url)
+        yield Call("POST", ZONES, new("0/25.2.0.192.in-addr.arpa."))
+    yield Call("DELETE", f"{ZONES}/0%2F25.2.0.192.in-addr.arpa.")
     for id in ("absent.test.", "=ZZ", "a..b"):
         yield Call("DELETE", f"{ZONES}/{id}")
         yield Call("PUT", f"{ZONES}/{id}", {"kind": "Native"})
@@ -343,10 +363,11 @@ def metadata() -> Iterator[Call]:
     for kind in kinds:
         yield Call("GET", f"{url}/{kind}")
         refused = "a limit that nothing here keeps is refused" if kind in REFUSED else ""
-        yield Call("POST", url, {"kind": kind, "metadata": ["1", "2", "1"]}, differs=refused)
-        yield Call("POST", url, {"kind": kind, "metadata": ["3", "2"]}, differs=refused)
+        values = ["NONE", "EPOCH", "none", "Epoch"] if kind == "SOA-EDIT" else ["1", "2", "3", "4"]
+        yield Call("POST", url, {"kind": kind, "metadata": [values[0], values[1], values[0]]}, differs=refused)
+        yield Call("POST", url, {"kind": kind, "metadata": [values[2], values[1]]}, differs=refused)
         yield Call("GET", f"{url}/{kind}", differs=refused)
-        yield Call("PUT", f"{url}/{kind}", {"metadata": ["4"], "kind": "ignored"}, differs=refused)
+        yield Call("PUT", f"{url}/{kind}", {"metadata": [values[3]], "kind": "ignored"}, differs=refused)
         yield Call("GET", url, differs=refused)
         yield Call("PATCH", f"{url}/{kind}")
         deleted = kind in WRITABLE or kind.startswith("X-")
@@ -500,6 +521,9 @@ def deletion() -> Iterator[Call]:
     yield Call("GET", ZONES)
 
 
+_WEEKS = "weeks are added to a serial that is not the one served; here both are one"
+
+
 def otherwise() -> Iterator[Call]:
     """What the two do not answer alike, and why. What is not written here, and in zones of its own, they do."""
     yield Call("POST", ZONES, new("d.test."))
@@ -513,20 +537,26 @@ def otherwise() -> Iterator[Call]:
     yield differing(
         "4.7 does not parse addresses that end in an IPv4 one", rrset("m.d.test.", "AAAA", "::ffff:192.0.2.1")
     )
-    yield differing("our rules let pass what does no harm", rrset("k.d.test.", "DNSKEY", "257 3 13 " + "A" * 86 + "=="))
-    yield differing("our rules let pass what does no harm", rrset("d.test.", "DS", "1 13 2 " + "ab" * 32))
     yield differing("a deletion needs no TTL", rrset("gone.d.test.", "A", ttl=None))
     yield differing("ANY is no type of records", rrset("any.d.test.", "ANY", changetype="DELETE"))
     yield differing("PowerDNS uses this type within itself", rrset("u.d.test.", "TYPE65400", "\\# 2 abcd"))
     yield differing("a comment may be nobody's", {**www, "comments": [{"content": "x"}]})
     bad = [{"content": "x", "account": "", "modified_at": "x"}]
     yield differing("theirs breaks (500)", {**www, "comments": bad})
-    yield differing("a SOA is not to be lost", rrset("d.test.", "SOA", changetype="DELETE"))
     yield Call("POST", ZONES, {"name": "e.test.", "kind": "Native"}, differs="ours has the panel's name servers")
     yield Call("POST", ZONES, {"name": "e2.test.", "kind": "Slave"}, differs="zones here are not copies of others")
     yield Call("POST", ZONES, new("e3.test.", dnssec=True), differs="nothing here signs")
     yield Call("GET", f"{ZONES}/%20.test.", differs="no zone can have a name with a space")
     yield Call("PUT", f"{ZONES}/d.test./notify", differs="nothing is sent, and ours says so")
+    lost = "theirs loses its SOA, ours keeps it"
+    yield Call("POST", ZONES, new("l.test."))
+    for deletion in (rrset("l.test.", "SOA", changetype="DELETE"), rrset("l.test.", "SOA")):
+        yield patch("l.test.", deletion)
+        yield Call("GET", f"{ZONES}/l.test.", differs=lost)
+        yield patch("l.test.", deletion, rrset("www.l.test.", "A", "192.0.2.1"))
+    yield Call("GET", f"{ZONES}/l.test.", differs=lost)
+    yield Call("POST", ZONES, new("w.test.", soa_edit_api="NOPE"), differs="no serial moves by an unknown word")
+    yield Call("POST", ZONES, new("w2.test.", soa_edit="INCREMENT-WEEKS"), differs=_WEEKS)
     yield Call("PUT", f"{ZONES}/d.test.", {"rrsets": []}, differs="4.7 ignores the RRsets")
     yield Call("GET", "/search-data?q=a&max=many", differs="theirs breaks (500)")
     yield Call("GET", f"{ZONES}/d.test./cryptokeys/x", differs="theirs breaks (500)")

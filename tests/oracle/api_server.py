@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
-from os import killpg
+from os import environ, killpg
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,11 @@ def _running(directory: Path, settings: dict[str, object]) -> Iterator[TheirApi]
     (directory / "pdns.conf").write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
     with log.open("wb") as out:
         process = subprocess.Popen(
-            ["pdns_server", f"--config-dir={directory}"], stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            ["pdns_server", f"--config-dir={directory}"],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**environ, "TZ": "UTC"},  # the day that is in a serial is the local one
         )
     try:
         _wait_for_port(port, process, log)

@@ -10,7 +10,7 @@ from django.test import Client
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from tests.dnspanel.api.v1.calls import caller
-from tests.oracle.api_corpus import corpus
+from tests.oracle.api_corpus import ZONES, corpus, new, patch, rrset
 from tests.oracle.api_server import Answer, Call, TheirApi, their_api
 from tests.oracle.powerdns import Unavailable
 from tests.people import bob
@@ -54,6 +54,41 @@ def test_every_call_is_answered_alike_or_the_difference_is_listed(answers: Answe
     assert [str(call) for call, _, other in answers if other.status >= 500] == []
     # Two servers that refuse everything would agree too.
     assert {200, 201, 204, 400, 401, 404, 405, 409, 422} <= {other.status for _, _, other in answers}
+
+
+@pytest.mark.django_db
+def test_serials_begin_and_move_as_theirs(theirs: TheirApi, bob: User) -> None:
+    """Ours answers DNS with the one serial that it has; theirs with `edited_serial`."""
+    key = caller(bob).key
+    for number, said in enumerate(SAID_OF_SERIALS):
+        zone = f"s{number}.test."
+        found = []
+        for ask, field in ((theirs, "edited_serial"), (lambda call: ours(call, key), "serial")):
+            ask(Call("POST", ZONES, new(zone, **said)))
+            served = [json.loads(ask(Call("GET", f"{ZONES}/{zone}")).body)[field]]
+            ask(patch(zone, rrset(f"www.{zone}", "A", "192.0.2.1")))
+            served.append(json.loads(ask(Call("GET", f"{ZONES}/{zone}")).body)[field])
+            found.append(served)
+        # Seconds pass between the two, and where theirs does not move, ours must.
+        near = [abs(one - other) < 60 for one, other in zip(*found, strict=True)]
+        assert all(near), (said, found)
+        assert found[1][0] < found[1][1], (said, found)
+
+
+SAID_OF_SERIALS: tuple[dict[str, Any], ...] = (
+    {},
+    {"serial": 7},
+    {"serial": 2030010101},
+    {"soa_edit_api": "INCREASE"},
+    {"soa_edit_api": "INCREASE", "serial": 7},
+    {"soa_edit_api": "epoch"},
+    {"soa_edit_api": "", "serial": 7},
+    {"soa_edit_api": "SOA-EDIT", "soa_edit": "EPOCH"},
+    {"soa_edit_api": "SOA-EDIT-INCREASE", "soa_edit": "EPOCH"},
+    {"soa_edit": "EPOCH"},
+    {"soa_edit": "INCEPTION-INCREMENT"},
+    {"soa_edit": "INCEPTION-EPOCH", "soa_edit_api": "INCREASE"},
+)
 
 
 def ours(call: Call, key: str) -> Answer:

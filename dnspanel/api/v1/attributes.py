@@ -1,4 +1,6 @@
-"""What clients of API v1 say of a zone that has no meaning here, so that they read it back. Verbs.
+"""What clients of API v1 say of a zone besides its content, so that they read it back. Verbs.
+
+Most of it has no meaning here; how the serial moves has.
 
 An RRset here has one text as its comment. PowerDNS has a list of comments,
 each with an account and a time: the list is kept beside the text, and holds
@@ -16,6 +18,7 @@ from dnspanel.accounts.actors import Author
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.kept_metadata import TSIG_ALLOW_AXFR, replace_metadata
 from dnspanel.zones.models import Zone
+from dnspanel.zones.settings_of_zone import change_soa_edit
 from replication.dns import rdata
 
 Comment = dict[str, Any]  # account, content, modified_at
@@ -23,7 +26,8 @@ CommentKey = tuple[str, int]  # owner name and type
 
 # Names of the TSIG keys that may transfer the zone; PowerDNS keeps them as metadata, and so does this.
 TRANSFER_KEYS = "master_tsig_key_ids"
-FIELDS = ("kind", "account", "catalog", "soa_edit", "soa_edit_api", "api_rectify", "masters")
+SERIAL_FIELDS = {"soa_edit_api": "api", "soa_edit": "edit"}  # and what `change_soa_edit` calls them
+FIELDS = ("kind", "account", "catalog", "api_rectify", "masters", *SERIAL_FIELDS)
 
 
 def attributes_of(zone: Zone) -> PowerdnsZone:
@@ -35,12 +39,18 @@ def attributes_of(zone: Zone) -> PowerdnsZone:
 
 
 def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, now: datetime) -> None:
-    """The zone has these of FIELDS, and TRANSFER_KEYS; the audit log says so. What it has already is not written."""
+    """The zone has these of FIELDS, and TRANSFER_KEYS; the audit log says so. What it has already is not written.
+
+    Raises SettingsRefused for serials that move in no known way.
+    """
     with transaction.atomic():
         if TRANSFER_KEYS in attributes:
             replace_metadata(zone=zone, kind=TSIG_ALLOW_AXFR, values=attributes[TRANSFER_KEYS], by=by, now=now)
-        row = _locked(zone)
-        changed = {f: value for f, value in attributes.items() if f != TRANSFER_KEYS and getattr(row, f) != value}
+        serials = {SERIAL_FIELDS[field]: value for field, value in attributes.items() if field in SERIAL_FIELDS}
+        if serials:
+            change_soa_edit(zone=zone, author=by, now=now, **serials)
+        row, others = _locked(zone), attributes.keys() - {TRANSFER_KEYS, *SERIAL_FIELDS}
+        changed = {field: attributes[field] for field in others if getattr(row, field) != attributes[field]}
         if not changed:
             return
         for field, value in changed.items():

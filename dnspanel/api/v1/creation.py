@@ -18,6 +18,7 @@ from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.rules import Severity
+from dnspanel.zones.settings_of_zone import soa_edit_of
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
 
@@ -34,6 +35,7 @@ class NewZone:
     rrsets: Sequence[RRset]
     nameservers: Sequence[str]
     attributes: Mapping[str, Any]
+    soa_edit: soa.SoaEdit
     comments: Mapping[CommentKey, Sequence[Comment]]
 
 
@@ -51,7 +53,9 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
     if servers and any(rrset.name == name and rrset.type == rdtypes.NS for rrset in rrsets):
         raise Refusal(422, "Nameservers list MUST NOT be mixed with zone-level NS in rrsets")
     comments = {each.key: each.comments for each in inputs if each.comments}
-    return NewZone(name, rrsets, servers, read_attributes(body), comments)
+    attributes = read_attributes(body)
+    soa_edit = soa_edit_of(attributes.pop("soa_edit_api", "DEFAULT"), attributes.pop("soa_edit", ""))
+    return NewZone(name, rrsets, servers, attributes, soa_edit, comments)
 
 
 def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,9 +143,8 @@ def _from_inputs(
 
 def _own_soa(name: str, servers: Sequence[str], body: Mapping[str, Any], comment: str) -> RRset:
     """The SOA of a zone for which the client states none, with the serial that it asks for."""
-    made = soa.default_soa(name, (servers or settings.DEFAULT_NAMESERVERS)[0], settings.DEFAULT_HOSTMASTER)
-    if serial := number_in(body, "serial", _MOST_SERIAL):
-        made = soa.with_serial(made, Serial(serial))
+    serial = Serial(number_in(body, "serial", _MOST_SERIAL) or 0)
+    made = soa.default_soa(name, (servers or settings.DEFAULT_NAMESERVERS)[0], settings.DEFAULT_HOSTMASTER, serial)
     return RRset(name, made.type, made.ttl, made.rdata, (), comment)
 
 
@@ -156,6 +159,7 @@ def _of_text(name: str, text: str, servers: Sequence[str]) -> list[RRset]:
         include=_no_file,
         allow_lua=settings.ALLOW_LUA_RECORDS,
         unanswered=reasons_against(COMPUTED),
+        first_serial=soa.NO_SERIAL,
     )
     for fault in parsed.faults:
         # PowerDNS would keep what is left out here; an answer of 201 would say that it is there.

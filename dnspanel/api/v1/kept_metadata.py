@@ -19,6 +19,7 @@ from dnspanel.api.models import PowerdnsZone
 from dnspanel.zones import tsig_permissions
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import TsigAct, Zone
+from dnspanel.zones.settings_of_zone import change_soa_edit
 from replication.dns import names
 
 # How PowerDNS's API sees kinds: those that it writes, and those that it shows only.
@@ -63,8 +64,7 @@ NO_EFFECT: Mapping[str, str] = {
     "PUBLISH-CDNSKEY": _NOT_SIGNED,
     "PUBLISH-CDS": _NOT_SIGNED,
     "SLAVE-RENOTIFY": _NOTIFIES_NOBODY,
-    "SOA-EDIT": "serials count up with every publication",
-    "SOA-EDIT-DNSUPDATE": "serials count up with every publication",
+    "SOA-EDIT-DNSUPDATE": "serials move by SOA-EDIT-API, whichever way a change came",
 }
 # Kinds whose values are not taken: whoever sets them relies on a limit that is not there.
 REFUSED: Mapping[str, str] = {
@@ -114,7 +114,7 @@ def is_free(kind: str) -> bool:
 
 def metadata_of(zone: Zone) -> dict[str, list[str]]:
     """All metadata of the zone, by kind."""
-    return _by_kind(_row(zone))
+    return _by_kind(_row(zone), zone)
 
 
 def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> list[str]:
@@ -134,17 +134,18 @@ def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author,
     if values and kind in REFUSED:
         raise NotObeyed(kind)
     with transaction.atomic():
-        if not Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).exists():
+        locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
+        if locked is None:
             raise Unknown(zone.name)
         row = _row(zone)
-        current = _by_kind(row).get(kind, [])
+        current = _by_kind(row, locked).get(kind, [])
         result = (
             [*current, *(value for value in dict.fromkeys(values) if value not in current)] if keep else list(values)
         )
         if result == current:
             return result
         if kind == SOA_EDIT:
-            row.soa_edit = result[0][:32] if result else ""
+            change_soa_edit(zone=zone, edit=result[0] if result else "", author=by, now=now)
         row.metadata = {**{k: v for k, v in row.metadata.items() if k != kind}, **({kind: result} if result else {})}
         if sum(len(text.encode()) for word, texts in row.metadata.items() for text in (word, *texts)) > MOST_BYTES:
             raise TooMuchMetadata(zone.name)
@@ -161,15 +162,15 @@ def _row(zone: Zone) -> PowerdnsZone:
     return PowerdnsZone.objects.filter(pk=zone.pk).first() or PowerdnsZone(zone=zone)
 
 
-def _by_kind(row: PowerdnsZone) -> dict[str, list[str]]:
+def _by_kind(row: PowerdnsZone, zone: Zone) -> dict[str, list[str]]:
     """What the row says, fields of the zone that PowerDNS keeps as metadata included."""
     found: dict[str, list[str]] = dict(row.metadata)
-    if row.soa_edit and found.get(SOA_EDIT, [""])[0] != row.soa_edit:
-        found[SOA_EDIT] = [row.soa_edit]
-    elif not row.soa_edit:
+    if zone.soa_edit and found.get(SOA_EDIT, [""])[0] != zone.soa_edit:
+        found[SOA_EDIT] = [zone.soa_edit]
+    elif not zone.soa_edit:
         found.pop(SOA_EDIT, None)
-    if row.soa_edit_api:
-        found[SOA_EDIT_API] = [row.soa_edit_api]
+    if zone.soa_edit_api:
+        found[SOA_EDIT_API] = [zone.soa_edit_api]
     if row.api_rectify:
         found[API_RECTIFY] = ["1"]
     return found

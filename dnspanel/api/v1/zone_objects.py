@@ -54,7 +54,7 @@ def zone_object(
     listed = _listed(
         True, zone.name, zone.serial, attributes.kind, attributes.account, attributes.catalog, attributes.masters
     )
-    own = json.dumps(_own_fields(attributes))[1:-1]
+    own = json.dumps(_own_fields(attributes, zone))[1:-1]
     if not with_rrsets:
         return f"{{{listed}, {own}}}"
     modified_at = int(zone.changed_at.timestamp())
@@ -94,7 +94,7 @@ def _listed(
     )
 
 
-def _own_fields(attributes: PowerdnsZone) -> dict[str, Any]:
+def _own_fields(attributes: PowerdnsZone, zone: Zone) -> dict[str, Any]:
     """The members that only the zone itself shows."""
     return {
         "api_rectify": attributes.api_rectify,
@@ -102,6 +102,6 @@ def _own_fields(attributes: PowerdnsZone) -> dict[str, Any]:
         "nsec3narrow": False,
         "nsec3param": "",
         "slave_tsig_key_ids": [],
-        "soa_edit": attributes.soa_edit,
-        "soa_edit_api": attributes.soa_edit_api,
+        "soa_edit": zone.soa_edit,
+        "soa_edit_api": zone.soa_edit_api,
     }

@@ -75,6 +75,7 @@ def _create(request: Request, new: NewZone) -> Publication:
             author=actor,
             channel=Channel.API,
             now=now,
+            soa_edit=new.soa_edit,
             alongside=keep_the_rest,
         )
 

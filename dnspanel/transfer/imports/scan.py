@@ -34,6 +34,7 @@ from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.errors import SignedAtParent
 from dnspanel.zones.garbage import collection_paused
 from dnspanel.zones.rules import Severity
+from dnspanel.zones.soa import first_serial
 from dnspanel.zones.store_rrsets import copy_text
 
 # Parsed RRsets of this much text are in memory at a time.
@@ -149,6 +150,7 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
             include=lambda included: include(document.path, included),
             allow_lua=settings.ALLOW_LUA_RECORDS,
             unanswered=unanswered,
+            first_serial=first_serial(job.created_at),
         )
 
     return parse

@@ -30,6 +30,8 @@ from replication.dns.rrset import MAX_TTL, RRset, Serial, make
 
 Include = Callable[[str], Document | None]
 
+ONE = Serial(1)
+
 
 def read_zone(
     document: Document,
@@ -38,12 +40,14 @@ def read_zone(
     include: Include,
     allow_lua: bool,
     unanswered: Mapping[int, str] = MappingProxyType({}),
+    first_serial: Serial = ONE,
 ) -> ParsedZone:
     """What a document says, with every fault that it has; never raises for what a document contains.
 
     `include` gives another file of the upload by its path as a `$INCLUDE`
     states it. `unanswered`: types that not every node answers, with the
     reason (`zones.computed_types.reasons_against`); their RRsets are errors.
+    A SOA that has to be made has `first_serial`.
     """
     sheet = Sheet(document, 0)
     zone, fault, line = apex.find(sheet, include)
@@ -54,7 +58,7 @@ def read_zone(
     reader = Reader(zone, include=include, comments=options.comments, allow_lua=allow_lua, unanswered=unanswered)
     try:
         reader.read_sheet(sheet)
-        made = _complete(reader.content, options)
+        made = _complete(reader.content, options, first_serial)
         ordered = _finish(reader, options)
     except Enough:
         reason = f"there are {limits.MOST_FAULTS_OF_ZONE} errors or more; the rest of the file was not looked at"
@@ -88,7 +92,7 @@ def _serial(content: Content) -> int:
     return int(found.texts[0].split(" ", 3)[2]) if found else 0
 
 
-def _complete(content: Content, options: Options) -> frozenset[int]:
+def _complete(content: Content, options: Options, first_serial: Serial) -> frozenset[int]:
     """The apex has our records where the options want them; return the types of those made for want of any."""
     made = set()
     if options.soa == "missing" and APEX_SOA not in content.sets:
@@ -96,7 +100,7 @@ def _complete(content: Content, options: Options) -> frozenset[int]:
     if options.nameservers == "missing" and APEX_NS not in content.sets:
         made.add(rdtypes.NS)
     if options.soa == "ours" or rdtypes.SOA in made:
-        _take_our_soa(content)
+        _take_our_soa(content, first_serial)
     if options.nameservers == "ours" or rdtypes.NS in made:
         _take_our_nameservers(content)
     return frozenset(made)
@@ -113,10 +117,9 @@ def _finish(reader: Reader, options: Options) -> list[bytes]:
     return ordered
 
 
-def _take_our_soa(content: Content) -> None:
-    ours = soa.default_soa(content.zone, settings.DEFAULT_NAMESERVERS[0], settings.DEFAULT_HOSTMASTER)
-    if APEX_SOA in content.sets:
-        ours = soa.with_serial(ours, Serial(_serial(content)))
+def _take_our_soa(content: Content, first_serial: Serial) -> None:
+    serial = Serial(_serial(content)) if APEX_SOA in content.sets else first_serial
+    ours = soa.default_soa(content.zone, settings.DEFAULT_NAMESERVERS[0], settings.DEFAULT_HOSTMASTER, serial)
     _replace(content, APEX_SOA, ours)
 
 

@@ -212,7 +212,7 @@ def _checks(request: PanelRequest, zone: Zone, addition: Addition) -> tuple[Viol
     edits = [Edit(row.change) for row in drafted if row.change.key != (rrset.name, rrset.type)]
     published = queries.rrset_row(zone=zone, author=request.user, name=rrset.name, type=rrset.type).change.before
     edits.append(Edit(Change(rrset.name, rrset.type, published, rrset)))
-    [plan] = plan_zones({zone.pk: (zone, edits)})
+    [plan] = plan_zones({zone.pk: (zone, edits)}, timezone.now())
     return tuple(v for v in plan.violations if v.name == rrset.name and v.severity != Severity.NOTE)
 
 

@@ -53,7 +53,7 @@ def test_a_publication_is_told_with_its_zones(bob: User, webhook: MakeWebhook, s
                     "name": "one.test.",
                     "kind": "create",
                     "revision": 1,
-                    "serial": 1,
+                    "serial": 2026112101,
                     "added": 2,
                     "changed": 0,
                     "removed": 0,

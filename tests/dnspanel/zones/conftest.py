@@ -25,12 +25,17 @@ def rr(line: str, *, comment: str = "", disabled: tuple[str, ...] = (), origin: 
     return make(name, rdata.type_from_text(type_), int(ttl), texts.split(" | "), disabled, comment, origin)
 
 
+_APEX = (
+    "@ 3600 SOA ns1.example.net. hostmaster.example.net. 1 10800 3600 604800 3600",
+    "@ 3600 NS ns1.example.net. | ns2.example.net.",
+)
+
+
 def zone_maker(author: User) -> MakeZone:
-    """What creates a zone from lines, in this person's name, and returns it."""
+    """What creates a zone from lines, in this person's name, and returns it; its serial is 1 unless a line says so."""
 
     def make_zone(*lines: str, name: str = ZONE) -> Zone:
-        ns = rr("@ 3600 NS ns1.example.net. | ns2.example.net.", origin=name)
-        rrsets = [ns, *(rr(line, origin=name) for line in lines)]
+        rrsets = [rr(line, origin=name) for line in (*_APEX, *lines)]
         by_key = {(r.name, r.type): r for r in rrsets}
         edit.create_zone(name=name, author=author, channel=Channel.WEB, now=NOW, rrsets=list(by_key.values()))
         return Zone.objects.get(name=name, deleted_at=None)

@@ -33,10 +33,10 @@ def test_a_new_zone_gets_soa_and_ns_from_the_settings(bob: User, settings: Any) 
     publication = create(bob, "Example.TEST")
     zone = Zone.objects.get(name=ZONE)
     assert lines(zone) == {
-        (ZONE, 6, ("ns1.panel.test. admin.panel.test. 1 10800 3600 604800 3600",)),
+        (ZONE, 6, ("ns1.panel.test. admin.panel.test. 2026112101 10800 3600 604800 3600",)),
         (ZONE, 2, ("ns1.panel.test.", "ns2.panel.test.")),
     }
-    assert (zone.serial, zone.revision, zone.rrset_count, zone.sequence) == (1, 1, 2, publication.sequence)
+    assert (zone.serial, zone.revision, zone.rrset_count, zone.sequence) == (2026112101, 1, 2, publication.sequence)
     assert zone.changed_by == bob
     assert list(Revision.objects.values_list("kind", "number", "added")) == [("create", 1, 2)]
     assert LogHead.objects.get().sequence == publication.sequence

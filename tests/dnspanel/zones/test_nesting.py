@@ -271,7 +271,10 @@ def _until_it_waits_or_ends(thread: Thread) -> None:
 
 def test_an_import_is_judged_as_a_form_is(mia: User, beta: Zone) -> None:
     ids = bulk.allocate_zone_ids(2)
-    content = {name: [soa.default_soa(name, "ns1.test.", "h.test.")] for name in ("fine.test.", "www.beta.test.")}
+    content = {
+        name: [soa.default_soa(name, "ns1.test.", "h.test.", soa.NO_SERIAL)]
+        for name in ("fine.test.", "www.beta.test.")
+    }
     zones = [bulk.BulkZone(id, name, 1, 1) for id, name in zip(ids, content, strict=True)]
     rows = [store_rrsets.rows_of_zone(zone.id, zone.name, content[zone.name]) for zone in zones]
     with pytest.raises(NamesRefused) as refused:

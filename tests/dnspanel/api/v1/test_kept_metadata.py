@@ -9,8 +9,9 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import kept_metadata
 from dnspanel.zones import edit
-from dnspanel.zones.errors import Unknown
+from dnspanel.zones.errors import SettingsRefused, Unknown
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.soa import SoaEdit
 from tests.dnspanel.api.v1.calls import make_zone
 from tests.people import NOW
 
@@ -28,8 +29,8 @@ def replace(zone: Zone, kind: str, *values: str) -> None:
     kept_metadata.replace_metadata(zone=zone, kind=kind, values=values, by=None, now=NOW)
 
 
-# What PowerDNS's API gives a zone of which nobody says otherwise.
-USUAL = {"SOA-EDIT-API": ["DEFAULT"]}
+# How the serial of a zone moves that was not made over this API.
+USUAL = {"SOA-EDIT-API": ["INCREASE"]}
 
 
 def test_values_are_added_once_and_stay_in_their_order(zone: Zone) -> None:
@@ -53,12 +54,18 @@ def test_a_zone_of_which_nobody_said_anything_has_no_row(zone: Zone) -> None:
 
 def test_soa_edit_is_the_field_of_the_zone(zone: Zone) -> None:
     replace(zone, "SOA-EDIT", "EPOCH", "x")
-    assert PowerdnsZone.objects.get(zone=zone).soa_edit == "EPOCH"
-    PowerdnsZone.objects.filter(zone=zone).update(soa_edit="DEFAULT", soa_edit_api="OFF", api_rectify=True)
-    found = {"SOA-EDIT": ["DEFAULT"], "SOA-EDIT-API": ["OFF"], "API-RECTIFY": ["1"]}
+    zone.refresh_from_db()
+    assert zone.soa_edits == SoaEdit("INCREASE", "EPOCH")
+    Zone.objects.filter(pk=zone.pk).update(soa_edit="NONE", soa_edit_api="EPOCH")
+    PowerdnsZone.objects.filter(zone=zone).update(api_rectify=True)
+    zone.refresh_from_db()
+    found = {"SOA-EDIT": ["NONE"], "SOA-EDIT-API": ["EPOCH"], "API-RECTIFY": ["1"]}
     assert kept_metadata.metadata_of(zone) == found
     replace(zone, "SOA-EDIT")
-    assert PowerdnsZone.objects.get(zone=zone).soa_edit == ""
+    zone.refresh_from_db()
+    assert zone.soa_edits == SoaEdit("EPOCH", "")
+    with pytest.raises(SettingsRefused):
+        replace(zone, "SOA-EDIT", "sometimes")
 
 
 def test_each_change_is_in_the_audit_log_without_the_values(zone: Zone, alice: User) -> None:
@@ -105,7 +112,7 @@ def test_which_kinds_the_api_writes_and_shows(kind: str, writable: bool, readabl
 
 def test_what_each_kind_does_is_decided_and_written_down() -> None:
     """A kind that is added to the writable ones has an effect, a warning or a refusal; documents list these."""
-    acting = kept_metadata.WRITABLE & kept_metadata.TSIG_ACTS.keys()
+    acting = kept_metadata.WRITABLE & {kept_metadata.SOA_EDIT, *kept_metadata.TSIG_ACTS}
     assert {*kept_metadata.NO_EFFECT, *kept_metadata.REFUSED, *acting} == kept_metadata.WRITABLE
     text = (Path(__file__).parents[4] / "docs/use/apis.md").read_text()
     assert [kind for kind in sorted(kept_metadata.WRITABLE) if f"`{kind}`" not in text] == []

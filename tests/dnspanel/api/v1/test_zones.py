@@ -1,17 +1,19 @@
 """Zones through API v1: list, create, read, change, delete, with every status."""
 
 import json
+from datetime import timedelta
 from threading import Thread
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import zones as zones_of_v1
-from dnspanel.zones import edit, revision
+from dnspanel.zones import edit, revision, soa
 from dnspanel.zones.models import Publication, Revision, RRset, Zone
 from replication.dns import rdtypes
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, MakeZone, replace, rrset_of, texts
@@ -90,7 +92,7 @@ def test_listing_takes_two_queries_however_many_zones(
 def test_a_zone_has_every_field_of_the_real_one(call: Caller, zone: Zone) -> None:
     found = call.get(f"/zones/{ZONE}")
     assert sorted(found) == FIELDS
-    assert found["soa_edit_api"] == "DEFAULT"
+    assert (found["soa_edit_api"], found["soa_edit"]) == ("INCREASE", "")
     www = next(rrset for rrset in found["rrsets"] if rrset["name"] == WWW)
     assert www == {
         "comments": [],
@@ -138,6 +140,50 @@ def test_a_zone_is_created_with_its_nameservers(call: Caller) -> None:
     assert (published.channel, published.token is not None) == ("api", True)
 
 
+@pytest.mark.parametrize(
+    ("said", "first", "following"),
+    [
+        ({}, "{today}01", "{today}02"),
+        ({"soa_edit_api": "DEFAULT", "serial": 7}, "{today}01", "{today}02"),
+        ({"soa_edit_api": "INCREASE"}, "1", "2"),
+        ({"soa_edit_api": "INCREASE", "serial": 7}, "8", "9"),
+        ({"soa_edit_api": "EPOCH"}, "{epoch}", "{epoch}"),
+        ({"soa_edit_api": "INCREASE", "soa_edit": "EPOCH"}, "{epoch}", "{epoch}"),
+    ],
+)
+def test_serials_begin_and_move_as_soa_edit_says(
+    call: Caller, said: dict[str, object], first: str, following: str
+) -> None:
+    """Each zone began with 1 and went on by 1, whatever was said: secondaries that knew a higher one stayed behind."""
+    made = call("POST", "/zones", {"name": ZONE, "kind": "Native", **said})
+    assert made.status_code == 201, made.content
+    assert _looks(json.loads(made.content)["serial"], first)
+    assert call.patch(ZONE, replace(WWW, "A", "192.0.2.1")).status_code == 204
+    assert _looks(call.get(f"/zones/{ZONE}")["serial"], following)
+
+
+def _looks(serial: int, form: str) -> bool:
+    """`{epoch}` stands for the last minutes; the day may have ended since."""
+    now = timezone.now()
+    if form == "{epoch}":
+        return int(now.timestamp()) - 600 <= serial <= int(now.timestamp()) + 1
+    days = (now, now - timedelta(minutes=10))
+    return str(serial) in {form.format(today=f"{day:%Y%m%d}") for day in days}
+
+
+def test_a_change_of_soa_edit_api_counts_from_the_next_change_on(call: Caller, zone: Zone) -> None:
+    assert call("PUT", f"/zones/{ZONE}", {"soa_edit_api": "EPOCH"}).status_code == 204
+    found = call.get(f"/zones/{ZONE}")
+    assert (found["serial"], found["soa_edit_api"]) == (zone.serial, "EPOCH")
+    call.patch(ZONE, replace(WWW, "A", "192.0.2.9"))
+    assert _looks(call.get(f"/zones/{ZONE}")["serial"], "{epoch}")
+    refused = call("PUT", f"/zones/{ZONE}", {"soa_edit": "sometimes"})
+    assert (refused.status_code, texts(refused)) == (
+        422,
+        "soa_edit cannot be sometimes: it is empty or one of NONE, EPOCH, INCEPTION-EPOCH, INCEPTION-INCREMENT.",
+    )
+
+
 def test_a_zone_created_without_nameservers_has_ours(call: Caller) -> None:
     made = call("POST", "/zones?rrsets=false", {"name": ZONE, "kind": "Native"})
     assert made.status_code == 201
@@ -153,7 +199,9 @@ def test_the_whole_zone_object_can_be_sent_back_as_a_new_zone(call: Caller, zone
     found = {**found, "type": "Zone", "nameservers": None, "presigned": None}
     made = call("POST", "/zones", found, content_type="application/json")
     assert made.status_code == 201, made.content
-    assert json.loads(made.content)["rrsets"] == found["rrsets"]
+    again, soa_then = json.loads(made.content)["rrsets"], found["rrsets"][1]["records"][0]
+    soa_then["content"] = soa_then["content"].replace(" 1 ", " 2 ")  # its serial is given, and moves
+    assert again == found["rrsets"]
 
 
 def test_a_zone_is_created_from_zone_text(call: Caller) -> None:
@@ -163,7 +211,8 @@ def test_a_zone_is_created_from_zone_text(call: Caller) -> None:
     )
     made = call("POST", "/zones", {"name": ZONE, "kind": "Master", "nameservers": [], "zone": text})
     assert made.status_code == 201, made.content
-    assert json.loads(made.content)["serial"] == 7
+    # The one of the text, moved by SOA-EDIT-API, as PowerDNS does.
+    assert json.loads(made.content)["serial"] == soa.first_serial(timezone.now()).value
     assert RRset.objects.filter(name=WWW, type=rdtypes.CNAME, rdata=["ns1.example.test."]).exists()
 
 
@@ -230,6 +279,44 @@ def test_a_zone_with_a_slash_in_its_name_is_found_by_its_escaped_id(call: Caller
     assert id == "0=2F25.2.0.192.test."
     assert call.get(f"/zones/{id}")["name"] == "0/25.2.0.192.test."
     assert call.get(f"/zones/{id.rstrip('.')}")["name"] == "0/25.2.0.192.test."
+
+
+@pytest.mark.parametrize("slash", ["/", "%2F", "%2f", "=2F"])
+def test_a_slash_in_an_id_may_be_written_in_every_way(call: Caller, make_zone: MakeZone, slash: str) -> None:
+    """A client that knows names only (Terraform, DNSControl) quotes them itself, or not; only `=2F` was found."""
+    name = "0/25.2.0.192.in-addr.arpa."
+    make_zone(name=name)
+    id = name.replace("/", slash)
+    assert call.get(f"/zones/{id}")["name"] == name
+    assert call.patch(id, replace(f"1.{name}", "PTR", "host.test.")).status_code == 204
+    assert call("PUT", f"/zones/{id}", {"account": "x"}).status_code == 204
+    assert call("POST", f"/zones/{id}/metadata", {"kind": "X-A", "metadata": ["1"]}).status_code == 201
+    assert call.get(f"/zones/{id}/metadata/X-A")["metadata"] == ["1"]
+    assert call.get(f"/zones/{id}/cryptokeys") == []
+    assert "host.test." in call.get(f"/zones/{id}/export")["zone"]
+    assert call("PUT", f"/zones/{id}/rectify").status_code == 200
+    assert call("DELETE", f"/zones/{id}").status_code == 204
+    assert call("GET", f"/zones/{id}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        {"name": ZONE, "type": "SOA", "changetype": "DELETE"},
+        {"name": ZONE, "type": "SOA", "changetype": "REPLACE", "ttl": 300, "records": []},
+    ],
+)
+def test_a_soa_that_is_deleted_stays_and_the_rest_of_the_patch_holds(
+    call: Caller, zone: Zone, lost: dict[str, object]
+) -> None:
+    """DNSControl that was told of no SOA deleted it, got 422, and so never got any other change through."""
+    before = rrset_of(call, ZONE, ZONE, "SOA")
+    assert call.patch(ZONE, lost).status_code == 204
+    assert rrset_of(call, ZONE, ZONE, "SOA") == before
+    assert call.patch(ZONE, lost, replace(WWW, "A", "192.0.2.9")).status_code == 204
+    [record] = (rrset_of(call, ZONE, ZONE, "SOA") or {})["records"]
+    assert record["content"].startswith("ns1.example.net. hostmaster.example.net. ")
+    assert (rrset_of(call, ZONE, WWW, "A") or {})["records"] == [{"content": "192.0.2.9", "disabled": False}]
 
 
 def test_the_root_zone_has_an_id_of_its_own(call: Caller, settings: Any) -> None:
@@ -322,7 +409,8 @@ def test_what_is_not_there_can_be_deleted_too(call: Caller, zone: Zone) -> None:
         (replace("x.example.test.", "CNAME", "a.test.", "b.test."), "IN CNAME has more than one record"),
         (replace(ZONE, "CNAME", "a.test."), "Conflicts with pre-existing RRset"),
         (replace(WWW, "SOA", "a.test. b.test. 1 2 3 4 5"), "SOA is only allowed at apex"),
-        ({"name": ZONE, "type": "SOA", "changetype": "DELETE"}, "needs its SOA record"),
+        (replace(ZONE, "DS", "1 13 2 " + "ab" * 32), "Record example.test. IN DS is not allowed at apex"),
+        (replace(WWW, "DNSKEY", "257 3 13 AAAA"), "Record www.example.test. IN DNSKEY is only allowed at apex"),
         ({"name": ZONE, "type": "NS", "changetype": "DELETE"}, "needs at least one NS record"),
         ({**replace(WWW, "A"), "records": None, "comments": [{"content": 1}]}, "Key 'content'"),
         (

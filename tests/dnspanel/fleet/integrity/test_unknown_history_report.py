@@ -34,7 +34,8 @@ A = 1
 
 
 def create(name: str, *lines: str) -> None:
-    rrsets = [rr("@ 3600 NS ns1.example.net.", origin=name), *(rr(line, origin=name) for line in lines)]
+    apex = ("@ 3600 SOA ns1.example.net. h.example.net. 1 10800 3600 604800 3600", "@ 3600 NS ns1.example.net.")
+    rrsets = [rr(line, origin=name) for line in (*apex, *lines)]
     edit.create_zone(name=name, rrsets=rrsets, now=timezone.now(), **HOW)
 
 

@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
@@ -173,7 +174,7 @@ def test_a_refused_form_keeps_what_was_typed_and_says_what_is_wrong(
 def test_the_preview_shows_what_a_zone_begins_with(browser: Browser, bob: User) -> None:
     preview = browser(bob).get(NEW, {**FORM, "names": "one.test\ntwo.test"}, headers=HTMX).content.decode()
     assert preview.lstrip().startswith('<aside class="card" id="new-preview"')
-    assert "@ 3600 SOA ns1.example.net. hostmaster.example.net. 1 " in preview
+    assert f"@ 3600 SOA ns1.example.net. hostmaster.example.net. {timezone.now():%Y%m%d}01 " in preview
     assert "@ 3600 NS ns2.example.net." in preview
     assert "1 more zone gets the same" in preview
     assert "as soon as" in browser(bob).get(NEW, {**FORM, "names": "bad..name"}, headers=HTMX).content.decode()

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Team, User
@@ -94,9 +95,22 @@ def test_a_zone_is_created_with_what_it_lacks(call: Caller) -> None:
     shown = json.loads(answer.content)
     assert answer.status_code == 202
     assert (answer["Location"], answer["ETag"]) == ("/api/v2/zones/new.test.", shown["zone"]["etag"])
-    assert shown["publication"]["zones"] == [{"zone": "new.test.", "revision": 1, "serial": 1, "kind": "create"}]
+    [made] = shown["publication"]["zones"]
+    serial = int(f"{timezone.now():%Y%m%d}01")
+    assert made == {"zone": "new.test.", "revision": 1, "serial": serial, "kind": "create"}
     assert len(call.all("/zones/new.test./rrsets")) == 3
     assert call.problem(409, "POST", "/zones", body)["code"] == "name-taken"
+
+
+@pytest.mark.parametrize("slash", ["/", "%2F", "\\047"])
+def test_a_slash_in_a_name_may_be_written_in_every_way(call: Caller, make_zone: MakeZone, slash: str) -> None:
+    make_zone("1 300 A 192.0.2.1", name="0/25.2.0.192.in-addr.arpa.")
+    url = f"/zones/0{slash}25.2.0.192.in-addr.arpa."
+    assert call.get(url)["name"] == "0/25.2.0.192.in-addr.arpa."
+    assert call.get(f"{url}/rrsets/1/A")["rdata"] == ["192.0.2.1"]
+    assert [each["revision"] for each in call.all(f"{url}/revisions")] == [1]
+    assert call.get(f"{url}/revisions/1")["revision"] == 1
+    assert call("DELETE", url).status_code == 202
 
 
 @pytest.mark.parametrize(
