@@ -1,7 +1,8 @@
 """How a server asks to become a node: with a one-time code, and a key that never leaves it.
 
-The code is `<secret>.<first 32 hex digits of the SHA-256 of the panel's CA certificate>`. So the answer proves
-that it comes from the panel that made the code, even if the connection to it proves nothing.
+The code is `<secret>.<first 32 hex digits of the SHA-256 of the panel's CA certificate>`, and a certificate of that CA
+signs the whole answer. So it proves that it comes from the panel that made the code, and for this request, even if the
+connection to it proves nothing.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,8 @@ from replication.agent.config import (
     parse_identity,
 )
 from replication.agent.identity import NEXT_FILE, NEXT_KEY_FILE, format_key, signing_request, write_atomically
-from replication.errors import Permanent, Transient, UnknownSchema
+from replication.errors import Permanent, ReplicationError, Transient, UnknownSchema
+from replication.wire.enrolment import decode_answer, request_fingerprint
 
 REQUEST_FILE = "node.csr"
 POLL_SECONDS = 2.0
@@ -55,11 +58,9 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
-    """What the panel gave."""
+    """What came as the panel's answer; it is the panel's once `_checked` has said so."""
 
-    identity: Identity
-    certificate: str
-    ca: str
+    message: Mapping[str, Any]
 
 
 def enroll(
@@ -69,7 +70,7 @@ def enroll(
 
     1. Make a key and a signing request, unless an earlier try left them: the panel knows us by the request.
     2. Ask, and while a person has to approve, ask again.
-    3. Check the CA against the code, and the certificate against the key.
+    3. Check the CA against the code, the answer's signature against the CA, and the certificate against the key.
     4. Write the files, the identity last: only then does the agent find the directory complete.
 
     Raises NotEnrolled. Interrupted anywhere, it can be repeated with the same code.
@@ -79,6 +80,7 @@ def enroll(
         raise NotEnrolled("the code is not complete: it ends in a dot and 32 digits")
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     request = _signing_request(directory)
+    fingerprint = request_fingerprint(x509.load_pem_x509_csr(request.encode()))
     last_message = ""
     while True:
         try:
@@ -88,18 +90,24 @@ def enroll(
         else:
             if isinstance(answer, Enrolled):
                 break
-            message = f"Waiting for approval. The panel has to show the fingerprint {answer.fingerprint}"
+            if answer.fingerprint != fingerprint:
+                raise NotEnrolled(
+                    f"the panel got another request ({answer.fingerprint}) than this server sent ({fingerprint}): "
+                    "somebody is in between. Do not approve it; make a new code"
+                )
+            message = f"Waiting for approval. The panel has to show the fingerprint {fingerprint}"
         if message != last_message:
             say(message)
             last_message = message
         wait(POLL_SECONDS)
-    _check(answer, expected_ca, directory)
-    write_atomically(directory / CA_FILE, answer.ca)
-    write_atomically(directory / CERTIFICATE_FILE, answer.certificate)
-    write_atomically(directory / IDENTITY_FILE, format_identity(answer.identity))
+    fields = _checked(answer.message, expected_ca, fingerprint, directory)
+    identity = _identity(fields)
+    write_atomically(directory / CA_FILE, fields["ca"])
+    write_atomically(directory / CERTIFICATE_FILE, fields["certificate"])
+    write_atomically(directory / IDENTITY_FILE, format_identity(identity))
     (directory / REQUEST_FILE).unlink()
-    say(f"This server is now node {answer.identity.node}; its identity is in {directory}.")
-    return answer.identity
+    say(f"This server is now node {identity.node}; its identity is in {directory}.")
+    return identity
 
 
 def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
@@ -126,11 +134,18 @@ def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
 
 def _parse_answer(status: int, answer: bytes) -> Waiting | Enrolled:
     try:
-        fields: Mapping[str, Any] = json.loads(answer)
-        if status == 202:
-            return Waiting(str(fields["fingerprint"]))
-        return Enrolled(parse_identity(fields), str(fields["certificate"]), str(fields["ca"]))
-    except (ValueError, KeyError, TypeError, RecursionError, UnknownSchema) as exc:
+        message: Mapping[str, Any] = json.loads(answer)
+        if not isinstance(message, dict):
+            raise TypeError("it is no JSON object")
+        return Waiting(str(message["fingerprint"])) if status == 202 else Enrolled(message)
+    except (ValueError, KeyError, TypeError, RecursionError) as exc:
+        raise NotEnrolled(f"the panel's answer cannot be used: {exc}") from exc
+
+
+def _identity(fields: Mapping[str, Any]) -> Identity:
+    try:
+        return parse_identity(fields)
+    except (ValueError, UnknownSchema) as exc:
         raise NotEnrolled(f"the panel's answer cannot be used: {exc}") from exc
 
 
@@ -156,19 +171,25 @@ def _signing_request(directory: Path) -> str:
     return text
 
 
-def _check(answer: Enrolled, expected_ca: str, directory: Path) -> None:
-    """Raise NotEnrolled unless the CA is the code's, it signed the certificate, and that is for our key."""
+def _checked(message: Mapping[str, Any], expected_ca: str, fingerprint: str, directory: Path) -> Mapping[str, Any]:
+    """What the panel says. Raises NotEnrolled unless the CA is the code's, a panel of it signed all of the answer to
+    this request, and the certificate is for our key.
+    """
     try:
-        ca = x509.load_pem_x509_certificate(answer.ca.encode())
-        certificate = x509.load_pem_x509_certificate(answer.certificate.encode())
+        ca = x509.load_pem_x509_certificate(str(message["ca"]).encode())
         found = hashlib.sha256(ca.public_bytes(serialization.Encoding.DER)).hexdigest()[:FINGERPRINT_DIGITS]
         if found != expected_ca.lower():
             raise NotEnrolled(f"the answer has the CA {found}, the code names {expected_ca}: this is another panel")
+        fields = decode_answer(message, request=fingerprint, now=datetime.now(UTC))
+        certificate = x509.load_pem_x509_certificate(str(fields["certificate"]).encode())
         certificate.verify_directly_issued_by(ca)
     except NotEnrolled:
         raise
+    except ReplicationError as exc:
+        raise NotEnrolled(f"the panel's answer cannot be believed: {exc}") from exc
     except Exception as exc:  # cryptography raises its own, ValueError and TypeError
         raise NotEnrolled(f"the certificate in the answer cannot be used: {exc}") from exc
     key = serialization.load_pem_private_key((directory / KEY_FILE).read_bytes(), password=None)
     if certificate.public_key() != key.public_key():
         raise NotEnrolled("the certificate in the answer is for another key")
+    return fields

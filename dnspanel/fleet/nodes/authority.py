@@ -102,6 +102,11 @@ def rotate_client_certificate(*, now: datetime) -> bool:
     return True
 
 
+def client_key(authority: Authority) -> PrivateKey:
+    """Return the key of the panel's own certificate, `client_pem`."""
+    return _private_key(authority.client_key_encrypted)
+
+
 def client_ssl_context(authority: Authority) -> ssl.SSLContext:
     """Return the context with which the panel calls agents: its own certificate, and no authority but ours.
 
@@ -144,9 +149,13 @@ def _authority_certificate(key: PrivateKey, now: datetime) -> x509.Certificate:
 
 
 def _ca_key(authority: Authority) -> PrivateKey:
-    key = serialization.load_pem_private_key(decrypt_secret(authority.ca_key_encrypted), None)
+    return _private_key(authority.ca_key_encrypted)
+
+
+def _private_key(encrypted: bytes | memoryview) -> PrivateKey:
+    key = serialization.load_pem_private_key(decrypt_secret(bytes(encrypted)), None)
     if not isinstance(key, PrivateKey):
-        raise TypeError("the authority's key is not an elliptic curve key")
+        raise TypeError("a key of the authority's is not an elliptic curve key")
     return key
 
 

@@ -15,7 +15,6 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -28,13 +27,14 @@ from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, UnknownNode, WrongState
-from dnspanel.fleet.models import Authority, EnrolmentCode, Node, NodeGroup, NodeState
-from dnspanel.fleet.nodes.authority import ensure_authority, fingerprint, sign_node_certificate
+from dnspanel.fleet.models import EnrolmentCode, Node, NodeGroup, NodeState
+from dnspanel.fleet.nodes.authority import client_key, ensure_authority, fingerprint, sign_node_certificate
 from dnspanel.fleet.nodes.node_rules import check_node, checked_tags
 from dnspanel.publish.schemas import use_schema
 from dnspanel.publish.signing import ensure_signing_key, keys_generation, public_keys
 from dnspanel.zones import access
 from dnspanel.zones.models import LogHead
+from replication.wire.enrolment import encode_answer, request_fingerprint
 
 CODE_LIFETIME = timedelta(minutes=15)
 # How much of the authority's SHA-256 a code carries: by it the agent knows that it speaks to our panel.
@@ -66,11 +66,13 @@ class Enrolled:
 
     node: str
     schema: int
-    cluster: UUID
+    cluster: str
     certificate: str
     ca: str
-    signing_keys: tuple[str, ...]  # Base64 of the raw Ed25519 public keys
+    signing_keys: list[str]  # Base64 of the raw Ed25519 public keys
     keys_generation: int
+    panel: str  # the panel's certificate, and what it signed: see `replication.wire.enrolment`
+    signature: str
 
 
 def create_node(
@@ -162,7 +164,7 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
         return Waiting(fingerprint=request_sha256)
     if node.state == NodeState.RETIRED or not node.certificate_pem:
         raise CodeRefused
-    return _enrolled(node, ensure_authority(now=now), now)
+    return _enrolled(node, request_sha256, now)
 
 
 def request_of(node: Node) -> EnrolmentCode | None:
@@ -333,11 +335,6 @@ def node_by_name(name: str) -> Node:
     return node
 
 
-def request_fingerprint(request: x509.CertificateSigningRequest) -> str:
-    """Return the SHA-256 of the request's DER in hex: what a person compares before approving."""
-    return hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
-
-
 def _move(node: Node, *, to: NodeState, expected: tuple[NodeState, ...], refused: str, **fields: object) -> None:
     """Change the state by one conditional UPDATE; raise WrongState when the node was in none of the expected ones."""
     moved = Node.objects.filter(pk=node.pk, state__in=expected).update(state=to, **fields)
@@ -346,17 +343,20 @@ def _move(node: Node, *, to: NodeState, expected: tuple[NodeState, ...], refused
     node.refresh_from_db()
 
 
-def _enrolled(node: Node, authority: Authority, now: datetime) -> Enrolled:
+def _enrolled(node: Node, request_sha256: str, now: datetime) -> Enrolled:
+    authority = ensure_authority(now=now)
     ensure_signing_key(now=now)
-    return Enrolled(
-        node=node.name,
-        schema=node.schema,
-        cluster=LogHead.objects.get().cluster,
-        certificate=node.certificate_pem,
-        ca=authority.ca_pem,
-        signing_keys=tuple(base64.b64encode(public).decode() for public in public_keys()),
-        keys_generation=keys_generation(),
-    )
+    fields = {
+        "node": node.name,
+        "schema": node.schema,
+        "cluster": str(LogHead.objects.get().cluster),
+        "certificate": node.certificate_pem,
+        "ca": authority.ca_pem,
+        "signing_keys": [base64.b64encode(public).decode() for public in public_keys()],
+        "keys_generation": keys_generation(),
+    }
+    key = client_key(authority)
+    return Enrolled(**encode_answer(fields, request=request_sha256, panel=authority.client_pem, key=key))
 
 
 def checked_request(csr_pem: str) -> x509.CertificateSigningRequest:

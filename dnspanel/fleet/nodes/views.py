@@ -1,6 +1,7 @@
 """The one door for agents that have no certificate yet: `POST /enroll/`, JSON in and out."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
@@ -35,17 +36,7 @@ def enroll_agent(request: HttpRequest) -> JsonResponse:
         return _refusal(403, "code refused", str(exc))
     if isinstance(answer, enroll.Waiting):
         return JsonResponse({"state": "waiting for approval", "fingerprint": answer.fingerprint}, status=202)
-    return JsonResponse(
-        {
-            "node": answer.node,
-            "schema": answer.schema,
-            "cluster": str(answer.cluster),
-            "certificate": answer.certificate,
-            "ca": answer.ca,
-            "signing_keys": list(answer.signing_keys),
-            "keys_generation": answer.keys_generation,
-        }
-    )
+    return JsonResponse(asdict(answer))
 
 
 def _refusal(status: int, error: str, message: str) -> JsonResponse:

@@ -13,9 +13,12 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from replication.agent.config import read_config
 from replication.agent.enroll import FINGERPRINT_DIGITS, NotEnrolled, PanelUnreachable, ask_panel, enroll
+from replication.wire.enrolment import encode_answer, request_fingerprint
+from replication.wire.protocol import PANEL_NAME
 from tests.replication.agent.servers import Authority, free_port
 from tests.replication.agent.test_config import write
 from tests.replication.panel import CLUSTER, PUBLIC_KEYS
@@ -60,9 +63,19 @@ class Door:
         if len(self.requests) <= self.approved_after:
             fingerprint = hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
             return 202, {"state": "waiting for approval", "fingerprint": fingerprint}
-        return 200, self.granted(request.public_key())
+        return 200, self.granted(request)
 
-    def granted(self, public_key: Any) -> dict[str, Any]:
+    def granted(self, request: x509.CertificateSigningRequest, **other: Any) -> dict[str, Any]:
+        """The panel's answer to this request, where `other` says nothing else."""
+        certificate, key_file = self.authority.issue(PANEL_NAME, "door", ExtendedKeyUsageOID.CLIENT_AUTH)
+        key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        fingerprint = request_fingerprint(request)
+        return encode_answer(
+            self.fields(request.public_key()) | other, request=fingerprint, panel=certificate.read_text(), key=key
+        )
+
+    def fields(self, public_key: Any) -> dict[str, Any]:
         return {
             "certificate": self.authority.sign(public_key, "ns1").decode(),
             "ca": self.authority.pem.decode(),
@@ -70,6 +83,7 @@ class Door:
             "cluster": str(CLUSTER),
             "node": "ns1",
             "schema": 4,
+            "keys_generation": 0,
         }
 
 
@@ -83,6 +97,10 @@ def door(tmp_path: Path) -> Iterator[Door]:
     door.server.shutdown()
     door.server.server_close()
     thread.join()
+
+
+def csr_of(body: dict[str, str]) -> x509.CertificateSigningRequest:
+    return x509.load_pem_x509_csr(body["csr"].encode())
 
 
 def join(door: Door, directory: Path, code: str | None = None) -> list[str]:
@@ -125,7 +143,8 @@ def test_the_answer_of_another_panel_is_refused(door: Door, tmp_path: Path) -> N
 
 def test_a_certificate_for_another_key_is_refused(door: Door, tmp_path: Path) -> None:
     stranger = ec.generate_private_key(ec.SECP256R1()).public_key()
-    door.answer = lambda body: (200, door.granted(stranger))
+    certificate = door.authority.sign(stranger, "ns1").decode()
+    door.answer = lambda body: (200, door.granted(csr_of(body), certificate=certificate))
     with pytest.raises(NotEnrolled, match="another key"):
         join(door, tmp_path / "identity")
 
@@ -135,13 +154,43 @@ def test_a_certificate_of_another_authority_is_refused(door: Door, tmp_path: Pat
     other = Authority(tmp_path / "other")
 
     def forged(body: dict[str, str]) -> Answer:
-        request = x509.load_pem_x509_csr(body["csr"].encode())
-        return 200, door.granted(request.public_key()) | {
-            "certificate": other.sign(request.public_key(), "ns1").decode()
-        }
+        certificate = other.sign(csr_of(body).public_key(), "ns1").decode()
+        return 200, door.granted(csr_of(body), certificate=certificate)
 
     door.answer = forged
     with pytest.raises(NotEnrolled, match="cannot be used"):
+        join(door, tmp_path / "identity")
+
+
+# Code, CA and certificate were right, and keys of somebody in between were among those whose segments the node accepts.
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"signing_keys": [base64.b64encode(b"k" * 32).decode()]},
+        {"cluster": "00000000-0000-4000-8000-000000000000"},
+        {"schema": 5},
+        {"keys_generation": 7},
+        {"node": "ns2"},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_an_answer_that_was_changed_on_its_way_is_refused(door: Door, tmp_path: Path, changed: dict[str, Any]) -> None:
+    door.answer = lambda body: (200, door.granted(csr_of(body)) | changed)
+    with pytest.raises(NotEnrolled, match="changed on its way"):
+        join(door, tmp_path / "identity")
+    assert not (tmp_path / "identity" / "identity.json").exists()
+
+
+def test_an_answer_without_a_signature_is_refused(door: Door, tmp_path: Path) -> None:
+    door.answer = lambda body: (200, door.fields(csr_of(body).public_key()))
+    with pytest.raises(NotEnrolled, match="older panel"):
+        join(door, tmp_path / "identity")
+
+
+# The agent printed the fingerprint that it was told, so that a person compared somebody else's request with itself.
+def test_a_request_that_was_exchanged_on_its_way_is_noticed_before_it_is_approved(door: Door, tmp_path: Path) -> None:
+    door.answer = lambda body: (202, {"state": "waiting for approval", "fingerprint": "ab" * 32})
+    with pytest.raises(NotEnrolled, match="Do not approve it"):
         join(door, tmp_path / "identity")
 
 

@@ -15,6 +15,7 @@ from dnspanel.fleet.models import EnrolmentCode, Node, NodeState
 from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.authority import ensure_authority, fingerprint
 from dnspanel.zones.errors import Forbidden
+from replication.wire.enrolment import request_fingerprint
 from tests.dnspanel.fleet.conftest import NOW, MakeNode, new_key, signing_request
 from tests.people import make_person
 
@@ -36,7 +37,7 @@ def test_an_agent_waits_until_a_person_approves_and_then_gets_its_certificate(wa
     csr = signing_request(key)
     waiting = enroll.submit_request(code=code, csr_pem=csr, now=NOW)
     assert isinstance(waiting, enroll.Waiting)
-    assert waiting.fingerprint == enroll.request_fingerprint(x509.load_pem_x509_csr(csr.encode()))
+    assert waiting.fingerprint == request_fingerprint(x509.load_pem_x509_csr(csr.encode()))
     enroll.approve(node=node, now=NOW, by=None)
     enrolled = enroll.submit_request(code=code, csr_pem=csr, now=NOW + timedelta(hours=1))
     assert isinstance(enrolled, enroll.Enrolled)

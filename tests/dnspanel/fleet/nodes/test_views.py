@@ -4,10 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from cryptography import x509
 from django.test import Client
 
 from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.views import MAX_BODY
+from replication.wire.enrolment import decode_answer, request_fingerprint
 from tests.dnspanel.fleet.conftest import NOW, MakeNode, signing_request
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +38,13 @@ def test_an_agent_needs_no_session_and_no_csrf_token(waiting_node: MakeNode) -> 
         "ca",
         "signing_keys",
         "keys_generation",
+        "panel",
+        "signature",
     }
+    # As the agent reads it: nobody on the way can change what it says.
+    fingerprint = request_fingerprint(x509.load_pem_x509_csr(csr.encode()))
+    message = enrolled.json()
+    assert decode_answer(message, request=fingerprint, now=timezone.now())["node"] == node.name
 
 
 def test_refusals_are_json_with_words(client: Client, waiting_node: MakeNode) -> None:

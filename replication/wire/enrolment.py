@@ -1,0 +1,93 @@
+"""The panel's answer to a server that becomes a node, and the signature that binds all of it to the panel. Pure.
+
+    node, schema, cluster, certificate, ca, signing_keys, keys_generation
+                what the server is from now on
+    panel       the panel's own certificate, PEM: of the authority `ca`, named `panel`, for clients
+    signature   Base64 of an ECDSA signature (P-256, SHA-256, DER; FIPS 186-5) of that certificate's key
+                over `dnspanel enrolment 1` 00 and the JSON object of the fields before `panel` and of `request`,
+                the SHA-256 of the signing request in hex; keys sorted, no spaces, ASCII
+
+The code names the authority, and the authority the panel's certificate. So whoever stands between server and panel,
+where TLS proves nothing yet, cannot put keys of their own among those whose segments the node accepts.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from replication.errors import BadBytes, BadSignature
+from replication.wire.protocol import PANEL_NAME
+
+FIELDS = ("node", "schema", "cluster", "certificate", "ca", "signing_keys", "keys_generation")
+_SIGNED = b"dnspanel enrolment 1\0"
+
+
+def request_fingerprint(request: x509.CertificateSigningRequest) -> str:
+    """Return the SHA-256 of the request's DER in hex: what a person compares before approving."""
+    return hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
+
+
+def encode_answer(
+    fields: Mapping[str, Any], *, request: str, panel: str, key: ec.EllipticCurvePrivateKey
+) -> dict[str, Any]:
+    """The answer to the request of this fingerprint, signed with the key of the certificate `panel`."""
+    signature = key.sign(_content(fields, request), ec.ECDSA(hashes.SHA256()))
+    return {
+        **{name: fields[name] for name in FIELDS},
+        "panel": panel,
+        "signature": base64.b64encode(signature).decode("ascii"),
+    }
+
+
+def decode_answer(message: Mapping[str, Any], *, request: str, now: datetime) -> dict[str, Any]:
+    """The inverse, if the panel of the authority in it has signed it for this request.
+
+    The caller compares the authority with the code. Raises BadBytes, BadSignature.
+    """
+    try:
+        fields = {name: message[name] for name in FIELDS}
+        authority = x509.load_pem_x509_certificate(str(fields["ca"]).encode())
+        panel = x509.load_pem_x509_certificate(str(message["panel"]).encode())
+        signature = base64.b64decode(str(message["signature"]), validate=True)
+    except (KeyError, ValueError) as exc:
+        raise BadBytes(what="answer", reason=f"it has no usable {exc}; is it of an older panel?") from exc
+    key = _key_of_panel(panel, authority, now)
+    try:
+        key.verify(signature, _content(fields, request), ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature as exc:
+        raise BadSignature(reason="the answer was changed on its way, or is for another request") from exc
+    return fields
+
+
+def _content(fields: Mapping[str, Any], request: str) -> bytes:
+    signed = {**{name: fields[name] for name in FIELDS}, "request": request}
+    return _SIGNED + json.dumps(signed, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def _key_of_panel(panel: x509.Certificate, authority: x509.Certificate, now: datetime) -> ec.EllipticCurvePublicKey:
+    """The key of the panel's certificate. Raises BadSignature unless it is one, and of the authority.
+
+    Its name alone proves nothing: a node may be called so, but its certificate is for servers.
+    """
+    try:
+        panel.verify_directly_issued_by(authority)
+        usage = panel.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound) as exc:
+        raise BadSignature(reason="what signed the answer is no certificate of the panel's authority") from exc
+    names = [name.value for name in panel.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    key = panel.public_key()
+    is_panel = names == [PANEL_NAME] and ExtendedKeyUsageOID.CLIENT_AUTH in usage
+    if not is_panel or not isinstance(key, ec.EllipticCurvePublicKey):
+        raise BadSignature(reason="what signed the answer is not the panel's certificate")
+    if not panel.not_valid_before_utc <= now <= panel.not_valid_after_utc:
+        raise BadSignature(reason="the panel's certificate is not valid now; one of the two clocks may be wrong")
+    return key

@@ -1,0 +1,104 @@
+"""The answer to an enrolment: whole and of the panel, or refused."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from replication.errors import BadBytes, BadSignature
+from replication.wire import enrolment
+from replication.wire.protocol import PANEL_NAME
+from tests.replication.agent.servers import Authority
+
+NOW = datetime.now(UTC)
+REQUEST = "ab" * 32
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+def signed(
+    authority: Authority, name: str = PANEL_NAME, usage: Any = ExtendedKeyUsageOID.CLIENT_AUTH
+) -> dict[str, Any]:
+    """An answer, signed with a certificate of this name and use."""
+    certificate, key_file = authority.issue(name, f"signer-{name}", usage)
+    key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    fields = {
+        "node": "ns1",
+        "schema": 4,
+        "cluster": "c",
+        "certificate": "pem",
+        "ca": authority.pem.decode(),
+        "signing_keys": ["a", "b"],
+        "keys_generation": 3,
+    }
+    return enrolment.encode_answer(fields, request=REQUEST, panel=certificate.read_text(), key=key)
+
+
+def test_what_was_signed_comes_back(authority: Authority) -> None:
+    answer = signed(authority)
+    fields = enrolment.decode_answer(answer, request=REQUEST, now=NOW)
+    assert fields == {name: answer[name] for name in enrolment.FIELDS}
+
+
+def test_what_is_signed_over_is_fixed() -> None:
+    fields = dict.fromkeys(enrolment.FIELDS, "ü") | {"schema": 4, "signing_keys": ["a"], "keys_generation": 0}
+    assert enrolment._content(fields, "00") == (
+        b'dnspanel enrolment 1\x00{"ca":"\\u00fc","certificate":"\\u00fc","cluster":"\\u00fc","keys_generation":0,'
+        b'"node":"\\u00fc","request":"00","schema":4,"signing_keys":["a"]}'
+    )
+
+
+@pytest.mark.parametrize("name", enrolment.FIELDS)
+def test_every_field_is_bound(authority: Authority, name: str, tmp_path: Path) -> None:
+    other = Authority(tmp_path).pem.decode()
+    with pytest.raises(BadSignature):
+        enrolment.decode_answer(signed(authority) | {name: other}, request=REQUEST, now=NOW)
+
+
+def test_an_answer_is_for_one_request(authority: Authority) -> None:
+    with pytest.raises(BadSignature, match="another request"):
+        enrolment.decode_answer(signed(authority), request="cd" * 32, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("name", "usage"), [("ns1", ExtendedKeyUsageOID.CLIENT_AUTH), (PANEL_NAME, ExtendedKeyUsageOID.SERVER_AUTH)]
+)
+def test_a_node_cannot_sign_as_the_panel(authority: Authority, name: str, usage: Any) -> None:
+    with pytest.raises(BadSignature, match="not the panel's certificate"):
+        enrolment.decode_answer(signed(authority, name, usage), request=REQUEST, now=NOW)
+
+
+def test_another_authoritys_panel_cannot_sign(authority: Authority, tmp_path: Path) -> None:
+    answer = signed(Authority(tmp_path)) | {"ca": authority.pem.decode()}
+    with pytest.raises(BadSignature, match="no certificate of the panel's authority"):
+        enrolment.decode_answer(answer, request=REQUEST, now=NOW)
+
+
+def test_a_certificate_that_expired_cannot_sign(authority: Authority) -> None:
+    with pytest.raises(BadSignature, match="clocks"):
+        enrolment.decode_answer(signed(authority), request=REQUEST, now=NOW + timedelta(days=2))
+
+
+@pytest.mark.parametrize("change", [{"signature": "?"}, {"panel": "pem"}, {"ca": "pem"}])
+def test_what_is_no_answer_is_refused(authority: Authority, change: dict[str, Any]) -> None:
+    with pytest.raises(BadBytes):
+        enrolment.decode_answer(signed(authority) | change, request=REQUEST, now=NOW)
+    with pytest.raises(BadBytes, match="older panel"):
+        enrolment.decode_answer({}, request=REQUEST, now=NOW)
+
+
+def test_a_fingerprint_is_that_of_the_requests_der() -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(key, hashes.SHA256())
+    digest = hashes.Hash(hashes.SHA256())
+    digest.update(request.public_bytes(serialization.Encoding.DER))
+    assert enrolment.request_fingerprint(request) == digest.finalize().hex()
