@@ -1,8 +1,9 @@
 """Ask a PowerDNS by DNS what it serves, and compare with the rows that should be served.
 
 What can be compared: rows with authority whose answer PowerDNS takes from the row and from nowhere else. Not
-compared are names at and below delegations, names inside another served zone, and the types that live signing owns.
-A deleted RRset is compared where no wildcard can answer for it.
+compared are names at and below delegations, and the types that live signing owns. A deleted RRset is compared where
+no wildcard can answer for it. For a name inside another served zone the rows of that zone are what has to be answered,
+whatever the zone above it holds.
 
 ALIAS and LUA are answered by computing: `computed_questions` says what to ask for them, and `unanswered` whether there
 was an answer at all. What it has to be, nobody but the resolver or the code knows. It is no reason to refuse a push:
@@ -16,7 +17,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import dns.exception
@@ -83,15 +84,20 @@ class EvenSample(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An RRset as it has to be answered, in wire form; no rdata means that there must be no such RRset."""
+    """An RRset as it has to be answered, in wire form; no rdata means that there must be no such RRset.
+
+    `answered_by` names the zone it is answered from where that is another one than the zone it was published in.
+    """
 
     name: str
     type: int
     ttl: int = 0
     rdata: frozenset[bytes] = frozenset()
+    answered_by: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} {rdata.type_to_text(self.type)}"
+        text = f"{self.name} {rdata.type_to_text(self.type)}"
+        return f"{text} (answered by zone {self.answered_by})" if self.answered_by else text
 
     def difference(self, answer: dns.message.Message) -> str | None:
         """A description of what the answer has instead; None if it is as expected."""
@@ -180,7 +186,7 @@ def computed_questions(store: Store, record_keys: Iterable[bytes]) -> Iterator[C
             continue
         name = keys.name_from_relative_key(rel, zone)
         body = store.rows(zone_id).get(rel, type)
-        if body is None or _in_other_zone(store, name, zone):
+        if body is None or _zone_inside(store, name, zone) is not None:
             continue
         records = values.decode_records(body)
         if records[0].auth:
@@ -235,8 +241,8 @@ def _served_name(store: Store, zone_id: int) -> str | None:
 
 def _expectation_of_row(store: Store, zone: str, zone_id: int, name: str, rel: bytes, type: int) -> Expectation | None:
     """What must be answered for one row, or for its absence; None where rows alone do not determine it."""
-    if _in_other_zone(store, name, zone):
-        return None
+    if (answering := _zone_inside(store, name, zone)) is not None:
+        return _expectation_of_zone(store, answering, name, type)
     rows = store.rows(zone_id)
     body = rows.get(rel, type)
     if body is not None:
@@ -251,14 +257,30 @@ def _expected_row(name: str, type: int, body: bytes) -> Expectation:
     return Expectation(name, type, records[0].ttl, frozenset(record.content for record in records))
 
 
-def _in_other_zone(store: Store, name: str, zone: str) -> bool:
-    """True if a name is at or below the apex of a zone inside `zone`."""
+def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expectation | None:
+    """What must be answered from this zone for a name of the zone above; None where rows do not determine it.
+
+    Nor do they for a name that this zone does not have: a DNAME or a wildcard above it might make an answer.
+    """
+    zone_id, rel = store.zone_id(zone), keys.relative_key(name, zone)
+    assert zone_id is not None
+    types = {each for each, _ in store.rows(zone_id).at(rel)}
+    if not types or types & _COMPUTED:
+        return None
+    if type == rdtypes.DS and name == zone:  # answered by the zone above (RFC 4035 3.1.4.1)
+        return None
+    expected = _expectation_of_row(store, zone, zone_id, name, rel, type)
+    return None if expected is None else replace(expected, answered_by=zone)
+
+
+def _zone_inside(store: Store, name: str, zone: str) -> str | None:
+    """The closest zone at or above a name that lies inside `zone`; None if it is `zone` that answers for the name."""
     at: str | None = name
     while at is not None and at != zone:
         if store.zone_id(at) is not None:
-            return True
+            return at
         at = names.parent(at)
-    return False
+    return None
 
 
 def _wildcard_covers(store: Store, zone_id: int, rel: bytes) -> bool:

@@ -1,6 +1,7 @@
 """Forms of zones, nodes and people: they check shape and make values canonical; they never save."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -17,6 +18,7 @@ from dnspanel.zones import rules
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import MassDeletion
 from dnspanel.zones.models import Zone
+from dnspanel.zones.reverse_names import ReverseZones, reverse_zones_of
 from dnspanel.zones.settings_of_zone import teams_to_choose_from
 from dnspanel.zones.soa import default_soa, first_serial
 from replication.dns import names, rdtypes, rrset
@@ -61,6 +63,44 @@ class PublishingForm(PanelForm):
         return form_id
 
 
+@dataclass(frozen=True, slots=True)
+class ReverseChoice:
+    """Reverse zones that could stand in place of a line; `value` is what their button sends."""
+
+    typed: str
+    zones: tuple[str, ...]
+
+    @property
+    def value(self) -> str:
+        return " ".join((self.typed, *self.zones))
+
+    @property
+    def label(self) -> str:
+        if len(self.zones) == 1:
+            return f"Use {self.zones[0]}"
+        return f"Use {len(self.zones)} zones, {self.zones[0]} to {self.zones[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseOffer:
+    """A network or address that was typed for the name of a zone, and its reverse zones."""
+
+    typed: str
+    reverse: ReverseZones
+
+    @property
+    def error(self) -> str:
+        return f"{self.typed} is not the name of a zone. Choose its reverse zone, or write another name."
+
+    @property
+    def hint(self) -> str:
+        return self.reverse.hint
+
+    @property
+    def choices(self) -> list[ReverseChoice]:
+        return [ReverseChoice(self.typed, zones) for zones in self.reverse.choices]
+
+
 class NewZoneForm(PublishingForm):
     """The names of new zones, one per line, and the name servers they begin with."""
 
@@ -85,10 +125,17 @@ class NewZoneForm(PublishingForm):
         max_length=300,
     )
     team = forms.ModelChoiceField(Team.objects.none(), label="Team", required=False, empty_label="no team")
+    delegate = forms.BooleanField(
+        label="Delegate them in the zones above, where I may change these",
+        required=False,
+        widget=forms.CheckboxInput(attrs={"class": ""}),
+        help_text="NS and glue go into your draft; you publish them as any other change.",
+    )
     reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
 
     def __init__(self, *args: Any, author: Author, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.author = author
         teams = teams_to_choose_from(author, Right.CREATE_ZONE)
         field = self.fields["team"]
         assert isinstance(field, forms.ModelChoiceField)
@@ -107,7 +154,20 @@ class NewZoneForm(PublishingForm):
             "hostmaster": str(settings.DEFAULT_HOSTMASTER),
         }
 
+    def reverse_offers(self) -> list[ReverseOffer]:
+        """Return what could stand in place of each line that is a network or an address."""
+        lines = str(self.data.get("names", "")).splitlines()[:MOST_ZONES_AT_ONCE]
+        return [ReverseOffer(line.strip(), found) for line in lines if (found := reverse_zones_of(line))]
+
+    def names_with(self, chosen: str) -> str:
+        """Return the typed names with the reverse zones of a `ReverseChoice.value` in place of its line."""
+        typed, *zones = chosen.split()
+        lines = str(self.data.get("names", "")).splitlines()
+        return "\n".join("\n".join(zones) if line.strip() == typed else line for line in lines)
+
     def clean_names(self) -> tuple[str, ...]:
+        if offers := self.reverse_offers():
+            raise forms.ValidationError([offer.error for offer in offers[:10]])
         found = tuple(dict.fromkeys(_names_by_line(self.cleaned_data["names"])))
         if len(found) > MOST_ZONES_AT_ONCE:
             raise forms.ValidationError(f"At most {MOST_ZONES_AT_ONCE:,} zones at once; these are {len(found):,}.")

@@ -44,6 +44,7 @@ class DisplayRow:
     repeats_name: bool = False
     may_change: bool = True  # `row_rights` knows
     may_remove: bool = True
+    answered_by: str = ""  # another zone, which `row_answers` knows
 
     @property
     def id(self) -> str:

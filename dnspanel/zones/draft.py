@@ -4,7 +4,7 @@ A verb that writes an operation locks the draft, so that one person's tabs take
 turns, and so that publishing never drops an operation that it has not read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -51,6 +51,15 @@ def replace_rrset(
     if replaces is not None and replaces != key:
         afters[replaces] = None
     return _draft_rrsets(author, zone, afters, now, base_revision).get(key)
+
+
+def replace_rrsets(*, author: Drafter, zone: Zone, rrsets: Collection[RRset], now: datetime) -> Sequence[Operation]:
+    """The author's draft puts these RRsets into the zone; returned are the operations of those that it lacked.
+
+    Raises BadName, Unknown and RightMissing as `replace_rrset` does; then the draft is as it was.
+    """
+    afters = {(rrset.name, rrset.type): rrset for rrset in rrsets}
+    return list(_draft_rrsets(author, zone, afters, now, None).values()) if afters else []
 
 
 def delete_rrset(

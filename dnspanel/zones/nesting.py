@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from dnspanel.accounts.actors import Actor, Author, Person, actor_of
+from dnspanel.accounts.actors import Actor, Author, actor_of
 from dnspanel.accounts.grants import RECORD_RIGHTS
 from dnspanel.advisory_locks import SqlLock
 from dnspanel.suffixes import read_suffixes
@@ -26,9 +26,12 @@ from dnspanel.zones.errors import (
     ReverseName,
     SignedAtParent,
 )
-from dnspanel.zones.models import Zone
+from dnspanel.zones.history import rrset_after
+from dnspanel.zones.models import Change, Revision, RevisionKind, Zone
 from dnspanel.zones.reverse_names import reverse_zones_of
+from dnspanel.zones.rules import is_shadowed
 from replication.dns import names, rdtypes
+from replication.dns.rrset import Key, RRset
 
 _IN_ORDER = f"SELECT {SqlLock.ZONE_NAMES.until_commit}"
 
@@ -53,12 +56,29 @@ CROSS JOIN LATERAL (
 ) AS found"""
 
 
+# What a page looks at to say which zones answer for its names.
+_MOST_BELOW = 100
+_MOST_RRSETS = 20
+_MOST_CHANGES = 1000
+_MOST_CAME = 10
+
+
 @dataclass(frozen=True, slots=True)
 class ZoneAbove:
     """The closest zone above a name."""
 
     id: int
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shadowed:
+    """An RRset of a zone that is never answered, because the zone `by` answers for its name."""
+
+    zone: Zone
+    name: str
+    type: int
+    by: str
 
 
 def refuse_names(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:
@@ -144,20 +164,13 @@ def signed_at_parent(zone_names: Iterable[str]) -> dict[str, str]:
     below: dict[int, tuple[str, set[str]]] = {}
     for name, parent in above.items():
         below.setdefault(parent.id, (parent.name, set()))[1].add(name)
-    held = store_rrsets.rrsets_at_names(below) if below else {}
+    at_names = store_rrsets.rrsets_at_names(below) if below else {}
     found = {}
     for name, parent in above.items():
-        ds = held[parent.id].get((name, rdtypes.DS))
+        ds = at_names[parent.id].get((name, rdtypes.DS))
         if ds is not None and ds.served:
             found[name] = parent.name
     return found
-
-
-def editable_zone_above(person: Person, name: str) -> Zone | None:
-    """The closest zone above this name, if it is one that this person may know and change records of."""
-    above = zones_above([name]).get(name)
-    zone = access.zones_visible_to(person).filter(pk=above.id).first() if above else None
-    return zone if zone is not None and access.may_edit_zone(person, zone) else None
 
 
 def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
@@ -173,6 +186,66 @@ def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str
         closest = {name: next((at for at in chain if at in live), None) for name, chain in of_zone.items()}
         found[zone] = {name: at for name, at in closest.items() if at is not None}
     return found
+
+
+def shadowed(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
+    """Those of these RRsets of a zone that are never answered, with the zone inside that answers in their place.
+
+    In one query, or two where there is any such zone.
+    """
+    return shadowed_in({zone.pk: (zone, list(rrsets))})[zone.pk]
+
+
+def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, dict[Key, str]]:
+    """The same for RRsets of many zones, {zone id: (zone, RRsets)}, in no more queries."""
+    found: dict[int, dict[Key, str]] = {zone_id: {} for zone_id in owned}
+    by_zone = answering_zones(
+        {zone.name: {rrset.name for rrset in rrsets} - {zone.name} for zone, rrsets in owned.values()}
+    )
+    cuts = {zone.pk: (zone.name, set(by_zone[zone.name].values())) for zone, _ in owned.values() if by_zone[zone.name]}
+    at_cuts = store_rrsets.rrsets_at_names(cuts) if cuts else {}
+    for zone_id in cuts:
+        zone, rrsets = owned[zone_id]
+        for rrset in rrsets:
+            by = by_zone[zone.name].get(rrset.name)
+            if by is not None and is_shadowed(rrset, by, at_cuts[zone_id].get((by, rdtypes.NS))):
+                found[zone_id][rrset.name, rrset.type] = by
+    return found
+
+
+def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
+    """RRsets of this zone that are never answered, as `shadowed` has it; and whether there may be more of them.
+
+    Looked at are some zones below it, and the first RRsets at and below each: at most four queries.
+    """
+    below = zones_below(zone.name, _MOST_BELOW + 1)
+    seen = sorted(below)[:_MOST_BELOW]
+    rrsets = store_rrsets.rrsets_within(zone.pk, zone.name, seen, _MOST_RRSETS) if seen else []
+    return (shadowed(zone, rrsets) if rrsets else {}), len(below) > _MOST_BELOW
+
+
+def shadowed_by_publication(revisions: Iterable[Revision]) -> list[Shadowed]:
+    """What these revisions of a publication left that is never answered, as things are now; by zone, in its order.
+
+    Looked at are the first changes, and some zones that came; the revisions' zones must be loaded.
+    """
+    live = {revision.pk: revision.zone for revision in revisions if revision.zone.deleted_at is None}
+    rows = Change.objects.filter(revision__in=list(live), after__isnull=False).order_by("revision", "owner_key", "type")
+    owned: dict[int, tuple[Zone, list[RRset]]] = {}
+    for row in rows[:_MOST_CHANGES]:
+        zone, rrset = live[row.revision_id], rrset_after(row)
+        assert rrset is not None
+        owned.setdefault(zone.pk, (zone, []))[1].append(rrset)
+    found = {zone_id: of_zone for zone_id, of_zone in shadowed_in(owned).items() if of_zone}
+    came = [revision.zone for revision in revisions if revision.kind != RevisionKind.CHANGE and revision.pk in live]
+    for zone in came[:_MOST_CAME]:
+        found[zone.pk] = shadows_of(zone)[0]
+    zones = {zone.pk: zone for zone in live.values()}
+    return [
+        Shadowed(zones[zone_id], name, type, by)
+        for zone_id, of_zone in found.items()
+        for (name, type), by in of_zone.items()
+    ]
 
 
 def zones_below(name: str, limit: int) -> list[str]:

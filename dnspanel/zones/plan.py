@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.conf import settings
 
-from dnspanel.zones import soa, store_rrsets
+from dnspanel.zones import nesting, soa, store_rrsets
 from dnspanel.zones.computed_types import reasons_against
 from dnspanel.zones.merge import Conflict, Edit, Merged, merge
 from dnspanel.zones.models import Zone
@@ -95,8 +95,10 @@ def plan_zones(
     near = store_rrsets.rrsets_at_names(unseen)
     for zone_id, read in known.items():
         near.setdefault(zone_id, {}).update(read.rrsets)
+    answered = _answered_by_others(edits) if with_rules else None
     return tuple(
-        _plan_zone(zone, of_zone, near[zone_id], now, with_rules) for zone_id, (zone, of_zone) in edits.items()
+        _plan_zone(zone, of_zone, near[zone_id], now, None if answered is None else answered.get(zone.name, {}))
+        for zone_id, (zone, of_zone) in edits.items()
     )
 
 
@@ -110,7 +112,20 @@ def _names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
     return near.union(change.name for change in inside)
 
 
-def _plan_zone(zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset], now: datetime, with_rules: bool) -> ZonePlan:
+def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dict[str, dict[str, str]]:
+    """For what the edits leave, and what it points at, which other zones answer, per zone and name; in one query."""
+    owners: dict[str, set[str]] = {}
+    for zone, of_zone in edits.values():
+        for after in (edit.change.after for edit in of_zone if edit.change.after is not None):
+            around = {name for name in {after.name, *targets_of(after)} if names.is_within(name, zone.name)}
+            owners.setdefault(zone.name, set()).update(around - {zone.name})
+    return nesting.answering_zones(owners)
+
+
+def _plan_zone(
+    zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset], now: datetime, answered: Mapping[str, str] | None
+) -> ZonePlan:
+    """The plan of one zone; `answered` is what `_answered_by_others` found for it, or None to look at no rules."""
     merged = merge(zone.name, edits, near)
     changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
@@ -122,8 +137,8 @@ def _plan_zone(zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset], now: d
         changes=tuple(changes),
         already_so=merged.already_so,
         conflicts=merged.conflicts,
-        violations=tuple(_violations(zone, merged, near)) if with_rules else (),
-        guard=tuple(_guard(zone, changes)) if with_rules else (),
+        violations=tuple(_violations(zone, merged, near, answered)) if answered is not None else (),
+        guard=tuple(_guard(zone, changes)) if answered is not None else (),
     )
 
 
@@ -132,7 +147,7 @@ def _canonical(change: Change, zone: str) -> tuple[bytes, int]:
     return (relative_key(change.name, zone) if inside else b"\xff", change.type)
 
 
-def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset]) -> Iterator[Violation]:
+def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset], answered: Mapping[str, str]) -> Iterator[Violation]:
     """What the changes break: all about the changed RRsets, and about their neighbours what was not so before."""
     changed = {change.key for change in merged.apply}
     if not changed:
@@ -143,11 +158,14 @@ def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset]) -> Iterator[
     _follow_chains(zone, merged, before, after)
     below = _names_below(zone, merged)
     allow_lua, unanswered = settings.ALLOW_LUA_RECORDS, reasons_against(_types_for(zone.name, merged.apply))
-    found = check_zone(zone.name, after, changed, below=below, allow_lua=allow_lua, unanswered=unanswered)
+    found = check_zone(
+        zone.name, after, changed, below=below, answered_by=answered, allow_lua=allow_lua, unanswered=unanswered
+    )
     found += _signed_nowhere(merged)
     old: set[tuple[str, str, int]] = set()
     if any((v.name, v.type) not in changed for v in found):  # seldom, and half of the work
-        old = {(v.code, v.name, v.type) for v in check_zone(zone.name, before, changed, allow_lua=allow_lua)}
+        was = check_zone(zone.name, before, changed, answered_by=answered, allow_lua=allow_lua)
+        old = {(v.code, v.name, v.type) for v in was}
     for violation in found:
         about_change = (violation.name, violation.type) in changed
         if about_change or (violation.code, violation.name, violation.type) not in old:

@@ -59,11 +59,15 @@ class Violation:
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """The RRsets near a change, as they are or will be; `below` maps a cut or DNAME to names under it."""
+    """The RRsets near a change, as they are or will be; `below` maps a cut or DNAME to names under it.
+
+    `answered_by` maps names for which another zone inside this one answers to the name of that zone.
+    """
 
     zone: str
     rrsets: Mapping[Key, RRset]
     below: Mapping[str, tuple[str, ...]]
+    answered_by: Mapping[str, str] = field(default_factory=dict)
     unanswered: Mapping[int, str] = field(default_factory=dict)  # types that nodes do not answer, and why
 
     @cached_property
@@ -102,6 +106,8 @@ class Neighbourhood:
 
     def answers_at(self, name: str) -> dict[int, RRset] | None:
         """What this zone answers for a name of its own: its RRsets or a wildcard's; None where others answer."""
+        if name in self.answered_by:
+            return None
         if self.at(name):
             return None if name != self.zone and rdtypes.NS in self.at(name) else self.at(name)
         if self.cut_above(name) or any(rdtypes.DNAME in self.at(a) for a in self.ancestors(name)):
@@ -153,12 +159,25 @@ def targets_of(rrset: RRset) -> set[str]:
     return found - {names.ROOT}
 
 
+def is_shadowed(rrset: RRset, answering: str, delegation: RRset | None) -> bool:
+    """Whether an RRset at a name that the zone `answering` answers for is never answered.
+
+    What stays of the parent's are the NS and DS at the cut, and the addresses of the name servers that are named
+    there, its glue (RFC 1034 4.2.1, RFC 4035 3.1.4.1). `delegation` is that NS RRset, as the parent has it.
+    """
+    if rrset.name == answering and rrset.type in _AT_A_CUT:
+        return False
+    is_address = rrset.type in (rdtypes.A, rdtypes.AAAA)
+    return not (is_address and delegation is not None and rrset.name in targets_of(delegation))
+
+
 def check_zone(
     zone: str,
     rrsets: Mapping[Key, RRset],
     changed: Collection[Key],
     *,
     below: Mapping[str, tuple[str, ...]] | None = None,
+    answered_by: Mapping[str, str] | None = None,
     allow_lua: bool = False,
     unanswered: Mapping[int, str] | None = None,
 ) -> list[Violation]:
@@ -166,7 +185,7 @@ def check_zone(
 
     `unanswered`: types that not every node answers, with the reason (`computed_types.reasons_against`).
     """
-    near = Neighbourhood(zone, rrsets, below or {}, unanswered or {})
+    near = Neighbourhood(zone, rrsets, below or {}, answered_by or {}, unanswered or {})
     changed_names = {name for name, _ in changed}
     found = list(_apex(near)) if zone in changed_names else []
     for key, rrset in rrsets.items():
@@ -265,10 +284,21 @@ def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         yield Violation(Severity.ERROR, "dname-beside-ns", rrset.name, rdtypes.DNAME, message)
 
 
+def _nesting(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    answering = near.answered_by.get(rrset.name)
+    if answering is not None and is_shadowed(rrset, answering, near.at(answering).get(rdtypes.NS)):
+        message = f"{_what(near, rrset)} is never answered from here: the zone {answering} answers for this name"
+        yield _warning(rrset, "shadowed", message)
+
+
 def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    if near.answered_by.get(rrset.name, rrset.name) != rrset.name:
+        return  # `_nesting` says more
     cut = near.cut_above(rrset.name)
     here = near.at(rrset.name)
     if cut is None and rdtypes.NS in here and rrset.name != near.zone and rrset.type not in _AT_A_CUT:
+        if rrset.name in near.answered_by:
+            return
         cut = rrset.name
     if cut is not None:
         glue = rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name in targets_of(near.at(cut)[rdtypes.NS])
@@ -393,6 +423,7 @@ _RULES: tuple[Rule, ...] = (
     _apex_types,
     _alone,
     _dname,
+    _nesting,
     _delegation,
     _targets,
     _owner,

@@ -29,6 +29,14 @@ SELECT {COLUMNS} FROM zones_rrset r
 WHERE r.zone_id = %s AND r.owner_key > %s AND r.owner_key < %s ORDER BY r.owner_key, r.type LIMIT %s
 """
 
+_WITHIN = f"""
+SELECT {COLUMNS} FROM unnest(%s::bytea[], %s::bytea[]) AS subtree (first, behind)
+CROSS JOIN LATERAL (
+    SELECT * FROM zones_rrset WHERE zone_id = %s AND owner_key >= subtree.first AND owner_key < subtree.behind
+    ORDER BY owner_key, type LIMIT %s
+) AS r
+"""
+
 _WITH_RDATA = f"SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = %s AND r.rdata && %s::text[] LIMIT %s"
 
 _OF_ZONES = f"""
@@ -73,10 +81,15 @@ def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[i
 
 def rrsets_below(zone_id: int, zone_name: str, name: str, limit: int) -> list[RRset]:
     """The first RRsets strictly below a name of the zone, in canonical order."""
-    key = relative_key(name, zone_name)
-    # Keys below `www` start with its own key; everything but the apex is below the apex.
-    end = _BEHIND_ALL if name == zone_name else key[:-1] + b"\x01"
-    return [rrset for _, rrset in _rows(_BELOW, [zone_id, key, end, limit])]
+    first, behind = _subtree(name, zone_name)
+    return [rrset for _, rrset in _rows(_BELOW, [zone_id, first, behind, limit])]
+
+
+def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int) -> list[RRset]:
+    """The first RRsets at and below each of these names of the zone, at most `limit` for each; in one query."""
+    subtrees = [_subtree(name, zone_name) for name in tops]
+    parameters = [[first for first, _ in subtrees], [behind for _, behind in subtrees], zone_id, limit]
+    return [rrset for _, rrset in _rows(_WITHIN, parameters)]
 
 
 def rrsets_with_rdata(zone_id: int, texts: Collection[str], limit: int) -> list[RRset]:
@@ -166,6 +179,13 @@ def rows_of_zone(zone_id: int, zone_name: str, rrsets: Iterable[RRset]) -> bytes
         zone_id,
         ((r.name, relative_key(r.name, zone_name), r.type, r.ttl, r.rdata, (), r.disabled, r.comment) for r in rrsets),
     )
+
+
+def _subtree(name: str, zone_name: str) -> tuple[bytes, bytes]:
+    """The owner key of a name, and what comes behind the last one below it."""
+    key = relative_key(name, zone_name)
+    # Keys below `www` start with its own key; everything but the apex is below the apex.
+    return key, _BEHIND_ALL if name == zone_name else key[:-1] + b"\x01"
 
 
 def _chunks(rows: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """What is asked of a PowerDNS, and what counts as a wrong answer, against a real one."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,10 +112,25 @@ def test_silence_is_an_error_within_its_time() -> None:
         verify.ask("127.0.0.1", free_port(), ZONE, rdtypes.SOA, 0.2)
 
 
-def test_names_inside_another_served_zone_are_not_compared(panel: Panel) -> None:
-    panel.create(small_zone(ZONE, records(ZONE, "www.sub", "A", 60, "192.0.2.1")), small_zone("sub.example.test."))
-    assert expected_of(panel, (ZONE, "sub\0www\0", rdtypes.A)) == []
-    assert [str(e) for e in expected_of(panel, (ZONE, "www\0", rdtypes.A))] == ["www.example.test. A"]
+def test_names_inside_another_served_zone_are_answered_from_that_zone(served: tuple[Panel, Pdns]) -> None:
+    """The owner of the zone above was told "everywhere" about a record that no node answered with."""
+    panel, pdns = served
+    hidden = [records(ZONE, owner, "A", 60, "192.0.2.99") for owner in ("www.sub", "sub", "none.sub")]
+    ds = records(ZONE, "sub", "DS", 60, "1 13 2 " + "ab" * 32)
+    inside = small_zone("sub.example.test.", records("sub.example.test.", "computed", "LUA", 60, "A \"'192.0.2.1'\""))
+    panel.create(small_zone(ZONE, *hidden, ds, records(ZONE, "computed.sub", "A", 60, "192.0.2.99")), inside)
+    pdns.start()
+    questions = ("sub\0www\0", "sub\0", "sub\0none\0", "sub\0computed\0", "www\0")
+    found = expected_of(panel, *((ZONE, rel, rdtypes.A) for rel in questions), (ZONE, "sub\0", rdtypes.DS))
+    assert [(str(e), len(e.rdata)) for e in found] == [
+        ("www.sub.example.test. A (answered by zone sub.example.test.)", 1),
+        ("sub.example.test. A (answered by zone sub.example.test.)", 0),
+        ("www.example.test. A", 1),
+    ], "what the zone inside does not have, computes, or leaves to the zone above is not compared"
+    check(pdns, found)
+    ours = replace(found[0], rdata=frozenset({bytes((192, 0, 2, 99))}))
+    with pytest.raises(NotServed, match=r"answered by zone sub\.example\.test\."):
+        check(pdns, [ours])
 
 
 def test_a_deleted_rrset_is_expected_to_be_gone_unless_a_wildcard_may_answer(panel: Panel) -> None:

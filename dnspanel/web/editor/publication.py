@@ -22,9 +22,10 @@ from dnspanel.fleet.reads.rollout_status import arrivals_by_stage
 from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access, failed, revision
+from dnspanel.zones import access, failed, nesting, revision
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
+from replication.dns import rdata
 from replication.wire.protocol import Unanswered
 
 # A page asks this often while the change is on its way, and rarely once somebody has to look at a node.
@@ -32,6 +33,7 @@ SWIFT_MS = 300
 SWIFT_SECONDS = 15
 MOST_REVISIONS = 50
 MOST_LACKING = 10
+MOST_SHADOWED = 20
 
 _TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LATE: "warn"}
 
@@ -44,6 +46,29 @@ class DisplayReach:
     tone: str
     ms: int | None
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayShadowed:
+    """An RRset of the publication that no node answers from it."""
+
+    shadowed: nesting.Shadowed
+
+    @property
+    def zone(self) -> str:
+        return self.shadowed.zone.name
+
+    @property
+    def name(self) -> str:
+        return self.shadowed.name
+
+    @property
+    def type(self) -> str:
+        return rdata.type_to_text(self.shadowed.type)
+
+    @property
+    def by(self) -> str:
+        return self.shadowed.by
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +143,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
         "revisions": revisions[:MOST_REVISIONS],
         "has_more": len(revisions) > MOST_REVISIONS,
         "only": revisions[0] if len(revisions) == 1 else None,
+        "shadowed": [DisplayShadowed(each) for each in nesting.shadowed_by_publication(revisions)[:MOST_SHADOWED]],
         "may_undo": not found.failed_reason and any(_can_undo(request, each) for each in revisions),
         "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
         "address": request.build_absolute_uri(),

@@ -15,12 +15,13 @@ from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, Means, read_line
+from dnspanel.web.editor.row_answers import with_answers
 from dnspanel.web.editor.row_rights import with_rights
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import DisplayRow, capitalized, display_rows, row_id
 from dnspanel.web.sync import sync_of
-from dnspanel.zones import access, draft, queries
+from dnspanel.zones import access, draft, nesting, queries
 from dnspanel.zones.history import HistoryRow
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Zone
@@ -49,7 +50,15 @@ def zone_detail(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _detail_page(request: PanelRequest, zone: Zone, *, quick: "Quick | None" = None, status: int = 200) -> HttpResponse:
-    context = {"types": _types(zone), "all_types": TYPE_NAMES, "quick": quick or Quick(), **_table(request, zone)}
+    shadows, has_more = nesting.shadows_of(zone)
+    context = {
+        "types": _types(zone),
+        "all_types": TYPE_NAMES,
+        "quick": quick or Quick(),
+        "shadowing": sorted(set(shadows.values())),
+        "more_shadowing": has_more,
+        **_table(request, zone),
+    }
     return render_zone(request, zone, "records", "editor/detail.html", context, status)
 
 
@@ -59,7 +68,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     filters = _filters(request)
     page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
     return {
-        "rows": with_rights(request.user, zone, display_rows(zone.name, page.rows)),
+        "rows": with_rights(request.user, zone, with_answers(zone, display_rows(zone.name, page.rows))),
         "next_after": page.next_after,
         "filters": filters,
         "type_filter": request.GET.get("type", ""),
@@ -253,5 +262,5 @@ def _added(request: PanelRequest, zone: Zone, addition: Addition) -> HttpRespons
 def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
     """Return rows for the table, out of band; `editor.js` puts each where its sort key belongs."""
     rows = [queries.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
-    display = [DisplayRow(zone.name, row) for row in rows]
+    display = with_answers(zone, [DisplayRow(zone.name, row) for row in rows])
     return render_to_string("editor/_rows_out_of_band.html", {"zone": zone, "rows": display, "may_edit": True}, request)

@@ -19,7 +19,7 @@ from dnspanel.web.forms import LONGEST_SEARCH, DeleteZoneForm, NewZoneForm, Zone
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.sync import Sync, sync_of
-from dnspanel.zones import access, edit, queries
+from dnspanel.zones import access, delegation, edit, queries
 from dnspanel.zones.errors import (
     MassDeletion,
     NameRefused,
@@ -33,6 +33,7 @@ from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings_of_zone import change_settings
 
 _MOST_REFUSALS = 10  # of the names of a form
+MOST_OFFERS = 10  # of reverse zones
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +92,14 @@ def zone_new(request: PanelRequest) -> HttpResponse:
             return _new_zone_preview(request)
         return _new_zone_page(request, NewZoneForm(initial=NewZoneForm.defaults(), author=request.user))
     form = NewZoneForm(request.POST, author=request.user)
+    if chosen := request.POST.get("reverse", "").strip():
+        return _new_zone_page(request, _with_reverse_zones(form, chosen))
     publication = _create(form, request) if form.is_valid() else None
     if publication is None:
         return _new_zone_page(request, form, status=422)
     names = form.cleaned_data["names"]
+    if form.cleaned_data["delegate"]:
+        _delegate(request, names)
     if len(names) > 1:
         messages.success(request, f"{len(names):,} zones created.")
         return redirect("publication", publication.sequence)
@@ -122,6 +127,22 @@ def _create(form: NewZoneForm, request: PanelRequest) -> Publication | None:
     return None
 
 
+def _with_reverse_zones(form: NewZoneForm, chosen: str) -> NewZoneForm:
+    """Return the form with the chosen reverse zones in place of the network that was typed; nothing is checked yet."""
+    typed = {name: form.data.get(name, "") for name in form.fields}
+    return NewZoneForm(initial={**typed, "names": form.names_with(chosen)}, author=form.author)
+
+
+def _delegate(request: PanelRequest, names: Sequence[str]) -> None:
+    """Draft the delegation of new zones, and say where, or that there was nothing to draft."""
+    drafted = delegation.draft_delegations(zone_names=names, author=request.user, now=timezone.now())
+    if drafted:
+        where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")
+        messages.success(request, f"The delegation in {where} is in your draft: review and publish it.")
+    else:
+        messages.info(request, "Nothing to delegate: no zone above it here is yours to change, or it is delegated.")
+
+
 def _new_zone_page(request: PanelRequest, form: NewZoneForm, status: int = 200) -> HttpResponse:
     preview = _preview(NewZoneForm(form.data or form.initial, author=request.user))
     context = {"form": form, "near_quotas": near_quotas(request.user, Kind.ZONES), **preview}
@@ -133,7 +154,8 @@ def _new_zone_preview(request: PanelRequest) -> HttpResponse:
 
 
 def _preview(form: NewZoneForm) -> dict[str, object]:
-    return {"apex": _apex(form), "days": edit.TRASH_DAYS}
+    apex = _apex(form)
+    return {"apex": apex, "days": edit.TRASH_DAYS, "offers": form.reverse_offers()[:MOST_OFFERS]}
 
 
 def _apex(form: NewZoneForm) -> dict[str, object]:

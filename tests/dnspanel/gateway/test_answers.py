@@ -15,8 +15,8 @@ import dns.update
 import pytest
 from django.db import DatabaseError
 
-from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
-from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.gateway import answers as module
 from dnspanel.zones import hold, store_rrsets
 from dnspanel.zones.models import Channel, Publication, Zone
@@ -145,6 +145,21 @@ def test_a_zone_that_is_not_there_or_not_to_be_known_is_notauth(make_zone: MakeZ
     for name in ("other.test.", "nowhere.test.", "www.example.test."):
         assert rcode_of(key.ask(adds(zone=name))) == "NOTAUTH"
     assert rcode_of(key.ask(adds())) == "NOERROR"
+
+
+def test_no_update_reaches_from_a_zone_into_the_one_around_it_or_makes_one(
+    zone: Zone, make_zone: MakeZone, make_key: MakeKey
+) -> None:
+    inner = make_zone(name="inner.example.test.")
+    nick = make_person("nick", Role.MEMBER)
+    grant = Grant(EVERY_RIGHT, zones=frozenset({inner.pk}))
+    GrantRow.objects.create(user=nick, grant=grant.to_json(), created_at=NOW)
+    key = make_key("nick.test.", owner=User.objects.get(pk=nick.pk), scope=(grant,), permissions=frozenset())
+    assert rcode_of(key.ask(adds(zone="inner.example.test."))) == "NOERROR"
+    for zone_name, name in (("example.test.", "www"), ("www.example.test.", "@"), ("x.inner.example.test.", "@")):
+        assert rcode_of(key.ask(adds(zone=zone_name, name=name))) == "NOTAUTH"
+    assert rcode_of(key.ask(adds(zone="inner.example.test.", name="www.example.test."))) == "NOTZONE"
+    assert Zone.objects.count() == 2
 
 
 def test_an_acme_key_changes_its_txt_and_nothing_else(zone: Zone, make_key: MakeKey) -> None:

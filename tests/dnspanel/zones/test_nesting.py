@@ -13,7 +13,7 @@ from dnspanel.accounts.actors import Actor, actor_of, actor_of_token
 from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.zones import bulk, edit, nesting, soa, store_rrsets
+from dnspanel.zones import bulk, draft, edit, nesting, revision, soa, store_rrsets
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import (
     NameOfOthers,
@@ -21,12 +21,13 @@ from dnspanel.zones.errors import (
     NamesRefused,
     PublicSuffix,
     ReverseName,
+    RuleViolations,
     SettingsRefused,
     SignedAtParent,
 )
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings_of_zone import change_settings
-from tests.dnspanel.zones.conftest import MakeZone
+from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW, make_person
 
 Create = Callable[..., Publication]
@@ -298,10 +299,40 @@ def test_which_zone_answers_for_a_name(make_zone: MakeZone) -> None:
     assert len(nesting.zones_below(".", 2)) == 2
 
 
-def test_the_zone_above_is_one_that_the_person_may_change(mia: User, beta: Zone, alice: User) -> None:
-    assert nesting.editable_zone_above(mia, "www.beta.test.") is None
-    assert nesting.editable_zone_above(alice, "www.beta.test.") == beta
-    assert nesting.editable_zone_above(alice, "beta.test.") is None
+def test_what_a_zone_inside_answers_for_is_shadowed(make_zone: MakeZone) -> None:
+    for name in ("www.beta.test.", "dev.beta.test.", "below.wwww.beta.test."):
+        make_zone(name=name)
+    zone = make_zone(
+        "www 300 A 192.0.2.1", "a.www 300 TXT x", "dev 300 NS ns.dev | ns2.example.net.", "ns.dev 300 A 192.0.2.2",
+        "dev 300 DS 1 13 2 " + "ab" * 32, "dev 300 A 192.0.2.3", "ns.dev 300 TXT x", "wwww 300 A 192.0.2.1",
+        name="beta.test.",
+    )  # fmt: skip
+    assert nesting.shadows_of(zone) == (
+        {
+            ("www.beta.test.", 1): "www.beta.test.",
+            ("a.www.beta.test.", 16): "www.beta.test.",
+            ("dev.beta.test.", 1): "dev.beta.test.",
+            ("ns.dev.beta.test.", 16): "dev.beta.test.",
+        },
+        False,
+    ), "NS, DS and glue belong to the zone above"
+    assert nesting.shadows_of(Zone.objects.get(name="www.beta.test.")) == ({}, False)
+
+
+def test_a_publication_says_what_of_it_is_answered_by_others(make_zone: MakeZone, bob: User) -> None:
+    zone = make_zone("www 300 A 192.0.2.1", name="beta.test.")
+    make_zone(name="www.beta.test.")
+    for owner in ("www", "shop"):
+        draft.replace_rrset(author=bob, zone=zone, rrset=rr(f"{owner} 60 A 192.0.2.7", origin=zone.name), now=NOW)
+    with pytest.raises(RuleViolations, match=r"never answered from here: the zone www\.beta\.test\."):
+        revision.publish(author=bob, channel=Channel.WEB, now=NOW)
+    published = revision.publish(author=bob, channel=Channel.WEB, now=NOW, accept_warnings=["shadowed"])
+    with CaptureQueriesContext(connection) as queries:
+        found = nesting.shadowed_by_publication(published.revisions.select_related("zone"))
+    assert [(one.zone, one.name, one.type, one.by) for one in found] == [(zone, "www.beta.test.", 1, "www.beta.test.")]
+    assert len(queries) <= 4
+    created = Publication.objects.get(revisions__zone=zone, revisions__number=1)
+    assert [one.by for one in nesting.shadowed_by_publication(created.revisions.all())] == ["www.beta.test."]
 
 
 def test_a_zone_in_the_trash_is_in_nobodys_way(mia: User, beta: Zone, alice: User) -> None:

@@ -41,11 +41,26 @@ def test_a_plan_says_what_changes_and_the_serial_and_writes_nothing(bob: User, z
     assert Operation.objects.count() == 4
 
 
-def test_a_plan_of_one_edit_takes_three_queries(bob: User, zone: Zone) -> None:
+def test_a_plan_of_one_edit_takes_four_queries(bob: User, zone: Zone) -> None:
     plan(bob, zone, "www 60 A 192.0.2.1")
     with CaptureQueriesContext(connection) as queries:
         revision.preview(author=bob)
-    assert len(queries) == 3
+    assert len(queries) == 4
+
+
+def test_names_that_a_zone_inside_answers_for_are_warned_of(bob: User, zone: Zone, make_zone: MakeZone) -> None:
+    make_zone(name="sub." + ZONE)
+    planned = plan(
+        bob, zone, "sub 300 TXT x", "a.sub 300 A 192.0.2.1", "sub 300 NS ns.sub | ns2.example.net.",
+        "ns.sub 300 A 192.0.2.1", "sub 300 DS 1 13 2 " + "ab" * 32, "@ 300 MX 10 mail.sub", "www 60 A 192.0.2.1",
+    )  # fmt: skip
+    assert {(v.code, v.name, v.type) for v in planned.violations} == {
+        ("shadowed", "sub." + ZONE, rdtypes.TXT),
+        ("shadowed", "a.sub." + ZONE, rdtypes.A),
+        ("ds-of-unsigned", "sub." + ZONE, rdtypes.DS),
+    }, "NS, DS and glue belong here; and whether mail.sub has an address, the zone inside knows"
+    gone = plan(bob, zone, gone=("www A",))
+    assert "shadowed" in codes(gone)
 
 
 def test_deleting_what_a_cname_or_the_apex_points_at_is_warned_of(bob: User, zone: Zone) -> None:

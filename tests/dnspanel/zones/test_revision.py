@@ -198,15 +198,15 @@ def test_others_publishing_does_not_make_a_soa_edit_conflict(alice: User, bob: U
     assert zone.serial == 3
 
 
-def test_a_publication_of_one_edit_needs_nine_queries(bob: User, zone: Zone) -> None:
+def test_a_publication_of_one_edit_needs_ten_queries(bob: User, zone: Zone) -> None:
     want(bob, zone, "www 300 A 192.0.2.77")
     with CaptureQueriesContext(
         connection,
     ) as queries:
         publish(bob)
-    # draft, zones, operations, neighbourhood, drop operations, write RRsets, log; and two of a savepoint,
-    # which is a BEGIN and a COMMIT outside of this test
-    assert len(queries) == 9, [q["sql"][:80] for q in queries]
+    # draft, zones, operations, neighbourhood, zones inside, drop operations, write RRsets, log; and two of a
+    # savepoint, which is a BEGIN and a COMMIT outside of this test
+    assert len(queries) == 10, [q["sql"][:80] for q in queries]
 
 
 def test_ten_thousand_operations_need_no_more_queries(bob: User, zone: Zone) -> None:

@@ -20,10 +20,12 @@ from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.arrivals import arrivals
+from dnspanel.zones import nesting
 from dnspanel.zones.access import visibility_of, zones_within_reach
 from dnspanel.zones.direct import Outcome
 from dnspanel.zones.models import Publication, Revision, RevisionKind
 from dnspanel.zones.plan import ZonePlan
+from replication.dns import rdata
 
 MOST_ZONES = 100
 _PREFER_WAIT = re.compile(r'(?:^|[,;])\s*wait\s*=\s*"?([0-9]{1,5})"?\s*(?=$|[,;])', re.IGNORECASE)
@@ -135,6 +137,18 @@ def published_zones(publication: Publication, actor: Actor) -> list[dict[str, An
         {"zone": zone, "revision": number, "serial": serial, "kind": kind}
         for zone, number, serial, kind in rows[:MOST_ZONES]
     ]
+
+
+def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]]:
+    """What of a publication another zone answers for, as far as the actor may know about it."""
+    revisions = list(_visible_revisions(publication, actor).select_related("zone")[:MOST_ZONES])
+    found = nesting.shadowed_by_publication(revisions)
+    visible = {one.zone.pk: visibility_of(actor, one.zone) for one in found}
+    return [
+        {"zone": one.zone.name, "name": one.name, "type": rdata.type_to_text(one.type), "answered_by": one.by}
+        for one in found
+        if seen([one], visible[one.zone.pk])
+    ][:MOST_ZONES]
 
 
 def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:

@@ -286,6 +286,21 @@ class PublicationSerializer(ListedPublicationSerializer):
     nodes = ReachSerializer(many=True, allow_null=True, help_text="null: the token may not see nodes.")
 
 
+class ShadowedSerializer(Shape):
+    """An RRset of a publication that no node answers with, because another zone answers for its name."""
+
+    zone = serializers.CharField()
+    name = serializers.CharField()
+    type = serializers.CharField()
+    answered_by = serializers.CharField(help_text="The zone inside `zone` that answers for this name.")
+
+
+class WatchedPublicationSerializer(PublicationSerializer):
+    """A publication, how far it has come, and what of it is never answered."""
+
+    shadowed = ShadowedSerializer(many=True, help_text="At most the first 100, as things are now.")
+
+
 class WrittenSerializer(Shape):
     """What a write did."""
 

@@ -11,7 +11,7 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node
 from dnspanel.zones import edit
 from dnspanel.zones.edit import NewZone
-from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW
@@ -154,6 +154,9 @@ def test_the_same_form_sent_twice_makes_one_zone(browser: Browser, bob: User) ->
         ({"names": "good.test\nbad..test"}, "Line 2:"),
         ({"names": "example.test"}, "The zone example.test. exists already."),
         ({"names": "position.dnspanel.invalid"}, "is reserved"),
+        ({"names": "test"}, "Nobody may have the zone test."),
+        ({"names": "good.test\nlan\ncorp"}, "Nobody may have the zone corp."),
+        ({"names": "2001:db8::/32"}, "2001:db8::/32 is not the name of a zone."),
         ({"names": "new.test", "nameservers": "  "}, "This field is required."),
         ({"names": "new.test", "hostmaster": "a..b"}, "is not a domain name"),
     ],
@@ -179,6 +182,41 @@ def test_the_preview_shows_what_a_zone_begins_with(browser: Browser, bob: User) 
     assert "1 more zone gets the same" in preview
     assert "as soon as" in browser(bob).get(NEW, {**FORM, "names": "bad..name"}, headers=HTMX).content.decode()
     assert not Zone.objects.exists()
+
+
+def test_a_network_in_place_of_a_name_offers_its_reverse_zones(browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    typed = "one.test\n192.0.2.64/26\n198.51.100.0/23"
+    for page in (
+        client.get(NEW, {**FORM, "names": typed}, headers=HTMX).content.decode(),
+        client.post(NEW, new_zone(names=typed)).content.decode(),
+    ):
+        assert "Use 64/26.2.0.192.in-addr.arpa." in page
+        assert "Use 2.0.192.in-addr.arpa." in page
+        assert "Use 2 zones, 100.51.198.in-addr.arpa. to 101.51.198.in-addr.arpa." in page
+        assert "64 CNAME 64.64/26.2.0.192.in-addr.arpa." in page
+    chosen = new_zone(names=typed, reverse="192.0.2.64/26 64/26.2.0.192.in-addr.arpa.", reason="office")
+    page = client.post(NEW, chosen).content.decode()
+    assert "one.test\n64/26.2.0.192.in-addr.arpa.\n198.51.100.0/23" in page
+    assert 'value="office"' in page
+    assert not Zone.objects.exists()
+    both = "100.51.198.in-addr.arpa.\n101.51.198.in-addr.arpa."
+    assert client.post(NEW, new_zone(names=both)).status_code == 302
+
+
+def test_a_new_zone_is_delegated_by_the_draft_of_who_may_change_the_zone_above(
+    make_zone: MakeZone, browser: Browser, bob: User
+) -> None:
+    make_zone()
+    client = browser(bob)
+    page = client.post(NEW, new_zone(names="sub.example.test", delegate="on"), follow=True).content.decode()
+    assert "The delegation in example.test. is in your draft" in page
+    operation = Operation.objects.get()
+    assert (operation.draft.author, operation.name, operation.type) == (bob, "sub.example.test.", 2)
+    page = client.post(NEW, new_zone(names="other.test", delegate="on"), follow=True).content.decode()
+    assert "Nothing to delegate" in page
+    client.post(NEW, new_zone(names="more.example.test"))
+    assert Operation.objects.count() == 1, "only who ticks it gets a draft"
 
 
 def test_deletion_wants_the_name_and_says_what_goes(make_zone: MakeZone, browser: Browser, bob: User) -> None:

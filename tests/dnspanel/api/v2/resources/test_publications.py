@@ -40,6 +40,20 @@ def test_a_publication_shows_what_every_node_has_of_it(call: Caller, zone: Zone,
     assert (shown["reached"], shown["of"], shown["everywhere"]) == (1, 2, False)
 
 
+def test_a_publication_says_what_another_zone_answers_for(
+    call: Caller, zone: Zone, make_caller: MakeCaller, make_zone: MakeZone
+) -> None:
+    make_zone(name="www.example.test.")
+    written = call.good("PUT", WWW, content("192.0.2.7"))
+    assert [warning["code"] for warning in written["warnings"]] == ["shadowed"]
+    call.good("PUT", "/zones/example.test./rrsets/mail/A", content("192.0.2.8"))
+    shadowed = [{"zone": "example.test.", "name": "www.example.test.", "type": "A", "answered_by": "www.example.test."}]
+    assert call.get(written["publication"]["url"])["shadowed"] == shadowed
+    assert call.get(f"/publications/{written['publication']['sequence'] + 1}")["shadowed"] == []
+    mail = make_caller(Grant(frozenset({Right.READ}), everywhere=True, names=("mail",)))
+    assert mail.get(written["publication"]["url"])["shadowed"] == []
+
+
 def test_without_nodes_nothing_is_everywhere_and_nobody_waits(call: Caller, zone: Zone) -> None:
     answer = call("PUT", WWW + "?wait=60", content("192.0.2.7"))
     shown = json.loads(answer.content)["publication"]

@@ -1,0 +1,41 @@
+"""The editor says which of its records are never answered, and by which zone the name is."""
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import edit
+from dnspanel.zones.models import Channel, Publication
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.people import NOW
+
+NEVER = b"Never answered: the zone www.beta.test. answers for this name."
+
+
+def test_rows_that_a_zone_inside_answers_for_are_marked(
+    browser: Browser, bob: User, make_zone: MakeZone, django_assert_max_num_queries: object
+) -> None:
+    """The page of the owner went on as if nothing had happened to the names that another zone had taken."""
+    zone = make_zone("www 300 A 192.0.2.1", "x.www 300 TXT y", "shop 300 A 192.0.2.2", name="beta.test.")
+    client = browser(bob)
+    before = client.get("/zones/beta.test./").content
+    assert NEVER not in before
+    assert b'id="shadowing"' not in before
+    make_zone(name="www.beta.test.")
+    page = client.get("/zones/beta.test./").content
+    assert page.count(NEVER) == 2
+    assert b"Some records of this zone are never answered." in page
+    row = client.get("/zones/beta.test./rrset/row/?name=www.beta.test.&type=A", headers=HTMX)
+    assert row.status_code != 200 or NEVER in row.content
+    shop = client.get("/zones/beta.test./?q=shop", headers=HTMX).content
+    assert NEVER not in shop
+    inside = client.get("/zones/www.beta.test./").content
+    assert NEVER not in inside
+    edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+
+
+def test_a_publication_says_which_zone_answers(browser: Browser, bob: User, make_zone: MakeZone) -> None:
+    make_zone("www 300 A 192.0.2.1", name="beta.test.")
+    created = Publication.objects.latest("sequence").sequence
+    make_zone(name="www.beta.test.")
+    page = browser(bob).get(f"/publications/{created}/").content.decode()
+    assert "Not every record of it is answered." in page
+    text = " ".join(page.split())
+    assert 'answered by zone <span class="mono wrap">www.beta.test.</span>, not by beta.test.' in text

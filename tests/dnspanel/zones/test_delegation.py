@@ -1,0 +1,65 @@
+"""The delegation of new zones, drafted in the zones above them."""
+
+import pytest
+
+from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.models import GrantRow, Role, User
+from dnspanel.zones import delegation, draft, revision
+from dnspanel.zones.models import Channel, Operation, Zone
+from dnspanel.zones.store_rrsets import rrsets_of_zones
+from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
+from tests.people import NOW, make_person
+
+SUB = f"sub.{ZONE}"
+
+
+@pytest.fixture
+def sub(zone: Zone, make_zone: MakeZone) -> Zone:
+    """A zone below the zone, one of whose servers is inside it."""
+    return make_zone("@ 600 NS ns | ns2.example.net.", "ns 300 A 192.0.2.5", "ns 300 AAAA 2001:db8::5", name=SUB)
+
+
+def drafted(person: User) -> set[tuple[str, str]]:
+    edits = [draft.edit_of(operation).change for operation in Operation.objects.filter(draft__author=person)]
+    return {(change.name, " | ".join(change.after.rdata)) for change in edits if change.after}
+
+
+def test_the_draft_delegates_with_glue(bob: User, zone: Zone, sub: Zone) -> None:
+    assert delegation.draft_delegations(zone_names=[SUB], author=bob, now=NOW) == [zone]
+    assert drafted(bob) == {
+        (SUB, f"ns.{SUB} | ns2.example.net."),
+        (f"ns.{SUB}", "192.0.2.5"),
+        (f"ns.{SUB}", "2001:db8::5"),
+    }
+    (planned,) = revision.preview(author=bob)
+    assert planned.violations == (), "a delegation is nothing that the zone below answers for"
+    revision.publish(author=bob, channel=Channel.WEB, now=NOW)
+    assert rrsets_of_zones([zone.pk])[zone.pk][SUB, 2].ttl == 600
+    assert delegation.draft_delegations(zone_names=[SUB], author=bob, now=NOW) == [], "it is so already"
+    assert drafted(bob) == set()
+
+
+def test_what_is_disabled_is_not_delegated_to(zone: Zone) -> None:
+    servers = rr("sub 300 NS ns.sub | ns2.example.net.", disabled=("ns2.example.net.",))
+    off = rr("ns.sub 300 A 192.0.2.5", disabled=("192.0.2.5",))
+    assert [r.rdata for r in delegation.delegation_rrsets(SUB, [servers, off])] == [(f"ns.{SUB}",)]
+    assert delegation.delegation_rrsets(SUB, [off]) == []
+
+
+@pytest.mark.parametrize(
+    ("grant", "is_drafted"),
+    [
+        (Grant(RECORD_RIGHTS | {Right.READ}), True),
+        (Grant(RECORD_RIGHTS | {Right.READ}, names=("www",)), False),
+        (Grant(frozenset({Right.READ})), False),
+        (None, False),
+    ],
+)
+def test_only_who_may_change_the_zone_above_delegates(
+    zone: Zone, sub: Zone, grant: Grant | None, is_drafted: bool
+) -> None:
+    nick = make_person("nick", Role.MEMBER)
+    if grant is not None:
+        GrantRow.objects.create(user=nick, grant=grant.to_json() | {"zones": [zone.pk]}, created_at=NOW)
+    assert delegation.draft_delegations(zone_names=[SUB, ZONE], author=nick, now=NOW) == [zone] * is_drafted
+    assert bool(drafted(nick)) is is_drafted
