@@ -1,6 +1,6 @@
 """Make an archive of the panel: everything that cannot be made anew from something else. Verbs.
 
-That is the database. Segments, snapshots and the panel's own LMDB are made
+That is the database, without sessions, one-time codes and counters (`contents.LEFT_OUT`). Segments, snapshots and the panel's own LMDB are made
 of it again, live numbers last an hour, and the two secrets (PANEL_MASTER_KEY,
 PANEL_SECRET_KEY) belong beside the archive, never into it.
 """
@@ -67,7 +67,9 @@ def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
     with psycopg.connect(**target.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
         conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         exported = _row(conn, "SELECT pg_export_snapshot()")[0]
-        run("pg_dump", ["--format=custom", "--no-password", f"--snapshot={exported}", f"--file={dump}"], target)
+        without = [f"--exclude-table-data=public.{table}" for table in contents.LEFT_OUT]
+        told = ["--format=custom", "--no-password", f"--snapshot={exported}", f"--file={dump}", *without]
+        run("pg_dump", told, target)
         size, sha256 = digest_of(dump)
         cluster, epoch, sequence = _row(conn, "SELECT cluster, epoch, sequence FROM zones_loghead")
         return Manifest(

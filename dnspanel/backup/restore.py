@@ -18,6 +18,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
+from dnspanel.backup import contents
 from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another_key
 from dnspanel.backup.errors import BadArchive, DatabaseInUse, DatabaseNotEmpty
 from dnspanel.backup.programs import Target, panel_database, refuse_failure, run, start
@@ -41,7 +42,7 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
 
     1. Check the archive to its end, and that this panel can use it.
     2. Refuse while somebody is connected, or where something would be lost that nobody gave up.
-    3. Replace the database in one transaction, with the hold in it.
+    3. Replace the database in one transaction, with the hold in it, and without anybody's session or one-time code.
     4. Migrate.
 
     Raises BackupError; before step 3 has ended nothing is changed.
@@ -55,7 +56,8 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
         connection.close()
         _refuse_database(target, replace)
         reason = _reason(manifest)
-        replace_database(target=target, dump=dump, after=_hold_sql(reason, now) if _can_hold(manifest) else "")
+        hold_sql = _hold_sql(reason, now) if _can_hold(manifest) else ""
+        replace_database(target=target, dump=dump, after=contents.forget_left_out() + hold_sql)
     call_command("migrate", interactive=False, verbosity=0)
     hold(reason=reason, now=now)
     logger.warning("restored made_at=%s sequence=%s", manifest.made_at, manifest.sequence)
@@ -77,10 +79,10 @@ def replace_database(*, target: Target, dump: Path, after: str = "") -> None:
 
     Raises ProgramFailed; then it is as it was.
     """
-    with tempfile.NamedTemporaryFile(prefix="restore-list-") as contents:
-        contents.write(_contents(dump, target))
-        contents.flush()
-        arguments = ["--exit-on-error", "--no-owner", "--no-privileges", f"--use-list={contents.name}", "--file=-"]
+    with tempfile.NamedTemporaryFile(prefix="restore-list-") as listed:
+        listed.write(_contents(dump, target))
+        listed.flush()
+        arguments = ["--exit-on-error", "--no-owner", "--no-privileges", f"--use-list={listed.name}", "--file=-"]
         with (
             start(
                 "psql",

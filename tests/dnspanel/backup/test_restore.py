@@ -5,12 +5,19 @@ import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
+from django.contrib.sessions.models import Session
+from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from psycopg import sql
 
+from dnspanel.accounts.models import Invitation, Role, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.api.models import RememberedAnswer
 from dnspanel.backup import contents, make
 from dnspanel.backup.archive import read_archive
 from dnspanel.backup.drill import drill
@@ -18,9 +25,13 @@ from dnspanel.backup.errors import ProgramFailed
 from dnspanel.backup.make import back_up_to_file
 from dnspanel.backup.models import Backup
 from dnspanel.backup.programs import Target, panel_database
+from dnspanel.backup.restore import replace_database
+from dnspanel.fleet.models import EnrolmentCode, Node
+from dnspanel.gateway.models import TakenMessage
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.signing import ensure_signing_key
 from dnspanel.zones.models import Zone
+from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.publish.conftest import interpreter as interpreter
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
 from tests.dnspanel.zones.conftest import MakeZone
@@ -98,6 +109,39 @@ def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsew
         assert [finding.found for finding in contents.consistency(conn)] == [""] * 5
 
 
+def test_nobody_is_signed_in_or_let_in_by_an_archive(
+    make_zone: MakeZone, active_node: Any, alice: User, elsewhere: Target, manage: Manage, tmp_path: Path
+) -> None:
+    """An archive of an earlier release has such rows: restoring it must not bring them back either."""
+    path = tmp_path / "panel.tar"
+    fill_left_out(alice, active_node("ns1"))
+    filled = "SELECT EXISTS (SELECT FROM {})"
+    for left_out, dumped in (((), True), (contents.LEFT_OUT, False)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(contents, "LEFT_OUT", left_out)
+            back_up_to_file(path=path, now=NOW)
+        with path.open("rb") as file:
+            read_archive(file, tmp_path / "dump")
+        replace_database(target=elsewhere, dump=tmp_path / "dump")
+        assert {rows(elsewhere, filled.format(table))[0][0] for table in contents.LEFT_OUT} == {dumped}
+        if dumped:
+            assert manage("restore", "--replace", str(path)).status == 0
+            assert {rows(elsewhere, filled.format(table))[0][0] for table in contents.LEFT_OUT} == {False}
+
+
+def fill_left_out(alice: User, node: Node) -> None:
+    """One row in each of these tables."""
+    token = create_token(
+        owner=alice, terms=TokenTerms("CI", permissions=frozenset({Permission.AUDIT})), by=alice, now=NOW
+    ).token
+    Session.objects.create(session_key="key", session_data="data", expire_date=NOW)
+    cache.set("sign-ins", 3)
+    Invitation.objects.create(secret_sha256=b"1", role=Role.READER, created_at=NOW, expires_at=NOW)
+    EnrolmentCode.objects.create(secret_sha256=b"2", node=node, created_at=NOW, expires_at=NOW)
+    RememberedAnswer.objects.create(token=token, key="k", request_sha256=b"3", at=NOW)
+    TakenMessage.objects.create(id=uuid4(), until=NOW)
+
+
 def test_what_is_there_is_replaced_only_when_somebody_gave_it_up(
     archive: Path, elsewhere: Target, manage: Manage
 ) -> None:
@@ -132,8 +176,6 @@ def test_a_damaged_archive_and_a_wrong_key_change_nothing(
 def test_a_restore_that_fails_leaves_the_database_as_it_was(
     archive: Path, elsewhere: Target, manage: Manage, tmp_path: Path
 ) -> None:
-    from dnspanel.backup.restore import replace_database
-
     assert manage("migrate", "--verbosity=0").status == 0
     dump = tmp_path / "dump"
     with archive.open("rb") as file:
