@@ -117,6 +117,8 @@ def _actor(user: User) -> Actor:
         permissions |= {Permission.READ}
     if rights - {Right.READ}:
         permissions |= {Permission.EDIT}
+    if Right.SETTINGS in rights:  # who may have TSIG keys at all
+        permissions |= {Permission.SECRETS}
     return Actor(user, permissions, tuple(grants), teams=tuple(membership.team for membership in memberships))
 
 

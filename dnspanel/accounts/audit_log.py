@@ -4,7 +4,7 @@ from django.db.models import Q
 
 from dnspanel.accounts.models import AuditEntry, Token
 
-_ABOUT_TOKENS = ("token.create", "token.rotate", "token.revoke")
+_ABOUT_TOKENS = ("token.create", "token.rotate", "token.revoke", "token.change", "token.secret")
 _ABOUT_PEOPLE = ("person.join", "person.role", "person.close", "person.open", "person.password", "person.quotas")
 
 

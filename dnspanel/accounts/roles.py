@@ -14,11 +14,12 @@ class Permission(StrEnum):
     NODES = "enroll and change nodes"
     PEOPLE = "invite people and change roles"
     AUDIT = "read the audit log"
+    SECRETS = "read the secrets of one's own TSIG keys again"
 
 
 PERMISSIONS: dict[str, frozenset[Permission]] = {
     Role.MEMBER: frozenset(),
     Role.READER: frozenset({Permission.READ, Permission.FLEET}),
-    Role.EDITOR: frozenset({Permission.READ, Permission.FLEET, Permission.EDIT}),
+    Role.EDITOR: frozenset({Permission.READ, Permission.FLEET, Permission.EDIT, Permission.SECRETS}),
     Role.ADMINISTRATOR: frozenset(Permission),
 }

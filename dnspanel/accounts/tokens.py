@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts import audit, grant_edit
+from dnspanel.accounts import audit, grant_edit, tsig
 from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
 from dnspanel.accounts.errors import (
     NotYours,
@@ -45,7 +45,6 @@ LIFETIME = timedelta(days=90)
 LONGEST_OVERLAP = timedelta(days=30)
 # A token that is used all the time is written down once in this time, not at every request.
 USE_NOTED_EVERY = timedelta(seconds=60)
-TSIG_ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", "hmac-md5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +119,12 @@ def create_tsig_key(
     _refuse_bad_terms(owner, terms, by, now)
     if (made_by := token_of(by)) and made_by.needs_if_match:
         raise TokenRefused({"token": ["Your token must send If-Match, which DNS UPDATE does not have."]})
-    key_name, algorithm = _key_name(name), algorithm.lower().rstrip(".")
-    if algorithm == "hmac-md5.sig-alg.reg.int":
-        algorithm = "hmac-md5"
-    if algorithm not in TSIG_ALGORITHMS:
-        raise TokenRefused({"algorithm": [f"Use one of {', '.join(TSIG_ALGORITHMS)}."]})
-    secret = secret or base64.b64encode(secrets.token_bytes(32)).decode()
-    try:
-        if len(base64.b64decode(secret, validate=True)) < 1:
-            raise ValueError
-    except ValueError as exc:
-        raise TokenRefused({"key": ["The key must be Base64."]}) from exc
+    key_name, algorithm = _key_name(name), tsig.algorithm_of(algorithm)
+    if secret:
+        tsig.refuse_bad_secret(secret)
+    else:
+        tsig.refuse_new_of_old_algorithm(algorithm)
+        secret = base64.b64encode(secrets.token_bytes(32)).decode()
     try:
         with transaction.atomic():
             maker = _living_maker(by, now)

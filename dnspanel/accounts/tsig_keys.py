@@ -2,27 +2,24 @@
 
 A TSIG key is a token, and one made by a token can do no more than that one,
 from nowhere else and for no longer. Only who may change the settings of some
-zone sees or makes any, because whoever sees a key can sign with it.
+zone sees or makes any. A secret is shown when the key is made; who may read
+secrets again reads their own, and the audit log says so.
 """
 
 import base64
-import binascii
 from collections.abc import Iterator
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts import audit
+from dnspanel.accounts import audit, tsig
 from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.errors import TokenRefused, TokenUnknown, TsigNameTaken
+from dnspanel.accounts.errors import NotYours, TokenUnknown, TsigNameTaken
 from dnspanel.accounts.grants import Grant, Right, is_part
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TSIG_ALGORITHMS, NewToken, TokenTerms, create_tsig_key
+from dnspanel.accounts.tokens import NewToken, TokenTerms, create_tsig_key, tsig_secret
 from dnspanel.accounts.vault import encrypt_secret
-
-# How some programs spell it.
-_LONG_NAMES = {"hmac-md5.sig-alg.reg.int": "hmac-md5"}
 
 
 def may_have_keys(actor: Actor) -> bool:
@@ -76,16 +73,24 @@ def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, no
         terms=terms,
         by=by,
         now=now,
-        algorithm=algorithm_of(algorithm),
+        algorithm=algorithm,
         secret=secret,
         needs_permission=True,
     )
 
 
-def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret: str, now: datetime) -> Token:
-    """The key has this name, algorithm and (Base64) secret; raises TokenUnknown, TokenRefused or TsigNameTaken."""
-    algorithm = algorithm_of(algorithm)
-    refuse_bad_secret(secret)
+def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret: str | None, now: datetime) -> Token:
+    """The key has this name and algorithm, and (Base64) secret; None leaves it what it is.
+
+    Raises NotYours for another person's, whom this would act as; TokenUnknown, TokenRefused or TsigNameTaken.
+    """
+    if key.owner_id != by.user.pk:
+        raise NotYours
+    algorithm = tsig.algorithm_of(algorithm)
+    if secret is not None:
+        tsig.refuse_bad_secret(secret)
+    elif algorithm != key.tsig_algorithm:
+        tsig.refuse_new_of_old_algorithm(algorithm)
     try:
         with transaction.atomic():
             locked = Token.objects.select_for_update().filter(pk=key.pk, revoked_at=None).first()
@@ -93,7 +98,8 @@ def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret:
                 raise TokenUnknown
             before, locked.tsig_name = locked.tsig_name, name
             locked.tsig_algorithm = algorithm
-            locked.tsig_secret = encrypt_secret(secret.encode())
+            if secret is not None:
+                locked.tsig_secret = encrypt_secret(secret.encode())
             locked.save(update_fields=["tsig_name", "tsig_algorithm", "tsig_secret"])
             audit.record(
                 action="token.change", by=by, now=now, target=locked.purpose, token=locked.pk, tsig=name, was=before
@@ -103,23 +109,17 @@ def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret:
     return locked
 
 
-def algorithm_of(text: str) -> str:
-    """The algorithm that a client names, with or without its final dot; raises TokenRefused."""
-    name = text.lower().removesuffix(".")
-    name = _LONG_NAMES.get(name, name)
-    if name not in TSIG_ALGORITHMS:
-        raise TokenRefused({"algorithm": [f"Use one of {', '.join(TSIG_ALGORITHMS)}."]})
-    return name
+def may_read_secret(key: Token, by: Actor) -> bool:
+    """Whether this actor is shown the secret again: only of a key of one's own, and only with the permission to."""
+    return key.owner_id == by.user.pk and Permission.SECRETS in by.permissions
 
 
-def refuse_bad_secret(text: str) -> None:
-    """Raise TokenRefused for what is not the Base64 of any byte."""
-    try:
-        if text.isascii() and base64.b64decode(text, validate=True):
-            return
-    except (ValueError, binascii.Error):
-        pass
-    raise TokenRefused({"key": ["The key must be Base64."]})
+def read_secret(*, key: Token, by: Actor, now: datetime) -> str:
+    """The secret in Base64, and the audit log says who read it; nothing to who may not."""
+    if not may_read_secret(key, by):
+        return ""
+    audit.record(action="token.secret", by=by, now=now, target=key.purpose, token=key.pk, tsig=key.tsig_name)
+    return base64.b64encode(tsig_secret(key)).decode()
 
 
 def _is_within(key: Token, scope: tuple[Grant, ...]) -> bool:

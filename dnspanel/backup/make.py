@@ -1,7 +1,8 @@
 """Make an archive of the panel: everything that cannot be made anew from something else. Verbs.
 
-That is the database, without sessions, one-time codes and counters (`contents.LEFT_OUT`). Segments, snapshots and the panel's own LMDB are made
-of it again, live numbers last an hour, and the two secrets (PANEL_MASTER_KEY,
+That is the database, without sessions, one-time codes and counters
+(`contents.LEFT_OUT`). Segments, snapshots and the panel's own LMDB are made of
+it again, live numbers last an hour, and the two secrets (PANEL_MASTER_KEY,
 PANEL_SECRET_KEY) belong beside the archive, never into it.
 """
 

@@ -8,6 +8,7 @@ from tests.oracle.api_contents import BAD, GOOD
 from tests.oracle.api_server import Call
 
 ZONES = "/zones"
+SECRET, OTHER_SECRET = "c2l4dGVlbiBieXRlcyBub3c=", "YW5vdGhlciBzaXh0ZWVuIGJ5dGVz"
 ACCEPTS = ("application/json", "text/html", "text/plain", "*/*", "", "text/html, application/json;q=0.5")
 
 
@@ -412,12 +413,12 @@ def keys() -> Iterator[Call]:
 def tsig() -> Iterator[Call]:
     url = "/tsigkeys"
     for body in (
-        {"name": "k1", "algorithm": "hmac-sha256", "key": "Zm9v"},
-        {"name": "k1.", "algorithm": "hmac-md5", "key": "Zm9v"},
-        {"name": "k_2/x", "algorithm": "hmac-md5", "key": "YmFy"},
-        {"name": "k3", "algorithm": "hmac-sha512.", "key": "Zm9v"},
+        {"name": "k1", "algorithm": "hmac-sha256", "key": SECRET},
+        {"name": "k1.", "algorithm": "hmac-md5", "key": SECRET},
+        {"name": "k_2/x", "algorithm": "hmac-md5", "key": OTHER_SECRET},
+        {"name": "k3", "algorithm": "hmac-sha512.", "key": SECRET},
         {"name": "k4", "algorithm": "nope"},
-        {"name": "k4", "algorithm": "nope", "key": "Zm9v"},
+        {"name": "k4", "algorithm": "nope", "key": SECRET},
         {"name": "k4", "algorithm": "hmac-md5", "key": "%%"},
         {"name": "k4"},
         {"algorithm": "hmac-md5"},
@@ -430,10 +431,15 @@ def tsig() -> Iterator[Call]:
     yield Call("POST", url, {"name": "k4", "algorithm": "nope"}, accept="text/plain")
     for id in ("k1", "k1.", "k=5F2=2Fx.", "absent", "=ZZ"):
         yield Call("GET", f"{url}/{id}")
-    for body in ({}, None, {"algorithm": "nope"}, {"key": "YmFy"}, {"key": "=="}, {"name": "k9"}, b"{"):
+    for body in ({}, None, {"algorithm": "nope"}, {"key": OTHER_SECRET}, {"key": "=="}, {"name": "k9"}, b"{"):
         yield Call("PUT", f"{url}/k1", body)
         yield Call("GET", f"{url}/k1")
     yield Call("GET", url)
+    zone = f"{ZONES}/own.test."
+    for ids in (["k9."], ["k9", "k3."], ["absent."], [], "k9."):
+        yield Call("PUT", zone, {"master_tsig_key_ids": ids})
+        yield Call("GET", f"{zone}?rrsets=false")
+        yield Call("GET", f"{zone}/metadata/TSIG-ALLOW-AXFR")
     for id in ("k9", "k9", "k=5F2=2Fx.", "k3", "absent"):
         yield Call("DELETE", f"{url}/{id}")
     yield Call("PATCH", url)
@@ -567,7 +573,7 @@ def otherwise() -> Iterator[Call]:
     yield Call(
         "POST",
         "/tsigkeys",
-        {"name": "K.test", "algorithm": "hmac-md5", "key": "Zm9v"},
+        {"name": "K.test", "algorithm": "hmac-md5", "key": SECRET},
         differs="names are in lower case",
     )
     yield Call("PUT", "/tsigkeys/k.test", {"algorithm": "hmac-sha512"})

@@ -38,7 +38,7 @@ def answers(theirs: TheirApi, bob: User, settings: Any) -> Answers:
     """Every call with their answer and ours."""
     settings.API_REQUESTS_PER_MINUTE = 1_000_000
     settings.DEFAULT_NAMESERVERS, settings.DEFAULT_HOSTMASTER = [NAMESERVER], HOSTMASTER
-    key = caller(bob, permissions=[Permission.FLEET]).key
+    key = caller(bob, permissions=[Permission.FLEET, Permission.SECRETS]).key
     return [(call, theirs(call), ours(call, key)) for call in corpus()]
 
 

@@ -1,6 +1,5 @@
 """`/tsigkeys`: the TSIG keys for dynamic updates, which are tokens of another kind."""
 
-import base64
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -9,10 +8,10 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts import tsig_keys
-from dnspanel.accounts.errors import TokenRefused, TokenUnknown, TsigNameTaken
+from dnspanel.accounts import tsig, tsig_keys
+from dnspanel.accounts.errors import NotYours, TokenRefused, TokenUnknown, TsigNameTaken
 from dnspanel.accounts.models import Token
-from dnspanel.accounts.tokens import revoke_token, tsig_secret
+from dnspanel.accounts.tokens import revoke_token
 from dnspanel.api.v1.view import (
     PowerdnsView,
     Refusal,
@@ -54,24 +53,25 @@ class TsigKeys(PowerdnsView):
 
 
 class TsigKey(PowerdnsView):
-    """One key with its secret; it is changed and removed here."""
+    """One key, with its secret for who may read that again; it is changed and removed here."""
 
     def get(self, request: Request, server_id: str, tsigkey_id: str) -> HttpResponse:
         key = _key(request, tsigkey_id)
-        return answer(_object(key, _secret_of(key)))
+        return answer(_object(key, _secret_for(request, key)))
 
     def put(self, request: Request, server_id: str, tsigkey_id: str) -> HttpResponse:
         key = _key(request, tsigkey_id)
         body = json_object(request) if request._request.body else {}
-        name, secret = _text(body, "name", str(key.tsig_name)), _text(body, "key", _secret_of(key))
+        secret = body["key"] if isinstance(body.get("key"), str) else None
         algorithm = _algorithm(_text(body, "algorithm", key.tsig_algorithm), request, 422)
-        _refuse_bad_secret(secret, "Can not base64 decode key content '{}'")
-        name = _name(name)
+        if secret is not None:
+            _refuse_bad_secret(secret, "Can not base64 decode key content '{}'")
+        name = _name(_text(body, "name", str(key.tsig_name)))
         with _refusals(request, name):
             key = tsig_keys.change_tsig_key(
                 key=key, by=actor_in(request), name=name, algorithm=algorithm, secret=secret, now=timezone.now()
             )
-        return answer(_object(key, secret))
+        return answer(_object(key, _secret_for(request, key) if secret is None else secret))
 
     def delete(self, request: Request, server_id: str, tsigkey_id: str) -> HttpResponse:
         revoke_token(token=_key(request, tsigkey_id), by=actor_in(request), now=timezone.now())
@@ -95,8 +95,8 @@ def _key(request: Request, id: str) -> Token:
         return tsig_keys.tsig_key_for(actor_in(request), name)
 
 
-def _secret_of(key: Token) -> str:
-    return base64.b64encode(tsig_secret(key)).decode()
+def _secret_for(request: Request, key: Token) -> str:
+    return tsig_keys.read_secret(key=key, by=actor_in(request), now=timezone.now())
 
 
 def _text(body: Mapping[str, Any], member: str, otherwise: str = "") -> str:
@@ -117,7 +117,7 @@ def _name(text: str) -> str:
 
 def _algorithm(text: str, request: Request, status: int) -> str:
     try:
-        return tsig_keys.algorithm_of(text)
+        return tsig.algorithm_of(text)
     except TokenRefused as exc:
         if status == 422:
             raise Refusal(422, f"Unknown TSIG algorithm: {shortened(text)}") from exc
@@ -126,7 +126,9 @@ def _algorithm(text: str, request: Request, status: int) -> str:
 
 def _refuse_bad_secret(text: str, message: str) -> None:
     try:
-        tsig_keys.refuse_bad_secret(text)
+        tsig.refuse_bad_secret(text)
+    except tsig.TooShort as exc:
+        raise Refusal(422, str(exc)) from exc
     except TokenRefused as exc:
         raise Refusal(422, message.format(shortened(text))) from exc
 
@@ -140,6 +142,8 @@ def _refusals(request: Request, name: str) -> Iterator[None]:
         raise _refusal(request, 404, f"TSIG key with name '{shortened(name[:-1])}' not found") from exc
     except TsigNameTaken as exc:
         raise _refusal(request, 409, f"A TSIG key with the name '{shortened(name[:-1])}' already exists") from exc
+    except NotYours as exc:
+        raise Refusal(403, str(exc)) from exc
     except TokenRefused as exc:
         raise Refusal(422, str(exc)) from exc
 

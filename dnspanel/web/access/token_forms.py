@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from dnspanel.accounts import presets
+from dnspanel.accounts import presets, tsig
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.models import TokenKind
 from dnspanel.accounts.presets import Preset
 from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import LIFETIME, TSIG_ALGORITHMS, TokenTerms
+from dnspanel.accounts.tokens import LIFETIME, TokenTerms
 from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
 from dnspanel.web.forms import PanelForm
 from dnspanel.zones import access
@@ -48,14 +48,14 @@ class TokenForm(PanelForm):
         help_text="A name such as router.keys.example.",
     )
     algorithm = forms.ChoiceField(
-        label="Algorithm", required=False, choices=[(name, name) for name in TSIG_ALGORITHMS], initial="hmac-sha256"
+        label="Algorithm", required=False, choices=[(name, name) for name in tsig.ALGORITHMS], initial="hmac-sha256"
     )
     key_secret = forms.CharField(
         label="Key",
         required=False,
         max_length=1000,
         widget=forms.TextInput(attrs=MONO),
-        help_text="Base64 of a key that is in use already; empty makes a new one.",
+        help_text="Base64, 128 bits or more, of a key that is in use already. Empty makes one, but not for hmac-md5.",
     )
     purpose = forms.CharField(
         label="Purpose",

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from django import forms
 
+from dnspanel.accounts import tsig
 from dnspanel.transfer import limits
 from dnspanel.transfer.models import SourceKind
 from dnspanel.web.forms import PublishingForm
@@ -15,7 +16,6 @@ from replication.dns import names
 from replication.errors import BadName
 
 MOST_NAMED_ZONES = 100_000
-TSIG_ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", "hmac-md5")
 DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
 
 _PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
@@ -173,7 +173,7 @@ class AxfrForm(SourceForm):
         help_text="Its name; empty for none.",
         widget=forms.TextInput(attrs=_MONO),
     )
-    tsig_algorithm = forms.ChoiceField(label="Algorithm", choices=[(name, name) for name in TSIG_ALGORITHMS])
+    tsig_algorithm = forms.ChoiceField(label="Algorithm", choices=[(name, name) for name in tsig.ALGORITHMS])
     tsig_secret = forms.CharField(
         label="Secret",
         required=False,

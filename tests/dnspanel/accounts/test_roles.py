@@ -14,7 +14,7 @@ from tests.people import make_person
     [
         (Role.MEMBER, set()),
         (Role.READER, {Permission.READ, Permission.FLEET}),
-        (Role.EDITOR, {Permission.READ, Permission.FLEET, Permission.EDIT}),
+        (Role.EDITOR, {Permission.READ, Permission.FLEET, Permission.EDIT, Permission.SECRETS}),
         (Role.ADMINISTRATOR, set(Permission)),
     ],
 )

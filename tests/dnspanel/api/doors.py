@@ -100,7 +100,7 @@ V1 = [
     Door("v1-tsigkeys", "GET", "+++++++", SERVER),
     Door("v1-tsigkeys", "POST", "-+---++", SERVER, {"name": "k", "algorithm": "hmac-sha256"}),
     Door("v1-tsigkey", "GET", "000000+", {**SERVER, "tsigkey_id": "key.test."}),
-    Door("v1-tsigkey", "PUT", "000000+", {**SERVER, "tsigkey_id": "key.test."}, {"key": "c2VjcmV0"}),
+    Door("v1-tsigkey", "PUT", "000000+", {**SERVER, "tsigkey_id": "key.test."}, {"key": "c2l4dGVlbiBieXRlcyBub3c="}),
     Door("v1-tsigkey", "DELETE", "000000+", {**SERVER, "tsigkey_id": "key.test."}),
     Door("v1-zones", "GET", "+++++++", SERVER),
     Door("v1-zones", "POST", "-+---++", SERVER, V1_NEW),

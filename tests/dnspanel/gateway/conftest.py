@@ -10,7 +10,7 @@ import dns.tsig
 import dns.update
 import pytest
 
-from dnspanel.accounts import tokens
+from dnspanel.accounts import tokens, tsig
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens import TokenTerms
@@ -23,7 +23,9 @@ from tests.people import bob as bob
 from tests.people import charlie as charlie
 
 EVERYTHING = TokenTerms("test", (Grant(EVERY_RIGHT, everywhere=True),))
-ALGORITHMS = {name: dns.name.from_text(name) for name in tokens.TSIG_ALGORITHMS} | {"hmac-md5": dns.tsig.HMAC_MD5}
+ALGORITHMS = {name: dns.name.from_text(name) for name in tsig.ALGORITHMS} | {"hmac-md5": dns.tsig.HMAC_MD5}
+
+SECRET = "c2l4dGVlbiBieXRlcyBub3c="
 
 MakeKey = Callable[..., "Key"]
 
@@ -69,7 +71,13 @@ def make_key(alice: User) -> MakeKey:
         name: str = "key.test.", *, owner: User = alice, algorithm: str = "hmac-sha256", **terms: object
     ) -> Key:
         made = tokens.create_tsig_key(
-            owner=owner, name=name, terms=replace(EVERYTHING, **terms), by=owner, now=NOW, algorithm=algorithm
+            owner=owner,
+            name=name,
+            terms=replace(EVERYTHING, **terms),
+            by=owner,
+            now=NOW,
+            algorithm=algorithm,
+            secret=SECRET if algorithm == tsig.OLD_ALGORITHM else "",
         )
         return Key(made.token, made.secret)
 

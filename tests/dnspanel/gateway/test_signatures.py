@@ -10,7 +10,7 @@ import dns.update
 import pytest
 from dns.rdtypes.ANY.TSIG import TSIG
 
-from dnspanel.accounts import tokens
+from dnspanel.accounts import tokens, tsig
 from dnspanel.accounts.models import User
 from dnspanel.gateway.errors import TsigRefused
 from dnspanel.gateway.signatures import Signer, sign_refusal, verify
@@ -34,7 +34,7 @@ def refusal(wire: bytes, *, address: str = "192.0.2.53") -> TsigRefused:
     return caught.value
 
 
-@pytest.mark.parametrize("algorithm", tokens.TSIG_ALGORITHMS)
+@pytest.mark.parametrize("algorithm", tsig.ALGORITHMS)
 def test_a_signature_of_each_algorithm_proves_who_asks(make_key: MakeKey, alice: User, algorithm: str) -> None:
     key = make_key(algorithm=algorithm)
     wire = key.sign(update())
@@ -67,8 +67,8 @@ def test_one_changed_bit_is_badsig(key: Key, part: bytes) -> None:
 
 def test_an_unknown_key_a_wrong_algorithm_and_a_key_of_no_legal_name_are_badkey(key: Key) -> None:
     other = dns.tsig.Key("key.test.", key.tsig.secret, dns.tsig.HMAC_SHA512)
-    for tsig in (dns.tsig.Key("other.test.", b"x"), other, dns.tsig.Key(r"a\000b.test.", b"x")):
-        key.tsig = tsig
+    for wrong in (dns.tsig.Key("other.test.", b"x"), other, dns.tsig.Key(r"a\000b.test.", b"x")):
+        key.tsig = wrong
         assert refusal(key.sign(update())).error == dns.rcode.BADKEY
 
 
@@ -129,7 +129,7 @@ def test_badkey_is_not_signed(key: Key) -> None:
 
 
 def test_a_signer_needs_no_more_room_than_it_says(make_key: MakeKey) -> None:
-    for algorithm in tokens.TSIG_ALGORITHMS:
+    for algorithm in tsig.ALGORITHMS:
         key = make_key(f"{algorithm}.test.", algorithm=algorithm)
         wire = key.sign(update())
         signed = verify(parsed(wire), wire, address="192.0.2.53", now=NOW)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from rest_framework import serializers
 
-from dnspanel.accounts.tokens import TSIG_ALGORITHMS
+from dnspanel.accounts import tsig
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text, ZoneName
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Options
@@ -62,7 +62,7 @@ class AxfrSerializer(Shape):
     zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_NAMED)
     catalog = ZoneName(required=False)
     tsig_name = ZoneName(required=False)
-    tsig_algorithm = Choice(choices=[(name, name) for name in TSIG_ALGORITHMS], default="hmac-sha256")
+    tsig_algorithm = Choice(choices=[(name, name) for name in tsig.ALGORITHMS], default="hmac-sha256")
     tsig_secret = Text(default="", allow_blank=True, max_length=1000, write_only=True, help_text="Base64.")
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts import tokens as verbs
+from dnspanel.accounts import tsig
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.api.v2.http.answers import actor_in, done
@@ -22,7 +23,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, token_for, tokens_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Text, page_of, read
 
-ALGORITHMS = [(name, name) for name in verbs.TSIG_ALGORITHMS]
+ALGORITHMS = [(name, name) for name in tsig.ALGORITHMS]
 _SHARED = (
     "id",
     "owner",
@@ -60,7 +61,10 @@ class NewTsigKeySerializer(TsigKeySerializer):
         allow_blank=True,
         allow_null=True,
         max_length=1000,
-        help_text="The secret in Base64; left out, the panel makes one. Shown this once.",
+        help_text=(
+            "The secret in Base64, of 128 bits or more; left out, the panel makes one, but not for hmac-md5. "
+            "Shown this once."
+        ),
     )
 
 

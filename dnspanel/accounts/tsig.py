@@ -1,0 +1,47 @@
+"""What a TSIG key may be made of: algorithms and secrets. Pure."""
+
+import base64
+import binascii
+
+from dnspanel.accounts.errors import TokenRefused
+
+# hmac-md5 is for keys that are in use elsewhere already.
+OLD_ALGORITHM = "hmac-md5"
+ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", OLD_ALGORITHM)
+LEAST_BITS = 128  # RFC 8945, section 8, wants no less than the digest; half of SHA-256's is what nobody guesses
+
+# How some programs spell it.
+_LONG_NAMES = {"hmac-md5.sig-alg.reg.int": OLD_ALGORITHM}
+
+
+class TooShort(TokenRefused):
+    """The secret is Base64, of too few bits."""
+
+
+def algorithm_of(text: str) -> str:
+    """The algorithm that somebody names, with or without its final dot; raises TokenRefused."""
+    name = text.lower().removesuffix(".")
+    name = _LONG_NAMES.get(name, name)
+    if name not in ALGORITHMS:
+        raise TokenRefused({"algorithm": [f"Use one of {', '.join(ALGORITHMS)}."]})
+    return name
+
+
+def refuse_bad_secret(text: str) -> None:
+    """Raise TokenRefused for what is not the Base64 of LEAST_BITS or more."""
+    try:
+        secret = base64.b64decode(text, validate=True) if text.isascii() else b""
+    except (ValueError, binascii.Error):
+        secret = b""
+    if not secret:
+        raise TokenRefused({"key": ["The key must be Base64."]})
+    if 8 * len(secret) < LEAST_BITS:
+        raise TooShort({"key": [f"The key has {8 * len(secret)} bits; use at least {LEAST_BITS}."]})
+
+
+def refuse_new_of_old_algorithm(algorithm: str) -> None:
+    """Raise TokenRefused for an algorithm that no new key is made for."""
+    if algorithm == OLD_ALGORITHM:
+        raise TokenRefused(
+            {"algorithm": [f"{algorithm} is only for a key that is in use already: give that, or use hmac-sha256."]}
+        )
