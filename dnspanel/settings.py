@@ -101,6 +101,9 @@ REFUSAL_PATIENCE = int(envstr("PANEL_REFUSAL_PATIENCE", "15"))
 # How many requests a token may make in a minute, unless the token says otherwise.
 API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))
 
+# Whether every token deletes any number of zones without being asked; else those that were made so.
+TOKENS_DELETE_MANY = envbool("PANEL_TOKENS_DELETE_MANY", False)
+
 # How much a person, and a team, may have unless they were given another quota; the kinds are in `quota_amounts`.
 PERSON_QUOTAS = envquotas(
     "PANEL_PERSON_QUOTAS", "zones=1000,rrsets=100000,operations=20000,tokens=100,imports=5,bytes=2G"

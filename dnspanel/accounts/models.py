@@ -120,6 +120,8 @@ class Token(models.Model):
     permissions = ArrayField(models.CharField(max_length=64), default=list)  # `roles.Permission` besides zones
     networks = ArrayField(models.CharField(max_length=49), default=list)  # CIDR; empty: from anywhere
     needs_if_match = models.BooleanField(default=False)
+    # Deletes any number of zones at once: clients of API v1 cannot confirm, and some delete all that they made.
+    deletes_many = models.BooleanField(default=False, db_default=False)
     requests_per_minute = models.IntegerField(null=True)  # null: the setting's
     # The first token with a limit of its own that made this one, or that it was before it was rotated, and that limit:
     # requests count against both, so that a limit cannot be multiplied by making or rotating tokens.

@@ -58,6 +58,7 @@ class TokenTerms:
     expires_at: datetime | None = None
     unused_days: int | None = None
     needs_if_match: bool = False
+    deletes_many: bool = False
     requests_per_minute: int | None = None
 
 
@@ -177,6 +178,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
             permissions=locked.permissions,
             networks=locked.networks,
             needs_if_match=locked.needs_if_match,
+            deletes_many=locked.deletes_many,
             requests_per_minute=locked.requests_per_minute,
             created_at=now,
             expires_at=locked.expires_at,
@@ -208,6 +210,7 @@ def _refuse_wider(by: Author, token: Token) -> None:
         expires_at=token.expires_at,
         unused_days=token.unused_days,
         needs_if_match=token.needs_if_match,
+        deletes_many=token.deletes_many,
         requests_per_minute=requests_per_minute(token),
     )
     freer = _outliving(terms, by) or mine.token.needs_if_match > token.needs_if_match
@@ -453,6 +456,8 @@ def _outliving(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
         faults["unused_days"] = [f"At most the {maker.unused_days} days of the token that makes it."]
     if terms.requests_per_minute is not None and terms.requests_per_minute > requests_per_minute(maker):
         faults["requests_per_minute"] = [f"At most the {requests_per_minute(maker):,} of the token that makes it."]
+    if terms.deletes_many and not maker.deletes_many:
+        faults["deletes_many"] = ["The token that makes it may not delete many zones either."]
     within = [ip_network(network) for network in maker.networks]
     outside = [one for one in map(ip_network, terms.networks) if not any(_is_subnet(one, outer) for outer in within)]
     if within and (outside or not terms.networks):
@@ -475,6 +480,7 @@ def _columns(terms: TokenTerms) -> dict[str, object]:
         "expires_at": terms.expires_at,
         "unused_days": terms.unused_days,
         "needs_if_match": terms.needs_if_match,
+        "deletes_many": terms.deletes_many,
         "requests_per_minute": terms.requests_per_minute,
     }
 

@@ -89,19 +89,28 @@ def create(session: Session, zone: str, wait: bool, timeout: int, **told: Any) -
 
 
 @zones.command()
-@click.argument("zone")
+@click.argument("zones", metavar="ZONE...", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--confirm", is_flag=True, help="Delete them though they are many.")
 @writing_options
 @shared_options
 @pass_session
-def delete(session: Session, zone: str, yes: bool, wait: bool, timeout: int, reason: str) -> None:
-    """Delete a zone; it lies in the trash for 30 days."""
-    path = zone_path(zone)
-    found = session.client.get(path)
+def delete(
+    session: Session, zones: tuple[str, ...], yes: bool, confirm: bool, wait: bool, timeout: int, reason: str
+) -> None:
+    """Delete zones: all of them in one publication, or none. They lie in the trash for 30 days."""
+    found = [session.client.get(zone_path(zone)) for zone in zones]
     if not yes:
-        click.confirm(f"Delete {found['name']} with {found['rrset_count']} RRsets?", abort=True, err=True)
-    query = {"reason": reason} if reason else {}
-    show_written(session, publish(session, "DELETE", path, query=query, wait=wait, timeout=timeout), waited=wait)
+        rrsets = sum(zone["rrset_count"] for zone in found)
+        what = found[0]["name"] if len(found) == 1 else f"{len(found)} zones"
+        click.confirm(f"Delete {what} with {rrsets} RRsets?", abort=True, err=True)
+    body = {
+        "zones": [{"zone": zone["name"], "at_revision": zone["revision"]} for zone in found],
+        "reason": reason,
+        "confirm": confirm,
+    }
+    written = publish(session, "POST", "/bulk/deletions", body, wait=wait, timeout=timeout)
+    show_written(session, written, waited=wait)
 
 
 @zones.command()

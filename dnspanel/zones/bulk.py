@@ -13,9 +13,10 @@ from datetime import datetime
 from django.db import IntegrityError, connection, transaction
 
 from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import SqlLock
-from dnspanel.zones import nesting, quotas, soa, store_rrsets
+from dnspanel.zones import access, nesting, quotas, soa, store_rrsets
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import change_of
@@ -273,7 +274,8 @@ def delete_zones(
 
     Returned besides are the ids of those left alone: gone, or at another
     revision. Drafts forget their operations on deleted zones. Raises
-    MassDeletion for too many zones unless a person `confirmed` it.
+    RightMissing, and MassDeletion for too many zones unless a person
+    `confirmed` it.
     """
     expected = dict(zones)
     with transaction.atomic(durable=True):
@@ -281,6 +283,8 @@ def delete_zones(
             refuse_mass_deletion(author=author, count=len(expected), now=now)
         prefer_indexes()
         found = {id: zone for id, zone in _locked(expected).items() if zone.revision == expected[id]}
+        for zone in found.values():
+            access.require_right(author, zone, Right.DELETE_ZONE)
         publication = None
         if found:
             Operation.objects.filter(zone__in=list(found)).delete()

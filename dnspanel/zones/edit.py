@@ -46,6 +46,14 @@ class NewZone:
     rrsets: Sequence[RRset] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ZoneToDelete:
+    """A zone, and the revision at which it must be still (None: any)."""
+
+    zone: Zone
+    at_revision: int | None = None
+
+
 def nothing() -> None:
     """What is written alongside a publication unless the caller has something."""
 
@@ -169,26 +177,62 @@ def delete_zone(
     MassDeletion when the author deletes too many zones in a short time, unless
     a person `confirmed` that.
     """
+    return delete_zones(
+        zones=[ZoneToDelete(zone, at_revision)],
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        confirmed=confirmed,
+    )
+
+
+def delete_zones(
+    *,
+    zones: Sequence[ZoneToDelete],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    form_id: UUID | None = None,
+    confirmed: bool = False,
+) -> Publication:
+    """All these zones are in the trash, in one publication, or none is; drafts forget their operations on them.
+
+    The guard judges all of them at once, before the first is deleted: raises MassDeletion unless a person `confirmed`
+    it or the author's token may delete many; Unknown, RightMissing or RevisionMoved for the first zone at fault. The
+    same form sent twice returns the first publication.
+    """
+    expected = {each.zone.pk: each for each in zones}
     try:
         with transaction.atomic(durable=True):
-            locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
-            if locked is None:
-                raise Unknown(zone.name)
-            access.require_right(author, locked, Right.DELETE_ZONE)
-            if at_revision is not None and locked.revision != at_revision:
-                raise RevisionMoved(locked.name, expected=at_revision, found=locked.revision)
+            alive = Zone.objects.select_for_update(no_key=True).filter(pk__in=list(expected), deleted_at=None)
+            locked = {zone.pk: zone for zone in alive.order_by("pk")}
+            for pk, each in expected.items():
+                _refuse_deletion(author, each, locked.get(pk))
             if not confirmed:
-                refuse_mass_deletion(author=author, count=1, now=now, name=locked.name)
-            Operation.objects.filter(zone=locked).delete()
-            Zone.objects.filter(pk=locked.pk).update(deleted_at=now)
-            revision = NewRevision(
-                locked.pk, locked.name, RevisionKind.DELETE, locked.revision + 1, locked.serial, locked.rrset_count
-            )
+                names_of_zones = [zone.name for zone in locked.values()]
+                refuse_mass_deletion(author=author, count=len(locked), now=now, names=names_of_zones)
+            Operation.objects.filter(zone__in=list(locked)).delete()
+            Zone.objects.filter(pk__in=list(locked)).update(deleted_at=now)
+            revisions = [
+                NewRevision(zone.pk, zone.name, RevisionKind.DELETE, zone.revision + 1, zone.serial, zone.rrset_count)
+                for zone in locked.values()
+            ]
             return append_publication(
-                revisions=[revision], author=author, channel=channel, now=now, reason=reason, form_id=form_id
+                revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=form_id
             )
     except (ZoneError, IntegrityError) as refusal:
         return publication_of_form(form_id, otherwise=refusal)
+
+
+def _refuse_deletion(author: Author, expected: ZoneToDelete, found: Zone | None) -> None:
+    if found is None:
+        raise Unknown(expected.zone.name)
+    access.require_right(author, found, Right.DELETE_ZONE)
+    if expected.at_revision is not None and found.revision != expected.at_revision:
+        raise RevisionMoved(found.name, expected=expected.at_revision, found=found.revision)
 
 
 def restore_zone(

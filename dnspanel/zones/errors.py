@@ -31,6 +31,7 @@ ZoneError
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from dnspanel.accounts.grants import Right
@@ -233,11 +234,13 @@ class GuardHolds(PublishRefused):
 class MassDeletion(PublishRefused):
     """So many zones would be deleted in a short time that it waits until a person confirms the number."""
 
-    def __init__(self, *, count: int, lately: int, existing: int) -> None:
-        self.count, self.lately, self.existing = count, lately, existing
-        before = f" after {lately:,} in the last minutes" if lately else ""
+    def __init__(self, *, count: int, lately: int, existing: int, most: int, window: timedelta) -> None:
+        self.count, self.lately, self.existing, self.most = count, lately, existing, most
+        minutes = int(window.total_seconds()) // 60
+        before = f", after {lately:,} in the last {minutes} minutes" if lately else ""
         super().__init__(
-            f"This deletes {count:,} of {existing:,} zones{before}: more than 1 % of all zones. Nothing was deleted."
+            f"This deletes {count:,} of {existing:,} zones{before}: more than {most:,} within {minutes} minutes wait"
+            " until somebody confirms it. Nothing was deleted."
         )
 
     @property

@@ -3,34 +3,49 @@
 What a publication removes inside one zone is the guard of `plan`.
 """
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef
 
-from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.zones.errors import MassDeletion
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import Publication, Zone
 
-# More than this share of all zones, and more than a few of them, within this time, by one person and their tokens.
+# So many zones within this time are no mass of them, however few zones there are; then the share counts.
+MASS_FEW = 25
 MASS_PERCENT = 1
-MASS_FEW = 10
 MASS_WINDOW = timedelta(minutes=10)
 
 
-def refuse_mass_deletion(*, author: Author, count: int, now: datetime, name: str = "") -> None:
+def refuse_mass_deletion(*, author: Author, count: int, now: datetime, names: Collection[str] = ()) -> None:
     """Raise MassDeletion if deleting `count` more zones would make it too many in a short time.
 
-    `name` is that of the zone, where it is one. What counts are names that are gone: a client that makes the
-    same zone again and again to try something, and deletes it each time, is not held. The panel itself is not guarded.
+    `names` are those of the zones, where they are known. What counts are names that are gone: a client that makes the
+    same zone again and again to try something, and deletes it each time, is not held. The panel itself is not guarded,
+    nor is a token that may delete many zones.
     """
-    user = user_of(author)
-    if user is None:
+    if is_unguarded(author):
         return
-    is_back = Exists(Zone.objects.filter(name=OuterRef("name"), deleted_at=None))
-    gone = Zone.objects.filter(~is_back, deleted_at__gt=now - MASS_WINDOW, changed_by=user).exclude(name=name)
-    lately = gone.values("name").distinct().count()
+    lately = _deleted_lately(author, now, names)
     if lately + count <= MASS_FEW:
         return
     existing = Zone.objects.filter(deleted_at=None).count()
-    if (lately + count) * 100 > MASS_PERCENT * (existing + lately):
-        raise MassDeletion(count=count, lately=lately, existing=existing)
+    most = max(MASS_FEW, MASS_PERCENT * (existing + lately) // 100)
+    if lately + count > most:
+        raise MassDeletion(count=count, lately=lately, existing=existing, most=most, window=MASS_WINDOW)
+
+
+def is_unguarded(author: Author) -> bool:
+    """Whether nobody would be asked: the panel itself, and tokens that were given it, each or all by the setting."""
+    token = token_of(author)
+    return author is None or (token is not None and (token.deletes_many or settings.TOKENS_DELETE_MANY))
+
+
+def _deleted_lately(author: Author, now: datetime, besides: Collection[str]) -> int:
+    """How many zones this person deleted within MASS_WINDOW; what a token did counts for that token alone."""
+    by_them = Publication.objects.filter(sequence=OuterRef("sequence"), author=user_of(author), token=token_of(author))
+    is_back = Exists(Zone.objects.filter(name=OuterRef("name"), deleted_at=None))
+    gone = Zone.objects.filter(~is_back, Exists(by_them), deleted_at__gt=now - MASS_WINDOW).exclude(name__in=besides)
+    return gone.values("name").distinct().count()

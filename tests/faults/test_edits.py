@@ -124,7 +124,7 @@ def test_many_zones_deleted_by_mistake_are_held_until_a_person_confirms(
     panel.do(acts.create_many, prefix=prefix, count=max(400, before // 50), owners=1)
     token = panel.do(acts.make_token)
     zones = count_zones(panel)
-    few = max(10, zones // 100 + 1)  # as the guard counts: a few zones, or one in a hundred
+    few = max(25, zones // 100 + 1)  # as the guard counts: a few zones, or one in a hundred
     tried = few + 20
     with new_checker(edits_per_second=5) as checker:
         statuses = [delete_by_api(faulty, token, f"{prefix}{number}.test.") for number in range(tried)]

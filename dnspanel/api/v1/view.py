@@ -203,7 +203,7 @@ def _refusal_of(exc: Exception) -> Refusal | None:
         case PublishingOnHold():
             return Refusal(503, str(exc), headers={"Retry-After": "60"})
         case MassDeletion():
-            return Refusal(422, f"{exc} Send it with ?confirm=true if that is meant.")
+            return Refusal(422, f"{exc} Send it with ?confirm=true, or use a token that may delete many zones.")
         case ApiError() | ZoneError() | Permanent():
             return Refusal(422, str(exc))
         case DatabaseFault():

@@ -52,6 +52,7 @@ urlpatterns: list[URLPattern] = [
     path(f"{_ZONE}/{_RRSET}", rrsets.RRsetDetail.as_view(), name="v2-rrset"),
     path(f"{_ZONE}/changes", changes.ZoneChanges.as_view(), name="v2-zone-changes"),
     path(_ZONE, zones.ZoneDetail.as_view(), name="v2-zone"),
+    path("api/v2/bulk/deletions", zones.Deletions.as_view(), name="v2-deletions"),
     path("api/v2/bulk", changes.Bulk.as_view(), name="v2-bulk"),
     path("api/v2/search", search.Search.as_view(), name="v2-search"),
     path("api/v2/trash", zones.TrashList.as_view(), name="v2-trash"),

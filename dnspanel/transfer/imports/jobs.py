@@ -36,6 +36,8 @@ from dnspanel.transfer.quotas import KEPT_DAYS
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.errors import QuotaExceeded as ZoneQuotaExceeded
 from dnspanel.zones.errors import RightMissing
+from dnspanel.zones.guard import refuse_mass_deletion
+from dnspanel.zones.models import Revision
 from dnspanel.zones.quotas import refuse_zones
 
 CHOICES = ("", "create", "merge", "replace", "skip")
@@ -314,14 +316,23 @@ def cancel(*, job: ImportJob, now: datetime) -> None:
     _move(job, states, State.CANCELLED, now, ended_at=now, secret=None)
 
 
-def start_undo(*, job: ImportJob, author: Author, now: datetime) -> None:
+def start_undo(*, job: ImportJob, author: Author, now: datetime, confirmed: bool = False) -> None:
     """Everything that this import published is being taken back, where nobody changed it since.
 
-    Raises RightMissing for who may not take back all of its zones.
+    Raises RightMissing for who may not take back all of its zones, and MassDeletion, for all of them at once, if they
+    are so many that a person has to have `confirmed` it.
     """
     rights.refuse_undo(job, author)
+    if not confirmed:
+        refuse_mass_deletion(author=author, count=created_zones(job), now=now)
     people = {"author": user_of(author), "token": token_of(author)}
     _move(job, (State.DONE, State.CANCELLED), State.UNDOING, now, ended_at=None, **people)
+
+
+def created_zones(job: ImportJob) -> int:
+    """How many zones that the import created exist: undoing it deletes them."""
+    created = ImportPiece.objects.filter(job=job, created_undone_in=None).exclude(created_in=None).values("created_in")
+    return Revision.objects.filter(publication__in=created, zone__deleted_at=None).count()
 
 
 def delete_job(*, job: ImportJob) -> None:

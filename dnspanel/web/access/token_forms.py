@@ -89,6 +89,13 @@ class TokenForm(PanelForm):
         help_text="API v2 then refuses a write that does not say which revision it was made for.",
     )
 
+    deletes_many = forms.BooleanField(
+        label="Deletes any number of zones",
+        required=False,
+        widget=forms.CheckboxInput(attrs={"class": ""}),
+        help_text="Else it is held when it deletes many within minutes. For Terraform and others that clean up.",
+    )
+
     def __init__(self, *args: Any, person: access.Person, **kwargs: Any) -> None:
         # `person` is GrantForm's too, where that is a base.
         if isinstance(self, GrantForm):
@@ -128,6 +135,7 @@ class TokenForm(PanelForm):
             unused_days=cleaned["unused_days"],
             requests_per_minute=cleaned["requests_per_minute"],
             needs_if_match=cleaned["needs_if_match"],
+            deletes_many=cleaned["deletes_many"],
         )
 
     def refuse_all(self, faults: dict[str, list[str]]) -> None:

@@ -54,6 +54,11 @@ class DisplayCheck:
     violations: tuple["LinkedViolation", ...]
     more: int = 0
 
+    @property
+    def count(self) -> int:
+        """How many there are, listed or not."""
+        return len(self.violations) + self.more
+
 
 @dataclass(frozen=True, slots=True)
 class Page:

@@ -27,6 +27,9 @@ class PublishForm(PublishingForm):
         super().__init__(*args, **kwargs)
         self.plans = plans
         self.guarded = [plan for plan in plans if plan.guard]
+        self.warnings = {violation.code for plan in plans for violation in plan.warnings}
+        if self.needs_reason:
+            self.fields["reason"].widget.attrs["aria-required"] = "true"
         for zone in self.guarded_zones:
             self.fields[f"confirm-{zone.pk}"] = forms.CharField(
                 label=f"Type {zone.name} to confirm",
@@ -35,6 +38,11 @@ class PublishForm(PublishingForm):
                     attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
                 ),
             )
+
+    @property
+    def needs_reason(self) -> bool:
+        """Whether this goes over a warning or a hold, so that somebody has to say why."""
+        return bool(self.guarded or self.warnings)
 
     @property
     def guarded_zones(self) -> list[Zone]:
@@ -60,10 +68,9 @@ class PublishForm(PublishingForm):
             field = f"confirm-{zone.pk}"
             if field in data and not _is_name(data[field], zone.name):
                 self.add_error(field, f"This is not {zone.name}")
-        warnings = {violation.code for plan in self.plans for violation in plan.warnings}
-        if warnings - self.accepted:
+        if self.warnings - self.accepted:
             self.add_error(None, "Tick each warning that you accept, or change what it warns of.")
-        if (warnings or self.guarded) and not data.get("reason", "").strip():
+        if self.needs_reason and not data.get("reason", "").strip():
             self.add_error("reason", "Say why: this publication goes over a warning.")
         return data
 

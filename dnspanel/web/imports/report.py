@@ -129,7 +129,7 @@ def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
         context = {"job": job, "report": report, "changes": _changes(report), "form": form}
         return render(request, "imports/undo.html", context, status=422 if form.is_bound else 200)
     try:
-        jobs.start_undo(job=job, author=request.user, now=timezone.now())
+        jobs.start_undo(job=job, author=request.user, now=timezone.now(), confirmed=True)
     except WrongState as exc:
         messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)

@@ -29,6 +29,7 @@ from dnspanel.zones.errors import (
     QuotaExceeded,
     SettingsRefused,
 )
+from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings_of_zone import change_settings
 
@@ -171,12 +172,22 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for(request.user, zone_name, Right.DELETE_ZONE)
     form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
     publication = _delete(form, zone, request) if form.is_valid() else None
+    if not form.is_bound:
+        _expect_hold(form, zone, request)
     if publication is None:
         nodes = sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name)
         context = {"zone": zone, "form": form, "nodes": nodes, "days": edit.TRASH_DAYS}
         return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
     messages.success(request, f"{zone.name} is in the trash for {edit.TRASH_DAYS} days.")
     return redirect("publication", publication.sequence)
+
+
+def _expect_hold(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> None:
+    """Let the form ask for the number of zones at once if the guard would hold this deletion."""
+    try:
+        refuse_mass_deletion(author=request.user, count=1, now=timezone.now(), names=[zone.name])
+    except MassDeletion as exc:
+        form.mass_deletion = exc
 
 
 def _delete(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Publication | None:

@@ -165,6 +165,7 @@ V2_ZONES = [
         {},
         {"zones": [{"zone": "example.test.", "changes": [{"op": "replace", "name": "www", "type": "A", **A}]}]},
     ),
+    Door("v2-deletions", "POST", "-!---++", {}, {"zones": [{"zone": "example.test."}]}),
     Door("v2-revisions", "GET", "+0+++++", ZONE),
     Door("v2-revision", "GET", "+0+++++", REVISION),
     Door("v2-revision-rrsets", "GET", "+0+++++", REVISION),

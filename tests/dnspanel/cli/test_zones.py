@@ -30,6 +30,14 @@ def test_a_deletion_that_is_not_confirmed_is_none(run: Run) -> None:
     assert Zone.objects.filter(deleted_at=None).count() == 0
 
 
+def test_several_zones_are_deleted_as_one_publication(run: Run) -> None:
+    for name in ("a.test", "b.test"):
+        run("zones", "create", name)
+    deleted = run("zones", "delete", "a.test", "b.test", input="y\n")
+    assert (deleted.code, "Delete 2 zones with 4 RRsets?" in deleted.err) == (0, True)
+    assert Publication.objects.latest("sequence").revisions.count() == 2
+
+
 def test_zones_are_listed_over_all_pages(run: Run, monkeypatch: Any) -> None:
     from dnspanel.api.v2.http import pages
 

@@ -27,7 +27,6 @@ from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden
-from dnspanel.zones.guard import refuse_mass_deletion
 
 ACTS: dict[str, Callable[..., Any]] = {
     "scan": jobs.start_scan,
@@ -230,9 +229,11 @@ class ImportAct(V2View):
             raise Problem("not-found", f"There is no act {act[:40]}.")
         values = read(ImportActSerializer, request.data or {})
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
-            _refuse(job, act, actor_in(request), confirmed=values["confirm"])
-            author = {"author": actor_in(request)} if act in _IN_THE_NAME_OF else {}
-            ACTS[act](job=job, now=timezone.now(), **author)
+            _refuse(job, act, confirmed=values["confirm"])
+            more: dict[str, Any] = {"author": actor_in(request)} if act in _IN_THE_NAME_OF else {}
+            if act == "undo":
+                more["confirmed"] = values["confirm"]
+            ACTS[act](job=job, now=timezone.now(), **more)
         return _answer(job_of(request, import_id))
 
 
@@ -317,10 +318,8 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
         raise bad_value(f"/{sources.MEMBERS[source]}/{exc.field}", str(exc)) from exc
 
 
-def _refuse(job: ImportJob, act: str, actor: Actor, *, confirmed: bool) -> None:
-    """What stands against an act that its verb does not look at. Raises Problem, MassDeletion."""
-    if act == "undo" and not confirmed:
-        refuse_mass_deletion(author=actor, count=queries.plan_summary(job).creates, now=timezone.now())
+def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
+    """What stands against an act that its verb does not look at. Raises Problem."""
     if act == "scan" and job.state == State.UPLOADING and not upload.uploaded_files(job):
         raise Problem("conflict", "No file has arrived yet.")
     if act == "apply" and job.state == State.PLANNED and not confirmed:

@@ -53,6 +53,9 @@ class TokenSerializer(TermsSerializer):
     prefix = serializers.CharField(read_only=True, help_text="The visible beginning of its secret.")
     needs_if_match = Flag(default=False, help_text="Whether its writes must say what they change.")
     requests_per_minute = Integer(default=None, allow_null=True, min_value=1, max_value=1_000_000)
+    deletes_many = Flag(
+        default=False, help_text="Whether it deletes any number of zones within minutes without being asked."
+    )
     state = serializers.ChoiceField(choices=STATES, read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
     last_used_at = serializers.DateTimeField(read_only=True, allow_null=True)
@@ -156,6 +159,7 @@ def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> verbs.Token
         unused_days=values["unused_days"],
         needs_if_match=values.get("needs_if_match", False),
         requests_per_minute=values.get("requests_per_minute"),
+        deletes_many=values.get("deletes_many", False),
     )
 
 
@@ -192,6 +196,7 @@ def _json(token: Token, scope: list[dict[str, Any]], now: datetime) -> dict[str,
         "unused_days": token.unused_days,
         "needs_if_match": token.needs_if_match,
         "requests_per_minute": token.requests_per_minute,
+        "deletes_many": token.deletes_many,
         "state": state_of(token, now),
         "created_at": stamp(token.created_at),
         "last_used_at": stamp(token.last_used_at),

@@ -1,5 +1,6 @@
 """Zones: listed, created, read, set, deleted, and brought back from the trash."""
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -29,6 +30,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     IF_CHANGED,
     IF_MATCH,
     WRITING,
+    DeletionsSerializer,
     NewZoneSerializer,
     Q,
     TrashedZoneSerializer,
@@ -156,8 +158,9 @@ class ZoneDetail(V2View):
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a zone
 
-        It lies in the trash for 30 days, and nodes serve it no more. Who deletes more than 1 % of all zones, and more
-        than a few, within minutes, is asked to confirm each further one.
+        It lies in the trash for 30 days, and nodes serve it no more. Who deletes more than 25 zones, and more than 1 %
+        of all, within ten minutes, is asked to confirm each further one, unless the token may delete many. Several
+        zones are judged at once by `POST /bulk/deletions`.
         """
         actor = actor_in(request)
         terms = terms_of_query(request)
@@ -175,6 +178,62 @@ class ZoneDetail(V2View):
             confirmed=terms.confirm,
         )
         return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+
+
+class Deletions(V2View):
+    """Many zones on their way into the trash."""
+
+    unconditional = True  # each zone says at which revision it must be
+
+    @extend_schema(
+        operation_id="deleteZones",
+        parameters=WRITING,
+        request=DeletionsSerializer,
+        responses={202: WrittenSerializer, 200: WrittenSerializer},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Delete many zones
+
+        All of them, in one publication, or none. Whether they are too many to be deleted without `confirm` is decided
+        before the first.
+        """
+        actor = actor_in(request)
+        body = read(DeletionsSerializer, request.data)
+        publication = edit.delete_zones(
+            zones=_zones_to_delete(actor, body["zones"]),
+            author=actor,
+            channel=Channel.API,
+            now=timezone.now(),
+            reason=body["reason"],
+            form_id=form_id_of(request),
+            confirmed=body["confirm"],
+        )
+        return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+
+
+def _zones_to_delete(actor: Actor, named: Sequence[Mapping[str, Any]]) -> list[edit.ZoneToDelete]:
+    """The zones of the request, found by one query. Raises Problem that points at those that there are not."""
+    canonical = [_canonical(each["zone"]) for each in named]
+    found = {zone.name: zone for zone in access.zones_visible_to(actor).filter(name__in=filter(None, canonical))}
+    faults = Faults()
+    for index, name in enumerate(canonical):
+        if name is None or name not in found:
+            faults.at(f"/zones/{index}/zone", f"There is no zone {named[index]['zone']}.", "not-found")
+        elif name in canonical[:index]:
+            faults.at(f"/zones/{index}/zone", "The zone is named twice.", "twice")
+    faults.refuse()
+    return [
+        edit.ZoneToDelete(found[name], each.get("at_revision"))
+        for name, each in zip(canonical, named, strict=True)
+        if name is not None
+    ]
+
+
+def _canonical(text: str) -> str | None:
+    try:
+        return names.parse(text)
+    except BadName:
+        return None
 
 
 class TrashList(V2View):

@@ -104,6 +104,21 @@ class TermsSerializer(Shape):
     accept_warnings = Flag(required=False, default=True, help_text="false: warnings refuse the change.")
 
 
+class ZoneToDeleteSerializer(Shape):
+    """A zone that is to be deleted."""
+
+    zone = Text(max_length=1100)
+    at_revision = Integer(required=False, min_value=1, help_text="Only if the zone is at this revision still.")
+
+
+class DeletionsSerializer(Shape):
+    """Zones of which all are deleted or none."""
+
+    zones = ZoneToDeleteSerializer(many=True, allow_empty=False, max_length=1000)
+    reason = Text(required=False, allow_blank=True, default="", max_length=MOST_REASON)
+    confirm = Flag(required=False, default=False, help_text="Delete them though they are many.")
+
+
 class ChangesSerializer(TermsSerializer):
     """Changes of many RRsets of one zone, of which all are published or none."""
 

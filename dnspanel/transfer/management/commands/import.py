@@ -76,7 +76,7 @@ class Command(BaseCommand):
         self._here = bool(options["here"])
         if options["undo"] is not None:
             job = self._job(options["undo"])
-            jobs.start_undo(job=job, author=self._author(options), now=timezone.now())
+            jobs.start_undo(job=job, author=self._author(options), now=timezone.now(), confirmed=True)
             self._follow(job)
             self._say_undone(job)
             return

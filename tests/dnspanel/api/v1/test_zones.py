@@ -13,7 +13,7 @@ from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import zones as zones_of_v1
-from dnspanel.zones import edit, revision, soa
+from dnspanel.zones import edit, guard, revision, soa
 from dnspanel.zones.models import Publication, Revision, RRset, Zone
 from replication.dns import rdtypes
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, MakeZone, replace, rrset_of, texts
@@ -539,16 +539,28 @@ def test_a_deleted_zone_is_gone(call: Caller, zone: Zone) -> None:
 
 
 def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller, make_zone: MakeZone) -> None:
-    names = [f"mass{number:02}.test." for number in range(13)]
+    few = guard.MASS_FEW
+    names = [f"mass{number:02}.test." for number in range(few + 1)]
     for name in names:
         make_zone(name=name)
-    for name in names[:10]:
+    for name in names[:few]:
         assert call("DELETE", f"/zones/{name}").status_code == 204
-    held = call("DELETE", f"/zones/{names[10]}")
+    held = call("DELETE", f"/zones/{names[few]}")
     assert held.status_code == 422
-    assert texts(held).endswith("Send it with ?confirm=true if that is meant.")
-    assert call("GET", f"/zones/{names[10]}").status_code == 200
-    assert call("DELETE", f"/zones/{names[10]}?confirm=true").status_code == 204
+    assert texts(held).endswith("Send it with ?confirm=true, or use a token that may delete many zones.")
+    assert call("GET", f"/zones/{names[few]}").status_code == 200
+    assert call("DELETE", f"/zones/{names[few]}?confirm=true").status_code == 204
+
+
+def test_a_token_that_deletes_many_is_never_asked(
+    make_caller: MakeCaller, make_zone: MakeZone, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Terraform destroys all that it made, and cannot confirm."""
+    monkeypatch.setattr(guard, "MASS_FEW", 1)
+    for number in range(3):
+        make_zone(name=f"mass{number}.test.")
+    many = make_caller(deletes_many=True)
+    assert [many("DELETE", f"/zones/mass{number}.test.").status_code for number in range(3)] == [204, 204, 204]
 
 
 def test_a_zone_outside_of_the_scope_does_not_exist(make_caller: MakeCaller, make_zone: MakeZone, zone: Zone) -> None:

@@ -132,6 +132,15 @@ def test_a_draft_that_changed_since_it_was_seen_is_shown_again(zone: Zone, brows
     assert published(zone, "www.example.test.") == rr("www 300 A 192.0.2.1")
 
 
+def test_one_tick_accepts_a_group_that_says_how_many_it_is(zone: Zone, browser: Browser, bob: User) -> None:
+    for number in range(3):
+        put(bob, zone, f"m{number} 300 MX 10 gone{number}")
+    page = browser(bob).get(REVIEW).content.decode()
+    assert "Accept all 3 of these:" in page
+    assert page.count('name="accept"') == 1
+    assert "(required)" in page
+
+
 def test_an_error_blocks_and_leads_to_its_row(zone: Zone, browser: Browser, bob: User) -> None:
     put(bob, zone, "mail 300 CNAME www")
     client = browser(bob)
@@ -160,6 +169,10 @@ def test_the_guard_asks_for_the_name_and_counts_what_goes(zone: Zone, browser: B
     client = browser(bob)
     page = client.get(REVIEW).content.decode()
     assert "This deletes 6 of" in page
+    checks = page[page.index('aria-label="Checks"') : page.index('aria-label="Effect"')]
+    assert "This deletes 6 of" in checks
+    assert f"confirm-{zone.pk}" in checks
+    assert 'Reason <span class="quiet">(required)</span>' in page
     form = see(client) | {"reason": "cleaning"}
     assert client.post(REVIEW, form).status_code == 422
     assert client.post(REVIEW, form | {f"confirm-{zone.pk}": "example.test"}).status_code == 302

@@ -9,7 +9,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node
-from dnspanel.zones import edit
+from dnspanel.zones import edit, guard
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -228,6 +228,21 @@ def test_deletion_wants_the_name_and_says_what_goes(make_zone: MakeZone, browser
     wrong = browser(bob).post(address, {"typed": "exmaple.test", "form_id": str(uuid4())})
     assert wrong.status_code == 422
     assert Zone.objects.get().deleted_at is None
+
+
+def test_the_page_says_before_it_is_sent_that_too_many_zones_go(
+    browser: Browser, bob: User, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "MASS_FEW", 0)
+    make_zone("www 300 A 192.0.2.1")
+    url = reverse("zone-delete", args=["example.test."])
+    client = browser(bob)
+    page = client.get(url).content.decode()
+    assert "more than 0 within 10 minutes" in page
+    assert 'name="typed_count"' in page
+    sent = {"typed": "example.test", "form_id": "0b9f5d3e-6a7f-4c75-9d3e-0d5a1f2b3c4d"}
+    assert client.post(url, sent).status_code == 422
+    assert client.post(url, sent | {"typed_count": "1"}).status_code == 302
 
 
 def test_a_deleted_zone_leads_to_its_progress_and_into_the_trash(

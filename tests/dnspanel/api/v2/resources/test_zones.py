@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Team, User
-from dnspanel.zones import edit
-from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones import edit, guard
+from dnspanel.zones.models import Channel, Publication, Zone
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone
 from tests.people import NOW
 
@@ -150,18 +150,44 @@ def test_settings_change_under_the_zones_tag(call: Caller, zone: Zone) -> None:
 
 
 def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller, make_zone: MakeZone) -> None:
-    names = [f"mass{number:02}.test." for number in range(13)]
+    few = guard.MASS_FEW
+    names = [f"mass{number:02}.test." for number in range(few + 1)]
     for name in names:
         make_zone(name=name)
-    for name in names[:10]:
+    for name in names[:few]:
         call.good("DELETE", f"/zones/{name}")
-    problem = call.problem(409, "DELETE", f"/zones/{names[10]}")
+    problem = call.problem(409, "DELETE", f"/zones/{names[few]}")
     assert problem["type"].endswith("needs-confirmation")
-    assert problem["deleted_lately"] == 10
+    assert problem["deleted_lately"] == few
     assert "confirm=true" in problem["detail"]
-    assert call.get(f"/zones/{names[10]}")["name"] == names[10]
-    call.good("DELETE", f"/zones/{names[10]}?confirm=true")
-    call.problem(404, "GET", f"/zones/{names[10]}")
+    assert call.get(f"/zones/{names[few]}")["name"] == names[few]
+    call.good("DELETE", f"/zones/{names[few]}?confirm=true")
+    call.problem(404, "GET", f"/zones/{names[few]}")
+
+
+def test_many_zones_are_deleted_together_or_not_at_all(
+    call: Caller, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is held says so before the first is gone."""
+    monkeypatch.setattr(guard, "MASS_FEW", 1)
+    for name in ("a.test.", "b.test.", "c.test."):
+        make_zone(name=name)
+    zones = [{"zone": "a.test"}, {"zone": "B.test.", "at_revision": 1}]
+    assert call.problem(409, "POST", "/bulk/deletions", {"zones": zones})["code"] == "needs-confirmation"
+    wrong = [*zones, {"zone": "none.test"}, {"zone": "a..b"}, {"zone": "a.test"}]
+    faults = call.problem(422, "POST", "/bulk/deletions", {"zones": wrong, "confirm": True})["errors"]
+    assert [(fault["pointer"], fault["code"]) for fault in faults] == [
+        ("/zones/2/zone", "not-found"),
+        ("/zones/3/zone", "not-found"),
+        ("/zones/4/zone", "twice"),
+    ]
+    moved = [*zones, {"zone": "c.test", "at_revision": 7}]
+    call.problem(412, "POST", "/bulk/deletions", {"zones": moved, "confirm": True})
+    assert Zone.objects.filter(deleted_at=None).count() == 3
+    deleted = call.good("POST", "/bulk/deletions", {"zones": zones, "confirm": True, "reason": "moved away"})
+    assert [zone["zone"] for zone in deleted["zones"]] == ["a.test.", "b.test."]
+    assert Publication.objects.latest("sequence").reason == "moved away"
+    assert Zone.objects.filter(deleted_at=None).count() == 1
 
 
 def test_a_zone_is_deleted_and_restored(call: Caller, zone: Zone) -> None:
