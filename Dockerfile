@@ -1,5 +1,6 @@
 # Two images: `panel` (web, workers, beat, collector) and `node` (PowerDNS with its agent). nginx stands before `web`.
 
+# By version, so that a build has Debian's security fixes; a digest would keep what they mend.
 FROM debian:12-slim AS python
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates python3 \
@@ -23,8 +24,9 @@ RUN python3 -m venv /opt/dnspanel \
 FROM python AS panel
 # Directories that volumes are mounted on get their owner from here.
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin dnspanel \
-    && install -d -o dnspanel -g dnspanel -m 0750 /secrets /var/lib/dnspanel /run/dnspanel \
-    && install -d -o dnspanel -g dnspanel -m 0755 /enrolment
+    && install -d -o dnspanel -g dnspanel -m 0750 /generated/panel /generated/postgres /generated/redis \
+       /var/lib/dnspanel /run/dnspanel \
+    && install -d -o dnspanel -g dnspanel -m 0755 /enrolment/ns1 /enrolment/ns2 /enrolment/ns3 /enrolment/ring0
 COPY --from=build-panel /opt/dnspanel /opt/dnspanel
 WORKDIR /srv/dnspanel
 COPY manage.py ./
@@ -51,7 +53,7 @@ RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
        pdns-server pdns-backend-lmdb supervisor \
     && rm -rf /var/lib/apt/lists/* \
-    && install -d -o pdns -g pdns -m 0750 /var/lib/node /run/node
+    && install -d -o pdns -g pdns -m 0750 /var/lib/node
 COPY --from=build-node /opt/dnspanel /opt/dnspanel
 WORKDIR /srv/dnspanel
 COPY replication replication
@@ -59,6 +61,7 @@ COPY dnspanel/demo/container/node.sh dnspanel/demo/container/supervisord.conf ./
 ENV PATH=/opt/dnspanel/bin:$PATH
 RUN python -m compileall -q replication
 USER pdns
-# The agent and the server share LMDB's lock file, which needs them to see the same process ids: one container.
+# The agent and the server share LMDB's lock file, which needs them to see the same process ids: one container. And one
+# user: PowerDNS makes its files with mode 0600, whoever else should write them (docs/operate/nodes.md).
 CMD ["sh", "node.sh"]
 EXPOSE 5300/udp 5300/tcp 8533

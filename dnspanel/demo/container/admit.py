@@ -29,13 +29,13 @@ def admit_nodes(
     `ring0` names the one of them that is private and gets everything first.
 
     1. Make the nodes that the panel does not have yet.
-    2. Leave a code for each that has not used one: `<name>.code`, whole or not there.
+    2. Leave a code for each that has not used one: `<name>/code`, whole or not there. Each sees its own directory only.
     3. Approve what they ask for with it.
     """
     nodes = [_node(name, address, is_ring0=name == ring0, now=now) for name, address in addresses.items()]
     for node in nodes:
         if node.state == NodeState.AWAITING_APPROVAL and enroll.request_of(node) is None:
-            _leave_code(codes / f"{node.name}.code", enroll.make_code(node=node, now=now, by=None))
+            _leave_code(codes / node.name / "code", enroll.make_code(node=node, now=now, by=None))
     deadline = time.monotonic() + seconds
     while waiting := [node for node in nodes if not approve_request(node.name, now=now)]:
         if time.monotonic() > deadline:
@@ -58,6 +58,7 @@ def _node(name: str, address: str, *, is_ring0: bool, now: datetime) -> Node:
 
 
 def _leave_code(path: Path, code: str) -> None:
+    path.parent.mkdir(exist_ok=True)
     new = path.with_suffix(".new")
     new.write_text(code)
     new.rename(path)

@@ -2,8 +2,13 @@
 
     python -m dnspanel.demo.container.make_secrets DIRECTORY
 
-A secret that is there is kept, so every `docker compose up` may run this.
-Only the owner and its group can read the files.
+    panel/       secret-key master-key database redis-url
+    postgres/    postgres-password
+    redis/       redis-password redis.conf
+
+Each is a volume of the services that need it. A secret that is there is kept,
+so every `docker compose up` may run this. Only the owner and its group can
+read the files.
 """
 
 import os
@@ -29,13 +34,25 @@ maxmemory-policy volatile-lru
 
 def make_secrets(directory: Path) -> None:
     """Every secret is there; those that were there before are as they were."""
-    keep(directory / "secret-key", lambda: secrets.token_urlsafe(64))
-    keep(directory / "master-key", lambda: Fernet.generate_key().decode())
-    postgres = keep(directory / "postgres-password", lambda: secrets.token_urlsafe(32))
-    keep(directory / "database", lambda: f"postgresql://panel:{postgres}@postgres:5432/panel")
-    redis = keep(directory / "redis-password", lambda: secrets.token_urlsafe(32))
-    keep(directory / "redis-url", lambda: f"redis://:{redis}@redis:6379/0")
-    keep(directory / "redis.conf", lambda: REDIS_CONF.format(password=redis))
+    panel, of_postgres, of_redis = (directory / name for name in ("panel", "postgres", "redis"))
+    for volume in (panel, of_postgres, of_redis):
+        volume.mkdir(parents=True, exist_ok=True)
+    for name, volume in (("postgres-password", of_postgres), ("redis-password", of_redis), ("redis.conf", of_redis)):
+        _move(panel / name, volume / name)
+    keep(panel / "secret-key", lambda: secrets.token_urlsafe(64))
+    keep(panel / "master-key", lambda: Fernet.generate_key().decode())
+    postgres = keep(of_postgres / "postgres-password", lambda: secrets.token_urlsafe(32))
+    keep(panel / "database", lambda: f"postgresql://panel:{postgres}@postgres:5432/panel")
+    redis = keep(of_redis / "redis-password", lambda: secrets.token_urlsafe(32))
+    keep(panel / "redis-url", lambda: f"redis://:{redis}@redis:6379/0")
+    keep(of_redis / "redis.conf", lambda: REDIS_CONF.format(password=redis))
+
+
+def _move(old: Path, new: Path) -> None:
+    """What an installation of 0.1.0 has in the panel's volume, where all secrets were, is in its own."""
+    if old.exists():
+        keep(new, old.read_text)
+        old.unlink()
 
 
 def keep(path: Path, make: Callable[[], str]) -> str:

@@ -1,7 +1,6 @@
 #!/bin/sh
 # A node in a container: enrol once with the code that the panel left for us, then run PowerDNS and the agent.
 #
-#   NODE_NAME     which code in /enrolment is ours
 #   NODE_ADDRESS  the IP address to answer on
 #   PANEL_URL     where to enrol
 set -eu
@@ -30,8 +29,8 @@ mkdir -p state
 
 cd /srv/dnspanel
 while [ ! -e /var/lib/node/identity/identity.json ]; do
-    if [ -s "/enrolment/$NODE_NAME.code" ]; then
-        python -m replication.agent enroll --panel "$PANEL_URL" --code "$(cat "/enrolment/$NODE_NAME.code")" \
+    if [ -s /enrolment/code ]; then
+        python -m replication.agent enroll --panel "$PANEL_URL" --code "$(cat /enrolment/code)" \
             --dir=/var/lib/node/identity || sleep 2
     else
         sleep 1

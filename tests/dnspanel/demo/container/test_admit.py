@@ -26,7 +26,7 @@ def act_as(name: str, *, directory: Path, panel: str) -> None:
     """What a node's container does: try with the code that lies there, until one is good."""
     while not (directory / name / "identity.json").exists():
         with contextlib.suppress(FileNotFoundError, NotEnrolled):
-            code = (directory / f"{name}.code").read_text()
+            code = (directory / name / "code").read_text()
             enroll(panel, code, directory / name, say=lambda _: None, wait=lambda _: time.sleep(0.1))
         time.sleep(0.1)
 
