@@ -45,6 +45,7 @@ class DisplayRow:
     may_change: bool = True  # `row_rights` knows
     may_remove: bool = True
     answered_by: str = ""  # another zone, which `row_answers` knows
+    blocked: str = ""  # why it cannot be published, which `blocking` knows
 
     @property
     def id(self) -> str:

@@ -86,14 +86,7 @@ document.addEventListener("keydown", (event) => {
 
 let travelling = null; // the line that is on its way
 let waiting = []; // lines that were sent meanwhile
-let leaving = null; // the link to the review, pressed before the last line has arrived
-
-document.addEventListener("click", (event) => {
-  const link = event.target.closest("a[data-ctrl-enter]");
-  if (!link || travelling === null) return;
-  event.preventDefault();
-  leaving = link.href;
-});
+let leaving = null; // the link that was pressed before the last line has arrived
 
 // A refused line comes back into the field, or beneath it while something else is being typed there.
 function giveBack(line) {
@@ -163,7 +156,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
     travelling = waiting.shift();
     htmx.trigger(byId("quick"), "submit");
   } else if (leaving) {
-    location.assign(leaving);
+    saveRowsThenGo(leaving);
   } else if (event.detail.xhr.status === 200 && field.value) {
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
@@ -179,6 +172,109 @@ document.addEventListener("paste", (event) => {
   if (!address || !text.trim().includes("\n")) return;
   event.preventDefault();
   htmx.ajax("POST", address, { target: "#paste-panel", swap: "innerHTML", values: { text } });
+});
+
+// ── Leaving: what was typed into open rows is saved first; what cannot be saved stays ─────────────────────────────
+
+const rowsUnderWay = new Map(); // the form of each row that is being saved → resolved with the status
+let isGoing = false; // saved all that can be: nobody need be asked
+
+const isTouched = (field) =>
+  field.type === "checkbox" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
+
+function hasTyped(row) {
+  return "unsaved" in row.dataset || [...row.querySelectorAll("input:not([type=hidden]), textarea")].some(isTouched);
+}
+
+const typedRows = () => [...document.querySelectorAll("tbody.is-editing")].filter(hasTyped);
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const form = event.detail.elt;
+  if (!form.matches?.("[data-row-form]")) return;
+  let done;
+  const saved = new Promise((resolve) => {
+    done = resolve;
+  });
+  rowsUnderWay.set(form, { saved, done });
+});
+
+document.addEventListener("htmx:afterRequest", (event) => {
+  const form = event.detail.requestConfig?.elt ?? event.detail.elt;
+  rowsUnderWay.get(form)?.done(event.detail.xhr.status);
+  rowsUnderWay.delete(form);
+});
+
+async function isSaved(row) {
+  const form = row.querySelector("[data-row-form]");
+  if (!rowsUnderWay.has(form)) form.requestSubmit();
+  const status = await rowsUnderWay.get(form)?.saved;
+  if (status === 200) return true;
+  // A refused row is drawn again, with its fault focused (panel.js); one that found no server is as it was.
+  byId(row.id)?.querySelector("[aria-invalid=true], .choice, textarea")?.focus();
+  return false;
+}
+
+async function saveRowsThenGo(address) {
+  leaving = null;
+  for (const row of typedRows()) if (!(await isSaved(row))) return;
+  isGoing = true;
+  location.assign(address);
+}
+
+// A page of one row alone sends it by itself, and is told where to go on.
+function sendOnlyRow(link) {
+  const row = typedRows().find((each) => !each.querySelector("[data-row-form]").matches("[hx-post]"));
+  if (!row || !link.matches("[data-ctrl-enter]")) return false;
+  const form = row.querySelector("[data-row-form]");
+  form.elements.from.value = "review";
+  isGoing = true;
+  form.requestSubmit();
+  return true;
+}
+
+const leadsAway = (link, event) =>
+  event.button === 0 &&
+  !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.defaultPrevented) &&
+  link.origin === location.origin &&
+  !link.matches("[target], [download], [hx-get], [data-close], [data-close-panel], [data-cancel]") &&
+  !link.getAttribute("href").startsWith("#");
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href]");
+  if (!link || !leadsAway(link, event)) return;
+  if (travelling === null && !rowsUnderWay.size && !typedRows().length) return;
+  event.preventDefault();
+  if (travelling !== null) leaving = link.href;
+  else if (!sendOnlyRow(link)) saveRowsThenGo(link.href);
+});
+
+// Reloading and closing cannot wait for a server: the browser asks. A row that is sent, or given up, is none of it.
+document.addEventListener("submit", (event) => {
+  if (event.target.matches("[data-row-form]:not([hx-post])")) isGoing = true;
+});
+document.addEventListener("click", (event) => {
+  if (event.target.closest("a[data-cancel]:not([hx-get])")) isGoing = true;
+});
+addEventListener("pageshow", () => {
+  isGoing = false;
+});
+addEventListener("beforeunload", (event) => {
+  const line = byId("quick-line")?.value.trim();
+  if (!isGoing && (line || travelling !== null || typedRows().length)) event.preventDefault();
+});
+
+// ── What blocks publishing is told anew with the draft bar, and marked in whichever rows it is ────────────────────
+
+document.addEventListener("htmx:oobAfterSwap", (event) => {
+  if (event.detail.target?.id !== "draft-bar") return;
+  document.querySelectorAll("#rrsets [data-blocked]").forEach((note) => note.remove());
+  for (const blocked of document.querySelectorAll("#blocking-rows [data-blocks]")) {
+    const cell = byId(blocked.dataset.blocks)?.querySelector("td.col-values");
+    if (!cell || cell.closest(".is-editing")) continue;
+    const note = byId("blocked-note").content.firstElementChild.cloneNode(true);
+    note.querySelector("[data-reason]").textContent = blocked.dataset.reason;
+    cell.append(note);
+  }
 });
 
 // ── Rows that come out of band go to the place that their order says ──────────────────────────────────────────

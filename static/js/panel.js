@@ -9,11 +9,12 @@ const cookie = (name) =>
 
 // ── htmx ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// A refused form (422) and a conflict (409) come back as the fragment to show; other errors are not swapped.
+// A refused form (422) and a conflict (409) come back as the fragment to show; other errors, and those that are a
+// plain text (a quota, a hold), are not swapped.
 const SHOWN_ERRORS = new Set([422, 409]);
 
 document.addEventListener("htmx:beforeSwap", (event) => {
-  if (SHOWN_ERRORS.has(event.detail.xhr.status)) {
+  if (SHOWN_ERRORS.has(event.detail.xhr.status) && !plainText(event.detail.xhr)) {
     event.detail.shouldSwap = true;
     event.detail.isError = false;
   }
@@ -52,7 +53,7 @@ document.addEventListener("htmx:responseError", (event) => {
   if (isQuiet(event.detail.elt)) return;
   if (status === 403)
     return toast("bad", `${plainText(event.detail.xhr) || "You may not do that."} Nothing was changed.`);
-  if (status === 503 && plainText(event.detail.xhr)) return toast("bad", plainText(event.detail.xhr));
+  if (plainText(event.detail.xhr)) return toast("bad", plainText(event.detail.xhr));
   toast("bad", `The server answered ${status}. Nothing was changed; try again.`);
 });
 

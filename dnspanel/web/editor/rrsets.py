@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.web.editor.additions import FALLBACK_TTL
+from dnspanel.web.editor.blocking import with_blocking
 from dnspanel.web.editor.row_answers import with_answers
 from dnspanel.web.editor.row_rights import with_rights
 from dnspanel.web.editor.rrset_form import RRsetForm, digest_of
@@ -83,7 +84,7 @@ def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
 def _show_row(request: PanelRequest, zone: Zone, display: DisplayRow) -> HttpResponse:
     if not display.exists:
         return HttpResponse()  # an added RRset that was undone: its row goes
-    [row] = with_rights(request.user, zone, with_answers(zone, [display]))
+    [row] = with_blocking(request, zone, with_rights(request.user, zone, with_answers(zone, [display])))
     context = {"zone": zone, "row": row, "may_edit": access.may_edit_zone(request.user, zone)}
     response = render(request, "editor/_rrset_row.html", context)
     return focus_after(response, f"#{display.id} .row-link")

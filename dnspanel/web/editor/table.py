@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_entry
+from dnspanel.web.editor.blocking import with_blocking
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, Means, read_line
 from dnspanel.web.editor.row_answers import with_answers
@@ -67,8 +68,9 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     after = request.GET.get("after", "")
     filters = _filters(request)
     page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
+    rows = with_answers(zone, display_rows(zone.name, page.rows))
     return {
-        "rows": with_rights(request.user, zone, with_answers(zone, display_rows(zone.name, page.rows))),
+        "rows": with_blocking(request, zone, with_rights(request.user, zone, rows)),
         "next_after": page.next_after,
         "filters": filters,
         "type_filter": request.GET.get("type", ""),
@@ -262,5 +264,5 @@ def _added(request: PanelRequest, zone: Zone, addition: Addition) -> HttpRespons
 def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
     """Return rows for the table, out of band; `editor.js` puts each where its sort key belongs."""
     rows = [queries.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
-    display = with_answers(zone, [DisplayRow(zone.name, row) for row in rows])
+    display = with_blocking(request, zone, with_answers(zone, [DisplayRow(zone.name, row) for row in rows]))
     return render_to_string("editor/_rows_out_of_band.html", {"zone": zone, "rows": display, "may_edit": True}, request)

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.grants import Right
 from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.web.editor.blocking import Blocking, blocking_of
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries
@@ -30,6 +31,7 @@ class ZoneHead:
     changes_elsewhere: int
     others: tuple[tuple[str, int], ...]
     sync: Sync
+    blocking: Blocking
 
 
 def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
@@ -46,6 +48,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
         changes_elsewhere=sum(count.total for count in counts) - (here.total if here else 0),
         others=queries.others_drafting(zone=zone, author=request.user) if may_edit else (),
         sync=sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name),
+        blocking=blocking_of(request, zone) if may_edit and tab == "records" else Blocking(),
     )
 
 
@@ -54,7 +57,13 @@ def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, 
     counts = queries.draft_summary(author=request.user)
     here = next((count for count in counts if count.zone_id == zone.pk), None)
     elsewhere = sum(count.total for count in counts) - (here.total if here else 0)
-    context = {"zone": zone, "draft": here, "changes_elsewhere": elsewhere, "out_of_band": True}
+    context = {
+        "zone": zone,
+        "draft": here,
+        "changes_elsewhere": elsewhere,
+        "blocking": blocking_of(request, zone),
+        "out_of_band": True,
+    }
     response.write(render_to_string("editor/_draft_bar.html", context, request))
     total = here.total if here else 0
     spoken = f"{speak}, {total} change{'' if total == 1 else 's'}" if speak else ""

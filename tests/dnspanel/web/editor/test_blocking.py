@@ -1,0 +1,62 @@
+"""Rows that block publishing, on pages without a script."""
+
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.web.editor import blocking
+from dnspanel.zones import draft
+from dnspanel.zones.models import Channel, Zone
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.dnspanel.zones.conftest import rr
+from tests.people import NOW
+from tests.publishing import change_rrsets
+
+ZONE = "/zones/example.test./"
+
+
+@pytest.fixture
+def zone(make_zone: MakeZone) -> Zone:
+    return make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.9")
+
+
+def put(author: User, zone: Zone, line: str) -> None:
+    draft.replace_rrset(author=author, zone=zone, rrset=rr(line), now=NOW)
+
+
+def test_errors_and_conflicts_are_counted_and_lead_to_their_rows(
+    zone: Zone, browser: Browser, alice: User, bob: User
+) -> None:
+    put(bob, zone, "mail 300 CNAME www")
+    put(bob, zone, "www 300 A 192.0.2.2")
+    theirs = rr("www 300 A 192.0.2.3")
+    change_rrsets(zone=zone, changes={(theirs.name, 1): theirs}, author=alice, channel=Channel.WEB, now=NOW)
+    client = browser(bob)
+    for url in (ZONE, f"{ZONE}paste/", f"{ZONE}rrset/?name=www.example.test.&type=A"):
+        page = client.get(url).content.decode()
+        assert '<span class="num">2</span>' in page
+        assert "Others changed it too" in page
+    rows = client.get(ZONE).content.decode()
+    assert rows.count("Blocks publishing:") == 2  # of the row, and of the note that scripts copy
+    assert "/rrset/?name=mail.example.test.&amp;type=CNAME" in rows
+    fragment = client.get(ZONE, headers=HTMX).content.decode()
+    assert fragment.count("Blocks publishing:") == 1
+    added = client.post(f"{ZONE}quick/", {"line": "new 300 A 192.0.2.1"}, headers=HTMX).content.decode()
+    assert '<span class="num">2</span>' in added
+
+
+def test_a_draft_that_can_be_published_has_no_mark(zone: Zone, browser: Browser, bob: User) -> None:
+    put(bob, zone, "new 300 A 192.0.2.1")
+    page = browser(bob).get(ZONE).content.decode()
+    assert "block publishing" not in page
+    assert page.count("Blocks publishing:") == 1
+
+
+def test_a_large_draft_is_left_to_the_review(
+    zone: Zone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocking, "MOST_OPERATIONS", 1)
+    put(bob, zone, "mail 300 CNAME www")
+    put(bob, zone, "new 300 A 192.0.2.1")
+    page = browser(bob).get(ZONE).content.decode()
+    assert "The review checks so large a draft." in page
+    assert "block publishing" not in page

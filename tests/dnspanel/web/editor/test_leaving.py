@@ -1,0 +1,113 @@
+"""What was typed into an open row is not lost: by a link, by the review, or by reloading; in a real browser."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import Dialog, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from dnspanel.accounts.models import User
+from dnspanel.zones.models import Operation
+from tests.browser import chromium as chromium
+from tests.dnspanel.web.conftest import Browser, MakeZone
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def with_an_event_loop() -> Iterator[None]:
+    """Playwright runs one in this thread, which Django takes for a view that must not ask the database."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        yield
+
+
+@pytest.fixture
+def page(
+    chromium: Chromium, live_server: LiveServer, browser: Browser, bob: User, make_zone: MakeZone
+) -> Iterator[Page]:
+    """Bob's browser, at the editor of a small zone."""
+    make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2")
+    context = chromium.new_context()
+    cookie = browser(bob).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    page.goto(f"{live_server.url}/zones/example.test./")
+    yield page
+    context.close()
+
+
+def open_row(page: Page, owner: str) -> None:
+    page.locator(f'tbody[data-name="{owner}.example.test."] [data-edit]').click()
+    expect(page.locator("tbody.is-editing")).to_be_visible()
+
+
+def typed(page: Page, values: str) -> None:
+    page.get_by_label("Values, one per line").fill(values)
+
+
+def drafted() -> list[tuple[str, list[str]]]:
+    return [(each.name, each.wanted["rdata"]) for each in Operation.objects.order_by("name")]
+
+
+def test_the_review_saves_an_open_row_first(page: Page) -> None:
+    page.locator("#quick-line").fill("new 300 A 192.0.2.7")
+    page.keyboard.press("Enter")
+    expect(page.locator("#draft-bar")).to_contain_text("1 change")
+    open_row(page, "www")
+    typed(page, "192.0.2.9")
+    page.get_by_role("link", name="Review").first.click()
+    page.wait_for_url("**/review/")
+    assert drafted() == [("new.example.test.", ["192.0.2.7"]), ("www.example.test.", ["192.0.2.9"])]
+
+
+def test_a_faulty_row_stops_any_link_and_is_focused(page: Page) -> None:
+    open_row(page, "www")
+    typed(page, "192.0.2.900")
+    page.get_by_role("link", name="Changes").first.click()
+    expect(page.locator("tbody.is-editing .error")).to_be_visible()
+    expect(page.get_by_label("Values, one per line")).to_be_focused()
+    assert page.url.endswith("/zones/example.test./")
+    typed(page, "192.0.2.90")
+    page.get_by_role("link", name="Changes").first.click()
+    page.wait_for_url("**/changes/")
+    assert drafted() == [("www.example.test.", ["192.0.2.90"])]
+
+
+def test_reloading_asks_and_an_untouched_row_does_not(page: Page) -> None:
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    open_row(page, "www")
+    page.reload()
+    assert asked == []
+    open_row(page, "www")
+    typed(page, "192.0.2.9")
+    with page.expect_event("dialog"):
+        page.evaluate("setTimeout(() => location.reload(), 0)")
+    assert asked == ["beforeunload"]
+    expect(page.get_by_label("Values, one per line")).to_have_value("192.0.2.9")
+    page.keyboard.press("Escape")
+    expect(page.locator("tbody.is-editing")).to_have_count(0)
+    page.reload()
+    assert asked == ["beforeunload"]
+
+
+def test_rows_that_block_publishing_are_marked_and_counted_as_the_draft_changes(page: Page) -> None:
+    marks, bar = page.locator("#rrsets [data-blocked]"), page.locator("#draft-bar")
+    page.locator("#quick-line").fill("mail 300 CNAME www")
+    page.keyboard.press("Enter")
+    expect(bar).to_contain_text("1 blocks publishing")
+    expect(marks).to_have_count(1)
+    expect(marks).to_contain_text("Blocks publishing: A CNAME must be alone at its name")
+    # Another row is what mends it: the mark goes from the first one.
+    page.locator('tbody[data-name="mail.example.test."]', has_text="192.0.2.2").locator("[data-delete]").click()
+    expect(bar).to_contain_text("2 changes")
+    expect(bar).not_to_contain_text("publishing")
+    expect(marks).to_have_count(0)
