@@ -252,6 +252,15 @@ CELERY_DB_REUSE_MAX = 2**31
 CELERY_BEAT_SCHEDULE = {
     "encode-log": {"task": "dnspanel.publish.tasks.encode_log", "schedule": 2.0, "options": {"expires": 5}},
     "empty-trash": {"task": "dnspanel.zones.tasks.empty_trash", "schedule": 86_400.0},
+    "link-acts": {
+        "task": "dnspanel.zones.tasks.link_acts",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "check-audit-chain": {
+        "task": "dnspanel.zones.tasks.check_audit_chain",
+        "schedule": 86_400.0,
+    },
     "tend-search": {"task": "dnspanel.zones.tasks.tend_search", "schedule": 180.0, "options": {"expires": 170}},
     "drive-transfers": {"task": "dnspanel.transfer.tasks.drive_transfers", "schedule": 2.0, "options": {"expires": 5}},
     "forget-old-files": {"task": "dnspanel.transfer.tasks.forget_old_files", "schedule": 3600.0},

@@ -1,7 +1,9 @@
 """Routes, which say who gets alerts: make, change, test, remove. Verbs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, time
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.exceptions import ValidationError
@@ -64,11 +66,15 @@ def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, 
             current = _locked(route)
             columns = _columns(terms)
             changed = [name for name, value in columns.items() if getattr(current, name) != value]
+            before = {name: getattr(current, name) for name in changed}
             for name in changed:
                 setattr(current, name, columns[name])
             if changed:
                 current.save(update_fields=changed)
-                audit.record(action="route.change", by=by, now=now, target=current.name, changed=changed)
+                after = {name: columns[name] for name in changed}
+                audit.record(
+                    action="route.change", by=by, now=now, target=current.name, before=_told(before), after=_told(after)
+                )
     except IntegrityError as exc:
         raise _name_taken(terms.name) from exc
 
@@ -156,6 +162,14 @@ def _columns(terms: RouteTerms) -> dict[str, object]:
         "quiet_until": terms.quiet_until,
         "time_zone": terms.time_zone,
     }
+
+
+def _told(columns: Mapping[str, object]) -> dict[str, object]:
+    """The values as the audit log tells them: of a URL the host alone, since its path may be the password."""
+    found = {name: value.isoformat("minutes") if isinstance(value, time) else value for name, value in columns.items()}
+    if "address" in found and "://" in str(found["address"]):
+        found["address"] = urlsplit(str(found["address"])).hostname or ""
+    return found
 
 
 def _locked(route: Route) -> Route:

@@ -16,9 +16,11 @@ from datetime import datetime
 from ipaddress import IPv6Address, ip_address
 from threading import Barrier, BrokenBarrierError
 from typing import Any
+from uuid import uuid4
 
 from django.db import close_old_connections, connection
 
+from dnspanel.accounts import audit
 from dnspanel.gateway.answers import answers
 from dnspanel.gateway.limits import Rates
 
@@ -155,7 +157,10 @@ class Gateway:
         close_old_connections()
         try:
             # Closed here and now, because a transfer that breaks off must end its transaction in this thread.
-            with closing(answers(wire, address=address, over_tcp=over_tcp, now=self._clock())) as replies:
+            with (
+                audit.coming_from(audit.Origin(address, str(uuid4()))),
+                closing(answers(wire, address=address, over_tcp=over_tcp, now=self._clock())) as replies,
+            ):
                 for reply in replies:
                     send(reply)
         except (OSError, TimeoutError):

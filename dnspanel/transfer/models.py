@@ -46,6 +46,9 @@ class ImportJob(models.Model):
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     # The token by which the author acted, if it was one.
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
+    # From where the last act on it came, which its publications are due to; see accounts.audit.
+    address = models.GenericIPAddressField(null=True)
+    request_id = models.CharField(max_length=36, blank=True, default="", db_default="")
     created_at = models.DateTimeField()
     source = models.CharField(max_length=16, choices=SourceKind)
     # What the source needs, without secrets: see each source's module.

@@ -1,6 +1,6 @@
 """What people and tokens do to webhooks: make, change, test, replay, rotate, delete. Verbs."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -108,6 +108,7 @@ def change_webhook(
             name for name, value in given.items() if value is not None and getattr(locked, name) != columns[name]
         ]
         fields = {name: columns[name] for name in changed}
+        before = {name: getattr(locked, name) for name in changed}
         if "active" in changed:
             fields |= _health_of(active=bool(active), now=now)
         for name, value in fields.items():
@@ -118,7 +119,8 @@ def change_webhook(
         locked.save(update_fields=list(fields))
         if fields.get("active") is False:
             give_up_waiting(webhook_id=webhook.pk, reason="The webhook was switched off.")
-        _record("webhook.change", webhook, by=actor, now=now, fields=sorted(changed))
+        after = {name: columns[name] for name in changed}
+        _record("webhook.change", webhook, by=actor, now=now, before=_told(before), after=_told(after))
 
 
 def delete_webhook(*, webhook: Webhook, by: Author, now: datetime) -> None:
@@ -227,6 +229,11 @@ def _record(action: str, webhook: Webhook, *, by: Author, now: datetime, **detai
     # The host alone: for some receivers the path is the password.
     host = urlsplit(webhook.url).hostname or ""
     audit.record(action=action, by=by, now=now, target=host, webhook=webhook.pk, **details)
+
+
+def _told(columns: Mapping[str, object]) -> dict[str, object]:
+    """The values as the audit log tells them: of the URL the host alone, as in `_record`."""
+    return {name: urlsplit(str(value)).hostname if name == "url" else value for name, value in columns.items()}
 
 
 def _wake_on_commit(webhook: Webhook) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 from django.db import connection, transaction
 
+from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.zones.errors import PublishingOnHold
 from dnspanel.zones.models import Publication
@@ -21,8 +22,10 @@ _APPEND = """
 WITH head AS (
     UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 AND held_reason = '' RETURNING sequence, epoch
 ), publication AS (
-    INSERT INTO zones_publication (sequence, epoch, at, author_id, token_id, channel, reason, form_id)
-    SELECT sequence, epoch, %(at)s, %(author)s, %(token)s, %(channel)s, %(reason)s, %(form_id)s::uuid FROM head
+    INSERT INTO zones_publication (
+        sequence, epoch, at, author_id, token_id, channel, reason, form_id, address, request_id)
+    SELECT sequence, epoch, %(at)s, %(author)s, %(token)s, %(channel)s, %(reason)s, %(form_id)s::uuid,
+        %(address)s::inet, %(request_id)s FROM head
     RETURNING sequence
 ), moved AS (
     SELECT * FROM unnest(%(zone_id)s::int[], %(kind)s::text[], %(number)s::int[], %(serial)s::bigint[],
@@ -82,7 +85,7 @@ def append_publication(
     other publisher waits. Raises IntegrityError when `form_id` has published before, and
     PublishingOnHold while publishing is on hold: the same statement sees it, and then writes nothing.
     """
-    user, token = user_of(author), token_of(author)
+    user, token, origin = user_of(author), token_of(author), audit.origin()
     parameters = {
         "at": now,
         "author": user.pk if user else None,
@@ -90,6 +93,8 @@ def append_publication(
         "channel": channel,
         "reason": reason,
         "form_id": form_id,
+        "address": origin.address,
+        "request_id": origin.request_id,
         **{name: _array([getattr(r, name) for r in revisions]) for name in _COLUMNS},
         "changes": json.dumps([_row(r, change) for r in revisions for change in r.changes], ensure_ascii=False),
     }
@@ -109,6 +114,8 @@ def append_publication(
         channel=channel,
         reason=reason,
         form_id=form_id,
+        address=origin.address,
+        request_id=origin.request_id,
     )
 
 

@@ -14,6 +14,8 @@ NUMBERS = {
     "SIGNING_KEY": 2,
     "AUTHORITY": 3,
     "HOLD": 4,
+    "COMPUTED_TYPES": 5,
+    "AUDIT_CHAIN": 6,
     "WORKER": 0x64700001,
     "READER": 0x64700002,
     "PIECE": 0x64700003,

@@ -53,10 +53,11 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
         changed = {field: attributes[field] for field in others if getattr(row, field) != attributes[field]}
         if not changed:
             return
+        before = {field: getattr(row, field) for field in changed}
         for field, value in changed.items():
             setattr(row, field, value)
         row.save()
-        audit.record(action="zone.facts", by=by, now=now, target=zone.name, **changed)
+        audit.record(action="zone.facts", by=by, now=now, target=zone.name, before=before, after=changed)
 
 
 def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]]) -> None:

@@ -153,7 +153,8 @@ def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author,
         if kind in TSIG_ACTS:
             key_names = {names.parse(value) for value in result}
             tsig_permissions.replace_key_names(zone=zone, act=TSIG_ACTS[kind], key_names=key_names)
-        audit.record(action="zone.metadata", by=by, now=now, target=zone.name, kind=kind, values=len(result))
+        counts = {"values": len(result), "values_before": len(current)}  # what they say may be secret
+        audit.record(action="zone.metadata", by=by, now=now, target=zone.name, kind=kind, **counts)
     return result
 
 

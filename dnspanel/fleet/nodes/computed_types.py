@@ -32,9 +32,9 @@ logger = logging.getLogger(__name__)
 
 def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
     """What each node shall compute: by its group's resolver, or the fleet's; ring 0 always by the fleet's."""
-    groups = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
+    groups: dict[int | None, str] = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
     last = next(reversed(groups.values()), "")  # nodes without a group go with the last one
-    resolvers: dict[int | None, str] = {None: last, **groups}
+    resolvers = {None: last, **groups}
     return {
         node.pk: ComputedTypes(
             (not node.is_ring0 and resolvers[node.group_id]) or settings.ALIAS_RESOLVER, settings.ALLOW_LUA_RECORDS

@@ -320,9 +320,11 @@ def describe(*, node: Node, group: NodeGroup | None, tags: Collection[str], now:
     require_permission(by)
     checked = checked_tags(tags)
     with transaction.atomic():
+        current = Node.objects.select_for_update(of=("self",)).select_related("group").get(pk=node.pk)
+        before = {"group": current.group.name if current.group else "", "tags": current.tags}
+        after = {"group": group.name if group else "", "tags": checked}
         Node.objects.filter(pk=node.pk).update(group=group, tags=checked)
-        name = group.name if group else ""
-        audit.record(action="node.describe", by=by, now=now, target=node.name, group=name, tags=checked)
+        audit.record(action="node.describe", by=by, now=now, target=node.name, before=before, after=after)
     node.refresh_from_db()
     return node
 

@@ -66,7 +66,8 @@ def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datet
     _check_seconds(seconds)
     with transaction.atomic():
         NodeGroup.objects.filter(pk=group.pk).update(verify_seconds=seconds)
-        audit.record(action="group.verify", by=by, now=now, target=group.name, verify_seconds=seconds)
+        before = group.verify_seconds
+        audit.record(action="group.verify", by=by, now=now, target=group.name, verify_seconds=seconds, before=before)
     deliver.advance(now=now)
 
 

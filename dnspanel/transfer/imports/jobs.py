@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
+from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.transfer import quotas, rights, servers
@@ -343,6 +344,8 @@ def delete_job(*, job: ImportJob) -> None:
 
 
 def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, **fields: Any) -> None:
+    if (where := audit.origin()).request_id:
+        fields |= {"address": where.address, "request_id": where.request_id}
     moved = ImportJob.objects.filter(pk=job.pk, state__in=expected).update(
         state=state, phase_at=now, phase_begun=False, paused=False, failure="", **fields
     )

@@ -21,6 +21,7 @@ from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from dnspanel.accounts import audit
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.transfer import places
 from dnspanel.transfer.errors import TransferError
@@ -116,7 +117,8 @@ def work_on_import(job_id: int) -> Turn:
             if current_hold():
                 return Turn(f"import={job_id} units={units}: waits while publishing is held")
             try:
-                done = _do_unit(job)
+                with audit.coming_from(audit.Origin(job.address, job.request_id)):
+                    done = _do_unit(job)
             except PublishingOnHold:
                 continue  # it began this moment; the piece is as it was
             except (OperationalError, InterfaceError):

@@ -1,19 +1,37 @@
-"""The view of the audit log: all acts, including publications, newest first."""
+"""Views of the audit log: all acts, including publications, newest first; one act; files of them; the chain."""
 
-from dataclasses import dataclass
+import csv
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from io import TextIOWrapper
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, cast
 
-from django.http import HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors import actor_of, can
+from dnspanel.accounts.actors import Actor, actor_of, can
 from dnspanel.accounts.roles import Permission
+from dnspanel.downloads import file_response
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest, say
-from dnspanel.zones.audit_trail import Act, Filters, Place, acts_page
+from dnspanel.zones import audit_links
+from dnspanel.zones.audit_chain import PUBLICATION
+from dnspanel.zones.audit_trail import Act, Filters, Place, act_of, acts_page, all_acts, rrset_changes
+from dnspanel.zones.models import AuditChain, AuditLink, Change
 from dnspanel.zones.queries import split_search
+from replication.dns import names
 
 MOST_ENTRIES = 100
+MOST_EXPORTED = 100_000
+MOST_CHANGES = 50
+# A file goes to disk beyond this.
+_MOST_IN_MEMORY = 1 << 20
 LONGEST_ID = 18  # digits
 # What people look for most, as searches.
 CHIPS = (
@@ -40,9 +58,7 @@ class DisplayAct:
 @require_safe
 def audit_log(request: PanelRequest) -> HttpResponse:
     """List the acts of the log, or those a search finds; people who may not read the whole log see their own acts."""
-    actor = actor_of(request.user)
-    assert actor is not None  # the session gate let this person in
-    search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    actor, search = _reader(request), _search(request)
     acts, next_place = acts_page(actor, filters=filters_of(search), after=_place(request), limit=MOST_ENTRIES)
     context = {
         "acts": [DisplayAct(act, _details(act)) for act in acts],
@@ -50,6 +66,8 @@ def audit_log(request: PanelRequest) -> HttpResponse:
         "search": search,
         "chips": CHIPS,
         "sees_all": can(actor, Permission.AUDIT),
+        "chain": AuditChain.objects.filter(pk=1).first(),
+        "head": AuditLink.objects.order_by("-number").first(),
     }
     target = request.htmx.target if request.htmx else None
     if target == "audit-more":
@@ -58,6 +76,58 @@ def audit_log(request: PanelRequest) -> HttpResponse:
         found = f"{len(acts)} entries{' and more' if next_place else ''} found"
         return say(render(request, "access/_audit_list.html", context), speak=found)
     return render(request, "access/audit.html", context)
+
+
+@require_safe
+def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
+    """Show one act: who, when, from where, what it changed, and its place in the chain."""
+    actor = _reader(request)
+    act = act_of(actor, kind=kind, id=id)
+    if act is None:
+        raise Http404
+    changes = rrset_changes(actor, act.id, MOST_CHANGES + 1) if act.kind == PUBLICATION else []
+    context = {
+        "act": act,
+        "details": _details(replace(act, details=act.other_details)),
+        "changes": [(value.name.replace("_", " "), _text(value.before), _text(value.after)) for value in act.changes],
+        "rrsets": [_display_rrset(change) for change in changes[:MOST_CHANGES]],
+        "has_more": len(changes) > MOST_CHANGES,
+    }
+    return render(request, "access/audit_act.html", context)
+
+
+@require_safe
+def audit_export(request: PanelRequest, format: str) -> HttpResponseBase:
+    """Download the acts that a search finds, the newest first, as CSV or JSON; at most MOST_EXPORTED."""
+    if format not in _WRITERS:
+        raise Http404
+    write, content_type = _WRITERS[format]
+    acts = all_acts(_reader(request), filters=filters_of(_search(request)), most=MOST_EXPORTED)
+    spooled = SpooledTemporaryFile(_MOST_IN_MEMORY)  # noqa: SIM115  (the answer closes it)
+    text = TextIOWrapper(cast(BinaryIO, spooled), "utf-8", "surrogateescape", newline="", write_through=True)
+    write(text, acts)
+    text.detach()
+    size = spooled.tell()
+    name = f"audit-{timezone.now():%Y-%m-%d}.{format}"
+    return file_response(request, cast(BinaryIO, spooled), size=size, name=name, content_type=content_type)
+
+
+@require_POST
+def audit_check(request: PanelRequest) -> HttpResponse:
+    """Have the chain checked from its beginning."""
+    audit_links.ask_for_check(by=request.user, now=timezone.now())
+    messages.success(request, "The chain is being checked from its beginning. This page will say what came of it.")
+    return redirect("audit-log")
+
+
+def _reader(request: PanelRequest) -> Actor:
+    actor = actor_of(request.user)
+    assert actor is not None  # the session gate let this person in
+    return actor
+
+
+def _search(request: PanelRequest) -> str:
+    return request.GET.get("q", "").strip()[:LONGEST_SEARCH]
 
 
 def filters_of(search: str) -> Filters:
@@ -96,5 +166,76 @@ def _details(act: Act) -> tuple[tuple[str, str], ...]:
 
 def _text(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        return ", ".join(map(_text, value))
+    if isinstance(value, dict):
+        return "; ".join(f"{name} {text}" for name, one in value.items() if (text := _text(one)))
     return "" if value is None or value is False else "yes" if value is True else str(value)
+
+
+# Columns of the files; `details` is JSON in the table too.
+_COLUMNS = (
+    "number",
+    "hash",
+    "at",
+    "kind",
+    "id",
+    "user",
+    "token",
+    "token_id",
+    "action",
+    "target",
+    "address",
+    "request_id",
+    "details",
+)
+
+
+def _row(act: Act) -> dict[str, Any]:
+    row = {name: getattr(act, name) for name in _COLUMNS}
+    return row | {"at": act.at.isoformat()}
+
+
+def _write_csv(file: TextIOWrapper, acts: Iterable[Act]) -> None:
+    table = csv.writer(file)
+    table.writerow(_COLUMNS)
+    for act in acts:
+        row = _row(act) | {"details": json.dumps(act.details, ensure_ascii=False, sort_keys=True)}
+        table.writerow([_harmless(value) for value in row.values()])
+
+
+def _harmless(value: Any) -> Any:
+    """Text that no spreadsheet takes for a formula: others choose what targets and reasons say."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
+def _write_json(file: TextIOWrapper, acts: Iterable[Act]) -> None:
+    """One array, written as it is read."""
+    separator = "[\n"
+    for act in acts:
+        file.write(separator + json.dumps(_row(act), ensure_ascii=False, sort_keys=True))
+        separator = ",\n"
+    file.write("\n]\n" if separator == ",\n" else "[]\n")
+
+
+_WRITERS: Mapping[str, tuple[Callable[[TextIOWrapper, Iterable[Act]], None], str]] = {
+    "csv": (_write_csv, "text/csv; charset=utf-8"),
+    "json": (_write_json, "application/json"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayRRset:
+    """An RRset that a publication changed, as text before and after; empty where it was not there."""
+
+    name: str
+    type: int
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def _display_rrset(change: Change) -> DisplayRRset:
+    return DisplayRRset(names.display(change.name), change.type, _lines(change.before), _lines(change.after))
+
+
+def _lines(rrset: Mapping[str, Any] | None) -> tuple[str, ...]:
+    return () if rrset is None else tuple(f"{rrset['ttl']} {text}" for text in rrset["rdata"])

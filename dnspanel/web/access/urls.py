@@ -36,4 +36,7 @@ urlpatterns = [
     path("webhooks/<int:webhook_id>/delete/", webhooks.webhook_delete, name="webhook-delete"),
     path("webhooks/deliveries/<int:delivery_id>/replay/", webhooks.webhook_replay, name="webhook-replay"),
     path("audit/", audit.audit_log, name="audit-log"),
+    path("audit/check/", audit.audit_check, name="audit-check"),
+    path("audit/export.<slug:format>", audit.audit_export, name="audit-export"),
+    path("audit/<slug:kind>/<int:id>/", audit.audit_act, name="audit-act"),
 ]

@@ -81,7 +81,10 @@ def test_a_change_says_what_was_changed_and_does_not_ask_for_the_address_again(r
     routes.change_route(route=made, terms=terms, by=None, now=NOW, resolve=resolve_to("10.0.0.1"))
     made.refresh_from_db()
     assert (made.name, made.quiet_from) == ("night", None)
-    assert AuditEntry.objects.latest("pk").details == {"changed": ["name", "quiet_from", "quiet_until"]}
+    assert AuditEntry.objects.latest("pk").details == {
+        "before": {"name": "on call", "quiet_from": "01:00", "quiet_until": "02:00"},
+        "after": {"name": "night", "quiet_from": None, "quiet_until": None},
+    }
     with pytest.raises(RouteRefused, match="another way"):
         routes.change_route(route=made, terms=RouteTerms("night", "mail", "a@people.test"), by=None, now=NOW)
     Route.objects.all().delete()

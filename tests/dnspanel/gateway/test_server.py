@@ -70,6 +70,8 @@ def test_updates_and_questions_over_both_transports(
     assert ask(question(), LOOPBACK, port=port, timeout=5).answer
     assert ask(update(key), LOOPBACK, port=port, timeout=5).rcode() == dns.rcode.NOERROR
     assert Publication.objects.count() == 2
+    newest = Publication.objects.latest("sequence")
+    assert (newest.address, len(newest.request_id)) == (LOOPBACK, 36), "audited as those of requests are"
 
 
 def test_many_updates_at_once_lose_nothing(zone: Zone, make_key: MakeKey, port: int) -> None:

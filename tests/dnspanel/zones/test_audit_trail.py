@@ -6,12 +6,15 @@ import pytest
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, actor_of, actor_of_token
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.zones.audit_trail import Act, Filters, Place, acts_page
-from tests.dnspanel.zones.conftest import MakeZone
+from dnspanel.zones import audit_links, audit_trail
+from dnspanel.zones.audit_trail import Act, Filters, Place, ValueChange, act_of, acts_page, rrset_changes
+from dnspanel.zones.settings_of_zone import change_settings
+from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 pytestmark = pytest.mark.django_db
 
@@ -100,8 +103,71 @@ def test_a_publication_over_many_zones_names_none_and_counts_them(
     Revision.objects.bulk_create(
         Revision(zone=zone, number=2, publication=newest, kind=RevisionKind.CHANGE, serial=1) for zone in zones[:4]
     )
-    with django_assert_max_num_queries(4):  # type: ignore[operator]
+    with django_assert_max_num_queries(5):  # type: ignore[operator]
         acts, _ = acts_page(acting(alice), filters=Filters(action="publish"))
     assert acts[0].target == "5 more"
     assert acts[0].details["zones"] == 5
     assert acts[1].target == "z3.test."
+
+
+def test_publications_say_from_where_they_came_and_are_found_by_all_that_the_list_shows(
+    alice: User, make_zone: MakeZone
+) -> None:
+    """They had no address and no request id, and were found by their reason alone."""
+    with audit.coming_from(audit.Origin("192.0.2.7", "req-1")):
+        make_zone(name="shop.test.")
+    make_zone(name="xn--bcher-kva.test.")
+    audit.record(action="team.add", by=alice, now=NOW, target="Web", person="carla", role="editor")
+
+    def found(*texts: str, address: str = "") -> list[str]:
+        filters = Filters(texts=texts, address=address)
+        return [act.target for act in acts_page(acting(alice), filters=filters)[0]]
+
+    assert found("shop") == found("SHOP.te") == found("req-1") == found(address="192.0.2.") == ["shop.test."]
+    assert found("bücher.test") == ["bücher.test."]
+    assert found("carla") == found("editor") == ["Web"]
+    assert found("publish") == found("alice", "web", "publ") == ["bücher.test.", "shop.test."]
+    assert found("alice", "shop") == ["shop.test."]
+    assert found("nonsense") == []
+    [act] = acts_page(acting(alice), filters=Filters(texts=("shop",)))[0]
+    assert (act.address, act.request_id) == ("192.0.2.7", "req-1")
+
+
+def test_many_zones_with_a_word_are_not_looked_up_one_by_one(
+    alice: User, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_trail, "_FEW_ZONES", 1)
+    for number in range(3):
+        make_zone(name=f"shop{number}.test.")
+    make_zone(name="other.test.")
+    acts, _ = acts_page(acting(alice), filters=Filters(texts=("shop",)))
+    assert [act.target for act in acts] == ["shop2.test.", "shop1.test.", "shop0.test."]
+
+
+def test_one_act_has_what_changed_and_its_place_in_the_chain(alice: User, bob: User, make_zone: MakeZone) -> None:
+    zone = make_zone("www 300 A 192.0.2.1")
+    change_settings(zone=zone, tags=["shop"], team=None, author=alice, now=NOW)
+    audit_links.link_new_acts()
+    [entry], _ = acts_page(acting(alice), filters=Filters(action="zone."))
+    act = act_of(acting(alice), kind="entry", id=entry.id)
+    assert act == entry
+    assert ValueChange("tags", [], ["shop"]) in entry.changes
+    assert (entry.number, len(entry.hash)) == (1, 64)
+    assert act_of(acting(bob), kind="entry", id=entry.id) is None
+    assert act_of(acting(alice), kind="publication", id=10**6) is None
+
+
+def test_the_changes_of_a_publication_are_those_of_zones_that_the_reader_sees(
+    alice: User, charlie: User, make_zone: MakeZone
+) -> None:
+    zone = make_zone("www 300 A 192.0.2.1")
+    rrset = rr("www 60 A 192.0.2.2")
+    publication = change_rrsets(
+        zone=zone, changes={(rrset.name, rrset.type): rrset}, author=alice, channel="web", now=NOW
+    )
+    assert publication is not None
+    [change] = rrset_changes(acting(alice), publication.sequence, 10)
+    assert (change.name, change.before["ttl"], change.after["ttl"]) == ("www.example.test.", 300, 60)
+    User.objects.filter(pk=charlie.pk).update(role=Role.MEMBER)
+    charlie.refresh_from_db()
+    assert rrset_changes(acting(charlie), publication.sequence, 10) == []

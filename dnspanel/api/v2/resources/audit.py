@@ -30,6 +30,10 @@ class ActSerializer(serializers.Serializer):
     address = serializers.CharField(allow_null=True)
     request_id = serializers.CharField(allow_null=True, help_text="As in the answer's X-Request-ID.")
     details = serializers.DictField()
+    number = serializers.IntegerField(
+        allow_null=True, help_text="Its place in the chain of hashes; null for the seconds until it has one."
+    )
+    hash = serializers.CharField(allow_null=True, help_text="The chain's SHA-256 up to this act, hexadecimal.")
 
 
 class Audit(V2View):
@@ -40,6 +44,7 @@ class Audit(V2View):
         parameters=[
             OpenApiParameter("action", str, description="`token.create`, or `token.` for all about tokens."),
             OpenApiParameter("user", str, description="User name."),
+            OpenApiParameter("q", str, description="A text in what the act says, a name of a zone, or a request's id."),
             OpenApiParameter("since", _DATE_TIME, description="From then on."),
             OpenApiParameter("until", _DATE_TIME, description="Before then."),
             *PAGED,
@@ -57,6 +62,7 @@ class Audit(V2View):
             user=text_parameter(query, "user"),
             since=moment_parameter(query, "since"),
             until=moment_parameter(query, "until"),
+            texts=(text,) if (text := text_parameter(query, "q")) else (),
         )
         # A cursor has no null: beyond every id means none seen yet.
         after = Place(*(None if key >= _NONE_YET else key for key in page.after)) if page.after else Place()
@@ -81,4 +87,6 @@ def _json(act: Act) -> dict[str, Any]:
         "address": act.address or None,
         "request_id": act.request_id or None,
         "details": act.details,
+        "number": act.number,
+        "hash": act.hash or None,
     }

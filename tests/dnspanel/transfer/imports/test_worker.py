@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection
 
+from dnspanel.accounts import audit
 from dnspanel.accounts.models import User
 from dnspanel.publish.models import PreparedRows
 from dnspanel.transfer import rights
@@ -62,6 +63,18 @@ def test_new_zones_are_created_in_one_publication(make_import: MakeImport) -> No
     assert Revision.objects.filter(publication=publication, kind="create", number=1).count() == 2
     zone = Zone.objects.get(name="a.test.")
     assert (zone.serial, zone.revision, zone.rrset_count, zone.sequence) == (7, 1, 3, publication.sequence)
+
+
+def test_its_publications_carry_from_where_it_was_started(make_import: MakeImport) -> None:
+    with audit.coming_from(audit.Origin("192.0.2.7", "req-1")):
+        job = make_import(texts("a.test."))
+        work_through(job)
+        jobs.start_plan(job=job, now=NOW)
+    work_through(job)
+    with audit.coming_from(audit.Origin("192.0.2.8", "req-2")):
+        jobs.start_apply(job=job, author=rights.actor_of_job(job), now=NOW)
+    work_through(job)
+    assert Publication.objects.values_list("address", "request_id").get() == ("192.0.2.8", "req-2")
 
 
 def test_an_import_needs_no_storage_of_segments(make_import: MakeImport, settings: Any, tmp_path: Path) -> None:

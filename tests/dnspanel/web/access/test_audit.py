@@ -1,13 +1,20 @@
 """The page of the audit log."""
 
+import csv
+import json
+
 import pytest
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.web.access.audit import MOST_ENTRIES, filters_of
+from dnspanel.zones import audit_links
 from dnspanel.zones.audit_trail import Filters
+from dnspanel.zones.models import AuditLink
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,7 @@ def test_administrators_see_all_and_others_their_own_acts(browser: Browser, alic
     [
         ("action:sign-in.failed", "192.0.2.7"),
         ("from:192.0.2.", "sign-in.failed"),
-        ("who:ALICE web", "team.create"),
+        ("who:ALICE ops", "team.create"),
         ("action:publish", "example.test"),
     ],
 )
@@ -80,3 +87,68 @@ def test_pages_follow_each_other_and_htmx_gets_the_rows_alone(browser: Browser, 
     assert rest.context["next_after"] == ""
     for nonsense in ("x", "²-1", "-", "9" * 5000):
         assert client.get("/audit/", {"after": nonsense}).status_code == 200
+
+
+def test_a_row_opens_with_before_and_after_and_its_place_in_the_chain(browser: Browser, alice: User, bob: User) -> None:
+    with audit.coming_from(audit.Origin("192.0.2.7", "req-1")):
+        audit.record(
+            action="zone.settings", by=alice, now=NOW, target="a.test.", tags=["shop"], tags_before=["<old>"], team=""
+        )
+    audit_links.link_new_acts()
+    entry = AuditEntry.objects.get()
+    client = browser(alice)
+    assert f'href="/audit/entry/{entry.pk}/"' in client.get("/audit/").content.decode()
+    page = client.get(f"/audit/entry/{entry.pk}/").content.decode()
+    for said in ("192.0.2.7", "req-1", "&lt;old&gt;", "shop", f"1:{AuditLink.objects.get().hash}"):
+        assert said in page
+    assert browser(bob).get(f"/audit/entry/{entry.pk}/").status_code == 404
+    assert client.get(f"/audit/nonsense/{entry.pk}/").status_code == 404
+
+
+def test_a_publication_opens_with_the_rrsets_it_changed(browser: Browser, make_zone: MakeZone, alice: User) -> None:
+    zone = make_zone()
+    rrset = rr("www 60 A 192.0.2.99")
+    published = change_rrsets(
+        zone=zone, changes={(rrset.name, rrset.type): rrset}, author=alice, channel="web", now=NOW
+    )
+    assert published is not None
+    page = browser(alice).get(f"/audit/publication/{published.sequence}/").content.decode()
+    assert '<span class="hash mono">www.example.test.</span>' in page
+    assert "60 192.0.2.99" in page
+    assert f'href="/publications/{published.sequence}/"' in page
+
+
+@pytest.mark.usefixtures("log")
+def test_what_a_search_finds_comes_as_a_file_that_no_spreadsheet_runs(browser: Browser, alice: User) -> None:
+    audit.record(action="team.create", by=alice, now=NOW, target="=HYPERLINK(1)")
+    audit_links.link_new_acts()
+    client = browser(alice)
+    found = client.get("/audit/export.json?q=action:team.")
+    rows = json.loads(b"".join(found.streaming_content) if found.streaming else found.content)
+    assert [row["target"] for row in rows] == ["=HYPERLINK(1)", "Web <ops>"]
+    assert rows[1]["details"]["members"] == ["ana", "bea"]
+    assert rows[1]["number"] > 0
+    assert len(rows[1]["hash"]) == 64
+    table = list(csv.reader(client.get("/audit/export.csv?q=action:team.").content.decode().splitlines()))
+    assert [row[9] for row in table] == ["target", "'=HYPERLINK(1)", "Web <ops>"]
+    assert json.loads(client.get("/audit/export.json?q=nonsense").content) == []
+    assert client.get("/audit/export.xml").status_code == 404
+
+
+@pytest.mark.usefixtures("log")
+def test_the_chain_is_checked_by_a_button_and_the_page_says_what_came_of_it(
+    browser: Browser, alice: User, bob: User
+) -> None:
+    client = browser(alice)
+    assert b"Check now" not in browser(bob).get("/audit/").content
+    assert browser(bob).post("/audit/check/").status_code == 403
+    assert client.post("/audit/check/", follow=True).status_code == 200
+    assert b"is being checked" in client.get("/audit/").content or not AuditLink.objects.exists()
+    audit_links.link_new_acts()
+    audit_links.check_chain(now=NOW)
+    assert b"as it was chained" in client.get("/audit/").content
+    AuditEntry.objects.filter(action="team.create").delete()
+    audit_links.check_chain(now=NOW)
+    page = client.get("/audit/").content.decode()
+    assert "not as it was chained" in page
+    assert "is gone" in page

@@ -1,5 +1,6 @@
 """The audit log over the API: who did what; pages that join; one's own acts without the permission."""
 
+from dnspanel.zones import audit_links
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.zones.conftest import MakeZone
 
@@ -50,3 +51,14 @@ def test_who_may_not_read_the_log_sees_the_tokens_own_acts(api: MakeApi) -> None
 def test_a_time_that_is_none_is_refused(api: MakeApi) -> None:
     assert api().get(AUDIT, since="yesterday").json()["errors"][0]["parameter"] == "since"
     assert api().get(AUDIT, since="2030-01-01T00:00:00Z").json()["items"] == []
+
+
+def test_an_act_is_found_by_what_it_says_and_has_its_place_in_the_chain(api: MakeApi, make_zone: MakeZone) -> None:
+    make_zone(name="shop.test.")
+    make_zone(name="other.test.")
+    [act] = api().get(AUDIT, q="shop").json()["items"]
+    assert (act["target"], act["number"], act["hash"]) == ("shop.test.", None, None)
+    audit_links.link_new_acts()
+    [act] = api().get(AUDIT, q="shop").json()["items"]
+    assert act["number"] >= 1
+    assert len(act["hash"]) == 64

@@ -1,0 +1,59 @@
+"""What an act says, as bytes, and the hash that chains it to every act before it. Pure.
+
+    content = SHA-256 of the act as JSON: sorted keys, no spaces, UTF-8, times in UTC with microseconds
+    hash(n) = SHA-256 of hash(n-1) · number as 8 bytes · kind and id as text with a zero byte between · content
+    hash(0) = SHA-256 of "dnspanel audit " and the cluster's UUID
+
+Whoever changes, removes or inserts an act has to change every hash from there on. Nothing here is secret: who may write
+to the database can compute a new chain. What proves that nobody did is a hash from earlier that somebody else keeps: in
+an export, in the logs, on paper.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+ENTRY, PUBLICATION = "entry", "publication"
+
+
+def first_hash(cluster: UUID) -> bytes:
+    """The hash before the first act."""
+    return hashlib.sha256(b"dnspanel audit " + str(cluster).encode()).digest()
+
+
+def next_hash(before: bytes, *, number: int, kind: str, ref: int, content: bytes) -> bytes:
+    """The hash of the act with this number, after the one with the hash `before`."""
+    return hashlib.sha256(before + number.to_bytes(8, "big") + f"{kind}\0{ref}".encode() + content).digest()
+
+
+def content_of(act: Mapping[str, Any]) -> bytes:
+    """The hash of what an act says."""
+    return hashlib.sha256(_json(act)).digest()
+
+
+class RunningDigest:
+    """The hash of a row and of what belongs to it, without holding all of it in memory."""
+
+    def __init__(self, head: Mapping[str, Any]) -> None:
+        self._hash = hashlib.sha256(_json(head))
+
+    def add(self, row: Iterable[Any]) -> None:
+        self._hash.update(b"\n" + _json(list(row)))
+
+    @property
+    def text(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _json(value: Any) -> bytes:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_text)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    return str(value)
