@@ -34,11 +34,11 @@ from dnspanel.zones.hold import current_hold
 
 # A worker lets other jobs have their turn after this long.
 TURN_SECONDS = 20.0
-# One that finds all units taken waits for the next phase so long; then it is of use elsewhere, and is woken again.
-IDLE_SECONDS = 1.0
+# One that finds nothing to do waits for the next piece, or phase, so long; then it is of use elsewhere, and woken again.
+IDLE_SECONDS = 0.5
 _PAUSE_SECONDS = 0.05
 # How often the reader wakes workers for what it has read.
-_WAKE_SECONDS = 1.0
+_WAKE_SECONDS = 0.25
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ def work_on_import(job_id: int) -> Turn:
                 return Turn(f"import={job_id} stopped: {exc}")
             units += done
             idle = 0.0 if done else idle + _PAUSE_SECONDS
-            if idle > IDLE_SECONDS or not (done or job.read_ended):
+            if idle > IDLE_SECONDS:
                 return Turn(f"import={job_id} units={units}: nothing to do just now")
             if not done:
                 time.sleep(_PAUSE_SECONDS)
