@@ -34,7 +34,7 @@ from dnspanel.zones.hold import current_hold
 
 # A worker lets other jobs have their turn after this long.
 TURN_SECONDS = 20.0
-# One that finds nothing to do waits for the next piece, or phase, so long; then it is of use elsewhere, and woken again.
+# One that finds nothing to do waits so long for the next piece or phase; then it is of use elsewhere, and woken again.
 IDLE_SECONDS = 0.5
 _PAUSE_SECONDS = 0.05
 # How often the reader wakes workers for what it has read.
