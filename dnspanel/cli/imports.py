@@ -32,7 +32,8 @@ _ACTIVE = {"scanning": "reading", "planning": "dry run", "applying": "publishing
 # What of a plan is told; the other counts are rare and stand in the JSON.
 _PLANNED = (
     "creates",
-    "merges",
+    "unions",
+    "rrset_replaces",
     "replaces",
     "unchanged",
     "skipped",
@@ -41,6 +42,7 @@ _PLANNED = (
     "added",
     "changed",
     "removed",
+    "values_removed",
 )
 _WAITING_OPTIONS = (
     click.option("--confirm", is_flag=True, help="Publish though zones lose much."),
@@ -67,10 +69,10 @@ def applying_options(command: Any) -> Any:
 @click.option("--apply", is_flag=True, help="Publish what the dry run showed; without it nothing is written.")
 @click.option(
     "--existing",
-    type=click.Choice(["merge", "replace", "skip"]),
-    default="merge",
+    type=click.Choice(["union", "rrsets", "replace", "skip"]),
+    default="union",
     show_default=True,
-    help="What becomes of zones that exist.",
+    help="Of zones that exist: the values of both, RRsets of the source in place of the zone's, or the source alone.",
 )
 @click.option(
     "--new",

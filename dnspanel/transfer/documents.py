@@ -116,8 +116,9 @@ class ParsedZone:
 class Options:
     """How an import reads zones and what it does with them, unless a zone has a choice of its own.
 
-    `new` is `create` or `skip`; `existing` is `merge` (what is not in the
-    source stays), `replace` (the zone becomes what the source says) or `skip`.
+    `new` is `create` or `skip`; `existing` is `union` (the values of both),
+    `rrsets` (RRsets of the source replace the zone's, the others stay),
+    `replace` (the zone becomes what the source says) or `skip`.
     `ttl` replaces every TTL, else `ttl_least` and `ttl_most` bound them.
     `nameservers` and `soa` are `keep`, `ours` (the settings' defaults; with
     `soa="ours"` the serial is kept) or `missing` (ours only where the source
@@ -126,7 +127,7 @@ class Options:
     """
 
     new: str = "create"
-    existing: str = "merge"
+    existing: str = "union"
     ttl: int | None = None
     ttl_least: int | None = None
     ttl_most: int | None = None

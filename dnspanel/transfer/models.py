@@ -112,6 +112,7 @@ class ImportPiece(models.Model):
     added = models.BigIntegerField(default=0)
     changed = models.BigIntegerField(default=0)
     removed = models.BigIntegerField(default=0)
+    values_removed = models.BigIntegerField(default=0, db_default=0)
     waiting = models.IntegerField(default=0)  # zones that changed since the dry run
     choices: "models.JSONField[Any]" = models.JSONField(default=dict)  # {zone: choice}, while it is scanned anew
     spool_size = models.BigIntegerField(default=0, db_default=0)
@@ -130,13 +131,18 @@ class Action(models.TextChoices):
     """What the dry run decided for a zone."""
 
     CREATE = "create", "create"
-    MERGE = "merge", "merge"
-    REPLACE = "replace", "replace"
+    UNION = "union", "union"  # the values of both
+    RRSETS = "rrsets", "replace RRsets"  # RRsets of the source take the place of the zone's; the others stay
+    REPLACE = "replace", "replace the zone"
     SKIP = "skip", "skip"
     NOTHING = "nothing", "nothing to change"
     FAILED = "failed", "cannot be imported"
     DUPLICATE = "duplicate", "a second time in the source"
     WAITING = "waiting", "changed since the dry run"
+
+
+# What changes a zone that exists.
+CHANGING_ACTIONS = (Action.UNION, Action.RRSETS, Action.REPLACE)
 
 
 class ImportZone(models.Model):
@@ -157,11 +163,12 @@ class ImportZone(models.Model):
     rrsets = models.IntegerField(default=0)
     errors = models.IntegerField(default=0)
     warnings = models.IntegerField(default=0)
-    choice = models.CharField(max_length=8, blank=True)  # create, merge, replace or skip; "" as the job's options say
+    choice = models.CharField(max_length=8, blank=True)  # one of `jobs.CHOICES`; "" as the job's options say
     action = models.CharField(max_length=9, choices=Action, blank=True)  # "" before the dry run
     added = models.IntegerField(default=0)
     changed = models.IntegerField(default=0)
     removed = models.IntegerField(default=0)
+    values_removed = models.IntegerField(default=0, db_default=0)  # of RRsets that go, and of those that change
     document_offset = models.BigIntegerField(default=0)  # in the spool
     rows_offset = models.BigIntegerField(default=0)  # in the stage
     rows_size = models.BigIntegerField(default=0)

@@ -1,12 +1,13 @@
 """What an import would do to a zone that exists: the RRsets that change. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from dnspanel.transfer.documents import ParsedZone, ReadyRRset
 from dnspanel.transfer.models import Action
 from dnspanel.zones import soa
-from replication.dns import rdtypes
-from replication.dns.rrset import RRset
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import RRset, make
+from replication.errors import BadRRset
 
 Key = tuple[str, int]
 Changes = dict[Key, RRset | None]
@@ -15,17 +16,32 @@ Changes = dict[Key, RRset | None]
 def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Changes:
     """{(name, type): the RRset afterwards, None for gone}; empty if the import changes nothing.
 
-    A merge keeps what the source does not have, and the zone's SOA. A replace
-    makes the zone what the source says; of the SOA the serial does not count,
-    it only ever moves on. Apex records that were made for want of any in the
-    source never replace the zone's own.
+    A union keeps every value that the zone has and adds those of the source; where both have an RRset, TTL and comment
+    stay the zone's. Replacing RRsets takes each that the source has as the source has it, and leaves the others; both
+    leave the SOA. Replacing the zone makes it what the source says; of the SOA the serial does not count, it only ever
+    moves on. Apex records that were made for want of any in the source never replace the zone's own.
+
+    RRsets of which no union can be made (`clashes_of`) stay as the zone has them.
     """
-    expected = {(ready.name, ready.type): rrset_of(ready) for ready in _relevant_rrsets(parsed, action)}
+    expected: dict[Key, RRset] = {}
+    for ready in _relevant_rrsets(parsed, action):
+        rrset, key = rrset_of(ready), (ready.name, ready.type)
+        expected[key] = _united(current[key], rrset) or current[key] if _unites(action, key, current) else rrset
     changes: Changes = {key: rrset for key, rrset in expected.items() if not _same(current.get(key), rrset)}
     if action == Action.REPLACE:
         kept = {(parsed.name, type) for type in parsed.made}
         changes.update({key: None for key in current if key not in expected and key not in kept})
     return changes
+
+
+def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Iterator[str]:
+    """Why no union can be made of RRsets that both sides have, such as two CNAMEs of one name."""
+    for ready in _relevant_rrsets(parsed, action):
+        key = ready.name, ready.type
+        if _unites(action, key, current) and _united(current[key], rrset_of(ready)) is None:
+            what = f"{rdata.type_to_text(ready.type)} {ready.name}"
+            ours, theirs = (", ".join(texts[:3]) for texts in (current[key].rdata, ready.texts))
+            yield f"{what} cannot have the values of both: the zone has {ours}, the source {theirs}"
 
 
 def tally(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> tuple[int, int, int]:
@@ -35,8 +51,33 @@ def tally(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> 
     return len(changes) - removed - changed, changed, removed
 
 
+def values_removed(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> int:
+    """How many values of the zone are gone afterwards: of RRsets that go, and of those that change; not the SOA's."""
+    lost = 0
+    for key, after in changes.items():
+        if key in current and key[1] != rdtypes.SOA:
+            lost += len(set(current[key].rdata).difference(after.rdata if after else ()))
+    return lost
+
+
 def rrset_of(ready: ReadyRRset) -> RRset:
     return RRset(ready.name, ready.type, ready.ttl, ready.texts, ready.disabled, ready.comment)
+
+
+def _unites(action: str, key: Key, current: Mapping[Key, RRset]) -> bool:
+    return action == Action.UNION and key in current
+
+
+def _united(ours: RRset, theirs: RRset) -> RRset | None:
+    """Our RRset with their values besides; None where an RRset of this type cannot have them all."""
+    new = [text for text in theirs.rdata if text not in ours.rdata]
+    if not new:
+        return ours
+    disabled = (*ours.disabled, *(text for text in theirs.disabled if text in new))
+    try:
+        return make(ours.name, ours.type, ours.ttl, (*ours.rdata, *new), disabled, ours.comment or theirs.comment)
+    except BadRRset:
+        return None
 
 
 def _relevant_rrsets(parsed: ParsedZone, action: str) -> Iterable[ReadyRRset]:
@@ -45,7 +86,7 @@ def _relevant_rrsets(parsed: ParsedZone, action: str) -> Iterable[ReadyRRset]:
         at_apex = ready.name == parsed.name
         if at_apex and ready.type in parsed.made:
             continue
-        if at_apex and ready.type == rdtypes.SOA and action == Action.MERGE:
+        if at_apex and ready.type == rdtypes.SOA and action != Action.REPLACE:
             continue
         yield ready
 

@@ -31,6 +31,7 @@ from dnspanel.transfer.errors import SourceAway, TransferError, WrongState
 from dnspanel.transfer.exports.rows import Row, read_zones
 from dnspanel.transfer.exports.selection import EVERYTHING, Selection
 from dnspanel.transfer.models import (
+    CHANGING_ACTIONS,
     EXPECTED_KINDS,
     UNFINISHED_STATES,
     Action,
@@ -180,7 +181,7 @@ def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
     if check.job_id is None:
         return Selection.from_json(check.selection).among(zones)
     imported = ImportZone.objects.filter(
-        job=check.job_id, action__in=(Action.CREATE, Action.MERGE, Action.REPLACE, Action.NOTHING)
+        job=check.job_id, action__in=(Action.CREATE, *CHANGING_ACTIONS, Action.NOTHING)
     )
     return zones.filter(name__in=imported.values("name"))
 

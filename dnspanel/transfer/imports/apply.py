@@ -15,7 +15,7 @@ from dnspanel.publish.errors import StorageUnreachable
 from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
 from dnspanel.transfer import rights
 from dnspanel.transfer.imports import plan, scan, stage
-from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange, change_zones, create_ready_zones, existing_zones
 from dnspanel.zones.errors import NamesRefused, NamesTaken
 from dnspanel.zones.models import Channel, Publication, Revision
@@ -134,7 +134,7 @@ def _created(piece: ImportPiece, publication: Publication, prepared: Prepared | 
 
 def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
     """Change the piece's existing zones, except those that changed since the dry run."""
-    zones = list(ImportZone.objects.filter(job=job, piece=piece.number, action__in=(Action.MERGE, Action.REPLACE)))
+    zones = list(ImportZone.objects.filter(job=job, piece=piece.number, action__in=CHANGING_ACTIONS))
     if not zones:
         return
     existing = existing_zones([zone.name for zone in zones])
@@ -167,7 +167,7 @@ def _end(job: ImportJob, piece: ImportPiece) -> None:
     with transaction.atomic(durable=True):
         piece.refresh_from_db(fields=["changed_in"])
         changed = Revision.objects.filter(publication=piece.changed_in).values("zone_id")
-        ImportZone.objects.filter(job=job, piece=piece.number, action__in=(Action.MERGE, Action.REPLACE)).exclude(
+        ImportZone.objects.filter(job=job, piece=piece.number, action__in=CHANGING_ACTIONS).exclude(
             zone_id__in=changed
         ).update(action=Action.WAITING)
         scan.count_pieces(job.pk, [piece.number])

@@ -41,7 +41,7 @@ from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import Revision
 from dnspanel.zones.quotas import refuse_zones
 
-CHOICES = ("", "create", "merge", "replace", "skip")
+CHOICES = ("", "create", "union", "rrsets", "replace", "skip")
 # Options that change what is read; the others only say what becomes of it.
 _READING_OPTIONS = ("ttl", "ttl_least", "ttl_most", "comments", "nameservers", "soa")
 _UPLOADED = (SourceKind.FILES, SourceKind.CSV, SourceKind.JSON, SourceKind.POWERDNS_DUMP, SourceKind.POWERDNS_LMDB)
@@ -250,7 +250,7 @@ def _decide_anew(job: ImportJob, zones: "QuerySet[ImportZone]") -> None:
     """These zones have no action any more, and their pieces wait for a dry run."""
     decided = zones.exclude(action__in=(Action.FAILED, Action.DUPLICATE))
     pieces = list(decided.values_list("piece", flat=True).distinct())
-    decided.update(action="", added=0, changed=0, removed=0)
+    decided.update(action="", added=0, changed=0, removed=0, values_removed=0)
     ImportPiece.objects.filter(job=job, state=PieceState.PLANNED).update(state=PieceState.SCANNED)
     scan.count_pieces(job.pk, pieces)
 

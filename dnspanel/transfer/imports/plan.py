@@ -17,7 +17,7 @@ from dnspanel.transfer import rights, zone_changes
 from dnspanel.transfer.documents import Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import scan
-from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones import rules
 from dnspanel.zones.bulk import ExistingZone, existing_zones
 from dnspanel.zones.computed_types import reasons_against
@@ -29,7 +29,7 @@ from replication.dns.rrset import RRset
 
 _ZONES_AT_ONCE = 200
 _NAMES_AT_ONCE = 5_000
-_DECIDED = ("action", "zone_id", "base_revision", "added", "changed", "removed", "errors")
+_DECIDED = ("action", "zone_id", "base_revision", "added", "changed", "removed", "values_removed", "errors")
 
 # Names that were free when they were scanned, and are not any more.
 _TAKEN = """
@@ -173,14 +173,19 @@ def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> Source
 
 def _effect(action: str, parsed: ParsedZone, current: Mapping[zone_changes.Key, RRset]) -> Effect:
     changes = zone_changes.changes_of(action=action, parsed=parsed, current=current)
-    faults = list(_broken_rules(parsed, changes, current)) if action == Action.MERGE and changes else []
-    return Effect(current, changes, faults)
+    if action == Action.REPLACE:
+        return Effect(current, changes, [])
+    clashes = [
+        SourceFault("", 0, 0, "", clash, "no-union", zone=parsed.name)
+        for clash in zone_changes.clashes_of(action=action, parsed=parsed, current=current)
+    ]
+    return Effect(current, changes, clashes or (list(_broken_rules(parsed, changes, current)) if changes else []))
 
 
 def _broken_rules(
     parsed: ParsedZone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
 ) -> Iterator[SourceFault]:
-    """The rules that a merge would break: each side is valid by itself, both together may not be."""
+    """The rules that both together would break: each side is valid by itself."""
     after = {**current, **{key: rrset for key, rrset in changes.items() if rrset is not None}}
     changed = [key for key, rrset in changes.items() if rrset is not None]
     below = rules.names_below(parsed.name, after.values())
@@ -189,7 +194,7 @@ def _broken_rules(
         parsed.name, after, changed, below=below, allow_lua=settings.ALLOW_LUA_RECORDS, unanswered=unanswered
     ):
         if violation.severity is rules.Severity.ERROR:
-            reason = f"Merged with what the zone has: {violation.message}"
+            reason = f"Together with what the zone has: {violation.message}"
             yield SourceFault("", 0, 0, "", reason, violation.code, zone=parsed.name)
 
 
@@ -199,7 +204,8 @@ def _action(zone: ImportZone, options: Options, exists: bool) -> str:
         return Action.SKIP
     if not exists:
         return Action.CREATE
-    return Action.REPLACE if choice == "replace" else Action.MERGE
+    # Somebody may have chosen to create it while it did not exist.
+    return Action(choice if choice in CHANGING_ACTIONS else options.existing)
 
 
 def _compare(
@@ -216,7 +222,7 @@ def _compare(
         else:
             zone.action, zone.errors = Action.FAILED, 1
             yield fault
-    compared = [zone for zone in undecided if zone.action in (Action.MERGE, Action.REPLACE)]
+    compared = [zone for zone in undecided if zone.action in CHANGING_ACTIONS]
     for zone, effect in effects(job, compared, existing):
         zone.zone_id, zone.base_revision = existing[zone.name].id, existing[zone.name].revision
         if effect.faults:
@@ -226,6 +232,7 @@ def _compare(
             zone.action = Action.NOTHING
         else:
             zone.added, zone.changed, zone.removed = zone_changes.tally(effect.changes, effect.current)
+            zone.values_removed = zone_changes.values_removed(effect.changes, effect.current)
 
 
 def _chunks(zones: Sequence[ImportZone], size: int) -> Iterator[Sequence[ImportZone]]:

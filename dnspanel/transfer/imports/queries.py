@@ -17,6 +17,7 @@ from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import jobs, plan, scan
 from dnspanel.transfer.models import (
     ACTIVE_STATES,
+    CHANGING_ACTIONS,
     Action,
     ImportFault,
     ImportJob,
@@ -218,7 +219,8 @@ class PlanSummary:
     """What publishing would do: zones by action, and RRsets."""
 
     creates: int
-    merges: int
+    unions: int
+    rrset_replaces: int
     replaces: int
     unchanged: int
     skipped: int
@@ -226,14 +228,20 @@ class PlanSummary:
     duplicates: int
     waiting: int
     undecided: int
-    guarded: int  # zones that would lose much: over MOST_REMOVED RRsets, or over 30 % of ten or more
+    guarded: int  # zones that would lose much: over MOST_REMOVED values, or over 30 % of the RRsets
     added: int
     changed: int
     removed: int
+    values_removed: int  # of RRsets that go, and of those that change
+
+    @property
+    def changes(self) -> int:
+        """Zones that exist and would change."""
+        return self.unions + self.rrset_replaces + self.replaces
 
     @property
     def to_publish(self) -> int:
-        return self.creates + self.merges + self.replaces
+        return self.creates + self.changes
 
 
 # UX 6.5's guard against mass changes.
@@ -242,8 +250,8 @@ MOST_REMOVED = 100
 
 def guarded_zones(job: ImportJob) -> "QuerySet[ImportZone]":
     """Zones that would lose so much that somebody should confirm it."""
-    losing = ImportZone.objects.filter(job=job, action__in=(Action.MERGE, Action.REPLACE), removed__gt=0)
-    many = Q(removed__gt=MOST_REMOVED)
+    losing = ImportZone.objects.filter(job=job, action__in=CHANGING_ACTIONS, values_removed__gt=0)
+    many = Q(values_removed__gt=MOST_REMOVED)
     share = Q(removed__gte=3, removed__gt=(F("rrsets") + F("removed") - F("added")) * 0.3)
     return losing.filter(many | share)
 
@@ -254,11 +262,15 @@ def plan_summary(job: ImportJob) -> PlanSummary:
         for row in ImportZone.objects.filter(job=job).values("action").annotate(count=Count("pk"))
     }
     effect = ImportPiece.objects.filter(job=job).aggregate(
-        added=Sum("added", default=0), changed=Sum("changed", default=0), removed=Sum("removed", default=0)
+        added=Sum("added", default=0),
+        changed=Sum("changed", default=0),
+        removed=Sum("removed", default=0),
+        values_removed=Sum("values_removed", default=0),
     )
     return PlanSummary(
         creates=by_action.get(Action.CREATE, 0),
-        merges=by_action.get(Action.MERGE, 0),
+        unions=by_action.get(Action.UNION, 0),
+        rrset_replaces=by_action.get(Action.RRSETS, 0),
         replaces=by_action.get(Action.REPLACE, 0),
         unchanged=by_action.get(Action.NOTHING, 0),
         skipped=by_action.get(Action.SKIP, 0),
@@ -363,7 +375,7 @@ def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
         diffs = tuple(history.diff(Change(rrset.name, rrset.type, None, rrset)) for rrset in after[:MOST_DIFFS])
         return ZoneDiff(diffs, len(after) - len(diffs))
     existing = existing_zones([zone.name])
-    if zone.action not in (Action.MERGE, Action.REPLACE) or zone.name not in existing:
+    if zone.action not in CHANGING_ACTIONS or zone.name not in existing:
         return ZoneDiff((), 0)
     _, effect = next(plan.effects(job, [zone], existing))
     changes = list(effect.changes.items())

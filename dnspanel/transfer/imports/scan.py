@@ -167,16 +167,17 @@ def count_pieces(job_id: int, pieces: Iterable[int]) -> None:
 _COUNT = """
 UPDATE transfer_importpiece p SET
     creates = z.creates, undecided = z.undecided, changes = z.changes, waiting = z.waiting, errors = z.failed,
-    added = z.added, changed = z.changed, removed = z.removed
+    added = z.added, changed = z.changed, removed = z.removed, values_removed = z.values_removed
 FROM (
     SELECT piece, count(*) FILTER (WHERE action = 'create') AS creates,
         count(*) FILTER (WHERE action = '') AS undecided,
-        count(*) FILTER (WHERE action IN ('merge', 'replace')) AS changes,
+        count(*) FILTER (WHERE action IN ('union', 'rrsets', 'replace')) AS changes,
         count(*) FILTER (WHERE action = 'waiting') AS waiting,
         count(*) FILTER (WHERE action = 'failed') AS failed,
-        coalesce(sum(added) FILTER (WHERE action IN ('create', 'merge', 'replace')), 0) AS added,
-        coalesce(sum(changed) FILTER (WHERE action IN ('merge', 'replace')), 0) AS changed,
-        coalesce(sum(removed) FILTER (WHERE action IN ('merge', 'replace')), 0) AS removed
+        coalesce(sum(added) FILTER (WHERE action IN ('create', 'union', 'rrsets', 'replace')), 0) AS added,
+        coalesce(sum(changed) FILTER (WHERE action IN ('union', 'rrsets', 'replace')), 0) AS changed,
+        coalesce(sum(removed) FILTER (WHERE action IN ('union', 'rrsets', 'replace')), 0) AS removed,
+        coalesce(sum(values_removed) FILTER (WHERE action IN ('union', 'rrsets', 'replace')), 0) AS values_removed
     FROM transfer_importzone WHERE job_id = %(job)s AND piece = ANY(%(pieces)s) GROUP BY piece
 ) z WHERE p.job_id = %(job)s AND p.number = z.piece"""
 

@@ -7,14 +7,14 @@ from django.db import transaction
 
 from dnspanel.transfer import rights
 from dnspanel.transfer.imports.apply import last_sequence, reason_of
-from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones.bulk import delete_zones, undo_zone_changes
 from dnspanel.zones.models import Channel, Publication, Revision
 
 UNDONE = "undone"
 KEPT = "kept"
 _CREATED = (Action.CREATE,)
-_CHANGED = (Action.MERGE, Action.REPLACE)
+_CHANGED = CHANGING_ACTIONS
 
 
 def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:

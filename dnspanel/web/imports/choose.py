@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import jobs, queries
-from dnspanel.transfer.models import ENDED_STATES, Action, ImportJob, ImportZone, State
+from dnspanel.transfer.models import CHANGING_ACTIONS, ENDED_STATES, Action, ImportJob, ImportZone, State
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.imports.fault_kinds import fault_kinds_for_display
 from dnspanel.web.imports.option_forms import OptionsForm
@@ -26,7 +26,13 @@ from dnspanel.zones import access
 MOST_TICKED = 1000
 
 _CHOICES_NEW = (("", "as the options say"), ("create", "create"), ("skip", "skip"))
-_CHOICES_EXISTING = (("", "as the options say"), ("merge", "merge"), ("replace", "replace"), ("skip", "skip"))
+_CHOICES_EXISTING = (
+    ("", "as the options say"),
+    ("union", "union"),
+    ("rrsets", "replace RRsets"),
+    ("replace", "replace the zone"),
+    ("skip", "skip"),
+)
 _CHOICES_ALL = (*_CHOICES_EXISTING[:1], ("create", "create"), *_CHOICES_EXISTING[1:])
 
 # What the table may be narrowed to, before the dry run and after it: key, text, arguments of `queries.zones_page`.
@@ -39,8 +45,9 @@ _BEFORE: dict[str, tuple[str, dict[str, Any]]] = {
 _AFTER: dict[str, tuple[str, dict[str, Any]]] = {
     "": ("All", {}),
     "create": ("Create", {"action": Action.CREATE}),
-    "merge": ("Merge", {"action": Action.MERGE}),
-    "replace": ("Replace", {"action": Action.REPLACE}),
+    "union": ("Union", {"action": Action.UNION}),
+    "rrsets": ("Replace RRsets", {"action": Action.RRSETS}),
+    "replace": ("Replace the zone", {"action": Action.REPLACE}),
     "waiting": ("Waiting", {"action": Action.WAITING}),
     "failed": ("Failed", {"action": Action.FAILED}),
     "nothing": ("Unchanged", {"action": Action.NOTHING}),
@@ -49,7 +56,8 @@ _AFTER: dict[str, tuple[str, dict[str, Any]]] = {
 }
 _COUNT_OF = {
     "create": "creates",
-    "merge": "merges",
+    "union": "unions",
+    "rrsets": "rrset_replaces",
     "replace": "replaces",
     "waiting": "waiting",
     "failed": "failed",
@@ -59,13 +67,20 @@ _COUNT_OF = {
 }
 _ACTION_TONES = {
     Action.CREATE: ("ok", "plus"),
-    Action.MERGE: ("warn", "fork"),
+    Action.UNION: ("warn", "fork"),
+    Action.RRSETS: ("warn", "sync"),
     Action.REPLACE: ("warn", "sync"),
     Action.FAILED: ("bad", "error"),
     Action.WAITING: ("warn", "clock"),
 }
 # After the job is done.
-_PAST = {Action.CREATE: "created", Action.MERGE: "merged", Action.REPLACE: "replaced", Action.SKIP: "skipped"}
+_PAST = {
+    Action.CREATE: "created",
+    Action.UNION: "united",
+    Action.RRSETS: "RRsets replaced",
+    Action.REPLACE: "replaced",
+    Action.SKIP: "skipped",
+}
 _UNDONE_MARKS = {"undone": ("quiet", "undo", "undone"), "kept": ("warn", "shield", "kept")}
 
 
@@ -96,7 +111,7 @@ class ListedZone:
 
     @property
     def has_diff(self) -> bool:
-        return self.row.action in (Action.CREATE, Action.MERGE, Action.REPLACE)
+        return self.row.action in (Action.CREATE, *CHANGING_ACTIONS)
 
 
 def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | None = None) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None =
     plan = queries.plan_summary(job)
     return {
         "plan": plan,
-        "changes": plan.merges + plan.replaces,
+        "changes": plan.changes,
         "guarded": queries.guarded_zones(job).order_by("-removed", "name")[:MOST_GUARDED] if plan.guarded else (),
         "form": form or (TypedForm(confirmation=_confirmation(plan)) if plan.guarded else None),
         "fingerprint": fingerprint(plan),
@@ -35,12 +35,15 @@ def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None =
 
 def fingerprint(plan: queries.PlanSummary) -> str:
     """Return a text that tells whether the dry run is still the one that the page showed."""
-    counts = (plan.creates, plan.merges, plan.replaces, plan.added, plan.changed, plan.removed)
+    counts = (
+        *(plan.creates, plan.unions, plan.rrset_replaces, plan.replaces),
+        *(plan.added, plan.changed, plan.removed, plan.values_removed),
+    )
     return "-".join(map(str, counts))
 
 
 def _confirmation(plan: queries.PlanSummary) -> str:
-    return f"remove {plan.removed:,}"
+    return f"remove {plan.values_removed:,}"
 
 
 @require_POST

@@ -18,8 +18,9 @@ class OptionsForm(PanelForm):
     existing = forms.ChoiceField(
         label="Zones that exist here",
         choices=[
-            ("merge", "Merge: what the source lacks stays"),
-            ("replace", "Replace: the zone becomes what the source says"),
+            ("union", "Union: the values of both; nothing is removed"),
+            ("rrsets", "Replace RRsets: those of the source take the place of the zone’s; the others stay"),
+            ("replace", "Replace the zone: it becomes what the source says"),
             ("skip", "Skip"),
         ],
     )

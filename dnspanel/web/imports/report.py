@@ -77,7 +77,7 @@ def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
 
 
 def _changes(report: queries.Report) -> int:
-    return report.plan.merges + report.plan.replaces
+    return report.plan.changes
 
 
 @require_safe

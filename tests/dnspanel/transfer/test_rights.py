@@ -80,8 +80,8 @@ def token_actor(owner: User, *scope: Grant) -> Actor:
 
 def test_a_member_imports_into_granted_zones_and_no_others(mia: User, estate: dict[str, Zone]) -> None:
     job = import_of(give(mia, estate["a.test."]), "a.test.", "b.test.", "new.test.")
-    assert outcome(job) == {"a.test.": Action.MERGE, "b.test.": Action.FAILED, "new.test.": Action.FAILED}
-    assert (address_of("a.test."), address_of("b.test.")) == (["192.0.2.99"], ["192.0.2.1"])
+    assert outcome(job) == {"a.test.": Action.UNION, "b.test.": Action.FAILED, "new.test.": Action.FAILED}
+    assert (address_of("a.test."), address_of("b.test.")) == (["192.0.2.1", "192.0.2.99"], ["192.0.2.1"])
     assert not Zone.objects.filter(name="new.test.").exists()
     reasons = {fault.zone: fault.reason for fault in queries.faults_page(job, severity="error")}
     assert reasons == {
@@ -98,7 +98,7 @@ def test_what_others_have_is_no_difference(mia: User, estate: dict[str, Zone]) -
 
 def test_limits_by_name_and_type_hold_in_imports(mia: User, estate: dict[str, Zone]) -> None:
     person = give(mia, estate["a.test."], estate["b.test."], names=("www",), types=frozenset({1}))
-    assert outcome(import_of(person, "a.test.")) == {"a.test.": Action.MERGE}
+    assert outcome(import_of(person, "a.test.")) == {"a.test.": Action.UNION}
     job = import_of(person, "b.test.", line="mail 300 A 192.0.2.99")
     assert outcome(job) == {"b.test.": Action.FAILED}
     assert "You may not add A mail.b.test. in b.test" in queries.faults_page(job, severity="error")[0].reason
@@ -137,7 +137,7 @@ def test_the_token_is_the_author_of_what_its_import_publishes(alice: User) -> No
 def test_a_narrow_token_imports_no_more_than_its_scope(alice: User, estate: dict[str, Zone]) -> None:
     actor = token_actor(alice, Grant(EVERY_RIGHT, zones=frozenset({estate["a.test."].pk})))
     job = import_of(actor, "a.test.", "b.test.", "new.test.")
-    assert outcome(job) == {"a.test.": Action.MERGE, "b.test.": Action.FAILED, "new.test.": Action.FAILED}
+    assert outcome(job) == {"a.test.": Action.UNION, "b.test.": Action.FAILED, "new.test.": Action.FAILED}
 
 
 def test_a_revoked_token_stops_its_import_with_the_reason(alice: User, estate: dict[str, Zone]) -> None:

@@ -1,8 +1,8 @@
-"""What merging and replacing do to a zone that exists."""
+"""What a union, replacing RRsets and replacing the zone do to a zone that exists."""
 
 from dnspanel.transfer.documents import ParsedZone, ReadyRRset
-from dnspanel.transfer.models import Action
-from dnspanel.transfer.zone_changes import changes_of, rrset_of, tally
+from dnspanel.transfer.models import CHANGING_ACTIONS, Action
+from dnspanel.transfer.zone_changes import changes_of, clashes_of, rrset_of, tally, values_removed
 from replication.codec.keys import relative_key
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset, make
@@ -18,7 +18,14 @@ def rr(name: str, type: int, *texts: str, ttl: int = 300) -> RRset:
 def parsed(*rrsets: RRset, made: frozenset[int] = frozenset()) -> ParsedZone:
     ready = [
         ReadyRRset(
-            r.name, relative_key(r.name, ZONE), r.type, r.ttl, r.rdata, tuple(rdata.to_wire(r.type, t) for t in r.rdata)
+            r.name,
+            relative_key(r.name, ZONE),
+            r.type,
+            r.ttl,
+            r.rdata,
+            tuple(rdata.to_wire(r.type, t) for t in r.rdata),
+            r.disabled,
+            r.comment,
         )
         for r in rrsets
     ]
@@ -40,14 +47,43 @@ CURRENT = by_key(OLD_SOA, NS, WWW, MAIL)
 
 
 def test_the_same_content_changes_nothing_whatever_the_serial() -> None:
-    for action in (Action.MERGE, Action.REPLACE):
+    for action in CHANGING_ACTIONS:
         assert changes_of(action=action, parsed=parsed(NEW_SOA, NS, WWW, MAIL), current=CURRENT) == {}
 
 
-def test_a_merge_keeps_what_the_source_does_not_have() -> None:
-    changes = changes_of(action=Action.MERGE, parsed=parsed(OTHER_SOA, NS, WWW_2), current=CURRENT)
+def test_replacing_rrsets_keeps_those_that_the_source_does_not_have() -> None:
+    changes = changes_of(action=Action.RRSETS, parsed=parsed(OTHER_SOA, NS, WWW_2), current=CURRENT)
     assert changes == {(WWW.name, rdtypes.A): WWW_2}
     assert tally(changes, CURRENT) == (0, 1, 0)
+    assert values_removed(changes, CURRENT) == 1
+
+
+def test_a_union_adds_values_and_removes_none() -> None:
+    """It was called a merge, "what the source lacks stays", and took the first address away."""
+    new = rr("new.example.test.", rdtypes.A, "192.0.2.3")
+    theirs = RRset(WWW.name, rdtypes.A, 60, ("192.0.2.2", "192.0.2.3"), ("192.0.2.3",), "theirs")
+    changes = changes_of(action=Action.UNION, parsed=parsed(OTHER_SOA, theirs, new), current=CURRENT)
+    both = make(WWW.name, rdtypes.A, 300, ("192.0.2.1", "192.0.2.2", "192.0.2.3"), ("192.0.2.3",), "theirs")
+    assert changes == {(WWW.name, rdtypes.A): both, (new.name, rdtypes.A): new}
+    assert values_removed(changes, CURRENT) == 0
+
+
+def test_a_union_with_less_changes_nothing() -> None:
+    ours = by_key(make(WWW.name, rdtypes.A, 60, ("192.0.2.1", "192.0.2.2"), ("192.0.2.1",), "ours"))
+    assert changes_of(action=Action.UNION, parsed=parsed(WWW_2), current=ours) == {}
+
+
+def test_what_can_have_one_value_only_makes_no_union() -> None:
+    ours = rr("shop.example.test.", rdtypes.CNAME, "a.example.net.")
+    theirs = rr("shop.example.test.", rdtypes.CNAME, "b.example.net.")
+    source, current = parsed(theirs), by_key(ours)
+    assert changes_of(action=Action.UNION, parsed=source, current=current) == {}
+    assert list(clashes_of(action=Action.UNION, parsed=source, current=current)) == [
+        "CNAME shop.example.test. cannot have the values of both: the zone has a.example.net., the source"
+        " b.example.net."
+    ]
+    assert list(clashes_of(action=Action.RRSETS, parsed=source, current=current)) == []
+    assert list(clashes_of(action=Action.UNION, parsed=parsed(ours), current=current)) == []
 
 
 def test_a_replace_removes_it_and_takes_the_soa() -> None:
@@ -60,12 +96,13 @@ def test_a_replace_removes_it_and_takes_the_soa() -> None:
         (MAIL.name, rdtypes.A): None,
     }
     assert tally(changes, CURRENT) == (1, 2, 1)
+    assert values_removed(changes, CURRENT) == 2  # of www and of mail; the SOA only moves on
 
 
 def test_apex_records_made_for_want_of_any_never_replace_the_zones_own() -> None:
     ours = rr(ZONE, rdtypes.NS, "ns1.ours.test.")
     made = frozenset((rdtypes.SOA, rdtypes.NS))
-    for action in (Action.MERGE, Action.REPLACE):
+    for action in CHANGING_ACTIONS:
         changes = changes_of(action=action, parsed=parsed(OTHER_SOA, ours, WWW, MAIL, made=made), current=CURRENT)
         assert changes == {}
 

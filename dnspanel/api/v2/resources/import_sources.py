@@ -36,7 +36,12 @@ class OptionsSerializer(Shape):
 
     new = Choice(choices=[("create", "create"), ("skip", "skip")], required=False)
     existing = Choice(
-        choices=[("merge", "what the source lacks stays"), ("replace", "as the source says"), ("skip", "skip")],
+        choices=[
+            ("union", "the values of both"),
+            ("rrsets", "RRsets of the source replace the zone's, the others stay"),
+            ("replace", "as the source says"),
+            ("skip", "skip"),
+        ],
         required=False,
     )
     nameservers = Choice(choices=_APEX, required=False)

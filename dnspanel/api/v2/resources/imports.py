@@ -41,7 +41,8 @@ ACTS: dict[str, Callable[..., Any]] = {
 _IN_THE_NAME_OF = ("apply", "undo")  # these publish
 _COUNTS = (
     "creates",
-    "merges",
+    "unions",
+    "rrset_replaces",
     "replaces",
     "unchanged",
     "skipped",
@@ -53,6 +54,7 @@ _COUNTS = (
     "added",
     "changed",
     "removed",
+    "values_removed",
 )
 
 
@@ -76,8 +78,9 @@ class DryRunSerializer(serializers.Serializer):
     """What publishing would do: zones by what becomes of them, then RRsets."""
 
     creates = serializers.IntegerField()
-    merges = serializers.IntegerField()
-    replaces = serializers.IntegerField()
+    unions = serializers.IntegerField(help_text="Get the values of the source besides their own.")
+    rrset_replaces = serializers.IntegerField(help_text="Have RRsets replaced by those of the source.")
+    replaces = serializers.IntegerField(help_text="Become what the source says.")
     unchanged = serializers.IntegerField()
     skipped = serializers.IntegerField()
     failed = serializers.IntegerField()
@@ -88,6 +91,7 @@ class DryRunSerializer(serializers.Serializer):
     added = serializers.IntegerField()
     changed = serializers.IntegerField()
     removed = serializers.IntegerField()
+    values_removed = serializers.IntegerField(help_text="Of RRsets that go, and of those that change.")
 
 
 class ImportSerializer(Shape):
@@ -325,7 +329,7 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
     if act == "apply" and job.state == State.PLANNED and not confirmed:
         plan = queries.plan_summary(job)
         if plan.guarded:
-            reason = f"{plan.guarded:,} zones would lose much: {plan.removed:,} RRsets in all."
+            reason = f"{plan.guarded:,} zones would lose much: {plan.values_removed:,} values in all."
             raise Problem(
                 "needs-confirmation",
                 f'{reason} Send "confirm": true if that is meant.',

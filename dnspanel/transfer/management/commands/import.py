@@ -53,7 +53,7 @@ class Command(BaseCommand):
             help="postgresql://USER@HOST/DB, mysql://…; the password is read from standard input",
         )
         parser.add_argument("--new", choices=("create", "skip"), default="create")
-        parser.add_argument("--existing", choices=("merge", "replace", "skip"), default="merge")
+        parser.add_argument("--existing", choices=("union", "rrsets", "replace", "skip"), default="union")
         parser.add_argument("--ttl", type=int, help="replace every TTL")
         parser.add_argument("--no-comments", action="store_true")
         parser.add_argument("--nameservers", choices=("keep", "ours", "missing"))
@@ -177,12 +177,15 @@ class Command(BaseCommand):
     def _go_on(self, job: ImportJob, options: dict[str, Any]) -> bool:
         plan = queries.plan_summary(job)
         self.stdout.write(
-            f"Would create {plan.creates:,} zones, merge {plan.merges:,}, replace {plan.replaces:,}, leave "
-            f"{plan.unchanged:,} as they are, skip {plan.skipped:,}, fail {plan.failed:,}; "
-            f"RRsets +{plan.added:,} ~{plan.changed:,} −{plan.removed:,}."
+            f"Would create {plan.creates:,} zones, unite {plan.unions:,}, replace RRsets of {plan.rrset_replaces:,}, "
+            f"replace {plan.replaces:,}, leave {plan.unchanged:,} as they are, skip {plan.skipped:,}, "
+            f"fail {plan.failed:,}; RRsets +{plan.added:,} ~{plan.changed:,} −{plan.removed:,}; "
+            f"{plan.values_removed:,} values removed."
         )
         if plan.guarded:
-            self.stdout.write(f"  {plan.guarded:,} zones would lose over 30 % or over {queries.MOST_REMOVED} RRsets.")
+            self.stdout.write(
+                f"  {plan.guarded:,} zones would lose over 30 % of their RRsets or over {queries.MOST_REMOVED} values."
+            )
         if not plan.to_publish or options["dry_run"]:
             return False
         if options["yes"]:

@@ -69,8 +69,9 @@ def test_the_scan_is_summed_up(job: ImportJob) -> None:
 
 def test_the_dry_run_is_summed_up_and_mass_removal_stands_out(job: ImportJob) -> None:
     plan = queries.plan_summary(job)
-    assert (plan.creates, plan.merges, plan.replaces, plan.failed, plan.to_publish) == (1, 1, 1, 1, 3)
+    assert (plan.creates, plan.unions, plan.replaces, plan.failed, plan.to_publish) == (1, 1, 1, 1, 3)
     assert (plan.added, plan.changed, plan.removed) == (3, 1, 120)
+    assert plan.values_removed == 120
     assert plan.guarded == 1
 
 
@@ -96,7 +97,7 @@ def test_the_diff_of_a_zone_is_that_of_the_review(job: ImportJob) -> None:
 
     assert {one.mark for one in diff("new.test.").diffs} == {"added"}
     (changed,) = diff("old.test.").diffs
-    assert [(record.sign, record.rdata) for record in changed.records] == [("-", "192.0.2.1"), ("+", "192.0.2.2")]
+    assert [(record.sign, record.rdata) for record in changed.records] == [(" ", "192.0.2.1"), ("+", "192.0.2.2")]
     assert len(diff("big.test.").diffs) == 120
     assert diff("bad.test.").diffs == ()
 

@@ -117,18 +117,32 @@ def test_failed_zones_are_corrected_in_a_job_of_their_own(make_import: MakeImpor
     assert "www.bad.test. 300 1 192.0.2.30" in lines_of("bad.test.")
 
 
-def test_merge_keeps_and_replace_removes(make_import: MakeImport) -> None:
-    import_all(
-        make_import(
-            {"a": zone_text("a.test.", WWW, "old A 192.0.2.8"), "b": zone_text("b.test.", WWW, "old A 192.0.2.8")}
-        )
+def test_a_union_keeps_all_values_and_what_replaces_counts_those_that_go(make_import: MakeImport) -> None:
+    old = [WWW, "old A 192.0.2.8"]
+    import_all(make_import({name: zone_text(f"{name}.test.", *old) for name in ("a", "b", "c")}))
+    new = "www 300 A 192.0.2.2"
+    job = make_import(
+        {
+            "a": zone_text("a.test.", new),
+            "b": zone_text("b.test.", "new A 192.0.2.3"),
+            "c": zone_text("c.test.", new),
+        }
     )
-    job = make_import({"a": zone_text("a.test.", "www 300 A 192.0.2.2"), "b": zone_text("b.test.", "new A 192.0.2.3")})
     work_through(job)
-    row = ImportZone.objects.get(job=job, name="b.test.")
-    assert jobs.choose(job=job, choice="replace", ids=[row.pk], now=NOW) == 1
+    for name, choice in (("b.test.", "replace"), ("c.test.", "rrsets")):
+        row = ImportZone.objects.get(job=job, name=name)
+        assert jobs.choose(job=job, choice=choice, ids=[row.pk], now=NOW) == 1
     import_all(job)
-    assert actions(job) == {"a.test.": Action.MERGE, "b.test.": Action.REPLACE}
+    assert actions(job) == {"a.test.": Action.UNION, "b.test.": Action.REPLACE, "c.test.": Action.RRSETS}
+    addresses = {
+        name: next(line for line in lines_of(name) if line.startswith("www.")) for name in ("a.test.", "c.test.")
+    }
+    assert addresses["a.test."].endswith("192.0.2.1 | 192.0.2.2")
+    assert addresses["c.test."].endswith(" 192.0.2.2")
+    assert "old.c.test. 3600 1 192.0.2.8" in lines_of("c.test.")
+    removed = dict(ImportZone.objects.filter(job=job).values_list("name", "values_removed"))
+    assert removed == {"a.test.": 0, "b.test.": 2, "c.test.": 1}
+    assert queries.plan_summary(job).values_removed == 3
     assert {line.split()[0] for line in lines_of("a.test.")} == {"a.test.", "www.a.test.", "old.a.test."}
     assert {line.split()[0] for line in lines_of("b.test.")} == {"b.test.", "new.b.test."}
     merged, replaced = (ImportZone.objects.get(job=job, name=name) for name in ("a.test.", "b.test."))
@@ -138,12 +152,34 @@ def test_merge_keeps_and_replace_removes(make_import: MakeImport) -> None:
     assert Zone.objects.get(name="a.test.").serial > 7
 
 
-def test_a_merge_that_would_break_a_rule_fails_alone(make_import: MakeImport) -> None:
+def test_a_union_that_cannot_be_made_fails_alone_and_says_what_both_have(make_import: MakeImport) -> None:
+    import_all(make_import({"a": zone_text("a.test.", "shop CNAME one.example.")}))
+    job = import_all(make_import({"a": zone_text("a.test.", "shop CNAME two.example."), "b": zone_text("b.test.")}))
+    assert actions(job) == {"a.test.": Action.FAILED, "b.test.": Action.CREATE}
+    (fault,) = queries.faults_page(job, severity="error")
+    assert (fault.code, fault.reason) == (
+        "no-union",
+        "CNAME shop.a.test. cannot have the values of both: the zone has one.example., the source two.example.",
+    )
+
+
+def test_who_chose_to_create_a_zone_that_exists_by_now_gets_what_the_options_say(
+    make_import: MakeImport, alice: User
+) -> None:
+    job = work_through(make_import({"a": zone_text("a.test.", WWW)}))
+    row = ImportZone.objects.get(job=job)
+    jobs.choose(job=job, choice="create", ids=[row.pk], now=NOW)
+    import_all(make_import({"a": zone_text("a.test.", "old A 192.0.2.8")}))
+    import_all(job)
+    assert actions(job) == {"a.test.": Action.UNION}
+
+
+def test_a_union_that_would_break_a_rule_fails_alone(make_import: MakeImport) -> None:
     import_all(make_import(texts("a.test.", "b.test.")))
     job = import_all(
         make_import({"a": zone_text("a.test.", "www CNAME b"), "b": zone_text("b.test.", "new A 192.0.2.4")})
     )
-    assert actions(job) == {"a.test.": Action.FAILED, "b.test.": Action.MERGE}
+    assert actions(job) == {"a.test.": Action.FAILED, "b.test.": Action.UNION}
     assert "CNAME" in queries.faults_page(job, severity="error")[0].reason
 
 
@@ -199,7 +235,7 @@ def test_a_zone_created_by_others_since_the_dry_run_waits(make_import: MakeImpor
     assert actions(job) == {"a.test.": Action.WAITING, "b.test.": Action.CREATE}
     jobs.replan_waiting(job=job, now=NOW)
     work_through(job)
-    assert actions(job)["a.test."] == Action.MERGE
+    assert actions(job)["a.test."] == Action.UNION
     jobs.start_apply(job=job, author=job.author, now=NOW)
     work_through(job)
     assert {line.split()[0] for line in lines_of("a.test.")} == {"a.test.", "mail.a.test.", "www.a.test."}
@@ -214,7 +250,7 @@ def test_a_zone_changed_by_others_since_the_dry_run_waits(make_import: MakeImpor
     change("a.test.", "www 60 A 192.0.2.77", bob)
     jobs.start_apply(job=job, author=job.author, now=NOW)
     work_through(job)
-    assert actions(job) == {"a.test.": Action.WAITING, "b.test.": Action.MERGE}
+    assert actions(job) == {"a.test.": Action.WAITING, "b.test.": Action.UNION}
     assert queries.plan_summary(job).waiting == 1
 
 
@@ -351,7 +387,7 @@ def test_zones_without_apex_records_get_ours_or_keep_their_own(make_import: Make
     hosts = {name: f"$ORIGIN {name}\nmail 300 A 192.0.2.9\n" for name in ("old.test.", "new.test.")}
     options = Options(soa="missing", nameservers="missing")
     job = import_all(make_import(hosts, options=options))
-    assert actions(job) == {"old.test.": Action.MERGE, "new.test.": Action.CREATE}
+    assert actions(job) == {"old.test.": Action.UNION, "new.test.": Action.CREATE}
     assert lines_of("old.test.") == before | {"mail.old.test. 300 1 192.0.2.9"}
     assert {line.split()[2] for line in lines_of("new.test.")} == {"1", "2"}
 

@@ -13,7 +13,7 @@ from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 __all__ = ["directories", "make_import"]
 
 WWW = "www 300 A 192.0.2.1"
-OPTIONS = {"new": "create", "existing": "merge", "nameservers": "keep", "soa": "keep", "comments": "on"}
+OPTIONS = {"new": "create", "existing": "union", "nameservers": "keep", "soa": "keep", "comments": "on"}
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ def test_a_zone_that_changed_since_waits_for_another_dry_run(browser: Browser, b
     work_through(ImportJob.objects.get(pk=job.pk))
     job.refresh_from_db()
     assert job.state == State.PLANNED
-    assert ImportZone.objects.get(job=job, name="here.test.").action == Action.MERGE
+    assert ImportZone.objects.get(job=job, name="here.test.").action == Action.UNION
 
 
 def test_nothing_to_do_is_said_instead_of_a_button(
