@@ -25,7 +25,7 @@ ACTIONS = [
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('transfer', '0003_quotas'),
+        ('transfer', '0004_origin'),
     ]
 
     operations = [
