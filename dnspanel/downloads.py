@@ -37,6 +37,7 @@ def file_response(
     disposition = content_disposition_header(as_attachment=True, filename=name)
     assert disposition is not None
     response["Content-Disposition"] = disposition
+    response["Cache-Control"] = "no-store"
     if tag:
         response["ETag"] = f'"{tag}"'
         response["Accept-Ranges"] = "bytes"

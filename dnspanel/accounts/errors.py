@@ -14,6 +14,7 @@ AccountError
 ├── GrantUnknown
 ├── GrantRefused          a field of the grant is not acceptable, or it gives more than its giver has
 ├── NotYours              a token of somebody else
+├── AboveYou              a token would change its owner, or somebody at or above them
 ├── TokenRefused          a field of the new token is not acceptable
 │   ├── TsigNameTaken
 │   └── TokenQuotaExceeded the owner, or a team of theirs, has as many tokens as they may
@@ -122,6 +123,13 @@ class NotYours(AccountError):
 
     def __init__(self) -> None:
         super().__init__("This token belongs to somebody else.")
+
+
+class AboveYou(AccountError):
+    """A token that may less than its owner would change the owner, or somebody whose role is at or above theirs."""
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"This token may not change {username}: only somebody below its owner.")
 
 
 class TokenRefused(AccountError):

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from dnspanel.accounts import audit, name_patterns
 from dnspanel.accounts.actors import ROLE_RIGHTS, Actor, Author, user_of
-from dnspanel.accounts.errors import GrantRefused, GrantUnknown
+from dnspanel.accounts.errors import AboveYou, GrantRefused, GrantUnknown
 from dnspanel.accounts.grants import Grant, is_part
 from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.accounts.roles import PERMISSIONS
@@ -33,13 +33,18 @@ def grant_by_id(pk: int) -> GrantRow:
     return row
 
 
+_RANKS = (Role.MEMBER, Role.READER, Role.EDITOR, Role.ADMINISTRATOR)
+
+
 def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> GrantRow:
     """The person, or every member of the team, has the grant from now on.
 
-    Raises GrantRefused with the fields at fault. That the zones exist is
-    checked where their ids come from.
+    Raises GrantRefused with the fields at fault, AboveYou to a token. That the
+    zones exist is checked where their ids come from.
     """
     refuse_bad_grant(grant)
+    if isinstance(to, User):
+        refuse_at_or_above(by, to)
     refuse_more_than_own(by, grant)
     person, team = (to, None) if isinstance(to, User) else (None, to)
     with transaction.atomic():
@@ -51,7 +56,9 @@ def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> G
 
 
 def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
-    """Nobody has anything by this grant any more; taking it twice changes nothing."""
+    """Nobody has anything by this grant any more; taking it twice changes nothing. Raises AboveYou to a token."""
+    if row.user is not None:
+        refuse_at_or_above(by, row.user)
     with transaction.atomic():
         if GrantRow.objects.filter(pk=row.pk).delete()[0]:
             audit.record(action="grant.take", by=by, now=now, target=receiver(row), grant=row.pk, **row.grant)
@@ -108,6 +115,22 @@ def refuse_more_than_own(by: Author, grant: Grant) -> None:
     """Raise GrantRefused when an actor would give what it does not have, as far as the grants' forms tell."""
     if isinstance(by, Actor) and not all(any(is_part(grant, mine) for mine in layer) for layer in by.layers):
         raise GrantRefused({"rights": ["You cannot give what you do not have."]})
+
+
+def refuse_at_or_above(by: Author, user: User) -> None:
+    """Raise AboveYou when a token that may less than its owner would change the owner, or somebody at or above them.
+
+    Whoever finds a token that only manages people could else take the panel from its administrators with it.
+    """
+    if not isinstance(by, Actor) or by.token is None or _may_all_that_its_owner_may(by):
+        return
+    if _RANKS.index(Role(user.role)) >= _RANKS.index(Role(by.user.role)):
+        raise AboveYou(user.username)
+
+
+def _may_all_that_its_owner_may(by: Actor) -> bool:
+    everywhere = Grant(ROLE_RIGHTS.get(Role(by.user.role), frozenset()), everywhere=True)
+    return PERMISSIONS[by.user.role] <= by.permissions and any(is_part(everywhere, mine) for mine in by.scope or ())
 
 
 def refuse_higher_role(by: Author, role: str) -> None:

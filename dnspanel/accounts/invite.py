@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.errors import AccountRefused, InvitationExpired, InvitationUnknown, InvitationUsed
+from dnspanel.accounts.grant_edit import refuse_higher_role
 from dnspanel.accounts.models import Invitation, Role, User
 
 LIFETIME = timedelta(hours=48)
@@ -20,8 +21,10 @@ SECRET_BYTES = 32
 def make_invitation(*, role: str, by: Author, now: datetime, lifetime: timedelta = LIFETIME) -> str:
     """Store an invitation and return its secret, which is shown once and kept nowhere.
 
-    `by` is None when the invitation is made on the console.
+    `by` is None when the invitation is made on the console. Raises
+    GrantRefused for a role that may more than the token that invites.
     """
+    refuse_higher_role(by, role)
     secret = secrets.token_urlsafe(SECRET_BYTES)
     with transaction.atomic():
         invitation = Invitation.objects.create(

@@ -1,5 +1,6 @@
 """People, teams, grants and tokens: who acts, and what they were given. `grants` and `actors` say what it means."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
@@ -22,6 +23,8 @@ class User(AbstractUser):
 
     email = models.EmailField(unique=True)
     role = models.CharField(max_length=16, choices=Role, default=Role.READER)
+    # How often all sessions were ended: a session of before is none, also once the account is open again.
+    sessions_ended = models.IntegerField(default=0)
     # What was given in place of the settings' quotas: {`quota_amounts.Kind`: amount, or null for any}.
     quotas: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)
 
@@ -31,6 +34,15 @@ class User(AbstractUser):
             # People sign in without minding upper and lower case, so two names may not differ by it alone.
             models.UniqueConstraint(Lower("username"), name="user_name_unique"),
         ]
+
+    def get_session_auth_hash(self) -> str:
+        return self._with_sessions(super().get_session_auth_hash())
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        return map(self._with_sessions, super().get_session_auth_fallback_hash())
+
+    def _with_sessions(self, hashed: str) -> str:
+        return f"{hashed}.{self.sessions_ended}" if self.sessions_ended else hashed
 
 
 class Invitation(models.Model):

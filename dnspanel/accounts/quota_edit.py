@@ -7,6 +7,7 @@ from django.db import transaction
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
+from dnspanel.accounts.grant_edit import refuse_at_or_above
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.quota_amounts import Kind, format_amount
 
@@ -15,10 +16,12 @@ def set_quotas(*, of: User | Team, quotas: Mapping[Kind, int | None], by: Author
     """The person or team has these quotas (None: any amount), and for other kinds those of the settings.
 
     The audit log says what was before; setting the same again changes nothing. What there is already stays, also
-    where it is more than the new quota.
+    where it is more than the new quota. Raises AboveYou to a token.
     """
     model: type[User] | type[Team] = type(of)
     given = {str(kind): amount for kind, amount in quotas.items()}
+    if isinstance(of, User):
+        refuse_at_or_above(by, of)
     with transaction.atomic(durable=True):
         before = model.objects.select_for_update(no_key=True).values_list("quotas", flat=True).get(pk=of.pk)
         if before != given:

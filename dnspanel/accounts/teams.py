@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import ROLE_RIGHTS, Author
 from dnspanel.accounts.errors import TeamNameTaken, TeamRefused, TeamUnknown
-from dnspanel.accounts.grant_edit import refuse_more_than_own
+from dnspanel.accounts.grant_edit import refuse_at_or_above, refuse_more_than_own
 from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import Membership, Role, Team, User
 
@@ -65,11 +65,12 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
     """The person is in the team with this role ("reader" or "editor"), whether they were before or not.
 
     Raises TeamRefused for another role, TeamUnknown, GrantRefused when a
-    token gives more than it has itself.
+    token gives more than it has itself, AboveYou to a token.
     """
     if role not in MEMBER_ROLES:
         raise TeamRefused({"role": ["In a team a person is reader or editor."]})
     refuse_more_than_own(by, _grant_of_member(team, role))
+    refuse_at_or_above(by, user)
     with transaction.atomic():
         locked = _locked(team)
         before = Membership.objects.filter(team=team, user=user).first()
@@ -89,7 +90,8 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
 
 
 def remove_member(*, team: Team, user: User, by: Author, now: datetime) -> None:
-    """The person is not in the team; nothing happens to who was not."""
+    """The person is not in the team; nothing happens to who was not. Raises AboveYou to a token."""
+    refuse_at_or_above(by, user)
     with transaction.atomic():
         if Membership.objects.filter(team=team, user=user).delete()[0]:
             audit.record(action="team.remove", by=by, now=now, target=team.name, person=user.username)

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -202,8 +202,6 @@ def _refuse_wider(by: Author, token: Token) -> None:
     mine = by if isinstance(by, Actor) else None
     if mine is None or mine.token is None or mine.token.pk == token.pk:
         return
-    grants = map(Grant.from_json, token.scope)
-    within = all(any(is_part(grant, own) for own in mine.scope or ()) for grant in grants)
     terms = TokenTerms(
         token.purpose,
         networks=tuple(token.networks),
@@ -214,7 +212,7 @@ def _refuse_wider(by: Author, token: Token) -> None:
         requests_per_minute=requests_per_minute(token),
     )
     freer = _outliving(terms, by) or mine.token.needs_if_match > token.needs_if_match
-    if not within or freer or not set(map(Permission, token.permissions)) <= mine.permissions:
+    if freer or not _is_within_scope(token, mine):
         raise TokenRefused({"token": ["You cannot rotate a token that may do more than yours."]})
 
 
@@ -222,19 +220,49 @@ def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
     """The token opens nothing from now on, nor what it became by rotation, nor any that was made with one of these.
 
     What an earlier form of it made is its own too: rotating a token that
-    somebody found must not set free what they made. Revoking twice changes nothing.
+    somebody found must not set free what they made. Revoking twice changes
+    nothing. Raises AboveYou to a token that may less.
     """
+    _refuse_above(by, token)
     with transaction.atomic():
-        seen, ending = set[int](), {token.pk}
-        while ending:
-            # First they end, then their own are looked for: `_living_maker` lets nobody in between make another.
+        # First they end, then their own are looked for: `_living_maker` lets nobody in between make another.
+        for ending in _line_of(token):
             for each in Token.objects.filter(pk__in=ending).order_by("pk"):
                 _end(each, by, now)
-            seen |= ending
-            forms = ending | _earlier_forms(ending)
-            own = Token.objects.filter(Q(rotated_from__in=ending) | Q(made_with__in=forms))
-            ending = set(own.values_list("pk", flat=True)) - seen
     token.revoked_at = token.revoked_at or now
+
+
+def ending_with(token: Token) -> int:
+    """How many others, still alive, end when this token is revoked."""
+    line = {pk for ending in _line_of(token) for pk in ending} - {token.pk}
+    return Token.objects.filter(pk__in=line, revoked_at=None).count()
+
+
+def _refuse_above(by: Author, token: Token) -> None:
+    """Raise AboveYou when a token would revoke another one that is neither its own work nor a part of itself."""
+    mine = by if isinstance(by, Actor) and by.token is not None else None
+    if mine is None or mine.token is None or mine.token.pk in (token.pk, token.made_with_id):
+        return
+    is_own = token.owner_id == mine.user.pk and _is_within_scope(token, mine)
+    if not is_own:
+        grant_edit.refuse_at_or_above(by, token.owner)
+
+
+def _is_within_scope(token: Token, actor: Actor) -> bool:
+    """Whether the token gives no more than this actor's."""
+    grants = map(Grant.from_json, token.scope)
+    within = all(any(is_part(grant, own) for own in actor.scope or ()) for grant in grants)
+    return within and set(map(Permission, token.permissions)) <= actor.permissions
+
+
+def _line_of(token: Token) -> Iterator[set[int]]:
+    """The token, then what it became and what any form of it made, then the same of these."""
+    seen, ending = set[int](), {token.pk}
+    while ending:
+        yield ending
+        seen |= ending
+        own = Q(rotated_from__in=ending) | Q(made_with__in=ending | _earlier_forms(ending))
+        ending = set(Token.objects.filter(own).values_list("pk", flat=True)) - seen
 
 
 def _end(token: Token, by: Author, now: datetime) -> None:

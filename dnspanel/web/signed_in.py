@@ -1,8 +1,11 @@
 """Middleware: without a session only the views in `OPEN_VIEWS` answer; exceptions of refusal become pages."""
 
+import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from django.conf import settings
+from django.contrib.auth import logout
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -22,6 +25,9 @@ from dnspanel.zones.errors import PublishingOnHold, QuotaExceeded
 # Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation.
 OPEN_VIEWS = frozenset({"account_login", "account_inactive", "welcome", "enroll-agent", "healthz"})
 
+_SEEN = "seen"
+_SEEN_NOTED_EVERY = 60  # seconds
+
 View = Callable[..., HttpResponse]
 
 _QUOTA_EXCEEDED = (QuotaExceeded, TokenQuotaExceeded, ImportQuotaExceeded)
@@ -37,6 +43,8 @@ class SignedInMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
+        # Nothing of a person's pages and files stays behind in a browser or on the way, once they have signed out.
+        response.headers.setdefault("Cache-Control", "no-store")
         # One URL gives a page or a fragment; a cache must not take one for the other.
         patch_vary_headers(response, ["HX-Request"])
         return response
@@ -48,13 +56,23 @@ class SignedInMiddleware:
         # The API's views know tokens, not sessions, and deny by default themselves: `api.authentication.HasToken`.
         if match is not None and (match.app_names[:1] == ["api"] or match.view_name in OPEN_VIEWS):
             return None
-        if request.user.is_authenticated:
+        if request.user.is_authenticated and self._is_active(request):
             return None
         wants_json = request.get_preferred_type(["text/html", "application/json"]) == "application/json"
         if request.headers.get("HX-Request") or wants_json:
             # Never a form to sign in inside a table: `panel.js` opens a dialog on top, and asks again afterwards.
             return HttpResponse("Sign in first.", status=401, headers={"HX-Trigger": "sign-in-needed"})
         return redirect_to_login(_page_of(request), reverse("account_login"))
+
+    def _is_active(self, request: HttpRequest) -> bool:
+        """Whether the person did something lately, not only an open page; else they are signed out."""
+        now, seen = time.time(), request.session.get(_SEEN)
+        if seen is not None and now - seen > settings.SESSION_IDLE_MINUTES * 60:
+            logout(request)
+            return False
+        if _is_by_the_person(request) and (seen is None or now - seen > _SEEN_NOTED_EVERY):
+            request.session[_SEEN] = int(now)
+        return True
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if isinstance(exception, _UNKNOWN):
@@ -70,6 +88,14 @@ class SignedInMiddleware:
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)
         return None
+
+
+def _is_by_the_person(request: HttpRequest) -> bool:
+    """Whether somebody clicked or typed: an open page asks for its live parts for as long as it is open."""
+    if request.method not in {"GET", "HEAD"}:
+        return True
+    by_script = request.headers.get("HX-Request") and not request.headers.get("HX-Boosted")
+    return not by_script and request.headers.get("Sec-Fetch-Dest", "document") == "document"
 
 
 def _beyond_quota(request: HttpRequest, exception: Exception) -> HttpResponse:

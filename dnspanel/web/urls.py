@@ -4,7 +4,7 @@ from allauth.account import views as allauth
 from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
-from dnspanel.web import account, docs, layout
+from dnspanel.web import account, docs, layout, one_time_page
 from dnspanel.web.access import quotas
 from dnspanel.web.converters import ZoneNameConverter
 
@@ -18,6 +18,7 @@ urlpatterns = [
     path("account/inactive/", allauth.account_inactive, name="account_inactive"),
     path("account/password/", account.change_password, name="account_change_password"),
     path("account/quotas/", quotas.own_quotas, name="account-quotas"),
+    path("once/<str:key>/", one_time_page.one_time_page, name="one-time-page"),
     path("welcome/<str:secret>/", account.welcome, name="welcome"),
     path("frame/draft/", layout.draft_pill, name="draft-pill"),
     path("frame/fleet/", layout.fleet_pill, name="fleet-pill"),

@@ -38,8 +38,12 @@ def test_a_token_is_made_copied_used_and_revoked(stack: Stack, chromium: Browser
         assert tara.page.evaluate("navigator.clipboard.readText()") == secret
         assert secret in tara.page.locator("#snippet-1").inner_text()
         assert me(stack, secret)["user"]
-        tara.page.get_by_role("link", name="I have it").click()
+        tara.page.reload()
+        expect(tara.page.locator("#toasts")).to_contain_text("is not shown again")
+        expect(tara.page.locator("#token-secret")).to_have_count(0)
         expect(tara.page.locator("main")).to_contain_text("127.0.0.1")
+        tara.page.get_by_role("button", name="Revoke").click()
+        expect(tara.page.locator("main")).to_contain_text("cannot come back")
         tara.page.get_by_role("button", name="Revoke").click()
         expect(tara.page.locator("#toasts")).to_contain_text("opens nothing any more")
         with pytest.raises(HTTPError) as refused:

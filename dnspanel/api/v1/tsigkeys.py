@@ -9,7 +9,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel.accounts import tsig, tsig_keys
-from dnspanel.accounts.errors import NotYours, TokenRefused, TokenUnknown, TsigNameTaken
+from dnspanel.accounts.errors import AboveYou, NotYours, TokenRefused, TokenUnknown, TsigNameTaken
 from dnspanel.accounts.models import Token
 from dnspanel.accounts.tokens import revoke_token
 from dnspanel.api.v1.view import (
@@ -74,7 +74,9 @@ class TsigKey(PowerdnsView):
         return answer(_object(key, _secret_for(request, key) if secret is None else secret))
 
     def delete(self, request: Request, server_id: str, tsigkey_id: str) -> HttpResponse:
-        revoke_token(token=_key(request, tsigkey_id), by=actor_in(request), now=timezone.now())
+        key = _key(request, tsigkey_id)
+        with _refusals(request, str(key.tsig_name)):
+            revoke_token(token=key, by=actor_in(request), now=timezone.now())
         return done()
 
 
@@ -142,7 +144,7 @@ def _refusals(request: Request, name: str) -> Iterator[None]:
         raise _refusal(request, 404, f"TSIG key with name '{shortened(name[:-1])}' not found") from exc
     except TsigNameTaken as exc:
         raise _refusal(request, 409, f"A TSIG key with the name '{shortened(name[:-1])}' already exists") from exc
-    except NotYours as exc:
+    except (AboveYou, NotYours) as exc:
         raise Refusal(403, str(exc)) from exc
     except TokenRefused as exc:
         raise Refusal(422, str(exc)) from exc

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.db.models import Count
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
@@ -22,6 +23,7 @@ from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS, GrantDescript
 from dnspanel.web.access.grant_form import GrantForm
 from dnspanel.web.access.quotas import quotas_context
 from dnspanel.web.access.rights_form import ExplainRightsForm, Verdict
+from dnspanel.web.confirm import Question, ask
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
@@ -120,6 +122,8 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
     team = verbs.team_by_id(team_id)
     person = _person(request.POST.get("person", ""))
     role, now = request.POST.get("role", ""), timezone.now()
+    if (question := _about_member(request, team, person, role)) is not None:
+        return question
     try:
         if role:
             verbs.set_member(team=team, user=person, role=role, by=request.user, now=now)
@@ -130,6 +134,28 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
     except (TeamRefused, GrantRefused) as exc:
         messages.error(request, f"{exc} Nothing was changed.")
     return redirect("team-detail", team.pk)
+
+
+def _about_member(request: PanelRequest, team: Team, person: User, role: str) -> HttpResponse | None:
+    """Return the page that asks before somebody loses what they have in the team; None for who is added."""
+    if role not in {"", *_IN_TEAM} or not Membership.objects.filter(team=team, user=person).exists():
+        return None
+    zones = Zone.objects.filter(team=team, deleted_at=None).count()
+    question = Question(
+        title=f"Make {person.username} {role} in {team.name}" if role else f"Take {person.username} out of {team.name}",
+        effects=(
+            f"{person.username} then {_IN_TEAM.get(role, 'loses what the team gives: its')} "
+            f"{zones:,} zone{'s' if zones != 1 else ''}{'' if role else ' and its grants'}.",
+            "Their tokens follow at the same moment.",
+        ),
+        button=f"Make {role}" if role else "Take out",
+        back=reverse("team-detail", args=[team.pk]),
+        is_dangerous=role != "editor",
+    )
+    return ask(request, question)
+
+
+_IN_TEAM = {"editor": "may change the team’s", "reader": "only sees the team’s"}
 
 
 @require_POST
@@ -194,11 +220,30 @@ def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
     """Take a grant back."""
     access.require(request.user, Permission.PEOPLE)
     row = grant_edit.grant_by_id(grant_id)
+    if (question := _about_taking(request, row)) is not None:
+        return question
     grant_edit.take_grant(row=row, by=request.user, now=timezone.now())
     messages.success(request, f"The grant of {grant_edit.receiver(row)} is taken back.")
     if row.team_id is not None:
         return redirect("team-detail", row.team_id)
     return redirect("person-detail", row.user_id)
+
+
+def _about_taking(request: PanelRequest, row: GrantRow) -> HttpResponse | None:
+    grant = Grant.from_json(row.grant)
+    words = describer_for(request.user, [grant]).of(grant)
+    receiver = grant_edit.receiver(row)
+    page = reverse("team-detail", args=[row.team_id]) if row.team_id else reverse("person-detail", args=[row.user_id])
+    question = Question(
+        title=f"Take a grant of {receiver} back",
+        effects=(
+            f"No longer by this grant: {words.what} in {words.where}.",
+            "Their tokens lose it at the same moment.",
+        ),
+        button="Take it back",
+        back=page,
+    )
+    return ask(request, question)
 
 
 def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -16,7 +17,7 @@ from dnspanel.accounts import tokens as verbs
 from dnspanel.accounts.actors import Actor, actor_of, can
 from dnspanel.accounts.audit_log import entries_about_token
 from dnspanel.accounts.errors import NotYours, TokenDead, TokenRefused
-from dnspanel.accounts.grants import Grant
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.presets import Preset
 from dnspanel.accounts.quota_amounts import Kind
@@ -25,8 +26,11 @@ from dnspanel.accounts.snippets import Place, Snippet, snippets_for
 from dnspanel.web.access.describe_grant import GrantDescriber, GrantDescription, describer_for
 from dnspanel.web.access.token_forms import OFFERS, TokenForm, closest_zone
 from dnspanel.web.access.tsig_snippets import tsig_snippets
-from dnspanel.web.layout import PanelRequest, no_store
+from dnspanel.web.confirm import Question, ask
+from dnspanel.web.layout import PanelRequest
 from dnspanel.web.near_quotas import near_quotas
+from dnspanel.web.one_time_page import show_once
+from dnspanel.web.templatetags.panel import spoken_age
 from dnspanel.zones.models import Zone
 
 SOON = timedelta(days=14)
@@ -81,8 +85,7 @@ def token_list(request: PanelRequest) -> HttpResponse:
     return render(request, "access/tokens.html", context)
 
 
-@no_store
-@sensitive_post_parameters("key_secret")
+@sensitive_post_parameters("key_secret", "password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def token_new(request: PanelRequest, preset: str) -> HttpResponse:
     """Show the form of a preset; a POST creates the token and shows its secret, this once."""
@@ -92,6 +95,9 @@ def token_new(request: PanelRequest, preset: str) -> HttpResponse:
     begun = {"zone": request.GET.get("zone", "")[:1100], "zones": request.GET.get("zone", "")[:1100]}
     form = offer.form(request.POST or None, person=request.user, initial={k: v for k, v in begun.items() if v})
     if form.is_valid():
+        terms = form.terms(timezone.now())
+        if (question := _password_for(request, terms, is_key=form.makes_key)) is not None:
+            return question
         made = _made(request, form, timezone.now())
         if made is not None:
             return _page_with_secret(request, made, form=form)
@@ -132,7 +138,28 @@ def _page_with_secret(
         "snippets": _snippets(made, preset, zone, name),
         "old": old,
     }
-    return render(request, "access/token_made.html", context)
+    page = render(request, "access/token_made.html", context)
+    return show_once(request, page, after=reverse("token-detail", args=[made.token.pk]))
+
+
+def _password_for(request: PanelRequest, terms: verbs.TokenTerms, *, is_key: bool) -> HttpResponse | None:
+    """Return the page that asks for the password before a token that opens much or a TSIG key; None for others."""
+    powers = [power.value for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
+    if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
+        powers.insert(0, "do everything with every zone")
+    if not (powers or is_key):
+        return None
+    may = f" It may {'; '.join(powers)}." if powers else ""
+    question = Question(
+        title="Make a TSIG key" if is_key else "Make a token that opens much",
+        effects=(f"Whoever has the secret acts as you, without your password.{may}",),
+        button="Make it",
+        back=reverse("token-list"),
+        needs_password=True,
+        only_password=True,
+        is_dangerous=False,
+    )
+    return ask(request, question)
 
 
 def _snippets(made: verbs.NewToken, preset: Preset, zone: str, name: str) -> tuple[Snippet, ...]:
@@ -176,7 +203,6 @@ def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
     return render(request, "access/token.html", context)
 
 
-@no_store
 @require_POST
 def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
     """Make a successor and show its secret, this once; the old token works until the overlap ends."""
@@ -185,6 +211,8 @@ def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
     days = request.POST.get("overlap", "1")
     if days not in _OVERLAPS:
         raise Http404
+    if (question := _password_for(request, _terms_of(token), is_key=False)) is not None:
+        return question
     try:
         made = verbs.rotate_token(token=token, by=actor, now=timezone.now(), overlap=timedelta(days=int(days)))
     except (NotYours, TokenDead, TokenRefused) as exc:
@@ -195,12 +223,39 @@ def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
 
 @require_POST
 def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
-    """Revoke the token."""
+    """Revoke the token, after a yes to what that means."""
     actor = _actor(request)
     token = verbs.token_for(actor, token_id)
+    if (question := ask(request, _about_revoking(token, timezone.now()))) is not None:
+        return question
     verbs.revoke_token(token=token, by=actor, now=timezone.now())
     messages.success(request, f"{token.purpose} is revoked and opens nothing any more.")
     return redirect("token-list")
+
+
+def _terms_of(token: Token) -> verbs.TokenTerms:
+    """Return what the token may do, as terms."""
+    scope = tuple(map(Grant.from_json, token.scope))
+    return verbs.TokenTerms(token.purpose, scope, frozenset(map(Permission, token.permissions)))
+
+
+def _about_revoking(token: Token, now: datetime) -> Question:
+    used, others = "It was never used", verbs.ending_with(token)
+    if token.last_used_at is not None:
+        used = f"It was last used {spoken_age((now - token.last_used_at).total_seconds())}"
+    many = "1 other token or key ends" if others == 1 else f"{others} other tokens and keys end"
+    made = f"{many} with it: what it became, and what was made with it."
+    return Question(
+        title=f"Revoke {token.purpose}",
+        effects=(
+            "It opens nothing from that moment on, and cannot come back.",
+            f"{used}{f' from {token.last_address}' if token.last_address else ''}.",
+            *((made,) if others else ()),
+            "What it published stays.",
+        ),
+        button="Revoke",
+        back=reverse("token-detail", args=[token.pk]),
+    )
 
 
 def display_tokens(actor: Actor, tokens: list[Token], now: datetime) -> list[DisplayToken]:

@@ -6,13 +6,16 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.roles import Permission
+from dnspanel.web.confirm import Question, ask
 from dnspanel.web.forms import PublishingForm
-from dnspanel.web.layout import PanelRequest, is_fragment, no_store
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.one_time_page import show_once
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import NEEDED, delivery_for, require_webhooks, webhook_for
 from dnspanel.webhooks.errors import WebhookRefused
@@ -70,13 +73,14 @@ def webhook_list(request: PanelRequest) -> HttpResponse:
     return render(request, "access/webhooks.html", context)
 
 
-@no_store
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_new(request: PanelRequest) -> HttpResponse:
     """Show the form of a new webhook; a POST creates it and shows its signing secret, this once."""
     require_webhooks(request.user)
     form = WebhookForm(request.POST or None, person=request.user, initial={"form_id": uuid4()})
     if form.is_valid():
+        if (question := ask(request, _ABOUT_SECRET)) is not None:
+            return question
         terms = hooks.WebhookTerms(
             url=form.cleaned_data["url"],
             events=form.cleaned_data["events"],
@@ -87,7 +91,7 @@ def webhook_new(request: PanelRequest) -> HttpResponse:
         except WebhookRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            return render(request, "access/webhook_made.html", {"webhook": made.webhook, "secret": made.secret})
+            return _page_with_secret(request, made.webhook, made.secret)
     return render(request, "access/webhook_new.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
@@ -151,13 +155,31 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
     return redirect("webhook-detail", webhook.pk)
 
 
-@no_store
 @require_POST
 def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
     """Make a new secret and show it, this once; the old one signs too for a day."""
     webhook = webhook_for(request.user, webhook_id)
+    if (question := ask(request, _ABOUT_SECRET)) is not None:
+        return question
     secret = hooks.rotate_secret(webhook=webhook, by=request.user, now=timezone.now())
-    return render(request, "access/webhook_made.html", {"webhook": webhook, "secret": secret, "rotated": True})
+    return _page_with_secret(request, webhook, secret, rotated=True)
+
+
+_ABOUT_SECRET = Question(
+    title="Show a signing secret",
+    effects=("Whoever has it can send the receiver events that seem to be this panel’s.",),
+    button="Make and show it",
+    back="/webhooks/",
+    needs_password=True,
+    only_password=True,
+    is_dangerous=False,
+)
+
+
+def _page_with_secret(request: PanelRequest, webhook: Webhook, secret: str, *, rotated: bool = False) -> HttpResponse:
+    context = {"webhook": webhook, "secret": secret, "rotated": rotated}
+    page = render(request, "access/webhook_made.html", context)
+    return show_once(request, page, after=reverse("webhook-detail", args=[webhook.pk]))
 
 
 @require_POST

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -15,7 +16,9 @@ from dnspanel.alerts.models import Route, RouteKind
 from dnspanel.alerts.queries import messages_of, route_by_id, route_rows
 from dnspanel.alerts.tasks import wake_sender
 from dnspanel.web.alerts.route_form import RouteForm
-from dnspanel.web.layout import PanelRequest, is_fragment, no_store
+from dnspanel.web.confirm import Question, ask
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.one_time_page import show_once
 from dnspanel.zones import access
 
 MOST_MESSAGES = 30
@@ -28,20 +31,21 @@ def route_list(request: PanelRequest) -> HttpResponse:
     return render(request, "alerts/routes.html", {"rows": route_rows()})
 
 
-@no_store
 @require_http_methods(["GET", "HEAD", "POST"])
 def route_new(request: PanelRequest) -> HttpResponse:
     """Show the form of a new route; a POST creates it, and shows the signing secret of a webhook this once."""
     access.require(request.user, Permission.NODES)
     form = RouteForm(request.POST or None)
     if form.is_valid():
+        if form.terms().kind == RouteKind.WEBHOOK and (question := ask(request, _ABOUT_SECRET)) is not None:
+            return question
         try:
             made = routes.create_route(terms=form.terms(), by=request.user, now=timezone.now())
         except RouteRefused as exc:
             form.refuse_all(exc.fields)
         else:
             if made.secret:
-                return render(request, "alerts/route_made.html", {"route": made.route, "secret": made.secret})
+                return _page_with_secret(request, made.route, made.secret)
             messages.success(request, f"{made.route.name} is told from now on. Send a test to see that it arrives.")
             return redirect("alert-route", made.route.pk)
     context = {"form": form, "has_mail": bool(settings.EMAIL_HOST)}
@@ -98,18 +102,35 @@ def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
     return redirect("alert-route", route.pk)
 
 
-@no_store
 @require_POST
 def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
     """Make a new secret and show it, this once."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
+    if (question := ask(request, _ABOUT_SECRET)) is not None:
+        return question
     try:
         secret = routes.rotate_secret(route=route, by=request.user, now=timezone.now())
     except RouteRefused as exc:
         messages.error(request, f"{exc} Nothing was changed.")
         return redirect("alert-route", route.pk)
-    return render(request, "alerts/route_made.html", {"route": route, "secret": secret, "rotated": True})
+    return _page_with_secret(request, route, secret, rotated=True)
+
+
+_ABOUT_SECRET = Question(
+    title="Show a signing secret",
+    effects=("Whoever has it can send the receiver alerts that seem to be this panel’s.",),
+    button="Make and show it",
+    back="/alerts/routes/",
+    needs_password=True,
+    only_password=True,
+    is_dangerous=False,
+)
+
+
+def _page_with_secret(request: PanelRequest, route: Route, secret: str, *, rotated: bool = False) -> HttpResponse:
+    page = render(request, "alerts/route_made.html", {"route": route, "secret": secret, "rotated": rotated})
+    return show_once(request, page, after=reverse("alert-route", args=[route.pk]))
 
 
 @require_POST

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
@@ -16,7 +17,8 @@ from dnspanel.fleet.errors import BadNode, NameTaken, WrongState
 from dnspanel.fleet.models import Bootstrap, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import enroll
 from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm
-from dnspanel.web.layout import PanelRequest, is_fragment, no_store
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.one_time_page import show_once
 from dnspanel.zones import access
 
 # What the agent takes unless it is told otherwise.
@@ -51,7 +53,6 @@ class Steps:
         )
 
 
-@no_store
 @require_http_methods(["GET", "HEAD", "POST"])
 def node_new(request: PanelRequest) -> HttpResponse:
     """Show the form of a new node; a POST creates it and shows the command with its one-time code, this once."""
@@ -66,11 +67,10 @@ def node_new(request: PanelRequest) -> HttpResponse:
         except NameTaken as exc:
             form.refuse("name", str(exc))
         else:
-            return _enrollment(request, node, code=enroll.make_code(node=node, now=now, by=request.user))
+            return _with_code(request, node)
     return render(request, "fleet/new.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
-@no_store
 @require_http_methods(["GET", "HEAD", "POST"])
 def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
     """Show how far the enrollment of a node is; a POST makes a new code."""
@@ -80,10 +80,16 @@ def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
         return _enrollment(request, node)
     access.require(request.user, Permission.NODES)
     try:
-        return _enrollment(request, node, code=enroll.make_code(node=node, now=timezone.now(), by=request.user))
+        return _with_code(request, node)
     except WrongState as exc:
         messages.error(request, str(exc))
         return redirect("node-detail", node.name)
+
+
+def _with_code(request: PanelRequest, node: Node) -> HttpResponse:
+    """Make a code and show the command with it, this once. Raise WrongState."""
+    page = _enrollment(request, node, code=enroll.make_code(node=node, now=timezone.now(), by=request.user))
+    return show_once(request, page, after=reverse("node-enrolment", args=[node.name]))
 
 
 def steps_of(node: Node, *, requested: bool) -> Steps:

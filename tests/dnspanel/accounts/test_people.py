@@ -6,10 +6,15 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
-from dnspanel.accounts import people
-from dnspanel.accounts.errors import LastAdministrator
+from dnspanel.accounts import grant_edit, invite, people, quota_edit, teams, tokens, tsig_keys
+from dnspanel.accounts.errors import AboveYou, InvitationExpired, LastAdministrator
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, Role, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms
 from tests.people import NOW, make_person
+
+EVERYTHING = TokenTerms("all", (Grant(EVERY_RIGHT, everywhere=True),), frozenset(Permission))
 
 
 def test_a_role_changes(alice: User, bob: User) -> None:
@@ -37,6 +42,67 @@ def test_somebody_deactivated_comes_back(alice: User, bob: User) -> None:
     assert not User.objects.get(pk=bob.pk).is_active
     people.reactivate(user=bob, by=None, now=NOW)
     assert User.objects.get(pk=bob.pk).is_active
+
+
+def test_a_closed_account_leaves_no_way_in_behind(alice: User, bob: User) -> None:
+    people.change_role(user=bob, role=Role.ADMINISTRATOR, by=None, now=NOW)
+    secret = invite.make_invitation(role=Role.ADMINISTRATOR, by=bob, now=NOW)
+    token = tokens.create_token(owner=bob, terms=EVERYTHING, by=bob, now=NOW)
+    by_token = tokens.actor_by_secret(secret=token.secret, address=None, now=NOW)
+    key = tsig_keys.create_own_tsig_key(by=by_token, name="k.", algorithm="hmac-sha256", secret="", now=NOW)
+    bob.refresh_from_db()
+    session = bob.get_session_auth_hash()
+    people.deactivate(user=bob, by=alice, now=NOW)
+    people.reactivate(user=bob, by=alice, now=NOW)
+    bob.refresh_from_db()
+    assert bob.get_session_auth_hash() != session
+    for made in (token.token, key.token):
+        made.refresh_from_db()
+        assert made.revoked_at == NOW
+    with pytest.raises(InvitationExpired):
+        invite.open_invitation(secret, NOW)
+
+
+def test_who_invites_no_more_leaves_no_invitation_behind(alice: User, bob: User) -> None:
+    people.change_role(user=bob, role=Role.ADMINISTRATOR, by=None, now=NOW)
+    secret = invite.make_invitation(role=Role.ADMINISTRATOR, by=bob, now=NOW)
+    people.change_role(user=bob, role=Role.EDITOR, by=alice, now=NOW)
+    with pytest.raises(InvitationExpired):
+        invite.open_invitation(secret, NOW)
+
+
+def test_a_token_for_people_alone_changes_nobody_at_or_above_its_owner(alice: User, bob: User, charlie: User) -> None:
+    """Whoever found one could make readers of all administrators but one, and close their accounts."""
+    other = make_person("anna", Role.ADMINISTRATOR)
+    of_people = tokens.create_token(
+        owner=alice, terms=TokenTerms("people", permissions=frozenset({Permission.PEOPLE})), by=alice, now=NOW
+    )
+    narrow = tokens.actor_by_secret(secret=of_people.secret, address=None, now=NOW)
+    whole = tokens.create_token(owner=alice, terms=EVERYTHING, by=alice, now=NOW)
+    hers = tokens.create_token(owner=other, terms=EVERYTHING, by=other, now=NOW).token
+    team = teams.create_team(name="Web", by=alice, now=NOW)
+    row = grant_edit.give_grant(grant=EVERYTHING.scope[0], to=other, by=alice, now=NOW)
+    how = {"by": narrow, "now": NOW}
+    for person in (alice, other):
+        for act in (
+            lambda person=person: people.change_role(user=person, role=Role.MEMBER, **how),
+            lambda person=person: people.deactivate(user=person, **how),
+            lambda person=person: people.reactivate(user=person, **how),
+            lambda person=person: teams.remove_member(team=team, user=person, **how),
+            lambda person=person: quota_edit.set_quotas(of=person, quotas={}, **how),
+        ):
+            with pytest.raises(AboveYou):
+                act()
+    for token in (whole.token, hers):
+        with pytest.raises(AboveYou):
+            tokens.revoke_token(token=token, **how)
+    with pytest.raises(AboveYou):
+        grant_edit.take_grant(row=row, **how)
+    people.change_role(user=charlie, role=Role.MEMBER, **how)
+    people.deactivate(user=bob, **how)
+    tokens.revoke_token(token=of_people.token, **how)
+    everything = tokens.actor_by_secret(secret=whole.secret, address=None, now=NOW)
+    people.change_role(user=other, role=Role.READER, by=everything, now=NOW)
 
 
 def test_the_last_administrator_cannot_be_lost(alice: User, bob: User) -> None:

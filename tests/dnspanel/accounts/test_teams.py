@@ -92,7 +92,7 @@ def test_a_token_cannot_put_its_owner_into_a_team_whose_zones_it_may_not_touch(a
     narrow = _actor(alice, terms)
     with pytest.raises(GrantRefused):
         teams.set_member(team=team, user=alice, role="editor", by=narrow, now=NOW)
-    wide = _actor(alice, TokenTerms("all", (Grant(EVERY_RIGHT, everywhere=True),), frozenset({Permission.PEOPLE})))
+    wide = _actor(alice, TokenTerms("all", (Grant(EVERY_RIGHT, everywhere=True),), frozenset(Permission)))
     teams.set_member(team=team, user=alice, role="editor", by=wide, now=NOW)
     assert AuditEntry.objects.latest("pk").token == wide.token
 

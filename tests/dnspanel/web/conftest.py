@@ -21,8 +21,9 @@ from tests.people import dora as dora
 
 Browser = Callable[..., Client]
 HTMX = {"HX-Request": "true"}
+YES = {"confirmed": "yes"}  # to the question that some acts ask first
 
-__all__ = ["HTMX", "Browser", "MakeZone"]
+__all__ = ["HTMX", "YES", "Browser", "MakeZone"]
 
 
 class FoldingClient(Client):
@@ -33,6 +34,13 @@ class FoldingClient(Client):
         if not response.streaming and response.headers.get("Content-Type", "").startswith("text/html"):
             response.content = folded(response.content.decode()).encode()
         return response
+
+
+def forget_password(client: Client) -> None:
+    """As if the person had signed in long ago."""
+    session = client.session
+    session["password-at"] = 0
+    session.save()
 
 
 @pytest.fixture

@@ -76,6 +76,7 @@ DOORS = [
     Door("enroll-agent", "POST", EVERYBODY),
     Door("healthz", "GET", EVERYBODY),
     Door("home", "GET", SIGNED_IN),
+    Door("one-time-page", "GET", SIGNED_IN, {"key": "nonsense"}),
     Door("account_logout", "GET", SIGNED_IN),
     Door("account_logout", "POST", SIGNED_IN),
     Door("account_change_password", "GET", SIGNED_IN),

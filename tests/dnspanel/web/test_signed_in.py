@@ -1,12 +1,15 @@
 """Deny by default, and the pages of refusal."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from dnspanel.accounts.models import User
+from dnspanel.web import signed_in
 from dnspanel.web.signed_in import OPEN_VIEWS
-from tests.dnspanel.web.conftest import HTMX, Browser
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 
 
 def test_only_these_views_are_open() -> None:
@@ -67,3 +70,36 @@ def test_no_page_holds_inline_script_or_style(browser: Browser, alice: User) -> 
         assert " onclick=" not in page
         assert "<script>" not in page
         assert "hx-on" not in page
+
+
+def test_nothing_of_a_persons_pages_and_files_is_stored(browser: Browser, alice: User, make_zone: MakeZone) -> None:
+    """Whoever came to the browser after a sign-out found the pages with the back button, and files in its cache."""
+    make_zone("www 300 A 192.0.2.1")
+    client = browser(alice)
+    for path in ("/zones/", "/zones/example.test./", "/people/", "/sign-in/", "/zones/example.test./export/bind/"):
+        response = client.get(path)
+        assert response.status_code in {200, 302}, path
+        assert "no-store" in response["Cache-Control"], path
+
+
+def test_a_session_in_which_nobody_does_anything_ends(
+    browser: Browser, alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SESSION_IDLE_MINUTES = 30
+    clock = [1_000_000.0]
+    monkeypatch.setattr(signed_in.time, "time", lambda: clock[0])
+    client = browser(alice)
+
+    def asks(minutes: int, **headers: str) -> int:
+        clock[0] += minutes * 60
+        status: int = client.get("/zones/", headers=headers).status_code
+        return status
+
+    assert [asks(0), asks(29), asks(29)] == [200, 200, 200]
+    # An open page asks by itself, by htmx or fetch, and that is nobody.
+    by_itself = {"HX-Request": "true"}, {"Sec-Fetch-Dest": "empty"}
+    assert [asks(20, **by_itself[0]), asks(9, **by_itself[1])] == [200, 200]
+    assert asks(2, **by_itself[0]) == 401
+    assert asks(0) == 302
+    client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
+    assert [asks(0), asks(29)] == [200, 200]

@@ -251,6 +251,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (accounts.GrantUnknown, _simply("not-found")),
     (accounts.PersonUnknown, _simply("not-found")),
     (accounts.NotYours, _simply("forbidden")),
+    (accounts.AboveYou, _simply("forbidden")),
     (accounts.TokenQuotaExceeded, _simply("quota-exceeded")),
     (accounts.TsigNameTaken, _simply("name-taken")),
     (accounts.TeamNameTaken, _simply("name-taken")),

@@ -94,7 +94,7 @@ def test_a_token_for_records_has_nothing_to_do_with_keys(ask: Caller, bob: User)
         assert updating(method, "/tsigkeys/k1.", {}).status_code == 404
 
 
-def test_a_secret_is_shown_once_to_who_may_not_read_it_again(ask: Caller, bob: User) -> None:
+def test_a_secret_is_one_time_page_to_who_may_not_read_it_again(ask: Caller, bob: User) -> None:
     """Every token that could change some zone's settings read it, and nobody was told."""
     once = caller(bob)
     assert once.value("POST", "/tsigkeys", {"name": "k1", "algorithm": "hmac-sha256"}, status=201)["key"]

@@ -3,9 +3,13 @@
 import re
 
 from django.urls import reverse
+from django.utils import timezone
 
-from dnspanel.accounts.models import Invitation, Role, User
-from tests.dnspanel.web.conftest import HTMX, Browser
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import Invitation, Role, Token, User
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from tests.dnspanel.web.conftest import YES, Browser, forget_password
+from tests.people import PASSWORD
 
 
 def test_administrators_see_everybody(browser: Browser, alice: User, bob: User, charlie: User) -> None:
@@ -20,52 +24,86 @@ def test_only_administrators_find_the_page_in_the_navigation(browser: Browser, a
     assert browser(bob).get("/people/").status_code == 403
 
 
-def test_a_role_changes_in_its_row(browser: Browser, alice: User, bob: User) -> None:
-    response = browser(alice).post(reverse("person-role", args=[bob.pk]), {"role": "reader"}, headers=HTMX)
+def test_a_role_changes_after_a_yes_to_what_it_means(browser: Browser, alice: User, bob: User) -> None:
+    """A select in the row acted at once, on an arrow key too."""
+    client, address = browser(alice), reverse("person-role", args=[bob.pk])
+    row = client.get("/people/").content.decode()
+    assert "hx-trigger" not in row[row.index(f'id="person-{bob.pk}"') :]
+    question = client.post(address, {"role": "reader"}).content.decode()
+    assert "May no longer: edit, publish, create and delete zones" in question
+    assert '<input type="hidden" name="role" value="reader">' in question
+    bob.refresh_from_db()
+    assert bob.role == Role.EDITOR
+    assert client.post(address, {"role": "reader", **YES})["Location"] == "/people/"
     bob.refresh_from_db()
     assert bob.role == Role.READER
-    assert response.content.lstrip().startswith(f'<tr id="person-{bob.pk}"'.encode())
-    assert "bob is now reader." in response["HX-Trigger"]
-
-
-def test_without_javascript_the_form_works_too(browser: Browser, alice: User, bob: User) -> None:
-    client = browser(alice)
-    assert client.post(reverse("person-role", args=[bob.pk]), {"role": "administrator"})["Location"] == "/people/"
-    assert b"bob is now administrator." in client.get("/people/").content
+    assert b"bob is now reader." in client.get("/people/").content
+    assert b"is reader already" in client.post(address, {"role": "reader"}, follow=True).content
 
 
 def test_the_last_administrator_cannot_step_down(browser: Browser, alice: User) -> None:
     for address, data in (("person-role", {"role": "reader"}), ("person-active", {"active": "no"})):
-        response = browser(alice).post(reverse(address, args=[alice.pk]), data, headers=HTMX)
-        assert response.status_code == 409
-        assert "last administrator" in response["HX-Trigger"]
+        page = browser(alice).post(reverse(address, args=[alice.pk]), data | YES, follow=True).content
+        assert b"last administrator" in page
     alice.refresh_from_db()
     assert alice.role == Role.ADMINISTRATOR
     assert alice.is_active
 
 
 def test_an_unknown_role_changes_nothing(browser: Browser, alice: User, bob: User) -> None:
-    response = browser(alice).post(reverse("person-role", args=[bob.pk]), {"role": "owner"}, headers=HTMX)
-    assert response.status_code == 409
+    page = browser(alice).post(reverse("person-role", args=[bob.pk]), {"role": "owner", **YES}, follow=True)
+    assert b"Choose a role." in page.content
     bob.refresh_from_db()
     assert bob.role == Role.EDITOR
 
 
-def test_a_closed_account_is_out_at_once_and_can_be_opened_again(browser: Browser, alice: User, bob: User) -> None:
-    his = browser(bob)
+def test_a_closed_account_is_out_at_once_and_for_good(browser: Browser, alice: User, bob: User) -> None:
+    """Opened again, every session and token of before was alive."""
+    his, hers, address = browser(bob), browser(alice), reverse("person-active", args=[bob.pk])
+    token = make_token(bob)
     assert his.get("/zones/").status_code == 200
-    browser(alice).post(reverse("person-active", args=[bob.pk]), {"active": "no"})
+    question = hers.post(address, {"active": "no"}).content.decode()
+    assert "Their tokens and keys (1)" in question
+    assert his.get("/zones/").status_code == 200
+    hers.post(address, {"active": "no", **YES})
     assert his.get("/zones/").status_code == 302
-    browser(alice).post(reverse("person-active", args=[bob.pk]), {"active": "yes"})
+    hers.post(address, {"active": "yes"})
     assert User.objects.get(pk=bob.pk).is_active
+    assert his.get("/zones/").status_code == 302
+    token.refresh_from_db()
+    assert token.revoked_at is not None
+    assert browser(User.objects.get(pk=bob.pk)).get("/zones/").status_code == 200
 
 
-def test_an_invitation_is_shown_once_and_works(browser: Browser, alice: User) -> None:
-    for headers, stored in ((HTMX, 1), ({}, 2)):
-        response = browser(alice).post("/people/invite/", {"role": "editor"}, headers=headers)
-        assert response["Cache-Control"] == "no-store"
-        link = re.search(r"/welcome/[\w-]{43}/", response.content.decode())
-        assert link is not None
-        assert Invitation.objects.count() == stored
-        assert b"Welcome" in browser().get(link.group()).content
-        assert link.group().encode() not in browser(alice).get("/people/").content
+def test_an_invitation_is_one_time_page_and_works(browser: Browser, alice: User) -> None:
+    client = browser(alice)
+    shown = client.post("/people/invite/", {"role": "editor"}, follow=True)
+    assert shown["Cache-Control"] == "no-store"
+    link = re.search(r"/welcome/[\w-]{43}/", shown.content.decode())
+    assert link is not None
+    assert b"Welcome" in browser().get(link.group()).content
+    again = client.get(shown.redirect_chain[-1][0], follow=True)
+    assert link.group().encode() not in again.content
+    assert Invitation.objects.count() == 1
+
+
+def test_an_administrator_is_invited_with_the_password(browser: Browser, alice: User) -> None:
+    client = browser(alice)
+    forget_password(client)
+    sent = {"role": "administrator"}
+    for more, said in (
+        ({}, b"Your password"),
+        (YES, b"Type your password."),
+        (YES | {"password": "nonsense"}, b"This is not your password."),
+    ):
+        assert said in client.post("/people/invite/", sent | more).content
+    assert not Invitation.objects.exists()
+    assert b"administrator" in client.post("/people/invite/", sent | YES | {"password": PASSWORD}, follow=True).content
+    client.post("/people/invite/", sent)  # given a moment ago
+    client.post("/people/invite/", {"role": "reader"})
+    assert Invitation.objects.count() == 3
+
+
+def make_token(owner: User) -> Token:
+    terms = TokenTerms("CI", (Grant(frozenset({Right.READ}), everywhere=True),))
+    return create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).token

@@ -6,7 +6,7 @@ from django.test import Client
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.zones.models import Zone
-from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.web.conftest import YES, Browser, MakeZone
 from tests.people import NOW, make_person
 
 
@@ -41,11 +41,12 @@ def test_a_team_is_made_and_listed_with_its_members_and_zones(admin: Client, zon
 def test_members_come_change_and_go(admin: Client, team: Team, charlie: User) -> None:
     url = f"/teams/{team.pk}/member/"
     for role in ("reader", "editor"):
-        admin.post(url, {"person": charlie.pk, "role": role})
+        admin.post(url, {"person": charlie.pk, "role": role, **YES})
         assert Membership.objects.get(team=team).role == role
     refused = admin.post(url, {"person": charlie.pk, "role": "emperor"}, follow=True)
     assert b"Nothing was changed." in refused.content
-    admin.post(url, {"person": charlie.pk, "role": ""})
+    assert b"loses what the team gives: its 0 zones" in admin.post(url, {"person": charlie.pk, "role": ""}).content
+    admin.post(url, {"person": charlie.pk, "role": "", **YES})
     assert not Membership.objects.exists()
     for nobody in ("", "x", "²", "999999", "9" * 50):
         assert admin.post(url, {"person": nobody, "role": "reader"}).status_code == 404
@@ -72,7 +73,9 @@ def test_a_grant_is_given_to_a_person_and_taken_back(admin: Client, zone: Zone) 
     page = admin.get(f"/people/{mia.pk}/").content.decode()
     assert "see records, change records" in page
     assert f"by grant {row.pk}" in page
-    admin.post(f"/grants/{row.pk}/take/")
+    assert b"No longer by this grant: see records, change records" in admin.post(f"/grants/{row.pk}/take/").content
+    assert GrantRow.objects.exists()
+    admin.post(f"/grants/{row.pk}/take/", YES)
     assert not GrantRow.objects.exists()
     assert admin.post(f"/grants/{row.pk}/take/").status_code == 404
 

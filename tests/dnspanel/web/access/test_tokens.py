@@ -1,4 +1,4 @@
-"""Pages of tokens and TSIG keys."""
+"""Pages of tokens and TSIG keys. Tests `web.confirm` and `web.one_time_page` too."""
 
 import re
 from datetime import timedelta
@@ -10,12 +10,13 @@ from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, Token, User
+from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, actor_by_secret, create_token, revoke_token
 from dnspanel.web.access.tokens import state_of
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
-from tests.dnspanel.web.conftest import Browser, MakeZone
-from tests.people import make_person
+from tests.dnspanel.web.conftest import YES, Browser, MakeZone, forget_password
+from tests.people import PASSWORD, make_person
 
 EVERYWHERE = Grant(frozenset({Right.READ}), everywhere=True)
 COMMON = {"kind": "api", "expires": "90"}
@@ -38,9 +39,9 @@ def zone(make_zone: MakeZone) -> Zone:
     return make_zone("www 300 A 192.0.2.1")
 
 
-def test_a_token_for_acme_is_shown_once_and_writes_one_name(browser: Browser, bob: User, zone: Zone) -> None:
+def test_a_token_for_acme_is_one_time_page_and_writes_one_name(browser: Browser, bob: User, zone: Zone) -> None:
     client = browser(bob)
-    page = client.post("/tokens/new/acme/", {**COMMON, "name": "www.example.test", "unused_days": "90"})
+    page = client.post("/tokens/new/acme/", {**COMMON, "name": "www.example.test", "unused_days": "90"}, follow=True)
     assert page.status_code == 200
     assert page["Cache-Control"] == "no-store"
     secret = secret_in(page.content)
@@ -66,7 +67,7 @@ def test_a_token_for_acme_is_shown_once_and_writes_one_name(browser: Browser, bo
 def test_each_preset_makes_its_token(
     browser: Browser, bob: User, zone: Zone, preset: str, data: dict[str, str], purpose: str
 ) -> None:
-    assert browser(bob).post(f"/tokens/new/{preset}/", {**COMMON, **data}).status_code == 200
+    assert browser(bob).post(f"/tokens/new/{preset}/", {**COMMON, **data}).status_code == 302
     token = Token.objects.get()
     assert (token.purpose, token.owner) == (purpose, bob)
     assert token.expires_at is not None
@@ -90,7 +91,7 @@ def test_a_custom_token_holds_what_was_chosen(browser: Browser, bob: User, zone:
         "permissions": ["see nodes"],
         "kind": "api",
     }
-    assert browser(bob).post("/tokens/new/custom/", chosen).status_code == 200
+    assert browser(bob).post("/tokens/new/custom/", chosen).status_code == 302
     token = Token.objects.get()
     assert Grant.from_json(token.scope[0]) == Grant(
         frozenset({Right.READ, Right.CHANGE}),
@@ -128,7 +129,7 @@ def test_only_zones_that_one_sees_can_be_chosen(browser: Browser, zone: Zone) ->
 
 def test_a_tsig_key_is_shown_with_a_key_file(browser: Browser, bob: User, zone: Zone) -> None:
     asked = {"kind": "tsig", "expires": "90", "zone": "example.test", "key_name": "Router.keys.test"}
-    page = browser(bob).post("/tokens/new/ci/", {**asked, "algorithm": "hmac-sha512"})
+    page = browser(bob).post("/tokens/new/ci/", {**asked, "algorithm": "hmac-sha512"}, follow=True)
     assert page.status_code == 200
     assert b"key &quot;router.keys.test.&quot; {" in page.content
     assert secret_in(page.content).encode() in page.content
@@ -140,13 +141,58 @@ def test_a_tsig_key_is_shown_with_a_key_file(browser: Browser, bob: User, zone: 
     assert b'<details class="more" open>' in nameless.content
 
 
+def test_f5_on_the_page_of_a_secret_makes_no_second_one(browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    shown = client.post("/tokens/new/monitoring/", COMMON, follow=True)
+    secret, page = secret_in(shown.content), shown.redirect_chain[-1][0]
+    assert shown.request["REQUEST_METHOD"] == "GET"
+    assert secret not in str(dict(client.session))
+    again = client.get(page, follow=True)
+    assert secret.encode() not in again.content
+    assert b"was shown once" in again.content
+    assert again.redirect_chain[-1][0] == f"/tokens/{Token.objects.get().pk}/"
+    assert browser(bob).get(page).status_code == 302  # another session
+    assert Token.objects.count() == 1
+
+
+def test_what_opens_much_wants_the_password_again(browser: Browser, alice: User, zone: Zone) -> None:
+    client = browser(alice)
+    everything = {**COMMON, "purpose": "all", "rights": [str(right) for right in Right], "where": "all"}
+    key = {"kind": "tsig", "expires": "90", "zone": "example.test", "key_name": "k.test", "algorithm": "hmac-sha256"}
+    people = {**COMMON, "purpose": "people", "where": "all", "permissions": [Permission.PEOPLE.value]}
+    for preset, sent in (("custom", everything), ("ci", key), ("custom", people)):
+        forget_password(client)
+        question = client.post(f"/tokens/new/{preset}/", sent).content.decode()
+        assert "Your password" in question
+        for name, value in sent.items():
+            for each in value if isinstance(value, list) else [value]:
+                assert f'name="{name}" value="{each}"' in question
+        assert b"not your password" in client.post(f"/tokens/new/{preset}/", sent | YES | {"password": "x"}).content
+        assert not Token.objects.exists()
+        client.post(f"/tokens/new/{preset}/", sent | YES | {"password": PASSWORD})
+        Token.objects.get().delete()
+    forget_password(client)
+    client.post("/tokens/new/monitoring/", COMMON)
+    token = Token.objects.get()
+    assert client.post(f"/tokens/{token.pk}/rotate/", {"overlap": "1"}).status_code == 302
+
+
+def test_wrong_passwords_are_counted_and_written_down(browser: Browser, alice: User) -> None:
+    client = browser(alice)
+    forget_password(client)
+    sent = {"role": "administrator", "password": "guess", **YES}
+    pages = [client.post("/people/invite/", sent).content for _ in range(11)]
+    assert b"too many tries" in pages[-1]
+    assert AuditEntry.objects.filter(action="sign-in.failed", target="alice").count() == 10
+
+
 def test_an_unknown_preset_is_not_there(browser: Browser, bob: User) -> None:
     assert browser(bob).get("/tokens/new/everything/").status_code == 404
 
 
 def test_rotation_shows_the_new_secret_and_says_how_long_the_old_one_works(browser: Browser, bob: User) -> None:
     old = make(bob)
-    page = browser(bob).post(f"/tokens/{old.pk}/rotate/", {"overlap": "7"})
+    page = browser(bob).post(f"/tokens/{old.pk}/rotate/", {"overlap": "7"}, follow=True)
     assert page.status_code == 200
     assert page["Cache-Control"] == "no-store"
     new = actor_by_secret(secret=secret_in(page.content), address=None, now=timezone.now()).token
@@ -161,7 +207,11 @@ def test_rotation_shows_the_new_secret_and_says_how_long_the_old_one_works(brows
 def test_a_revoked_token_leaves_the_list_and_can_be_shown_again(browser: Browser, bob: User) -> None:
     token = make(bob, "gone soon")
     client = browser(bob)
-    client.post(f"/tokens/{token.pk}/revoke/")
+    question = client.post(f"/tokens/{token.pk}/revoke/").content
+    assert b"It was never used." in question
+    token.refresh_from_db()
+    assert token.revoked_at is None
+    client.post(f"/tokens/{token.pk}/revoke/", YES)
     token.refresh_from_db()
     assert token.revoked_at is not None
     client.get("/tokens/")  # shows the message, which names it

@@ -11,7 +11,7 @@ from dnspanel.web.access.webhooks import WebhookForm
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.errors import AddressRefused
 from dnspanel.webhooks.models import Delivery, DeliveryState, Event, Webhook
-from tests.dnspanel.web.conftest import HTMX, Browser
+from tests.dnspanel.web.conftest import HTMX, Browser, forget_password
 from tests.people import NOW, make_person
 
 URL = "https://93.184.216.34/dns"  # a public address, so that nothing has to be resolved
@@ -45,7 +45,7 @@ def failed(webhook: Webhook) -> Delivery:
 
 def test_a_webhook_is_made_once_and_its_secret_shown_then(browser: Browser, bob: User) -> None:
     client, form = browser(bob), filled()
-    page = client.post("/webhooks/new/", form)
+    page = client.post("/webhooks/new/", form, follow=True)
     assert page.status_code == 200
     assert page["Cache-Control"] == "no-store"
     webhook = Webhook.objects.get()
@@ -121,12 +121,17 @@ def test_what_is_changed_holds_and_faults_are_shown(browser: Browser, bob: User,
         assert client.post(url, filled(**wrong)).status_code == 422
 
 
-def test_a_new_secret_is_shown_once(browser: Browser, bob: User, webhook: Webhook) -> None:
-    page = browser(bob).post(f"/webhooks/{webhook.pk}/rotate/")
+def test_a_new_secret_is_one_time_page(browser: Browser, bob: User, webhook: Webhook) -> None:
+    client = browser(bob)
+    page = client.post(f"/webhooks/{webhook.pk}/rotate/", follow=True)
     webhook.refresh_from_db()
     assert decrypt_secret(webhook.secret) in page.content
     assert page["Cache-Control"] == "no-store"
     assert webhook.old_secret is not None
+    client.get(page.redirect_chain[-1][0])
+    assert decrypt_secret(webhook.secret) == decrypt_secret(Webhook.objects.get().secret)
+    forget_password(client)
+    assert b"Your password" in client.post(f"/webhooks/{webhook.pk}/rotate/").content
 
 
 def test_a_deleted_webhook_is_gone(browser: Browser, bob: User, webhook: Webhook) -> None:

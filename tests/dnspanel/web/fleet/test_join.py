@@ -37,8 +37,8 @@ def asking_node(db: None, waiting_node: MakeNode) -> Node:
     return node
 
 
-def test_the_code_is_shown_once(browser: Browser, alice: User) -> None:
-    response = browser(alice).post(NEW, FORM)
+def test_the_code_is_one_time_page(browser: Browser, alice: User) -> None:
+    response = browser(alice).post(NEW, FORM, follow=True)
     page = response.content.decode()
     assert response["Cache-Control"] == "no-store"
     code = re.search(r"--code ([\w.-]+)", page)
@@ -76,7 +76,7 @@ def test_a_node_that_cannot_be_is_refused_at_its_field(
 def test_a_new_code_replaces_the_old_one(browser: Browser, alice: User, waiting_node: MakeNode) -> None:
     node = waiting_node("ns1")
     old = enroll.make_code(node=node, now=timezone.now(), by=None)
-    page = browser(alice).post(reverse("node-enrolment", args=["ns1"])).content.decode()
+    page = browser(alice).post(reverse("node-enrolment", args=["ns1"]), follow=True).content.decode()
     assert "--code" in page
     assert old not in page
 
