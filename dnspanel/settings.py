@@ -373,6 +373,8 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "dnspanel.accounts.adapter.PanelAccountAdapter"
 ACCOUNT_SESSION_REMEMBER = None
+# Wrong passwords: from one address, and by `sign_ins.tries_key`, whose window is how long somebody waits at most.
+ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/300s/key"}
 
 # Mail: alerts go through this server; without one they go by webhook only.
 MAIL_TLS = envstr("PANEL_MAIL_TLS", "starttls")  # starttls, tls or no

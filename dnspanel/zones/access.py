@@ -165,6 +165,19 @@ def visibility_of(person: Person, zone: Zone) -> Visibility | None:
     return lambda name, type: any(grant.covers_rrset(zone.name, name, type) for grant in reading)
 
 
+def may_know_author(person: Person, token_id: int | None = None) -> bool:
+    """Whether this reader is told who published something by which token, and why.
+
+    A token that sees some names or types only is not: reasons speak of what it
+    does not see, and its task needs no colleagues. Its own acts it knows.
+    """
+    actor = actor_of(person)
+    if actor is None or actor.scope is None or actor.token is None:
+        return actor is not None
+    is_limited = any(Right.READ in grant.rights and grant.is_limited for grant in actor.scope)
+    return not is_limited or actor.token.pk == token_id
+
+
 def _allows(layer: tuple[Grant, ...], zone: Zone, right: Right, name: str, type: int) -> bool:
     return any(
         right in grant.rights

@@ -53,6 +53,7 @@ class HistoryRow:
     removed: int
     reason: str
     sequence: int
+    token_id: int | None  # of the token that published it
 
 
 def change_of(row: StoredChange) -> Change:
@@ -156,4 +157,5 @@ def history_row(revision: Revision) -> HistoryRow:
         removed=revision.removed,
         reason=publication.reason,
         sequence=publication.sequence,
+        token_id=publication.token_id,
     )

@@ -1,17 +1,18 @@
 """Signing in and out stands in the audit log."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.sign_ins import UNKNOWN
-from tests.people import PASSWORD
+from dnspanel.accounts.sign_ins import UNKNOWN, tries_key
+from tests.people import NOW, PASSWORD
 
 
-def sign_in(client: Client, login: str, password: str) -> Any:
-    return client.post("/sign-in/", {"login": login, "password": password}, REMOTE_ADDR="192.0.2.7")
+def sign_in(client: Client, login: str, password: str, address: str = "192.0.2.7") -> Any:
+    return client.post("/sign-in/", {"login": login, "password": password}, REMOTE_ADDR=address)
 
 
 def entries() -> list[tuple[str, str, str | None, str | None]]:
@@ -43,6 +44,33 @@ def test_who_guesses_too_often_is_written_down_as_locked_out(client: Client, bob
     actions = [action for action, *_ in entries()]
     assert actions[0] == "sign-in.failed"
     assert actions[-1] == "sign-in.locked"
+
+
+def test_a_strangers_wrong_passwords_do_not_keep_the_owner_out(client: Client, bob: User) -> None:
+    """Five wrong passwords a few minutes, for a name that anybody knows, and its owner never got in."""
+    for address in ("192.0.2.7", "2001:db8:1:2::7"):
+        assert sign_in(Client(), "bob", PASSWORD, address).status_code == 302
+    for number in range(12):  # by name and by mail address, from many places
+        sign_in(Client(), ("bob", "bob@people.test")[number % 2], "wrong password", f"203.0.113.{number}")
+    actions = [action for action, *_ in entries()[2:]]
+    assert actions == ["sign-in.failed"] * 5 + ["sign-in.locked"] * 7
+    refused = sign_in(Client(), "bob", PASSWORD, "203.0.113.99")
+    assert "Wait a few minutes" in refused.content.decode()
+    for address in ("192.0.2.7", "2001:db8:1:2:3:4:5:6"):  # whose host has another address by now
+        assert sign_in(Client(), "bob", PASSWORD, address).status_code == 302
+    assert sign_in(Client(), "bob", PASSWORD, "2001:db8:1:3::7").status_code == 200
+    for _ in range(5):
+        sign_in(Client(), "bob", "wrong password")
+    assert sign_in(Client(), "bob", PASSWORD).status_code == 200, "nor has a known place all the tries there are"
+
+
+def test_a_place_is_forgotten_and_is_known_to_its_own_account_only(bob: User, alice: User) -> None:
+    for user, days in ((bob, 91), (alice, 1)):
+        at = NOW - timedelta(days=days)
+        AuditEntry.objects.create(at=at, user=user, address="192.0.2.7", action="sign-in", target=user.username)
+    keys = [tries_key({"username": name}, "192.0.2.7", NOW) for name in ("bob", "ALICE", "nobody")]
+    assert keys == [f"account:{bob.pk}", f"account:{alice.pk}:192.0.2.7/32", "typed:nobody"]
+    assert tries_key({"email": "alice@people.test"}, "", NOW) == f"account:{alice.pk}"
 
 
 def test_a_new_password_is_written_down(client: Client, bob: User) -> None:

@@ -21,7 +21,7 @@ from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.arrivals import arrivals
 from dnspanel.zones import nesting
-from dnspanel.zones.access import visibility_of, zones_within_reach
+from dnspanel.zones.access import may_know_author, visibility_of, zones_within_reach
 from dnspanel.zones.direct import Outcome
 from dnspanel.zones.models import Publication, Revision, RevisionKind
 from dnspanel.zones.plan import ZonePlan
@@ -106,7 +106,7 @@ def publication_json(
     nodes = _reach_json(publication, now, is_new=is_new) if Permission.FLEET in actor.permissions else None
     answering = [node["state"] == "answers" for node in nodes] if nodes is not None else proofs_of(publication)
     return {
-        **listed_publication_json(publication),
+        **listed_publication_json(publication, actor),
         "zones": published_zones(publication, actor) if zones is None else zones,
         "everywhere": bool(answering) and all(answering),
         "reached": sum(answering),
@@ -115,17 +115,18 @@ def publication_json(
     }
 
 
-def listed_publication_json(publication: Publication) -> dict[str, Any]:
-    """A publication in a list; its author and token must be loaded."""
-    token = publication.token
+def listed_publication_json(publication: Publication, actor: Actor) -> dict[str, Any]:
+    """A publication in a list; author and token must be loaded, and are told with the reason to who may know them."""
+    knows = may_know_author(actor, publication.token_id)
+    token = publication.token if knows else None
     return {
         "sequence": publication.sequence,
         "epoch": str(publication.epoch),
         "at": time_json(publication.at),
-        "author": publication.author.username if publication.author else None,
+        "author": publication.author.username if publication.author and knows else None,
         "token": {"id": token.pk, "prefix": token.prefix, "purpose": token.purpose} if token else None,
         "channel": str(publication.channel),
-        "reason": publication.reason,
+        "reason": publication.reason if knows else "",
         "url": publication_url(publication.sequence),
     }
 

@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from dnspanel.accounts.actors import Actor
 from dnspanel.api.v2.http.visibility import seen
-from dnspanel.zones.access import Visibility
+from dnspanel.zones.access import Visibility, may_know_author
 from dnspanel.zones.history import HistoryRow
 from dnspanel.zones.merge import Conflict
 from dnspanel.zones.plan import ZonePlan
@@ -120,21 +121,22 @@ def operation_json(zone_name: str, row: RRsetRow) -> dict[str, Any]:
     }
 
 
-def revision_json(zone_name: str, row: HistoryRow) -> dict[str, Any]:
-    """A revision in the history of its zone."""
+def revision_json(zone_name: str, row: HistoryRow, actor: Actor) -> dict[str, Any]:
+    """A revision in the history of its zone; without author and reason for who may not know these."""
+    knows = may_know_author(actor, row.token_id)
     return {
         "zone": zone_name,
         "revision": row.number,
         "sequence": row.sequence,
         "at": time_json(row.at),
-        "author": row.author or None,
+        "author": (row.author or None) if knows else None,
         "channel": row.channel,
         "kind": row.kind,
         "serial": row.serial,
         "added": row.added,
         "changed": row.changed,
         "removed": row.removed,
-        "reason": row.reason,
+        "reason": row.reason if knows else "",
     }
 
 

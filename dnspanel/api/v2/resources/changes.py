@@ -67,7 +67,12 @@ class ZoneChanges(V2View):
         """
         zone = access.zone_for_editing(actor_in(request), zone_name)
         condition = condition_in(request)
-        require(condition, zone_tag(zone.revision, zone.tags, zone.team_id), theirs=zone_json(zone), mine=request.data)
+        require(
+            condition,
+            zone_tag(zone.revision, zone.tags, zone.team_id),
+            theirs=zone_json(zone, actor_in(request)),
+            mine=request.data,
+        )
         faults = Faults()
         body = _body(request.data, {"changes"}, faults)
         terms = terms_in(body, faults)

@@ -34,12 +34,12 @@ class PublicationList(V2View):
 
         Everything that was published, the newest first.
         """
-        page = page_request(request, int)
-        publications = publications_visible_to(actor_in(request)).order_by("-sequence")
+        page, actor = page_request(request, int), actor_in(request)
+        publications = publications_visible_to(actor).order_by("-sequence")
         if page.after:
             publications = publications.filter(sequence__lt=page.after[0])
         rows, more = cut(list(publications[: page.limit + 1]), page.limit)
-        items = [listed_publication_json(publication) for publication in rows]
+        items = [listed_publication_json(publication, actor) for publication in rows]
         return page_answer(request, items, (rows[-1].sequence,) if more else None)
 
 

@@ -51,11 +51,12 @@ class RevisionList(V2View):
 
         The newest first.
         """
-        zone = access.zone_for_reading(actor_in(request), zone_name)
+        actor = actor_in(request)
+        zone = access.zone_for_reading(actor, zone_name)
         page = page_request(request, int)
         before = min(page.after[0], 2**31 - 1) if page.after else None
         rows, more = cut(history.revisions_below(zone, before, page.limit + 1), page.limit)
-        items = [revision_json(zone.name, row) for row in rows]
+        items = [revision_json(zone.name, row, actor) for row in rows]
         return page_answer(request, items, (rows[-1].number,) if more else None)
 
 
@@ -73,7 +74,7 @@ class RevisionDetail(V2View):
         found = revision_of(zone, number)
         changes = seen(history.revision_changes(revision=found), access.visibility_of(actor, zone))
         listed = [change_json(change) for change in changes[:MOST_CHANGES_LISTED]]
-        body = {**revision_json(zone.name, history.history_row(found)), "changes": listed}
+        body = {**revision_json(zone.name, history.history_row(found), actor), "changes": listed}
         return answer({**body, "left_out": len(changes) - len(listed)})
 
 

@@ -81,13 +81,17 @@ class ZoneList(V2View):
         By name. The words of `q` must all be in the name; `has:<rdata>` finds
         zones with such a record.
         """
-        requested = page_request(request, str)
-        zones = found_zones(actor_in(request), text_parameter(request.query_params, "q", longest=LONGEST_SEARCH))
+        requested, actor = page_request(request, str), actor_in(request)
+        zones = found_zones(actor, text_parameter(request.query_params, "q", longest=LONGEST_SEARCH))
         zones = _filtered(request, zones).order_by("name")
         if requested.after:
             zones = zones.filter(name__gt=requested.after[0])
         rows, more = cut(list(zones.values_list(*_COLUMNS)[: requested.limit + 1]), requested.limit)
-        return page_answer(request, [_row_json(row) for row in rows], (rows[-1][0],) if more else None)
+        return page_answer(
+            request,
+            [_row_json(row, knows_authors=access.may_know_author(actor_in(request))) for row in rows],
+            (rows[-1][0],) if more else None,
+        )
 
     @extend_schema(
         operation_id="createZone",
@@ -126,7 +130,7 @@ class ZoneDetail(V2View):
 
         Without its RRsets.
         """
-        zone_body = zone_json(access.zone_for_reading(actor_in(request), zone_name))
+        zone_body = zone_json(access.zone_for_reading(actor_in(request), zone_name), actor_in(request))
         return fresh_enough(request, zone_body["etag"]) or answer(zone_body, headers={"ETag": zone_body["etag"]})
 
     @extend_schema(
@@ -144,11 +148,11 @@ class ZoneDetail(V2View):
             current = (
                 Zone.objects.select_for_update(of=("self",), no_key=True).select_related("changed_by").get(pk=zone.pk)
             )
-            require(condition_in(request), _tag(current), theirs=zone_json(current), mine=request.data)
+            require(condition_in(request), _tag(current), theirs=zone_json(current, actor), mine=request.data)
             team = _team(actor, body["team"], current.team_id) if "team" in body else current.team
             tags = body.get("tags", current.tags)
             change_settings(zone=current, tags=tags, team=team, author=actor, now=timezone.now())
-        return answer(zone_json(current), headers={"ETag": _tag(current)})
+        return answer(zone_json(current, actor), headers={"ETag": _tag(current)})
 
     @extend_schema(
         operation_id="deleteZone",
@@ -166,7 +170,7 @@ class ZoneDetail(V2View):
         terms = terms_of_query(request)
         zone = access.zone_for(actor, zone_name, Right.DELETE_ZONE)
         condition = condition_in(request)
-        require(condition, _tag(zone), theirs=zone_json(zone))
+        require(condition, _tag(zone), theirs=zone_json(zone, actor))
         publication = edit.delete_zone(
             zone=zone,
             author=actor,
@@ -290,8 +294,8 @@ def found_zones(actor: Actor, search: str) -> QuerySet[Zone]:
     return queries.found_zones(visible, search)
 
 
-def zone_json(zone: Zone) -> dict[str, Any]:
-    """A zone; who changed it last must be loaded."""
+def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
+    """A zone; who changed it last must be loaded, and is told to who may know it."""
     changed_by = zone.changed_by.username if zone.changed_by else None
     return _row_json(
         (
@@ -304,11 +308,12 @@ def zone_json(zone: Zone) -> dict[str, Any]:
             zone.changed_at,
             changed_by,
             zone.sequence,
-        )
+        ),
+        knows_authors=access.may_know_author(actor),
     )
 
 
-def _row_json(row: Any) -> dict[str, Any]:
+def _row_json(row: Any, *, knows_authors: bool) -> dict[str, Any]:
     name, revision, serial, rrset_count, tags, team, changed_at, changed_by, sequence = row
     return {
         "name": name,
@@ -318,7 +323,7 @@ def _row_json(row: Any) -> dict[str, Any]:
         "tags": tags,
         "team": team,
         "changed_at": time_json(changed_at),
-        "changed_by": changed_by,
+        "changed_by": changed_by if knows_authors else None,
         "sequence": sequence,
         "url": zone_url(name),
         "etag": zone_tag(revision, tags, team),
@@ -406,6 +411,6 @@ def _zone_written(request: Request, publication: Publication, name: str, status:
     zone = Zone.objects.select_related("changed_by").filter(name=name, deleted_at=None).first()
     if zone is None:
         raise Problem("not-found", f"{name} was deleted again meanwhile.")
-    body = {"zones": moved_by(publication, actor), "warnings": [], "zone": zone_json(zone)}
+    body = {"zones": moved_by(publication, actor), "warnings": [], "zone": zone_json(zone, actor)}
     headers = {"Location": zone_url(name), "ETag": _tag(zone)}
     return accepted(request, publication, body, status=status, headers=headers)

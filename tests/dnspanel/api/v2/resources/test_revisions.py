@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content, replace
 
@@ -95,3 +95,25 @@ def test_a_narrow_token_sees_and_undoes_only_its_part(
     assert [item["name"] for item in narrow.all(PATH + "/revisions/1/rrsets")] == ["mail.example.test."]
     call.good("PUT", WWW, content("192.0.2.8"))
     assert "conflicts" not in narrow.problem(403, "POST", PATH + "/revisions/2/undo", {})
+
+
+def test_a_narrow_token_does_not_see_others_reasons_and_authors(
+    call: Caller, make_caller: MakeCaller, zone: Zone, changed: int
+) -> None:
+    """A token on a router read why colleagues changed the zone, and who they are."""
+    narrow = make_caller(Grant(EVERY_RIGHT, zones=frozenset({zone.pk}), names=("www",)))
+    whole = make_caller(Grant(EVERY_RIGHT, zones=frozenset({zone.pk})))
+    own = narrow.good("PUT", WWW + "?reason=mine", content("192.0.2.8"))["publication"]
+
+    def told(caller: Caller) -> list[object]:
+        revision, listed = caller.get(PATH + "/revisions/2"), caller.all(PATH + "/revisions")[1]
+        publication = caller.get(f"/publications/{changed}")
+        in_list = next(each for each in caller.all("/publications") if each["sequence"] == changed)
+        found = [(each["author"] is not None, each["reason"]) for each in (revision, listed, publication, in_list)]
+        tokens = [each["token"] is not None for each in (publication, in_list)]
+        return [*found, tokens, caller.get(PATH)["changed_by"], caller.all("/zones")[0]["changed_by"]]
+
+    assert told(narrow) == [*[(False, "")] * 4, [False, False], None, None]
+    assert told(whole) == [*[(True, "move")] * 4, [True, True], "alice", "alice"]
+    assert (own["author"], own["reason"]) == ("alice", "mine")
+    assert [row["reason"] for row in narrow.all(PATH + "/revisions")] == ["mine", "", ""]
