@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 
 from dnspanel.accounts.models import Team
+from dnspanel.advisory_locks import Lock
 from tests.dnspanel.api.callers import MakeApi
 
 TEAMS = "/api/v2/teams"
@@ -40,7 +41,10 @@ def test_the_lock_is_given_back_also_after_a_refusal(api: MakeApi) -> None:
     url = api().post(TEAMS, {"name": "Web"}).headers["Location"]
     assert api().patch(url, {"name": "x"}, headers={"If-Match": '"stale"'}).status_code == 412
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()")
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND classid = %s",
+            [Lock.RESOURCE],
+        )
         assert cursor.fetchone()[0] == 0
 
 
