@@ -17,7 +17,7 @@ from dnspanel.zones.quotas import operation_count, zone_count
 
 # How long an ended import keeps its files, for corrections.
 KEPT_DAYS = 30
-# Pages and API count no further than this where nothing limits; beyond it they say "or more".
+# Where nothing limits, pages and API count no further than this.
 MOST_COUNTED = 100_000
 
 

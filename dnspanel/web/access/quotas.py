@@ -16,7 +16,7 @@ from dnspanel.accounts.quota_amounts import UNLIMITED, Kind, format_amount, noun
 from dnspanel.accounts.quota_edit import set_quotas
 from dnspanel.accounts.quotas import Usage, holder_of, limits_by_settings, quotas_from_json
 from dnspanel.accounts.roles import Permission
-from dnspanel.transfer.quotas import usage_of
+from dnspanel.transfer.quotas import MOST_COUNTED, usage_of
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
@@ -110,11 +110,18 @@ def display_usage(of: User | Team) -> list[DisplayUsage]:
         DisplayUsage(
             usage,
             _title(usage.kind),
-            "" if usage.used is None else round_amount(usage.kind, usage.used),
+            _used(usage),
             UNLIMITED if usage.limit is None else round_amount(usage.kind, usage.limit),
         )
         for usage in usage_of(holder_of(of), timezone.now())
     ]
+
+
+def _used(usage: Usage) -> str:
+    if usage.used is None:
+        return ""
+    uncounted = usage.limit is None and usage.kind is not Kind.BYTES and usage.used >= MOST_COUNTED
+    return round_amount(usage.kind, usage.used) + (" or more" if uncounted else "")
 
 
 def _title(kind: Kind) -> str:

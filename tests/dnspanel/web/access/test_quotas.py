@@ -6,6 +6,8 @@ from django.urls import reverse
 from dnspanel.accounts.models import Membership, Team, User
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.quota_edit import set_quotas
+from dnspanel.transfer import quotas as quotas_of_transfer
+from dnspanel.web.access import quotas as pages
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW, make_person
 
@@ -27,6 +29,16 @@ def test_everybody_sees_their_own_quotas_and_their_teams(browser: Browser, team:
     assert "of</span> 5,000" in page
     assert "of</span> 2 GiB" in page
     assert "up to</span> 100,000" in page
+
+
+def test_what_nothing_limits_is_not_counted_for_ever(
+    browser: Browser, alice: User, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (quotas_of_transfer, pages):
+        monkeypatch.setattr(module, "MOST_COUNTED", 2)
+    for number in range(3):
+        make_zone(name=f"z{number}.test.")
+    assert "2 or more, <span" in browser(alice).get(reverse("account-quotas")).content.decode()
 
 
 def test_an_administrator_sets_and_takes_back_quotas(browser: Browser, alice: User, bob: User, team: Team) -> None:
