@@ -23,7 +23,7 @@ class QuotaSerializer(serializers.Serializer):
     kind = serializers.ChoiceField(choices=[(str(kind), str(kind)) for kind in Kind])
     used = serializers.IntegerField(
         allow_null=True,
-        help_text="Null where each zone, or each draft, has the limit for itself. Without a limit counted up to 100,000.",
+        help_text="Null where each zone or draft has the limit for itself. Without a limit counted up to 100,000.",
     )
     limit = serializers.IntegerField(allow_null=True, help_text="Null: any number.")
     near = serializers.BooleanField(help_text="Whether 80 % of it or more are used.")
