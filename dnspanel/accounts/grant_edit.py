@@ -14,7 +14,7 @@ from dnspanel.accounts.actors import ROLE_RIGHTS, Actor, Author, user_of
 from dnspanel.accounts.errors import AboveYou, GrantRefused, GrantUnknown
 from dnspanel.accounts.grants import Grant, is_part
 from dnspanel.accounts.models import GrantRow, Role, Team, User
-from dnspanel.accounts.roles import PERMISSIONS
+from dnspanel.accounts.roles import powers_of
 from replication.dns import rdtypes
 
 LONGEST_TAG = 64
@@ -130,14 +130,14 @@ def refuse_at_or_above(by: Author, user: User) -> None:
 
 def _may_all_that_its_owner_may(by: Actor) -> bool:
     everywhere = Grant(ROLE_RIGHTS.get(Role(by.user.role), frozenset()), everywhere=True)
-    return PERMISSIONS[by.user.role] <= by.permissions and any(is_part(everywhere, mine) for mine in by.scope or ())
+    return powers_of(by.user.role) <= by.permissions and any(is_part(everywhere, mine) for mine in by.scope or ())
 
 
 def refuse_higher_role(by: Author, role: str) -> None:
     """Raise GrantRefused when the role may do more than whoever gives it."""
     if not isinstance(by, Actor):
         return
-    if not PERMISSIONS[role] <= by.permissions:
+    if not powers_of(role) <= by.permissions:
         raise GrantRefused({"role": ["You cannot give a role that may do more than you."]})
     rights = ROLE_RIGHTS.get(Role(role))
     if rights is not None:

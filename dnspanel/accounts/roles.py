@@ -23,3 +23,8 @@ PERMISSIONS: dict[str, frozenset[Permission]] = {
     Role.EDITOR: frozenset({Permission.READ, Permission.FLEET, Permission.EDIT, Permission.SECRETS}),
     Role.ADMINISTRATOR: frozenset(Permission),
 }
+
+
+def powers_of(role: str) -> frozenset[Permission]:
+    """What of a role is power over others' things; what one may read of one's own is no measure of it."""
+    return PERMISSIONS[role] - {Permission.SECRETS}

@@ -7,6 +7,7 @@ class WebConfig(AppConfig):
     def ready(self) -> None:
         from django.contrib.auth.signals import user_logged_in
 
-        from dnspanel.web import confirm
+        from dnspanel.web import confirm, signed_in
 
         user_logged_in.connect(confirm.note_sign_in, dispatch_uid="web-password-given")
+        user_logged_in.connect(signed_in.note_sign_in, dispatch_uid="web-seen")

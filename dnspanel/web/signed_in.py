@@ -35,6 +35,12 @@ _QUOTA_EXCEEDED = (QuotaExceeded, TokenQuotaExceeded, ImportQuotaExceeded)
 _UNKNOWN = (access.Unknown, UnknownNode, TokenUnknown, TeamUnknown, GrantUnknown, WebhookUnknown, RouteUnknown)
 
 
+def note_sign_in(*, request: HttpRequest | None, **signal: object) -> None:
+    """Receive `user_logged_in`: with the session that is saved then, not in the first request after it."""
+    if request is not None and hasattr(request, "session"):
+        request.session[_SEEN] = int(time.time())
+
+
 class SignedInMiddleware:
     """Refuse requests without a session, and turn refusals into pages."""
 
