@@ -59,7 +59,7 @@ class Poller:
     seen: int | None = None
     kept: bool = False  # whether this process has put samples into the stream
     running: "Future[None] | None" = None
-    asked: bool = False  # whether a poll has ended, well or not
+    polled: bool = False  # whether a poll has ended, well or not
     heard: bool = False
     status: Status | None = None  # its last status, and when
     status_at: datetime | None = None
@@ -176,7 +176,7 @@ class Collector:
             self._say(poller.name, "")
             self._say("redis", "")
         finally:
-            poller.asked = True
+            poller.polled = True
 
     def _exchange(self) -> None:
         """Record whom we heard, and learn which nodes there are. Without PostgreSQL, go on with those we know."""
@@ -200,7 +200,7 @@ class Collector:
         for poller in heard:
             poller.heard, poller.versions_recorded = False, poller.versions
         # A beat says that whoever was not heard is silent. Just started, this process has not asked everybody yet.
-        self._knows_contact |= self._learned and all(poller.asked for poller in self._pollers.values())
+        self._knows_contact |= self._learned and all(poller.polled for poller in self._pollers.values())
         if self._knows_contact:
             beat(process=COLLECTOR, now=timezone.now())
 

@@ -14,6 +14,8 @@ MOST_ENTRIES = 2_000_000
 MOST_PATH_BYTES = 1024
 # One zone file, includes and all.
 MOST_DOCUMENT_BYTES = 256 << 20
+# One line of it, or several that a parenthesis joins; the longest record is a quarter of that, with every byte escaped.
+MOST_LINE_BYTES = 1 << 20
 MOST_INCLUDE_DEPTH = 10
 MOST_GENERATED = 1_000_000  # records that the $GENERATE lines of one zone may make
 MOST_PASTE_BYTES = 10 << 20
@@ -35,6 +37,7 @@ TITLES = MappingProxyType(
         "depth": "archives inside archives are not opened",
         "path": f"a path has at most {MOST_PATH_BYTES} bytes and stays inside the archive",
         "document": f"a zone file has at most {MOST_DOCUMENT_BYTES >> 20} MiB",
+        "line": f"a line, and what parentheses make one, has at most {MOST_LINE_BYTES >> 20} MiB",
         "generate": f"$GENERATE makes at most {MOST_GENERATED:,} records of a zone",
         "include": f"$INCLUDE goes at most {MOST_INCLUDE_DEPTH} files deep",
     }

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dnspanel.transfer import limits
 from dnspanel.transfer.archives.textfile import TextFile
 from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceRefused
@@ -20,8 +21,6 @@ from dnspanel.transfer.sources.group_by_zone import ZoneCollector, absolute_name
 from replication.dns import names
 from replication.errors import BadName
 
-# One row, however many lines its quoted cells span.
-_MOST_LINE_BYTES = 1 << 20
 _SAMPLE_ROWS = 10
 _SNIFFED_LINES = 30
 _MOST_SOURCE = 200
@@ -46,7 +45,7 @@ class CsvSample:
 
 def sample(path: Path) -> CsvSample:
     """The beginning of a table, and a guess at its columns. Raises SourceRefused if it is no text in UTF-8."""
-    lines = list(itertools.islice(TextFile(path).lines(_MOST_LINE_BYTES), _SNIFFED_LINES))
+    lines = list(itertools.islice(TextFile(path).lines(limits.MOST_LINE_BYTES), _SNIFFED_LINES))
     delimiter = sniffed_delimiter(lines)
     try:
         rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
@@ -96,7 +95,7 @@ class CsvSource:
 
     def _rows(self) -> Iterator[tuple[int, list[str] | str]]:
         """The line on which each row begins, and its cells, or what is wrong with it."""
-        rows = csv.reader(self._file.lines(_MOST_LINE_BYTES), delimiter=self._mapping.delimiter)
+        rows = csv.reader(self._file.lines(limits.MOST_LINE_BYTES), delimiter=self._mapping.delimiter)
         if self._mapping.header:
             next(rows, None)
         while True:

@@ -51,8 +51,8 @@ def read_zone(
     """
     sheet = Sheet(document, 0)
     zone, fault, line = apex.find(sheet, include)
-    if sheet.is_utf16:
-        fault = Unreadable("wrong encoding: the file is in UTF-16; zone files are ASCII or UTF-8", "wrong-encoding")
+    if sheet.fault is not None:
+        fault, line = sheet.fault, sheet.fault_line
     if fault is not None:
         return ParsedZone(zone, faults=[_fault_of_file(sheet, fault, line)])
     reader = Reader(zone, include=include, comments=options.comments, allow_lua=allow_lua, unanswered=unanswered)

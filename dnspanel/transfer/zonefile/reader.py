@@ -81,9 +81,8 @@ class Reader(RecordReader):
         """Read one file from its first line to its last. Its base is `next_base`."""
         outer, self._sheet = self._sheet, sheet
         self.sheets.append(sheet)
-        if sheet.is_utf16:
-            reason = "wrong encoding: the file is in UTF-16, from offset 0 on; zone files are ASCII or UTF-8"
-            self.report(sheet.base, Unreadable(reason, "wrong-encoding"))
+        if sheet.fault is not None:
+            self.report(sheet.base + sheet.fault_line, sheet.fault)
         else:
             self.read(sheet.numbered(), checked=sheet.plain)
         self._sheet = outer
@@ -114,6 +113,8 @@ class Reader(RecordReader):
                 return 0
             block = self._sheet.block(place - self._sheet.base)
             more = len(block) - 1
+            if more and sum(map(len, block)) > limits.MOST_LINE_BYTES:
+                raise Unreadable(limits.TITLES["line"], "line-length")
             if not self._read_simply(place, block):
                 self._read_entry(place, block)
         except Unreadable as fault:

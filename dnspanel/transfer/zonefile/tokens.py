@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document
 
 # Printable ASCII, tab and line feed.
@@ -18,6 +19,8 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _LINE_ENDS = re.compile(rb"\r\n|\r|\n")
 # How many lines an open parenthesis is followed in a file in which one was never closed.
 _FOLLOWED = 50
+# What is left of a line that is too long, to show it.
+_SHOWN = 200
 
 
 class Unreadable(Exception):
@@ -67,13 +70,18 @@ class Entry:
 
 @dataclass(slots=True)
 class Sheet:
-    """One file of a zone, in lines. `base` makes its places different from other files'."""
+    """One file of a zone, in lines. `base` makes its places different from other files'.
+
+    A file with a `fault` cannot be read: it is in UTF-16, or has too long a line, of which only the beginning is kept.
+    """
 
     document: Document
     base: int
     lines: list[str] = field(init=False)
     plain: bool = field(init=False)  # nothing but printable ASCII and tabs
     closes: bool = field(init=False, default=True)  # no parenthesis has been left open so far
+    fault: Unreadable | None = field(init=False, default=None)
+    fault_line: int = field(init=False, default=0)  # from 0
 
     def __post_init__(self) -> None:
         raw = self.document.text
@@ -85,10 +93,18 @@ class Sheet:
             self.plain = not raw.translate(None, _PLAIN)
         text = raw.decode("ascii") if self.plain else raw.decode("utf-8", "surrogateescape")
         self.lines = text.split("\n")
+        if len(raw) > limits.MOST_LINE_BYTES:
+            self._cut_long_lines()
+        if raw.startswith(_UTF16_MARKS):
+            reason = "wrong encoding: the file is in UTF-16, from offset 0 on; zone files are ASCII or UTF-8"
+            self.fault, self.fault_line = Unreadable(reason, "wrong-encoding"), 0
 
-    @property
-    def is_utf16(self) -> bool:
-        return self.document.text.startswith(_UTF16_MARKS)
+    def _cut_long_lines(self) -> None:
+        for number, line in enumerate(self.lines):
+            if len(line) > limits.MOST_LINE_BYTES:
+                self.lines[number] = line[:_SHOWN]
+                if self.fault is None:
+                    self.fault, self.fault_line = Unreadable(limits.TITLES["line"], "line-length"), number
 
     def numbered(self) -> Iterator[tuple[int, str]]:
         """The lines with their places."""

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from rest_framework.parsers import BaseParser
 
 from dnspanel.api.json_text import parse_json
@@ -10,13 +12,20 @@ from dnspanel.api.v2.http.problems import Problem
 
 
 class StrictJSONParser(BaseParser):
-    """JSON without NaN and Infinity, without half characters and zero bytes, and not nested without end."""
+    """JSON without NaN and Infinity, without half characters and zero bytes, and not nested without end.
+
+    Raises Problem for other text, RequestDataTooBig (413) beyond `DATA_UPLOAD_MAX_MEMORY_SIZE`, before it is parsed.
+    """
 
     media_type = "application/json"
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+        # One more than is taken: what the header says of the length is not believed, and not every body has one.
+        body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+        if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise RequestDataTooBig
         try:
-            return parse_json(stream.read().decode())
+            return parse_json(body.decode())
         except (ValueError, RecursionError) as exc:
             raise Problem("malformed", f"The body is not usable JSON: {_reason_of(exc)}.") from exc
 

@@ -4,12 +4,14 @@ Tests `http.json_body` and `resources.problem_pages` too.
 """
 
 import json
+from typing import Any
 
 import pytest
 from django.db import DataError, OperationalError
 from rest_framework import exceptions as drf
 
 from dnspanel.accounts import errors as accounts
+from dnspanel.api.v2.http import json_body
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.http.problems import Problem, RequestFault, answer, problem_of
 from dnspanel.fleet import errors as fleet
@@ -137,6 +139,18 @@ def test_a_body_that_is_not_usable_json_is_malformed(call: Caller, body: bytes) 
     found = call("POST", "/zones", body)
     assert found.status_code in {400, 422}, found.content
     assert found["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("media", ["application/json", "application/merge-patch+json"])
+@pytest.mark.parametrize("key", [{}, {"idempotency_key": "k"}])
+def test_a_body_that_is_too_large_is_not_parsed(
+    call: Caller, settings: Any, media: str, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+    call.problem(400, "POST", "/zones", b"[" + b" " * 999, media=media)
+    monkeypatch.setattr(json_body, "parse_json", None)
+    call.problem(413, "POST", "/zones", b"[" + b" " * 1000, media=media, **key)
 
 
 @pytest.mark.django_db
