@@ -523,6 +523,14 @@ def deletion() -> Iterator[Call]:
     ):
         yield Call("DELETE", f"{ZONES}/{zone}")
         yield Call("GET", f"{ZONES}/{zone}")
+    # What Terraform's destroy and `state: absent` of Ansible do to a small estate, by a token without further rights.
+    dozen = [f"destroyed{number}.test." for number in range(12)]
+    for zone in dozen:
+        yield Call("POST", f"{ZONES}?rrsets=false", new(zone))
+    for zone in dozen:
+        yield Call("DELETE", f"{ZONES}/{zone}")
+    for zone in dozen:
+        yield Call("GET", f"{ZONES}/{zone}")
     yield Call("POST", ZONES, new("plain.test."))
     yield Call("GET", ZONES)
 

@@ -63,9 +63,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class TheirApi:
-    """The API of a running pdns_server."""
+    """The API of a running pdns_server, which answers DNS on another port."""
 
     port: int
+    dns_port: int
 
     def __call__(self, call: Call) -> Answer:
         headers = {"Accept": call.accept} if call.accept else {}
@@ -129,7 +130,7 @@ def _running(directory: Path, settings: dict[str, object]) -> Iterator[TheirApi]
         )
     try:
         _wait_for_port(port, process, log)
-        yield TheirApi(port)
+        yield TheirApi(port, dns_port)
     finally:
         killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=10)

@@ -1,14 +1,24 @@
 """API v1 answers as the real server's API does, to the same calls in the same order."""
 
 import json
-from collections.abc import Iterator
-from typing import Any
+import socket
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any, Protocol
 
+import dns.message
+import dns.rcode
+import dns.tsig
+import dns.update
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
+from dnspanel.gateway.answers import answers as gateway_answers
 from tests.dnspanel.api.v1.calls import caller
 from tests.oracle.api_corpus import ZONES, corpus, new, patch, rrset
 from tests.oracle.api_server import Answer, Call, TheirApi, their_api
@@ -22,6 +32,12 @@ SOA = f"{NAMESERVER} {HOSTMASTER} 0 10800 3600 604800 3600"
 SERIALS = {"serial", "edited_serial", "notified_serial"}
 
 Answers = list[tuple[Call, Answer, Answer]]
+
+
+class AskDns(Protocol):
+    """Sends a message of DNS and returns the first one that answers it."""
+
+    def __call__(self, wire: bytes, *, over_tcp: bool) -> bytes: ...
 
 
 @pytest.fixture
@@ -73,6 +89,79 @@ def test_serials_begin_and_move_as_theirs(theirs: TheirApi, bob: User) -> None:
         near = [abs(one - other) < 60 for one, other in zip(*found, strict=True)]
         assert all(near), (said, found)
         assert found[1][0] < found[1][1], (said, found)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_tsig_key_may_what_its_zones_say_and_no_more(bob: User) -> None:
+    """Statuses of the API and rcodes of DNS, in one sequence: a key alone opens no zone."""
+    key = caller(bob, permissions=[Permission.FLEET]).key
+
+    def ask_ours(wire: bytes, *, over_tcp: bool) -> bytes:
+        return next(iter(gateway_answers(wire, address="192.0.2.53", over_tcp=over_tcp, now=timezone.now())))
+
+    try:
+        with their_api(dnsupdate="yes", primary="yes") as theirs:
+            found = [
+                sequence_of_keys(theirs, partial(ask_dns, theirs.dns_port)),
+                sequence_of_keys(lambda call: ours(call, key), ask_ours),
+            ]
+    except Unavailable as exc:
+        pytest.skip(str(exc))
+    different = {one: (one[1], other[1]) for one, other in zip(*found, strict=True) if one != other}
+    assert different == {
+        # Ours does not tell a key of zones that are closed to it.
+        ("update while the zone names another", "REFUSED"): ("REFUSED", "NOTAUTH"),
+        # RFC 8945 5.2.1: a key that is not known is NOTAUTH; theirs takes the message for one without a key.
+        ("update of a deleted key", "REFUSED"): ("REFUSED", "NOTAUTH"),
+    }
+    assert {201, 200, 204, "NOERROR", "NOTAUTH"} == {outcome for _, outcome in found[1]}
+
+
+def sequence_of_keys(api: Callable[[Call], Answer], dns_server: AskDns) -> list[tuple[str, int | str]]:
+    """What is answered to a key of which a zone names none, another, and this one too; and when it is deleted."""
+    zone, secret = "keys.test.", b64encode(bytes(range(32))).decode()
+    keyring = dns.tsig.Key("k1.keys.test.", secret, "hmac-sha256.")
+    found: list[tuple[str, int | str]] = []
+
+    def call(method: str, path: str, body: Any = None) -> None:
+        found.append((f"{method} {path}", api(Call(method, path, body)).status))
+
+    def send(what: str, message: dns.message.Message, *, over_tcp: bool) -> None:
+        message.use_tsig(keyring)
+        header = dns_server(message.to_wire(), over_tcp=over_tcp)[:12]
+        found.append((what, dns.rcode.to_text(dns.rcode.Rcode(header[3] & 15))))
+
+    def update(when: str) -> None:
+        message = dns.update.UpdateMessage(zone)
+        message.add(f"h{len(found)}", 60, "A", "192.0.2.1")
+        send(f"update {when}", message, over_tcp=False)
+
+    def transfer(when: str) -> None:
+        send(f"transfer {when}", dns.message.make_query(zone, "AXFR"), over_tcp=True)
+
+    call("POST", ZONES, new(zone, kind="Master"))
+    for name in ("k1", "k2"):
+        call("POST", "/tsigkeys", {"name": f"{name}.keys.test", "algorithm": "hmac-sha256", "key": secret})
+    transfer("while the zone names none")
+    for names, when in ((["k2"], "while the zone names another"), (["k2", "k1"], "of a key that the zone names")):
+        values = [f"{name}.keys.test." for name in names]
+        call("PUT", f"{ZONES}/{zone}/metadata/TSIG-ALLOW-DNSUPDATE", {"metadata": values})
+        update(when)
+    call("PUT", f"{ZONES}/{zone}", {"master_tsig_key_ids": ["k1.keys.test."]})
+    transfer("of a key that the zone names")
+    call("DELETE", "/tsigkeys/k1.keys.test.")
+    update("of a deleted key")
+    transfer("of a deleted key")
+    return found
+
+
+def ask_dns(port: int, wire: bytes, *, over_tcp: bool) -> bytes:
+    """The first message that a server of this machine answers."""
+    with closing(socket.socket(type=socket.SOCK_STREAM if over_tcp else socket.SOCK_DGRAM)) as connection:
+        connection.settimeout(20)
+        connection.connect(("127.0.0.1", port))
+        connection.sendall((len(wire).to_bytes(2) if over_tcp else b"") + wire)
+        return connection.recv(65_535)[2 if over_tcp else 0 :]
 
 
 SAID_OF_SERIALS: tuple[dict[str, Any], ...] = (
