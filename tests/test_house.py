@@ -86,6 +86,8 @@ BANNED_WORDS = {
 # Names of the field that hold one of these words.
 NOT_BANNED = re.compile(r"ring_?0|audit_trail|tsig_?key_?ring", re.IGNORECASE)
 
+VENDORED = ("static/vendor/", "tests/vendor/")
+
 # Started by a process manager or by Django itself; exercised by the flow tests.
 WITHOUT_OWN_TEST = {"dnspanel/settings.py", "dnspanel/wsgi.py", "dnspanel/celery.py"}
 
@@ -292,10 +294,11 @@ def test_no_lock_file_names_a_registry(path: str) -> None:
     assert named == []
 
 
-def test_vendored_files_match_their_recorded_checksums() -> None:
-    sources = (ROOT / "static/vendor/SOURCES.md").read_text()
+@pytest.mark.parametrize("folder", VENDORED)
+def test_vendored_files_match_their_recorded_checksums(folder: str) -> None:
+    sources = (ROOT / folder / "SOURCES.md").read_text()
     unrecorded = []
-    for file in sorted((ROOT / "static/vendor").rglob("*")):
+    for file in sorted((ROOT / folder).rglob("*")):
         if not file.is_file() or file.name == "SOURCES.md" or "LICENSE" in file.name:
             continue
         if hashlib.sha256(file.read_bytes()).hexdigest() not in sources:
@@ -309,7 +312,7 @@ def test_no_file_holds_unfinished_work_or_a_path_of_one_machine() -> None:
     for name in tracked_files():
         if not name.endswith((".py", ".md", ".html", ".css", ".js", ".toml", ".yml", ".txt", "dev", "Procfile")):
             continue
-        if name.startswith("static/vendor/") or not (ROOT / name).exists():
+        if name.startswith(VENDORED) or not (ROOT / name).exists():
             continue
         for number, line in enumerate((ROOT / name).read_text(errors="replace").splitlines(), 1):
             if pattern.search(line):

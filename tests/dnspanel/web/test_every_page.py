@@ -1,0 +1,171 @@
+"""Every page of the table of URLs in a browser: axe has nothing to say, light and dark, and none scrolls sideways.
+
+The pages are made by Django's client and given to Chromium from memory: there is no server, and one browser for all.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.staticfiles import finders
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Browser, BrowserContext, Route
+
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import GrantRow, Membership, Team, User
+from dnspanel.zones import draft
+from dnspanel.zones.models import Zone
+from tests.browser import chromium as chromium
+from tests.dnspanel.web.test_every_url import DOORS, ZONE
+from tests.dnspanel.web.test_every_url import ids as ids
+from tests.dnspanel.zones.conftest import rr, zone_maker
+from tests.people import NOW
+
+pytestmark = pytest.mark.browser
+
+ORIGIN = "http://panel.test"
+AXE = (Path(__file__).parents[2] / "vendor/axe.min.js").read_text()
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice", "experimental"]
+# In the dark only what the colours decide: the rest is the same. Half of the time goes into colours.
+RUNS = {
+    "light": {"type": "tag", "values": TAGS},
+    "dark": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]},
+}
+EVERYTHING = {"include": [["html"]]}
+# The frame is the same on every page; it is looked at once.
+FRAME = b'<nav class="nav"'
+WITHOUT_FRAME = {"include": [["html"]], "exclude": [[".nav"], [".top"]]}
+RUN_AXE = """async ([where, only]) => {
+    const found = await axe.run(where, {runOnly: only, resultTypes: ["violations"]});
+    return found.violations.map(rule => [rule.id, rule.nodes.map(node => node.html.slice(0, 200))]);
+}"""
+PHONE = {"width": 360, "height": 740}
+DESKTOP = {"width": 1280, "height": 900}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the panel answers to a GET."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def is_page(self) -> bool:
+        return self.headers.get("Content-Type", "").startswith("text/html") and b"<html" in self.body
+
+
+@pytest.fixture(scope="module")
+def answers(ids: dict[str, int]) -> dict[str, Answer]:
+    """Every URL that is read, as the administrator sees it; by path."""
+    alice = User.objects.get(username="alice")
+    make_more(alice)
+    client, found = Client(), {}
+    for door in DOORS:
+        if door.method != "GET" or door.name == "account_logout":
+            continue
+        path = reverse(door.name, kwargs={name: ids.get(name, value) for name, value in door.args.items()})
+        client.logout()
+        if door.permission is not None:
+            client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
+        response = client.get(path, door.data)
+        content = b"" if response.streaming else response.content
+        found[path] = Answer(response.status_code, dict(response.items()), content)
+    return found
+
+
+def make_more(alice: User) -> None:
+    """A draft with a conflict in the making, names that do not break, and somebody with rights of every kind."""
+    zone = Zone.objects.get(name=ZONE["zone_name"])
+    for line in ("www 300 A 192.0.2.77", "a-very-long-name-that-has-no-place-to-break-in-it 300 TXT " + "x" * 200):
+        draft.replace_rrset(author=alice, zone=zone, rrset=rr(line), now=NOW, base_revision=zone.revision)
+    team = Team.objects.create(name="hostmasters-of-the-whole-organisation", created_at=NOW)
+    make_zone = zone_maker(alice)
+    for name in ("marked.test.", "marked-too.test."):
+        marked = make_zone("www 300 A 192.0.2.1", name=name)
+        Zone.objects.filter(pk=marked.pk).update(team=team, tags=["customers", "eu", "signed-elsewhere"])
+    for person in User.objects.all():
+        for grant in (
+            Grant(EVERY_RIGHT, zones=frozenset({zone.pk}), names=("_acme-challenge.*", "mail"), types=frozenset({16})),
+            Grant(EVERY_RIGHT, everywhere=True),
+        ):
+            GrantRow.objects.create(user=person, grant=grant.to_json(), created_at=NOW)
+        Membership.objects.create(team=team, user=person, role="editor")
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was seen: complaints of axe by rule and element with the pages that have it, and pages that are too wide."""
+
+    complaints: dict[str, dict[str, list[str]]]
+    too_wide: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def findings(answers: dict[str, Answer], chromium: Browser) -> Iterator[Findings]:
+    """Each page is loaded once: looked at in the light, in the dark, and as narrow as a phone."""
+    context = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
+    serve(context, answers)
+    window, found = context.new_page(), Findings({}, {})
+    where = EVERYTHING
+    for path in pages(answers):
+        window.emulate_media(color_scheme="light")
+        window.set_viewport_size(DESKTOP)
+        window.goto(ORIGIN + path)
+        window.evaluate(AXE)  # not through a script element, which the Content-Security-Policy forbids
+        for scheme, only in RUNS.items():
+            window.emulate_media(color_scheme=scheme)
+            for rule, elements in window.evaluate(RUN_AXE, [where, only]):
+                for element in elements:
+                    found.complaints.setdefault(f"{rule} ({scheme})", {}).setdefault(element, []).append(path)
+        if FRAME in answers[path].body:
+            where = WITHOUT_FRAME
+        window.set_viewport_size(PHONE)
+        width = window.evaluate("document.documentElement.scrollWidth")
+        if width > PHONE["width"]:
+            found.too_wide[path] = width
+    yield found
+    context.close()
+
+
+def serve(context: BrowserContext, answers: Mapping[str, Answer]) -> None:
+    """The panel's URLs and static files answer from memory; whatever else is asked for has no content."""
+
+    def fulfil(route: Route) -> None:
+        path = urlsplit(route.request.url).path
+        file = finders.find(path.removeprefix("/static/")) if path.startswith("/static/") else None
+        answer = answers.get(path)
+        if file:
+            route.fulfill(path=file)
+        elif answer is not None and answer.is_page == route.request.is_navigation_request():
+            route.fulfill(status=answer.status, headers=answer.headers, body=answer.body)
+        else:
+            route.fulfill(status=204)
+
+    context.route("**/*", fulfil)
+
+
+def pages(answers: Mapping[str, Answer]) -> list[str]:
+    return [path for path, answer in answers.items() if answer.is_page]
+
+
+def test_the_pages_are_those_of_the_table(answers: dict[str, Answer]) -> None:
+    assert len(pages(answers)) > 50
+    assert {answers[path].status for path in pages(answers)} <= {200, 404, 410}
+
+
+def test_axe_has_nothing_to_say_in_the_light_and_in_the_dark(findings: Findings) -> None:
+    told = [
+        f"{rule}: {element}\n    on {len(found)} pages: {' '.join(found[:3])}"
+        for rule, elements in findings.complaints.items()
+        for element, found in elements.items()
+    ]
+    assert not told, "\n".join(told)
+
+
+def test_no_page_scrolls_sideways_on_a_phone(findings: Findings) -> None:
+    assert findings.too_wide == {}
