@@ -20,7 +20,7 @@ _LINE_ENDS = re.compile(rb"\r\n|\r|\n")
 # How many lines an open parenthesis is followed in a file in which one was never closed.
 _FOLLOWED = 50
 # What is left of a line that is too long, to show it.
-_SHOWN = 200
+_DISPLAYED = 200
 
 
 class Unreadable(Exception):
@@ -102,7 +102,7 @@ class Sheet:
     def _cut_long_lines(self) -> None:
         for number, line in enumerate(self.lines):
             if len(line) > limits.MOST_LINE_BYTES:
-                self.lines[number] = line[:_SHOWN]
+                self.lines[number] = line[:_DISPLAYED]
                 if self.fault is None:
                     self.fault, self.fault_line = Unreadable(limits.TITLES["line"], "line-length"), number
 

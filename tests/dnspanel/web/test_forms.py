@@ -26,7 +26,7 @@ def test_a_mail_address_becomes_the_name_of_a_soa() -> None:
     form = zone_form(names="example.test")
     assert form.is_valid()
     soa, ns = form.cleaned_data["zones"][0].rrsets
-    assert soa.rdata[0].startswith("ns1.example.net. dns\\.team.example.net. 1 ")
+    assert soa.rdata[0].startswith("ns1.example.net. dns\\.team.example.net. ")
     assert ns.rdata == ("ns1.example.net.", "ns2.example.net.")
 
 
