@@ -6,13 +6,14 @@ The pages are made by Django's client and given to Chromium from memory: there i
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.staticfiles import finders
 from django.test import Client
 from django.urls import reverse
-from playwright.sync_api import Browser, BrowserContext, Route
+from playwright.sync_api import Browser, BrowserContext, Route, ViewportSize
 
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import GrantRow, Membership, Team, User
@@ -29,11 +30,6 @@ pytestmark = pytest.mark.browser
 ORIGIN = "http://panel.test"
 AXE = (Path(__file__).parents[2] / "vendor/axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice", "experimental"]
-# In the dark only what the colours decide: the rest is the same. Half of the time goes into colours.
-RUNS = {
-    "light": {"type": "tag", "values": TAGS},
-    "dark": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]},
-}
 EVERYTHING = {"include": [["html"]]}
 # The frame is the same on every page; it is looked at once.
 FRAME = b'<nav class="nav"'
@@ -42,8 +38,26 @@ RUN_AXE = """async ([where, only]) => {
     const found = await axe.run(where, {runOnly: only, resultTypes: ["violations"]});
     return found.violations.map(rule => [rule.id, rule.nodes.map(node => node.html.slice(0, 200))]);
 }"""
-PHONE = {"width": 360, "height": 740}
-DESKTOP = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 360, "height": 740}
+DESKTOP: ViewportSize = {"width": 1280, "height": 900}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a page is looked at, and for what."""
+
+    name: str
+    scheme: Literal["light", "dark"]
+    size: ViewportSize
+    rules: dict[str, Any]
+
+
+# Everything once; then what colours and sizes decide, since the rest stays the same.
+LOOKS = (
+    Look("light", "light", DESKTOP, {"type": "tag", "values": TAGS}),
+    Look("dark", "dark", DESKTOP, {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}),
+    Look("phone", "light", PHONE, {"type": "rule", "values": ["target-size", "scrollable-region-focusable"]}),
+)
 
 
 @dataclass(frozen=True)
@@ -117,17 +131,17 @@ def findings(answers: dict[str, Answer], chromium: Browser) -> Iterator[Findings
         window.set_viewport_size(DESKTOP)
         window.goto(ORIGIN + path)
         window.evaluate(AXE)  # not through a script element, which the Content-Security-Policy forbids
-        for scheme, only in RUNS.items():
-            window.emulate_media(color_scheme=scheme)
-            for rule, elements in window.evaluate(RUN_AXE, [where, only]):
+        for look in LOOKS:
+            window.emulate_media(color_scheme=look.scheme)
+            window.set_viewport_size(look.size)
+            for rule, elements in window.evaluate(RUN_AXE, [where, look.rules]):
                 for element in elements:
-                    found.complaints.setdefault(f"{rule} ({scheme})", {}).setdefault(element, []).append(path)
-        if FRAME in answers[path].body:
-            where = WITHOUT_FRAME
-        window.set_viewport_size(PHONE)
-        width = window.evaluate("document.documentElement.scrollWidth")
+                    found.complaints.setdefault(f"{rule} ({look.name})", {}).setdefault(element, []).append(path)
+        width = window.evaluate("document.documentElement.scrollWidth")  # the last look is at a phone
         if width > PHONE["width"]:
             found.too_wide[path] = width
+        if FRAME in answers[path].body:
+            where = WITHOUT_FRAME
     yield found
     context.close()
 
