@@ -130,7 +130,7 @@ def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> N
             if not _has_glue(content, sets[record]):
                 found.slight[record] = None
         elif tail == _TAIL_DS:
-            found.slight[record] = None
+            (found.grave if key == APEX else found.slight)[record] = None
 
 
 def _has_glue(content: Content, servers: ReadyRRset) -> bool:

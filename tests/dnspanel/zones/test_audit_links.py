@@ -30,6 +30,22 @@ from tests.publishing import change_rrsets
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.fixture(autouse=True)
+def own_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot holds the transactions of every database of the cluster: those of tests beside this one count not."""
+
+    def of_this_database() -> tuple[int, int]:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT min(backend_xid::text::bigint), pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+                " FROM pg_stat_activity WHERE datname = current_database() AND pid != pg_backend_pid()"
+            )
+            oldest, newest = cursor.fetchone()
+        return oldest or newest, newest
+
+    monkeypatch.setattr(audit_links, "_transactions", of_this_database)
+
+
 @pytest.fixture
 def eventful(make_zone: MakeZone, alice: User) -> Zone:
     """Two entries, a zone created and changed, all linked."""
