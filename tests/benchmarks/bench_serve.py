@@ -38,7 +38,8 @@ from replication.dns.rrset import RRset
 from replication.push import NodeClient
 from tests.benchmarks import serving
 from tests.benchmarks.serving import CACHES_OFF, Figures, Server
-from tests.replication.agent.servers import AgentFiles, AgentProcess, Authority, Pdns, client_for, free_port
+from tests.ports import free_port
+from tests.replication.agent.servers import AgentFiles, AgentProcess, Authority, Pdns, client_for
 from tests.replication.panel import MAP_SIZE, Panel
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -14,7 +14,8 @@ from typing import Any
 
 from tests.clients.packages import go_programs
 from tests.clients.services import LOOPBACK, Service
-from tests.dnspanel.transfer.running import free_port, listening, running
+from tests.dnspanel.transfer.running import listening, running
+from tests.ports import free_port
 
 ALL_RIGHT = "All records are already up to date"
 

@@ -15,7 +15,8 @@ from cryptography.x509.oid import NameOID
 
 from tests.clients.packages import go_programs
 from tests.clients.services import LOOPBACK, Service
-from tests.dnspanel.transfer.running import free_port, listening, running
+from tests.dnspanel.transfer.running import listening, running
+from tests.ports import free_port
 
 # Neither a pause before it looks nor an authorization that it remembers: every order is a challenge, at once.
 # Every nonce is taken: by itself it refuses one in twenty, and certbot gives up where two in turn are refused.

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dnspanel.demo.stack import Stack
-from tests.dnspanel.transfer.running import PowerDNS, free_port, sqlite_powerdns
+from tests.dnspanel.transfer.running import PowerDNS, sqlite_powerdns
+from tests.ports import free_port
 from tests.stack import run_script
 
 LOOPBACK = "127.0.0.1"

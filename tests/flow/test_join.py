@@ -5,15 +5,15 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import dns.exception
 import pytest
 
-from dnspanel.demo import ports, unprivileged
+from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
+from tests.ports import free_port
 from tests.stack import ROOT, ask, until, wait_until_in_sync
 
 pytestmark = [
@@ -42,13 +42,6 @@ def installed_agent(directory: Path) -> Path:
     return environment / "bin" / "dnspanel-agent"
 
 
-def free_ports() -> Iterator[int]:
-    taken: set[int] = set()
-    while True:
-        taken.add(port := ports.choose(taken=taken))
-        yield port
-
-
 def started(unit: Path, log: Path) -> subprocess.Popen[bytes]:
     """The unit's last ExecStart, run as the stack's user; systemd would do the same with more walls around it."""
     command = re.findall(r"^ExecStart=(.+)$", unit.read_text(), re.MULTILINE)[-1]
@@ -65,8 +58,7 @@ def test_one_command_makes_a_server_a_node(fresh_stack: Stack) -> None:
     sockets = fresh_stack.run_directory / "joined"
     unprivileged.make_directory(place)
     unprivileged.make_directory(sockets)
-    chosen = free_ports()
-    node = DemoNode("joined", place / "lib", sockets, next(chosen), next(chosen), next(chosen))
+    node = DemoNode("joined", place / "lib", sockets, free_port(), free_port(), free_port())
     places = {"dns": str(node.dns_port), "agent": str(node.agent_port)}
     code = fresh_stack.manage("create_node", "joined", "--dns-port", places["dns"], "--agent-port", places["agent"])
     agent = installed_agent(place)

@@ -13,11 +13,11 @@ from pathlib import Path
 import dns.exception
 import pytest
 
-from dnspanel.demo import ports
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from replication.agent.config import read_config
 from tests.oracle.powerdns import PowerDNS, Unavailable, native, of_suite
+from tests.ports import free_port
 from tests.stack import ROOT, ask, make_person, run_script, until, wait_until_in_sync
 
 pytestmark = [
@@ -62,10 +62,10 @@ print(json.dumps({"schema": node.schema, "report": node.report, "bootstrap": has
 class Server:
     """A node of the fleet on this machine whose PowerDNS can be any release; a loop starts it again when it ends."""
 
-    def __init__(self, stack: Stack, name: str, powerdns: PowerDNS, taken: set[int]) -> None:
+    def __init__(self, stack: Stack, name: str, powerdns: PowerDNS) -> None:
         self.stack, self.powerdns = stack, powerdns
         sockets = stack.run_directory / name
-        chosen = [_free_port(taken) for _ in range(3)]
+        chosen = [free_port() for _ in range(3)]
         self.node = DemoNode(name, stack.directory / "nodes" / name, sockets, chosen[0], chosen[1], chosen[2])
         self.program = self.node.directory / "pdns_server"
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -146,11 +146,6 @@ class Server:
                 process.kill()
 
 
-def _free_port(taken: set[int]) -> int:
-    taken.add(port := ports.choose(taken=taken))
-    return port
-
-
 @contextlib.contextmanager
 def visible_in(powerdns: PowerDNS, *directories: Path) -> Iterator[None]:
     """These directories have the same paths inside the root of this PowerDNS."""
@@ -176,9 +171,8 @@ def test_three_releases_answer_the_same_and_one_is_upgraded_in_place(
     fresh_stack: Stack, releases: dict[str, PowerDNS]
 ) -> None:
     make_person(fresh_stack, "ana")
-    taken: set[int] = set()
     old, middle, new = (
-        Server(fresh_stack, name, powerdns, taken)
+        Server(fresh_stack, name, powerdns)
         for name, powerdns in (("upgraded", native()), ("middle", releases["4.9"]), ("newest", releases["5.1"]))
     )
     servers = (old, middle, new)

@@ -14,7 +14,8 @@ from os import environ, killpg
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.powerdns import Unavailable, _free_port, _wait_for_port, native
+from tests.oracle.powerdns import Unavailable, _wait_for_port, native
+from tests.ports import free_port
 
 SCHEMAS = (
     Path("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql"),
@@ -98,7 +99,7 @@ def their_api(**settings: object) -> Iterator[TheirApi]:
 
 
 def _running(directory: Path, settings: dict[str, object]) -> Iterator[TheirApi]:
-    port, dns_port, log = _free_port(), _free_port(), directory / "server.log"
+    port, dns_port, log = free_port(), free_port(), directory / "server.log"
     lines = {
         "launch": "gsqlite3",
         "gsqlite3-database": directory / "pdns.sqlite3",

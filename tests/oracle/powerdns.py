@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ports import free_port
 from tests.workers import CACHE
 
 ROOTS = CACHE / "roots"
@@ -106,7 +107,7 @@ class Place:
     @contextmanager
     def server(self) -> Iterator[int]:
         """A running pdns_server; yields its port on 127.0.0.1."""
-        port = _free_port()
+        port = free_port()
         self._write_config(
             **{
                 "local-address": "127.0.0.1",
@@ -134,13 +135,6 @@ class Place:
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(timeout=10)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _wait_for_port(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -15,7 +15,8 @@ from replication.errors import NotServed
 from replication.store.applying import POSITION_ZONE
 from replication.verify import EvenSample, Expectation, expectations
 from replication.wire.operations import ZoneMark
-from tests.replication.agent.servers import PDNS_SERVER, Pdns, free_port, short_directory
+from tests.ports import free_port
+from tests.replication.agent.servers import PDNS_SERVER, Pdns, short_directory
 from tests.replication.panel import Panel, records, small_zone
 
 ZONE = "example.test."

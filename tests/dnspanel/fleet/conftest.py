@@ -1,6 +1,5 @@
 """Nodes for tests: made by the verbs, approved with a real signing request."""
 
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -29,6 +28,7 @@ from replication.push import NodeClient
 from replication.wire.protocol import Status
 from tests.dnspanel.fleet.agents import Agent, open_store, write_pem
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
+from tests.ports import free_port
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -128,12 +128,6 @@ def served(waiting_node: MakeNode, tmp_path: Path) -> Iterator[Callable[..., Ser
     for agent in running:
         agent.stop()
         agent.store.close()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

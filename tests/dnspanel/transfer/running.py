@@ -8,11 +8,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 START_SECONDS = 30
 TOOL_SECONDS = 60
@@ -24,16 +26,6 @@ def needed(*programs: str) -> None:
     for program in programs:
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed on this machine")
-
-
-def free_port() -> int:
-    """A port that nobody has just now, neither for TCP nor for UDP."""
-    while True:
-        with socket.socket() as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, suppress(OSError):
-            tcp.bind(("127.0.0.1", 0))
-            udp.bind(tcp.getsockname())
-            port: int = tcp.getsockname()[1]
-            return port
 
 
 def run(*command: str | Path, input: str | None = None) -> str:

@@ -26,22 +26,11 @@ from replication.agent.config import Identity, format_identity
 from replication.agent.pdnsconf import PdnsSettings, render
 from replication.push import NodeClient
 from replication.wire.protocol import PANEL_NAME
+from tests.ports import free_port
 from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS
 
 PDNS_SERVER = shutil.which("pdns_server", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))
 API_KEY = "key-of-the-tests"
-
-
-def free_port() -> int:
-    """A port on loopback that is free for UDP and TCP just now."""
-    while True:
-        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("127.0.0.1", 0))
-            try:
-                udp.bind(tcp.getsockname())
-            except OSError:
-                continue
-            return int(tcp.getsockname()[1])
 
 
 @contextmanager

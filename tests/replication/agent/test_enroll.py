@@ -19,7 +19,8 @@ from replication.agent.config import read_config
 from replication.agent.enroll import FINGERPRINT_DIGITS, NotEnrolled, PanelUnreachable, ask_panel, enroll
 from replication.wire.enrolment import encode_answer, request_fingerprint
 from replication.wire.protocol import PANEL_NAME
-from tests.replication.agent.servers import Authority, free_port
+from tests.ports import free_port
+from tests.replication.agent.servers import Authority
 from tests.replication.agent.test_config import write
 from tests.replication.panel import CLUSTER, PUBLIC_KEYS
 

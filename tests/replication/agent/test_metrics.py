@@ -14,8 +14,9 @@ from replication.agent.metrics import MetricsServer
 from replication.agent.observe import Counters
 from replication.agent.strangers import MOST
 from replication.wire.protocol import Status
+from tests.ports import free_port
 from tests.replication.agent.conftest import RunningNode
-from tests.replication.agent.servers import AgentFiles, free_port
+from tests.replication.agent.servers import AgentFiles
 from tests.replication.panel import Panel, small_zone
 
 

@@ -11,8 +11,9 @@ from replication.agent.observe import KEPT_SAMPLES, Counters, Observer, differen
 from replication.agent.pdns_api import PdnsApi
 from replication.errors import BadBytes, NotServed
 from replication.wire.protocol import Sample
+from tests.ports import free_port
 from tests.replication.agent.conftest import RunningNode
-from tests.replication.agent.servers import API_KEY, free_port
+from tests.replication.agent.servers import API_KEY
 from tests.replication.panel import Panel, small_zone
 
 START = Counters(

@@ -12,8 +12,9 @@ from replication.agent.pdns_api import PdnsApi
 from replication.agent.top import GOOD_FOR_SECONDS, MOST_COUNTED, TopLists, count_top, statistic_items
 from replication.errors import BadBytes, NotServed
 from replication.wire.protocol import Counted, Top
+from tests.ports import free_port
 from tests.replication.agent.conftest import RunningNode
-from tests.replication.agent.servers import API_KEY, free_port
+from tests.replication.agent.servers import API_KEY
 from tests.replication.panel import Panel, small_zone
 
 

@@ -17,8 +17,9 @@ from dnspanel.transfer.sources.axfr import MOST_SILENT, AxfrSource, TsigKey
 from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.databases import sqlite_estate as sqlite_estate
 from tests.dnspanel.transfer.powerdns_estate import EXTRA_ZONE, TSIG_SECRET, expected, read, texts
-from tests.dnspanel.transfer.running import PowerDNS, free_port, listening, needed, running
+from tests.dnspanel.transfer.running import PowerDNS, listening, needed, running
 from tests.oracle.corpus import rrsets_of
+from tests.ports import free_port
 
 # PowerDNS gives these types a TTL of its own, or leaves them out, as they are part of DNSSEC.
 DNSKEY, CDS, CDNSKEY = 48, 59, 60

@@ -14,7 +14,8 @@ from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.sources.powerdns_api import PowerdnsApiSource
 from tests.dnspanel.transfer.databases import sqlite_estate as sqlite_estate
 from tests.dnspanel.transfer.powerdns_estate import EXTRA_ZONE, KEPT, check_estate, fill, read
-from tests.dnspanel.transfer.running import PowerDNS, free_port, lmdb_powerdns, run
+from tests.dnspanel.transfer.running import PowerDNS, lmdb_powerdns, run
+from tests.ports import free_port
 
 KEY = "the key of the tests"
 

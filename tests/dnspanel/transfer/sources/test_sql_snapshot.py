@@ -13,7 +13,8 @@ from dnspanel.transfer.sources.sql_snapshot import flag, open_snapshot, text
 from tests.dnspanel.transfer.databases import mysql_estate as mysql_estate
 from tests.dnspanel.transfer.databases import postgres_estate as postgres_estate
 from tests.dnspanel.transfer.databases import postgres_url
-from tests.dnspanel.transfer.running import MariaDB, free_port
+from tests.dnspanel.transfer.running import MariaDB
+from tests.ports import free_port
 
 PASSWORD = "p@ss:word/ü"
 
