@@ -75,7 +75,7 @@ def bytes_of(holder: Holder, now: datetime) -> int:
 
 def usage_of(holder: Holder, now: datetime) -> tuple[Usage, ...]:
     """How much the holder has of each kind, beside how much they may have."""
-    return tuple(Usage(kind, holder.limits[kind], _used(holder, kind, now)) for kind in Kind)
+    return tuple(usage_of_kind(holder, kind, now) for kind in Kind)
 
 
 def usage_of_kind(holder: Holder, kind: Kind, now: datetime) -> Usage:

@@ -30,10 +30,10 @@ class ImportRights:
     team: Team | None  # that new zones belong to
 
     def zones_in_reach(self, zone_ids: Collection[int]) -> dict[int, Zone] | None:
-        """Those of these zones that it may know about, by id; None: all of them."""
+        """Those of these zones that it may know about, by id, with their teams; None: all of them."""
         if self.actor is None:
             return None
-        return access.zones_visible_to(self.actor).in_bulk(zone_ids)
+        return access.zones_visible_to(self.actor).select_related("team").in_bulk(zone_ids)
 
     def names_of_others(self, new_names: Sequence[str]) -> dict[str, SourceFault]:
         """The faults of new zones that lie below or above those of others, by name; in two queries for all."""

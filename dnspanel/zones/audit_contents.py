@@ -7,7 +7,7 @@ zone that is gone for good, which takes its revisions along, the part that was n
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.zones.audit_chain import RunningDigest, content_of
@@ -64,14 +64,14 @@ def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] 
 def _parts_of(sequences: Collection[int]) -> dict[int, Parts]:
     found: dict[int, Parts] = {}
     revisions = Revision.objects.filter(publication__in=sequences)
-    for sequence in revisions.filter(kind=RevisionKind.CREATE).values_list("publication_id", flat=True):
-        parts = found.setdefault(sequence, {})
-        parts[CREATED] = int(parts.get(CREATED, 0)) + 1
+    created = revisions.filter(kind=RevisionKind.CREATE).values("publication_id").annotate(count=Count("pk"))
+    for sequence, count in created.values_list("publication_id", "count"):
+        found[sequence] = {CREATED: count}
     others = {
         row["id"]: (row["publication_id"], row["zone_id"], RunningDigest({name: row[name] for name in _REVISION}))
         for row in revisions.exclude(kind=RevisionKind.CREATE).values("id", "publication_id", *_REVISION)
     }
-    for change in _changes_of(others.keys()):
+    for change in _changes_of(others.keys()).iterator():
         revision_id, *of_change = change
         others[revision_id][2].add(of_change)
     for sequence, zone_id, digest in others.values():

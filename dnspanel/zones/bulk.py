@@ -287,17 +287,26 @@ def delete_zones(
             access.require_right(author, zone, Right.DELETE_ZONE)
         publication = None
         if found:
-            Operation.objects.filter(zone__in=list(found)).delete()
-            Zone.objects.filter(pk__in=list(found)).update(deleted_at=now)
-            revisions = [
-                NewRevision(zone.pk, zone.name, RevisionKind.DELETE, zone.revision + 1, zone.serial, zone.rrset_count)
-                for zone in found.values()
-            ]
+            revisions = into_trash(zones=found.values(), now=now)
             publication = append_publication(
                 revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=None
             )
             beside(publication)
     return publication, [id for id in expected if id not in found]
+
+
+def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
+    """The zones, which are locked, are in the trash, and drafts forget their operations on them.
+
+    Returned is the last revision of each; `append_publication` must follow in the same transaction.
+    """
+    by_id = {zone.pk: zone for zone in zones}
+    Operation.objects.filter(zone__in=list(by_id)).delete()
+    Zone.objects.filter(pk__in=list(by_id)).update(deleted_at=now)
+    return [
+        NewRevision(zone.pk, zone.name, RevisionKind.DELETE, zone.revision + 1, zone.serial, zone.rrset_count)
+        for zone in by_id.values()
+    ]
 
 
 def undo_zone_changes(

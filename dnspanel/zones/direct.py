@@ -8,7 +8,6 @@ record" must not lose one that another writer added a moment before.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from uuid import UUID
 
 from django.db import transaction
@@ -131,20 +130,19 @@ def publish_patches(
     """
     if len({patch.zone.pk for patch in patches}) != len(patches):
         raise ValueError("two patches for one zone")
-    publish = partial(
-        _publish,
-        patches,
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
-        form_id=form_id,
-        accept_warnings=accept_warnings,
-        confirmed=confirmed,
-        alongside=alongside,
-    )
     try:
-        return publish(attempts=1 if any(patch.at_revision is not None for patch in patches) else _ATTEMPTS)
+        return _publish(
+            patches,
+            author=author,
+            channel=channel,
+            now=now,
+            reason=reason,
+            form_id=form_id,
+            accept_warnings=accept_warnings,
+            confirmed=confirmed,
+            alongside=alongside,
+            attempts=1 if any(patch.at_revision is not None for patch in patches) else _ATTEMPTS,
+        )
     except Exception as refusal:  # whatever `decide` raised too: a form's second sending is often refused by it
         return Outcome(publication_of_form(form_id, otherwise=refusal), ())
 

@@ -25,7 +25,7 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.merge import Edit
-from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
+from dnspanel.zones.models import Publication, RevisionKind, Zone
 from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.rules import Severity, check_zone, names_below
 from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
@@ -214,12 +214,7 @@ def delete_zones(
             if not confirmed:
                 names_of_zones = [zone.name for zone in locked.values()]
                 refuse_mass_deletion(author=author, count=len(locked), now=now, names=names_of_zones)
-            Operation.objects.filter(zone__in=list(locked)).delete()
-            Zone.objects.filter(pk__in=list(locked)).update(deleted_at=now)
-            revisions = [
-                NewRevision(zone.pk, zone.name, RevisionKind.DELETE, zone.revision + 1, zone.serial, zone.rrset_count)
-                for zone in locked.values()
-            ]
+            revisions = bulk.into_trash(zones=locked.values(), now=now)
             return append_publication(
                 revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=form_id
             )

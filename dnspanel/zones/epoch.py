@@ -17,7 +17,7 @@ from dnspanel.accounts.actors import Author, user_of
 from dnspanel.zones import bulk, hold, nesting, soa, store_rrsets
 from dnspanel.zones.errors import NotOnHold
 from dnspanel.zones.merge import Changes
-from dnspanel.zones.models import Channel, Epoch, LogHead, Operation, RevisionKind, Zone
+from dnspanel.zones.models import Channel, Epoch, LogHead, RevisionKind, Zone
 from dnspanel.zones.sequence_log import NewRevision, append_publication
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, RRset, Serial
@@ -132,7 +132,7 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
     of_ours = {each.zone_id: each for each in batch if not isinstance(each, NewZone)}
     zones = {zone.pk: zone for zone in Zone.objects.select_for_update(no_key=True).filter(pk__in=list(of_ours))}
     deleted = [zone for zone in zones.values() if isinstance(of_ours[zone.pk], GoneZone) and zone.deleted_at is None]
-    _into_trash(deleted, now)  # first: another zone may have the name
+    gone = bulk.into_trash(zones=deleted, now=now)  # first: another zone may have the name
     new = _with_ids([each for each in batch if isinstance(each, NewZone)])
     _insert(new, by, now)
     moves = list(_moves(zones, [each for each in batch if isinstance(each, ChangedZone)]))
@@ -140,7 +140,7 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
     _refuse_others([*(zone for zone, _ in new), *(move.zone for move in moves if move.zone.deleted_at)], by)
     store_rrsets.write_changes((move.zone.pk, move.zone.name, move.changes) for move in moves)
     revisions = [
-        *(NewRevision(z.pk, z.name, RevisionKind.DELETE, z.revision + 1, z.serial, z.rrset_count) for z in deleted),
+        *gone,
         *bulk.creations([zone for zone, _ in new]),
         *(move.revision() for move in moves),
     ]
@@ -150,12 +150,6 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
 
 def _refuse_others(live: Sequence[bulk.BulkZone | Zone], by: Author) -> None:
     nesting.refuse_rights(zone_names=[zone.name for zone in live], own=[zone.id for zone in live], author=by)
-
-
-def _into_trash(zones: Sequence[Zone], now: datetime) -> None:
-    ids = [zone.pk for zone in zones]
-    Operation.objects.filter(zone__in=ids).delete()
-    Zone.objects.filter(pk__in=ids).update(deleted_at=now)
 
 
 def _with_ids(zones: Sequence[NewZone]) -> list[tuple[bulk.BulkZone, list[RRset]]]:

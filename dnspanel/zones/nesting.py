@@ -29,7 +29,7 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.history import rrset_after
 from dnspanel.zones.models import Change, Revision, RevisionKind, Zone
 from dnspanel.zones.reverse_names import reverse_zones_of
-from dnspanel.zones.rules import is_shadowed
+from dnspanel.zones.rules import ancestors_within, is_shadowed
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Key, RRset
 
@@ -40,9 +40,9 @@ _ABOVE = """
 SELECT z.name, z.id, {0} FROM zones_zone z
 WHERE z.deleted_at IS NULL AND z.name = ANY(%(above)s) AND z.id <> ALL(%(own)s)"""
 
-# For each name one zone below it that is not the author's, by the index zone_name_backwards: below `example.` is what
-# begins with `.elpmaxe.` read backwards, up to `.elpmaxe/`. A dot behind an odd number of backslashes is part of a
-# label (`a\.example.`), so it separates nothing.
+# For each name some zones below it that are not the author's, by the index zone_name_backwards: below `example.` is
+# what begins with `.elpmaxe.` read backwards, up to `.elpmaxe/`. A dot behind an odd number of backslashes is part of
+# a label (`a\.example.`), so it separates nothing.
 _BELOW = r"""
 SELECT n.name, found.id, found.name FROM unnest(%(names)s::text[], %(first)s::text[], %(behind)s::text[])
     AS n (name, first, behind)
@@ -52,7 +52,7 @@ CROSS JOIN LATERAL (
         AND reverse(z.name) >= n.first COLLATE "C" AND reverse(z.name) < n.behind COLLATE "C"
         AND (length(z.name) - length(n.first) - length(bare)) %% 2 = 0
         AND {0} IS NOT TRUE
-    LIMIT 1
+    LIMIT %(limit)s
 ) AS found"""
 
 
@@ -149,10 +149,9 @@ def refusals_by_others(
 
 def zones_above(zone_names: Iterable[str]) -> dict[str, ZoneAbove]:
     """The closest live zone above each of these names, where there is one; in one query."""
-    chains = {name: list(ancestors(name)) for name in zone_names}
-    live = dict(_live({above for chain in chains.values() for above in chain}))
-    closest = {name: next((above for above in chain if above in live), None) for name, chain in chains.items()}
-    return {name: ZoneAbove(live[above], above) for name, above in closest.items() if above is not None}
+    chains = _chains_above(zone_names)
+    live = _live({above for chain in chains.values() for above in chain})
+    return {name: ZoneAbove(live[above], above) for name, above in _closest(chains, live).items()}
 
 
 def signed_at_parent(zone_names: Iterable[str]) -> dict[str, str]:
@@ -179,13 +178,8 @@ def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str
     In one query, however many zones and names.
     """
     chains = {zone: {name: list(_inside(name, zone)) for name in owned} for zone, owned in owners.items()}
-    candidates = {at for of_zone in chains.values() for chain in of_zone.values() for at in chain}
-    live = {name for name, _ in _live(candidates)}
-    found: dict[str, dict[str, str]] = {}
-    for zone, of_zone in chains.items():
-        closest = {name: next((at for at in chain if at in live), None) for name, chain in of_zone.items()}
-        found[zone] = {name: at for name, at in closest.items() if at is not None}
-    return found
+    live = _live({at for of_zone in chains.values() for chain in of_zone.values() for at in chain})
+    return {zone: _closest(of_zone, live) for zone, of_zone in chains.items()}
 
 
 def shadowed(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
@@ -252,47 +246,45 @@ def zones_below(name: str, limit: int) -> list[str]:
     """The first live zones below this name, in no particular order."""
     first, behind = _backwards(name)
     with connection.cursor() as cursor:
-        parameters = {"names": [name], "first": [first], "behind": [behind], "own": []}
-        cursor.execute(_BELOW.format("false").replace("LIMIT 1", f"LIMIT {int(limit)}"), parameters)
+        parameters: dict[str, Any] = {"names": [name], "first": [first], "behind": [behind], "own": [], "limit": limit}
+        cursor.execute(_BELOW.format("false"), parameters)
         return [below for _, _, below in cursor.fetchall()]
 
 
-def ancestors(name: str) -> Iterable[str]:
-    """The names above this one, the nearest first, the root last."""
-    above = names.parent(name)
-    while above is not None:
-        yield above
-        above = names.parent(above)
+def _chains_above(zone_names: Iterable[str]) -> dict[str, list[str]]:
+    """The names above each of these, the nearest first, the root last."""
+    return {name: list(ancestors_within(name, names.ROOT)) for name in zone_names}
 
 
 def _inside(name: str, zone: str) -> Iterable[str]:
     """The name and those above it, up to but without the zone's apex."""
-    at: str | None = name
-    while at is not None and at != zone:
-        yield at
-        at = names.parent(at)
+    return (at for at in (name, *ancestors_within(name, zone)) if at != zone)
 
 
-def _live(zone_names: Collection[str]) -> list[tuple[str, int]]:
+def _closest(chains: Mapping[str, Iterable[str]], live: Collection[str]) -> dict[str, str]:
+    """The first of each chain that is live, where one is."""
+    closest = {name: next((at for at in chain if at in live), None) for name, chain in chains.items()}
+    return {name: at for name, at in closest.items() if at is not None}
+
+
+def _live(zone_names: Collection[str]) -> dict[str, int]:
+    """The ids of those of these names that have a zone."""
     if not zone_names:
-        return []
-    return list(Zone.objects.filter(name__in=list(zone_names), deleted_at=None).values_list("name", "id"))
+        return {}
+    return dict(Zone.objects.filter(name__in=list(zone_names), deleted_at=None).values_list("name", "id"))
 
 
 def _others_above(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
     """The closest zone above each name, where it is not the author's."""
-    chains = {name: list(ancestors(name)) for name in zone_names}
+    chains = _chains_above(zone_names)
     may_change, parameters = _may_change(author)
     parameters |= {"above": list({above for chain in chains.values() for above in chain}), "own": list(own)}
     with connection.cursor() as cursor:
         cursor.execute(_ABOVE.format(may_change), parameters)
         live = {name: (zone_id, is_mine) for name, zone_id, is_mine in cursor.fetchall()}
-    found = {}
-    for name, chain in chains.items():
-        closest = next((above for above in chain if above in live), None)
-        if closest is not None and not live[closest][1]:
-            found[name] = ("below", live[closest][0], closest)
-    return found
+    return {
+        name: ("below", live[above][0], above) for name, above in _closest(chains, live).items() if not live[above][1]
+    }
 
 
 def _others_below(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
@@ -304,6 +296,7 @@ def _others_below(zone_names: Sequence[str], own: Collection[int], author: Autho
         "first": [first for first, _ in ranges],
         "behind": [behind for _, behind in ranges],
         "own": list(own),
+        "limit": 1,
     }
     with connection.cursor() as cursor:
         cursor.execute(_BELOW.format(may_change), parameters)

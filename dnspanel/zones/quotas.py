@@ -78,7 +78,8 @@ def refuse_growth(author: Author, plans: Sequence[ZonePlan]) -> None:
 def refuse_larger(author: Author, growth: Iterable[tuple[Zone, int]]) -> None:
     """Raise QuotaExceeded for the first of these zones that would be larger than it may, by so many more RRsets.
 
-    The count of a zone's RRsets stands in its row; a query is needed only for a team that the author is not in.
+    The count of a zone's RRsets stands in its row; a query is needed only for teams that the author is not in
+    and that were not loaded with their zones.
     """
     growing = [(zone, added) for zone, added in growth if added > 0]
     if not growing or author is None:
@@ -136,8 +137,9 @@ def _limits(author: Author, team: Holder | None) -> tuple[Holder, ...]:
 def _teams_of(author: Author, zones: Iterable[Zone]) -> Mapping[int, Holder]:
     actor = None if author is None else actor_of(author)
     teams = {} if actor is None else {team.pk: team for team in actor.teams}
-    missing = {zone.team_id for zone in zones if zone.team_id is not None} - teams.keys()
-    if missing:
+    of_zones = [zone for zone in zones if zone.team_id is not None and zone.team_id not in teams]
+    teams |= {zone.team.pk: zone.team for zone in of_zones if Zone.team.is_cached(zone) and zone.team is not None}
+    if missing := {zone.team_id for zone in of_zones} - teams.keys():
         teams |= Team.objects.in_bulk(missing)
     return {pk: holder_of(team) for pk, team in teams.items()}
 

@@ -91,13 +91,14 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
     if largest is None:
         return set()
     zones = ImportZone.objects.filter(job=job, action=Action.CREATE, rrsets__gt=largest)
-    pieces = set()
+    faults: dict[int, list[SourceFault]] = {}
     for zone in zones:
         reason = f"The zone has {zone.rrsets:,} RRsets, and you may have {largest:,} in one."
-        scan.keep_faults(job.pk, zone.piece, [rights.too_many_rrsets(zone.name, reason)])
-        pieces.add(zone.piece)
+        faults.setdefault(zone.piece, []).append(rights.too_many_rrsets(zone.name, reason))
+    for piece, of_piece in faults.items():
+        scan.keep_faults(job.pk, piece, of_piece)
     zones.update(action=Action.FAILED, errors=F("errors") + 1, added=0)
-    return pieces
+    return set(faults)
 
 
 def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
@@ -148,7 +149,7 @@ def effects(
         for batch in _chunks(list(of_piece), _ZONES_AT_ONCE):
             ids = [existing[zone.name].id for zone in batch]
             current, in_reach = rrsets_of_zones(ids), allowed.zones_in_reach(ids)
-            rows = Zone.objects.in_bulk(ids) if in_reach is None else in_reach
+            rows = Zone.objects.select_related("team").in_bulk(ids) if in_reach is None else in_reach
             for zone, id in zip(batch, ids, strict=True):
                 if in_reach is not None and id not in in_reach:
                     yield zone, Effect({}, {}, [rights.not_yours(zone.name)])
