@@ -31,7 +31,7 @@ DNS_PORTS = (53,)
 # Below, only the ports that such a server has: mail or SSH cannot be spoken to.
 _FIRST_FREE_PORT = 1024
 _LOW_PORTS = {SourceKind.AXFR: DNS_PORTS, SourceKind.POWERDNS_API: (80, 443), SourceKind.POWERDNS_SQL: ()}
-_DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
+DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
 _ONLY_FOR_EDITORS_OF_ALL = (
     "Only who may add to every zone makes the panel read from a server: other servers trust the panel’s address, "
     "and would give it what is not yours. Upload the zones as files instead."
@@ -132,9 +132,9 @@ def _powerdns_api(parameters: Mapping[str, Any]) -> tuple[str, str, int]:
 
 def _powerdns_sql(parameters: Mapping[str, Any]) -> tuple[str, str, int]:
     kind = parameters["kind"]
-    if kind not in _DATABASE_PORTS:
+    if kind not in DATABASE_PORTS:
         raise ServerRefused("kind", "A database in a file is read by the operator’s command line only; upload a dump.")
-    return "host", parameters.get("host") or "", parameters.get("port") or _DATABASE_PORTS[kind]
+    return "host", parameters.get("host") or "", parameters.get("port") or DATABASE_PORTS[kind]
 
 
 _PLACES: dict[SourceKind, Callable[[Mapping[str, Any]], tuple[str, str, int]]] = {

@@ -58,6 +58,11 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
     yield out.getvalue()
 
 
+def harmless_cell(value: object) -> object:
+    """A value as a cell that no spreadsheet runs, in a table that nobody reads back."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in _FORMULA else value
+
+
 def safe_comment(comment: str) -> str:
     """A comment as a cell that no spreadsheet runs."""
     return "'" + comment if comment[0] in _FORMULA or comment[0] == "'" else comment

@@ -13,6 +13,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.transfer import rights, zone_changes
 from dnspanel.transfer.documents import Document
+from dnspanel.transfer.exports.csv_table import harmless_cell
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import jobs, plan, scan
 from dnspanel.transfer.models import (
@@ -350,13 +351,8 @@ def faults_csv(job: ImportJob, *, severity: str = "", code: str = "") -> Iterato
 
 def _csv_line(values: Sequence[object]) -> str:
     line = io.StringIO()
-    csv.writer(line).writerow([_not_a_formula(value) for value in values])
+    csv.writer(line).writerow(map(harmless_cell, values))  # the text comes from somebody's zone file
     return line.getvalue()
-
-
-def _not_a_formula(value: object) -> object:
-    """Spreadsheets run cells that begin so; the text comes from somebody's zone file."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in {"=", "+", "-", "@", "\t"} else value
 
 
 @dataclass(frozen=True, slots=True)

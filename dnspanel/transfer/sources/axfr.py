@@ -28,9 +28,9 @@ import dns.tsig
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
-from dnspanel.transfer.servers import MOST_ADDRESSES, Addresses, every_address
+from dnspanel.transfer.servers import Addresses, every_address
 from dnspanel.transfer.sources import catalog, powerdns
-from dnspanel.transfer.sources.connections import Connections
+from dnspanel.transfer.sources.connections import Connections, connect
 from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
 from dnspanel.transfer.sources.prefetch import in_order
 from dnspanel.transfer.zonefile.writer import ZoneText, wire_text
@@ -267,15 +267,13 @@ class _Server:
 
     def _connected(self) -> socket.socket:
         """A connection to the first address that takes one; raises SourceAway or ServerRefused."""
-        reason = ""
-        for address in self.addresses(self.host, self.port)[:MOST_ADDRESSES]:
-            try:
-                connection = socket.create_connection((address, self.port), self.timeout)
-                self.connections.add(connection)
-                return connection
-            except OSError as exc:
-                reason = "it does not answer" if isinstance(exc, TimeoutError) else str(exc.strerror)
-        raise SourceAway(f"no connection to {self.host} port {self.port}: {reason}")
+        try:
+            connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
+        except OSError as exc:
+            reason = "it does not answer" if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
+            raise SourceAway(f"no connection to {self.host} port {self.port}: {reason}") from exc
+        self.connections.add(connection)
+        return connection
 
     def _received(self, connection: socket.socket) -> bytes:
         """One message. The server may be silent for `timeout` seconds, but not slower than a message in that time."""

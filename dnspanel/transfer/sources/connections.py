@@ -3,7 +3,10 @@
 import contextlib
 import socket
 import threading
+from collections.abc import Sequence
 from weakref import WeakSet
+
+from dnspanel.transfer.servers import MOST_ADDRESSES
 
 
 class Connections:
@@ -29,6 +32,17 @@ class Connections:
             found = list(self._open)
         for connection in found:
             _end(connection)
+
+
+def connect(addresses: Sequence[str], port: int, seconds: float) -> socket.socket:
+    """A connection to the first of some addresses that takes one. Raises the OSError of the last that was tried."""
+    failure = OSError("it has no address")
+    for address in addresses[:MOST_ADDRESSES]:
+        try:
+            return socket.create_connection((address, port), seconds)
+        except OSError as exc:
+            failure = exc
+    raise failure
 
 
 def _end(connection: socket.socket) -> None:

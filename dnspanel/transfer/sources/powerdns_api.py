@@ -20,9 +20,9 @@ from urllib.parse import quote, urlsplit
 
 from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
-from dnspanel.transfer.servers import MOST_ADDRESSES, Addresses, every_address
+from dnspanel.transfer.servers import Addresses, every_address
 from dnspanel.transfer.sources import powerdns
-from dnspanel.transfer.sources.connections import Connections
+from dnspanel.transfer.sources.connections import Connections, connect
 from dnspanel.transfer.sources.json_stream import BadJson, members
 from dnspanel.transfer.sources.prefetch import in_order
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
@@ -288,19 +288,11 @@ class _Api:
 
     def _socket(self) -> socket.socket:
         """A connection to the first address that takes one, while TLS and HTTP speak of the host. Raises OSError."""
-        failure = OSError(f"{self.host} has no address")
-        for address in self.addresses(self.host, self.port)[:MOST_ADDRESSES]:
-            try:
-                plain = socket.create_connection((address, self.port), self.timeout)
-            except OSError as exc:
-                failure = exc
-                continue
-            connection = plain
-            if self.scheme == "https":
-                connection = ssl.create_default_context().wrap_socket(plain, server_hostname=self.host)
-            self.connections.add(connection)
-            return connection
-        raise failure
+        connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
+        if self.scheme == "https":
+            connection = ssl.create_default_context().wrap_socket(connection, server_hostname=self.host)
+        self.connections.add(connection)
+        return connection
 
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
         """A good answer. If the connection breaks before one arrives, the request is sent once more."""

@@ -21,14 +21,13 @@ from typing import Any, Protocol
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from dnspanel.transfer.errors import SourceAway, SourceRefused
-from dnspanel.transfer.servers import MOST_ADDRESSES, Addresses
-from dnspanel.transfer.sources.connections import Connections
+from dnspanel.transfer.servers import DATABASE_PORTS, MOST_ADDRESSES, Addresses
+from dnspanel.transfer.sources.connections import Connections, connect
 
 FETCH_ROWS = 5000
 CONNECT_SECONDS = 10
 QUIET_SECONDS = 300  # the longest that a server may take for the next rows
 
-_PORTS = {"postgresql": 5432, "mysql": 3306}
 _OTHER_SCHEMES = {"postgres": "postgresql", "mariadb": "mysql", "sqlite3": "sqlite"}
 
 Row = tuple[Any, ...]
@@ -58,7 +57,11 @@ def open_snapshot(
     opened = _OPENERS.get(parts.scheme)
     if opened is None:
         raise SourceRefused("the address must start with postgresql://, mysql:// or sqlite:///")
-    found = None if addresses is None else addresses(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0))
+    found = (
+        None
+        if addresses is None
+        else addresses(parts.hostname or "", parts.port or DATABASE_PORTS.get(parts.scheme, 0))
+    )
     with opened(parts, found, connections or Connections()) as snapshot:
         yield snapshot
 
@@ -132,11 +135,11 @@ def _open_postgres(parts: SplitResult, addresses: Sequence[str] | None, connecti
         # libpq connects to `hostaddr`, and takes `host`, once for each, for the name in the certificate.
         chosen = addresses[:MOST_ADDRESSES]
         options |= {"host": ",".join([parts.hostname or ""] * len(chosen)), "hostaddr": ",".join(chosen)}
-        options |= {"port": str(parts.port or _PORTS["postgresql"])}
+        options |= {"port": str(parts.port or DATABASE_PORTS["postgresql"])}
     try:
         connection = psycopg.connect(
             host=options.pop("host", None) or parts.hostname or "",
-            port=options.pop("port", None) or parts.port or _PORTS["postgresql"],
+            port=options.pop("port", None) or parts.port or DATABASE_PORTS["postgresql"],
             user=unquote(parts.username or "") or None,
             password=unquote(parts.password or "") or None,
             dbname=unquote(parts.path.lstrip("/")) or None,
@@ -202,7 +205,7 @@ def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None, connections
             user=unquote(parts.username or "") or None,
             password=unquote(parts.password or ""),
             database=unquote(parts.path.lstrip("/")) or None,
-            port=parts.port or _PORTS["mysql"],
+            port=parts.port or DATABASE_PORTS["mysql"],
             connect_timeout=CONNECT_SECONDS,
             read_timeout=QUIET_SECONDS,
             use_unicode=False,
@@ -210,7 +213,7 @@ def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None, connections
             defer_connect=True,
             **where,
         )
-        plain = None if addresses is None else _connected(addresses, connection.port)
+        plain = None if addresses is None else connect(addresses, connection.port, CONNECT_SECONDS)
         if plain is not None:
             connections.add(plain)  # its greeting may never come
         connection.connect(plain)
@@ -227,17 +230,6 @@ def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None, connections
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
         yield _MysqlSnapshot(connection, pymysql.cursors.SSCursor)
-
-
-def _connected(addresses: Sequence[str], port: int) -> socket.socket:
-    """A connection to the first of the addresses that takes one. Raises OSError."""
-    failure = OSError("the host has no address")
-    for address in addresses[:MOST_ADDRESSES]:
-        try:
-            return socket.create_connection((address, port), CONNECT_SECONDS)
-        except OSError as exc:
-            failure = exc
-    raise failure
 
 
 class _SqliteSnapshot:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.accounts.actors import Actor, actor_of, can
 from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
+from dnspanel.transfer.exports.csv_table import harmless_cell
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.zones import audit_links
@@ -200,12 +201,8 @@ def _write_csv(file: TextIOWrapper, acts: Iterable[Act]) -> None:
     table.writerow(_COLUMNS)
     for act in acts:
         row = _row(act) | {"details": json.dumps(act.details, ensure_ascii=False, sort_keys=True)}
-        table.writerow([_harmless(value) for value in row.values()])
-
-
-def _harmless(value: Any) -> Any:
-    """Text that no spreadsheet takes for a formula: others choose what targets and reasons say."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+        # Others choose what targets and reasons say.
+        table.writerow(map(harmless_cell, row.values()))
 
 
 def _write_json(file: TextIOWrapper, acts: Iterable[Act]) -> None:

@@ -11,12 +11,12 @@ from django import forms
 from dnspanel.accounts import tsig
 from dnspanel.transfer import limits
 from dnspanel.transfer.models import SourceKind
+from dnspanel.transfer.servers import DATABASE_PORTS
 from dnspanel.web.forms import PublishingForm
 from replication.dns import names
 from replication.errors import BadName
 
 MOST_NAMED_ZONES = 100_000
-DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
 
 _PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
 _MONO = {**_PLAIN, "class": "input input-mono"}

@@ -13,6 +13,7 @@ from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text, Zo
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.models import SourceKind
+from dnspanel.transfer.servers import DATABASE_PORTS
 from dnspanel.transfer.sources.columns import CsvMapping
 
 MOST_NAMED = 100_000
@@ -26,7 +27,6 @@ MEMBERS = {
     SourceKind.CSV: "csv",
 }
 SOURCES = [(str(kind), kind.label) for kind in SourceKind if kind != SourceKind.RETRY]
-_DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
 _APEX = [("keep", "the source's"), ("missing", "the source's; ours where it has none"), ("ours", "always ours")]
 _COLUMNS = ("zone", "name", "type", "ttl", "value", "priority", "disabled", "comment", "rdclass")
 
@@ -161,7 +161,7 @@ def parameters_of(source: str, told: dict[str, Any]) -> tuple[dict[str, Any], di
     if source == SourceKind.AXFR:
         told = {"catalog": "", "tsig_name": ""} | told
     if source == SourceKind.POWERDNS_SQL:
-        told.setdefault("port", _DATABASE_PORTS[told["kind"]])
+        told.setdefault("port", DATABASE_PORTS[told["kind"]])
         secret.setdefault("password", "")
     return told, secret or None
 
