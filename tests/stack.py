@@ -166,12 +166,12 @@ def ask_all(stack: Stack, name: str, rdtype: str = "A") -> list[Answer]:
     return [ask(node, name, rdtype) for node in stack.nodes]
 
 
-def until(condition: Callable[[], bool], *, seconds: float, what: str) -> float:
-    """Return how many seconds it took until the condition held. Raises TimeoutError naming `what`."""
+def until(condition: Callable[[], bool], *, seconds: float, what: str | Callable[[], str]) -> float:
+    """Return how many seconds it took until the condition held. Raises TimeoutError naming `what`, asked for then."""
     start = time.monotonic()
     while not condition():
         if time.monotonic() - start > seconds:
-            raise TimeoutError(f"not within {seconds:g} s: {what}")
+            raise TimeoutError(f"not within {seconds:g} s: {what() if callable(what) else what}")
         time.sleep(0.05)
     return time.monotonic() - start
 

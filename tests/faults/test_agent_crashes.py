@@ -100,7 +100,7 @@ def test_powerdns_killed_during_an_apply_serves_what_was_committed(
                 until(
                     lambda sequence=sequence: lmdb_files.sequence(member.files.lmdb) >= sequence,
                     seconds=120,
-                    what="the agent to write all the same",
+                    what=lambda: f"the agent to write all the same: {panel.do(acts.positions)}; {member.said()}",
                 )
                 assert acked(member) < sequence, "acknowledged without PowerDNS"
             member.start_pdns()

@@ -1,0 +1,187 @@
+"""This checkout beside another commit: the same benchmarks, in turns, on one machine, in one run.
+
+    ./dev bench compare 8c6b4db push import --rounds 3
+
+Figures of a machine with two cores drift by a third within minutes, so a commit's figures of yesterday say nothing.
+Here each round runs every benchmark three times: the other commit, this checkout, and the other commit again. Ratios
+are this checkout's median by the other's; the *noise* is how far the other commit is from itself, between its first and
+its second runs: a ratio that is no further from 1 than that says nothing either.
+
+The other commit is checked out below `var/` and removed at the end. What is not committed here is measured with the
+rest. Benchmarks run in a short form, unless `--full-size`.
+"""
+
+import argparse
+import json
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PLACE = ROOT / "var" / "bench" / "compare"
+DOCUMENT = ROOT / "docs" / "develop" / "benchmarks.md"
+TABLE = "| Compared | Bench | Ratios (before → after, ± noise) |\n|---|---|---|\n"
+# A run each of a minute or two. What is not here has no short form.
+SHORT: dict[str, list[str]] = {
+    "push": ["--edits", "200", "--large", "2000"],
+    "import": ["--zones", "15000"],
+    "api": ["--rounds", "200", "--seconds", "10"],
+    "fleet": ["--zones", "5000", "--changes", "4000", "--sizes", "3", "16", "--edits", "60"],
+    "serve": ["--zones", "2000", "--rounds", "3", "--seconds", "3"],
+    "storm": ["--updates", "1500"],
+}
+
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """What one benchmark printed: in the first and in the second runs of the other commit, and in ours."""
+
+    before: list[Figures] = field(default_factory=list)
+    ours: list[Figures] = field(default_factory=list)
+    again: list[Figures] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One figure: the other commit's median, ours, and the noise as a fraction of the figure."""
+
+    before: float
+    after: float
+    noise: float
+
+    @property
+    def ratio(self) -> float:
+        """Ours by theirs; 1 where both are 0."""
+        if self.before:
+            return self.after / self.before
+        return float("inf") if self.after else 1.0
+
+
+def flat(found: Mapping[str, Any], prefix: str = "") -> Figures:
+    """Every number of a last line, under a name like `small.p50_ms`."""
+    figures: Figures = {}
+    for key, value in found.items():
+        if isinstance(value, Mapping):
+            figures |= flat(value, f"{prefix}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            figures[prefix + key] = float(value)
+    return figures
+
+
+def compared(runs: Runs) -> dict[str, Comparison]:
+    """Every figure that all runs printed."""
+    both = [*runs.before, *runs.again]
+    names = [name for name in runs.ours[0] if all(name in one for one in (*both, *runs.ours))]
+
+    def median(of: Sequence[Figures], name: str) -> float:
+        return statistics.median(one[name] for one in of)
+
+    found = {}
+    for name in names:
+        middle = median(both, name)
+        apart = abs(median(runs.before, name) - median(runs.again, name))
+        found[name] = Comparison(middle, median(runs.ours, name), apart / middle if middle else 0.0)
+    return found
+
+
+def rows(names: Mapping[str, Mapping[str, Comparison]], title: str) -> str:
+    """Lines of the table in the document: one for each benchmark."""
+    lines = []
+    for bench, figures in names.items():
+        cells = (
+            f"{name} {one.ratio:.2f} ({one.before:,.6g} → {one.after:,.6g}, ± {one.noise:.0%})"
+            for name, one in figures.items()
+        )
+        lines.append(f"| {title} | {bench} | {'; '.join(cells)} |\n")
+    return "".join(lines)
+
+
+def write_down(document: Path, new_rows: str) -> None:
+    """The rows stand at the end of the table of comparisons, which is made at the end of the document if need be."""
+    text = document.read_text()
+    if TABLE not in text:
+        text = f"{text.rstrip()}\n\n{TABLE}"
+    document.write_text(text.rstrip() + "\n" + new_rows)
+
+
+@contextmanager
+def checkout(commit: str) -> Iterator[Path]:
+    """A work tree of the commit, with packages of its own; our packages where both want the same."""
+    shutil.rmtree(PLACE, ignore_errors=True)
+    _git("worktree", "prune")
+    _git("worktree", "add", "--detach", "--force", str(PLACE), commit)
+    try:
+        if all(_lock(PLACE, name) == _lock(ROOT, name) for name in ("panel", "dev")):
+            shutil.copytree(ROOT / ".venv", PLACE / ".venv", symlinks=True)
+        yield PLACE
+    finally:
+        _git("worktree", "remove", "--force", str(PLACE))
+
+
+def run(tree: Path, bench: str, arguments: Sequence[str]) -> Figures:
+    """Run a benchmark of a tree; return the numbers of its last line. Raises CalledProcessError."""
+    done = subprocess.run([tree / "dev", "bench", bench, *arguments], cwd=tree, check=True, stdout=subprocess.PIPE)
+    return flat(json.loads(done.stdout.decode().splitlines()[-1]))
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def _lock(tree: Path, name: str) -> bytes:
+    return (tree / "requirements" / f"{name}.txt").read_bytes()
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("commit")
+    parser.add_argument("benches", nargs="+", metavar="NAME", choices=sorted(SHORT))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--full-size", action="store_true")
+    parser.add_argument("--record", metavar="TITLE", help="write the ratios into docs/develop/benchmarks.md")
+    args = parser.parse_args()
+    commit = _git("rev-parse", "--short", f"{args.commit}^{{commit}}")
+    found: dict[str, dict[str, Comparison]] = {}
+    with checkout(commit) as other:
+        for bench in args.benches:
+            arguments, runs = [] if args.full_size else SHORT[bench], Runs()
+            for number in range(1, args.rounds + 1):
+                for tree, into, name in (
+                    (other, runs.before, commit),
+                    (ROOT, runs.ours, "here"),
+                    (other, runs.again, commit),
+                ):
+                    into.append(run(tree, bench, arguments))
+                    say(f"{bench}, round {number}, {name}: {json.dumps(into[-1])}")
+            found[bench] = compared(runs)
+            for figure, one in found[bench].items():
+                say(f"  {figure:>28} {one.before:12,.6g} → {one.after:12,.6g}  × {one.ratio:.2f}  ± {one.noise:.0%}")
+    if args.record:
+        day, cpu = datetime.now(tz=UTC).date(), f"{platform.machine()}, {args.rounds} rounds"
+        write_down(DOCUMENT, rows(found, f"{args.record}; with {commit}, {day}, {cpu}"))
+    last: dict[str, Any] = {"bench": "compare", "before": commit, "rounds": args.rounds}
+    for bench, figures in found.items():
+        last[bench] = {
+            name: {"before": one.before, "after": one.after, "ratio": round(one.ratio, 3), "noise": round(one.noise, 3)}
+            for name, one in figures.items()
+        }
+    say(json.dumps(last))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""What a comparison of two commits makes of what their benchmarks printed."""
+
+from pathlib import Path
+
+from tests.benchmarks.bench_compare import Comparison, Runs, compared, flat, rows, write_down
+
+
+def test_every_number_has_a_name() -> None:
+    assert flat({"bench": "push", "ok": True, "small": {"p50_ms": 2}, "x": 1.5}) == {"small.p50_ms": 2.0, "x": 1.5}
+
+
+def test_a_ratio_is_ours_by_theirs_and_the_noise_is_theirs_by_themselves() -> None:
+    runs = Runs(before=[{"p50": 10.0}, {"p50": 11.0}], ours=[{"p50": 21.0, "new": 1.0}], again=[{"p50": 9.0}])
+    found = compared(runs)
+    assert list(found) == ["p50"], "what one of them lacks cannot be compared"
+    assert (found["p50"].before, found["p50"].ratio) == (10.0, 2.1)
+    assert round(found["p50"].noise, 3) == 0.15
+    assert [Comparison(0, after, 0).ratio for after in (0, 1)] == [1.0, float("inf")]
+
+
+def test_rows_follow_one_another_in_one_table(tmp_path: Path) -> None:
+    document = tmp_path / "benchmarks.md"
+    document.write_text("# Benchmarks\n")
+    for title in ("one", "two"):
+        write_down(document, rows({"push": {"p50": Comparison(10, 11, 0.02)}}, title))
+    lines = document.read_text().splitlines()
+    assert lines[2:] == [
+        "| Compared | Bench | Ratios (before → after, ± noise) |",
+        "|---|---|---|",
+        "| one | push | p50 1.10 (10 → 11, ± 2%) |",
+        "| two | push | p50 1.10 (10 → 11, ± 2%) |",
+    ]
