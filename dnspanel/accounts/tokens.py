@@ -542,5 +542,13 @@ def requests_per_minute(token: Token) -> int:
     return token.requests_per_minute or settings.API_REQUESTS_PER_MINUTE
 
 
+def request_limits(token: Token) -> dict[int, int]:
+    """How many requests in a minute a request of this token counts against: its own, and those it draws on, by id."""
+    limits = {token.pk: requests_per_minute(token)}
+    if token.allowance_of_id is not None and token.allowance is not None:
+        limits[token.allowance_of_id] = token.allowance
+    return limits
+
+
 def _sha256(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()

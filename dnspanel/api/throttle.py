@@ -20,7 +20,7 @@ from rest_framework.throttling import BaseThrottle
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import Token
-from dnspanel.accounts.tokens import requests_per_minute
+from dnspanel.accounts.tokens import request_limits
 
 WINDOW = 60  # seconds
 REDIS_ANSWERS_WITHIN = 0.1  # seconds
@@ -106,11 +106,8 @@ class AllowanceHeadersMiddleware:
 
 def spend_of(token: Token, *, now: float) -> Allowance:
     """Count a request of this token, and of the one on whose allowance it draws; what is left is the lesser."""
-    own = spend(f"token/{token.pk}", requests_per_minute(token), now=now)
-    if token.allowance_of_id is None or token.allowance is None:
-        return own
-    shared = spend(f"token/{token.allowance_of_id}", token.allowance, now=now)
-    return min(own, shared, key=lambda each: (not each.exceeded, each.remaining))
+    spent = [spend(f"token/{token_id}", limit, now=now) for token_id, limit in request_limits(token).items()]
+    return min(spent, key=lambda each: (not each.exceeded, each.remaining))
 
 
 def spend(key: str, limit: int, *, now: float) -> Allowance:

@@ -20,7 +20,7 @@ import dns.rrset
 import dns.update
 from django.db import DatabaseError
 
-from dnspanel.accounts.tokens import requests_per_minute
+from dnspanel.accounts.tokens import request_limits
 from dnspanel.gateway import axfr, discovery, taken
 from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
 from dnspanel.gateway.limits import Rates
@@ -222,10 +222,7 @@ def _signature_of(query: Query) -> Signed:
     if query.signed is None:
         raise MessageRefused(dns.rcode.REFUSED, "this needs a TSIG key")
     token, now = query.signed.token, query.now.timestamp()
-    limits = [(token.pk, requests_per_minute(token))]
-    if token.allowance_of_id is not None and token.allowance is not None:
-        limits.append((token.allowance_of_id, token.allowance))
-    for key, limit in limits:
+    for key, limit in request_limits(token).items():
         if not _rates.allows(key, now=now, per_second=limit / 60, burst=limit):
             raise MessageRefused(dns.rcode.REFUSED, f"more than {limit} messages in a minute")
     return query.signed

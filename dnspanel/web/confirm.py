@@ -37,6 +37,19 @@ class Question:
     is_dangerous: bool = True
 
 
+def before_secret(*, forged: str, back: str) -> Question:
+    """Asks for the password before a signing secret is made; `forged` is what whoever has it can send."""
+    return Question(
+        title="Show a signing secret",
+        effects=(f"Whoever has it can send the receiver {forged}.",),
+        button="Make and show it",
+        back=back,
+        needs_password=True,
+        only_password=True,
+        is_dangerous=False,
+    )
+
+
 def ask(request: PanelRequest, question: Question) -> HttpResponse | None:
     """Return the page that asks; None once the person has said yes, with the password where one is needed."""
     now = timezone.now()

@@ -15,12 +15,11 @@ import sys
 import threading
 from pathlib import Path
 
-from replication.agent.computed_types import read_computed_types
+from replication.agent.computed_types import pdns_conf_of
 from replication.agent.config import AgentConfig, BadConfig, read_config
 from replication.agent.enroll import NotEnrolled, enroll
 from replication.agent.join import CannotJoin, Joining, join, start_units
 from replication.agent.node import AgentNode
-from replication.agent.pdnsconf import render, settings_of
 from replication.agent.rebuild import open_store
 from replication.agent.recent_log import RECENT_LOG
 from replication.errors import ReplicationError
@@ -79,8 +78,7 @@ def run(config: AgentConfig) -> None:
 
 
 def _pdns_conf(config: AgentConfig) -> str:
-    chosen = read_computed_types(config.state_dir)
-    return render(settings_of(config, schema=config.identity.schema, computed_types=chosen))
+    return pdns_conf_of(config, schema=config.identity.schema)
 
 
 def _parser() -> argparse.ArgumentParser:

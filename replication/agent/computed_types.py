@@ -29,7 +29,7 @@ from replication.agent.pdnsconf import render, settings_of
 from replication.agent.purge import ControlSocket
 from replication.errors import BadBytes, NotServed
 from replication.store.store import Store
-from replication.wire.protocol import MAX_LISTED_UNANSWERED, NEITHER, ComputedTypes, Unanswered
+from replication.wire.protocol import MAX_LISTED_UNANSWERED, NEITHER, ComputedTypes, Unanswered, split_resolver
 
 CHOICE_FILE, UNANSWERED_FILE = "computed-types.json", "unanswered.json"
 # How long a push waits for computed answers at most, and how long one that lacked is waited for when asked again.
@@ -50,6 +50,11 @@ def read_computed_types(state_dir: Path) -> ComputedTypes:
         return ComputedTypes.from_json(json.loads((state_dir / CHOICE_FILE).read_text()))
     except FileNotFoundError:
         return NEITHER
+
+
+def pdns_conf_of(config: AgentConfig, *, schema: int) -> str:
+    """The text of this node's pdns.conf, with what the panel chose last."""
+    return render(settings_of(config, schema=schema, computed_types=read_computed_types(config.state_dir)))
 
 
 class ComputedTypesKeeper:
@@ -103,8 +108,7 @@ class ComputedTypesKeeper:
             raise BadBytes(what="computed types", reason=reason)
         with self._choosing:
             write_atomically(self._config.state_dir / CHOICE_FILE, json.dumps(chosen.to_json()))
-            schema = self._identity.identity.schema
-            write_atomically(path, render(settings_of(self._config, schema=schema, computed_types=chosen)))
+            write_atomically(path, pdns_conf_of(self._config, schema=self._identity.identity.schema))
             self._learn()
             if self.running == chosen or not self._end_powerdns():
                 return
@@ -201,12 +205,3 @@ def ask_resolver(resolver: str) -> str:
     if answer.rcode() == dns.rcode.REFUSED or not answer.flags & dns.flags.RA:
         return f"its resolver {resolver} does not resolve for it"
     return ""
-
-
-def split_resolver(resolver: str) -> tuple[str, int]:
-    """Address and port: 53 unless it says another."""
-    if resolver.startswith("["):
-        host, _, port = resolver[1:].partition("]:")
-        return host, int(port)
-    host, _, port = resolver.partition(":") if resolver.count(":") == 1 else (resolver, "", "53")
-    return host, int(port)

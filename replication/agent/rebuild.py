@@ -30,11 +30,10 @@ import threading
 import time
 from pathlib import Path
 
-from replication.agent.computed_types import read_computed_types
+from replication.agent.computed_types import pdns_conf_of
 from replication.agent.config import AgentConfig
 from replication.agent.identity import IdentityKeeper, write_atomically
 from replication.agent.installed import InstalledPowerdns, schema_of_release
-from replication.agent.pdnsconf import render, settings_of
 from replication.agent.purge import ControlSocket
 from replication.errors import BadBytes, BadSnapshot, DiskFull, NotServed
 from replication.store.store import Store
@@ -188,9 +187,7 @@ class Rebuild:
         _sync_directory(path.parent)
         self._identity.change_schema(schema)
         if self._config.pdns_conf is not None:
-            chosen = read_computed_types(self._config.state_dir)
-            text = render(settings_of(self._config, schema=schema, computed_types=chosen))
-            write_atomically(self._config.pdns_conf, text)
+            write_atomically(self._config.pdns_conf, pdns_conf_of(self._config, schema=schema))
         self.end_powerdns()
         (self._config.state_dir / QUARANTINE_FILE).unlink(missing_ok=True)
         swap.unlink()

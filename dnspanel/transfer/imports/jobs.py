@@ -72,18 +72,15 @@ def create_job(
         options = Options(nameservers="missing", soa="missing") if source in _PARTIAL else Options()
     with transaction.atomic():
         quotas.refuse_import(author)
-        job = ImportJob.objects.create(
-            title=title,
-            author=user_of(author),
-            token=token_of(author),
-            created_at=now,
-            phase_at=now,
-            source=source,
+        job = _create(
+            source,
+            title,
+            author,
+            now,
+            options,
+            form_id,
             parameters=dict(parameters or {}),
             secret=encrypt_secret(json.dumps(dict(secret)).encode()) if secret else None,
-            options=options.to_json(),
-            state=State.UPLOADING,
-            form_id=form_id,
         )
     if source not in _UPLOADED:
         start_scan(job=job, now=now)
@@ -170,22 +167,29 @@ def create_of_documents(
     with transaction.atomic():
         quotas.refuse_import(author)
         quotas.refuse_bytes(author, sum(len(document.text) for document in documents), now=now)
-        job = ImportJob.objects.create(
-            title=title,
-            author=user_of(author),
-            token=token_of(author),
-            created_at=now,
-            phase_at=now,
-            source=source,
-            options=options.to_json(),
-            retry_of=retry_of,
-            state=State.UPLOADING,
-            form_id=form_id,
-            parameters=retry_of.parameters if retry_of else {},
-        )
+        parameters = retry_of.parameters if retry_of else {}
+        job = _create(source, title, author, now, options, form_id, parameters=parameters, retry_of=retry_of)
     read.spool_documents(job=job, documents=documents)
     start_scan(job=job, now=now)
     return job
+
+
+def _create(
+    source: str, title: str, author: Author, now: datetime, options: Options, form_id: UUID | None, **fields: Any
+) -> ImportJob:
+    """A new job, which waits for its files; `fields` are other columns of its row."""
+    return ImportJob.objects.create(
+        title=title,
+        author=user_of(author),
+        token=token_of(author),
+        created_at=now,
+        phase_at=now,
+        source=source,
+        options=options.to_json(),
+        state=State.UPLOADING,
+        form_id=form_id,
+        **fields,
+    )
 
 
 def start_scan(*, job: ImportJob, now: datetime) -> None:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.roles import Permission
-from dnspanel.web.confirm import Question, ask
+from dnspanel.web.confirm import ask, before_secret
 from dnspanel.web.forms import PublishingForm
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.one_time_page import show_once
@@ -165,15 +165,7 @@ def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
     return _page_with_secret(request, webhook, secret, rotated=True)
 
 
-_ABOUT_SECRET = Question(
-    title="Show a signing secret",
-    effects=("Whoever has it can send the receiver events that seem to be this panel’s.",),
-    button="Make and show it",
-    back="/webhooks/",
-    needs_password=True,
-    only_password=True,
-    is_dangerous=False,
-)
+_ABOUT_SECRET = before_secret(forged="events that seem to be this panel’s", back="/webhooks/")
 
 
 def _page_with_secret(request: PanelRequest, webhook: Webhook, secret: str, *, rotated: bool = False) -> HttpResponse:

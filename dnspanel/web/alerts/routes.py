@@ -16,7 +16,7 @@ from dnspanel.alerts.models import Route, RouteKind
 from dnspanel.alerts.queries import messages_of, route_by_id, route_rows
 from dnspanel.alerts.tasks import wake_sender
 from dnspanel.web.alerts.route_form import RouteForm
-from dnspanel.web.confirm import Question, ask
+from dnspanel.web.confirm import ask, before_secret
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.one_time_page import show_once
 from dnspanel.zones import access
@@ -117,15 +117,7 @@ def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
     return _page_with_secret(request, route, secret, rotated=True)
 
 
-_ABOUT_SECRET = Question(
-    title="Show a signing secret",
-    effects=("Whoever has it can send the receiver alerts that seem to be this panel’s.",),
-    button="Make and show it",
-    back="/alerts/routes/",
-    needs_password=True,
-    only_password=True,
-    is_dangerous=False,
-)
+_ABOUT_SECRET = before_secret(forged="alerts that seem to be this panel’s", back="/alerts/routes/")
 
 
 def _page_with_secret(request: PanelRequest, route: Route, secret: str, *, rotated: bool = False) -> HttpResponse:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from replication.agent.computed_types import parse_configuration, split_resolver
+from replication.agent.computed_types import parse_configuration
 from replication.dns import rdtypes
 from replication.errors import Refused
 from replication.wire.position import Position
-from replication.wire.protocol import NEITHER, ComputedTypes
+from replication.wire.protocol import NEITHER, ComputedTypes, split_resolver
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.resolver import SILENT, resolver
 from tests.replication.agent.test_agent import push

@@ -87,9 +87,10 @@ class ZoneList(V2View):
         if requested.after:
             zones = zones.filter(name__gt=requested.after[0])
         rows, more = cut(list(zones.values_list(*_COLUMNS)[: requested.limit + 1]), requested.limit)
+        knows_authors = access.may_know_author(actor)
         return page_answer(
             request,
-            [_row_json(row, knows_authors=access.may_know_author(actor_in(request))) for row in rows],
+            [_row_json(row, knows_authors=knows_authors) for row in rows],
             (rows[-1][0],) if more else None,
         )
 
