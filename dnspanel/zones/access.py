@@ -187,10 +187,15 @@ def _allows(layer: tuple[Grant, ...], zone: Zone, right: Right, name: str, type:
     )
 
 
+def tagged(tags: Iterable[str]) -> Q:
+    """Zones with one of these tags. The index of tags leaves out zones without any, so the condition says it too."""
+    return Q(tags__overlap=sorted(tags)) & ~Q(tags=[])
+
+
 def _covered(grant: Grant) -> Q:
     covered = Q(pk__in=grant.zones)
     if grant.tags:
-        covered |= Q(tags__overlap=sorted(grant.tags))
+        covered |= tagged(grant.tags)
     if grant.teams:
         covered |= Q(team__in=grant.teams)
     return covered

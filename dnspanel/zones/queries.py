@@ -19,7 +19,7 @@ from django.db.models.functions import Cast
 from dnspanel.accounts.actors import Person
 from dnspanel.accounts.models import User
 from dnspanel.zones import soa
-from dnspanel.zones.access import trash_visible_to, zones_visible_to
+from dnspanel.zones.access import tagged, trash_visible_to, zones_visible_to
 from dnspanel.zones.draft import edit_of
 from dnspanel.zones.history import HistoryRow as HistoryRow
 from dnspanel.zones.history import Mark as Mark
@@ -224,7 +224,7 @@ def _zone_matches(word: str) -> Q:
         return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=rdata_spellings(value)).values("zone"))
     text = word.lower()
     if text.startswith("tag:"):
-        return Q(tags__contains=[text[4:].strip('"')])
+        return tagged([text[4:].strip('"')])
     if text.startswith("team:"):
         return Q(team__name__iexact=text[5:].strip('"'))
     if not text.isascii():
