@@ -19,7 +19,7 @@ from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.webhooks.errors import WebhookUnknown
-from dnspanel.zones import access
+from dnspanel.zones import access, queries
 from dnspanel.zones.errors import PublishingOnHold, QuotaExceeded
 
 # Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation.
@@ -81,6 +81,9 @@ class SignedInMiddleware:
         return True
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, access.InTrash):
+            after = queries.trash_place(exception.deleted_at, exception.zone_id)
+            return render(request, "404.html", {"trashed": exception, "after": after}, status=404)
         if isinstance(exception, _UNKNOWN):
             return render(request, "404.html", {"what": str(exception)}, status=404)
         if isinstance(exception, access.RightMissing):

@@ -17,6 +17,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.zones import soa
 from dnspanel.zones.errors import Forbidden as Forbidden
+from dnspanel.zones.errors import InTrash as InTrash
 from dnspanel.zones.errors import RightMissing as RightMissing
 from dnspanel.zones.errors import Unknown as Unknown
 from dnspanel.zones.models import Zone
@@ -60,8 +61,20 @@ def zone_for_reading(person: Person, name: str) -> Zone:
         raise Unknown(name) from exc
     zone = zones_visible_to(person).select_related("changed_by").filter(name=canonical).first()
     if zone is None:
-        raise Unknown(canonical)
+        raise unknown_to(person, canonical)
     return zone
+
+
+def unknown_to(person: Person, name: str) -> Unknown:
+    """What to raise when this person sees no zone of this canonical name: whether it is in the trash, if they may know.
+
+    Of several in the trash it is the one that was deleted last.
+    """
+    # The second condition is for the trigram index: the other indexes of names are of zones that are not deleted.
+    trashed = trash_visible_to(person).filter(name=name, name__iexact=name).order_by("-deleted_at").first()
+    if trashed is None or trashed.deleted_at is None or trashed.gone_at is None:
+        return Unknown(name)
+    return InTrash(name, zone_id=trashed.pk, deleted_at=trashed.deleted_at, gone_at=trashed.gone_at)
 
 
 def zone_for_editing(person: Person, name: str) -> Zone:

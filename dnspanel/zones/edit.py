@@ -25,6 +25,7 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.merge import Edit
+from dnspanel.zones.models import TRASH_DAYS as TRASH_DAYS
 from dnspanel.zones.models import Publication, RevisionKind, Zone
 from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.rules import Severity, check_zone, names_below
@@ -32,8 +33,6 @@ from dnspanel.zones.sequence_log import NewRevision, append_publication, publica
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Change, RRset, make
 from replication.errors import BadRRset
-
-TRASH_DAYS = 30
 
 Alongside = Callable[[], object]  # what a caller writes in the transaction of a publication
 

@@ -2,6 +2,7 @@
 
 ZoneError
 ├── Unknown               no such zone, as far as this person may know
+│   └── InTrash           it was deleted, and this person may know of it
 ├── Forbidden             the person may not do it
 │   └── RightMissing      not with this zone, or not with this RRset
 ├── RevisionMoved         the zone is not at the revision that the writer expects
@@ -31,7 +32,7 @@ ZoneError
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from dnspanel.accounts.grants import Right
@@ -53,6 +54,16 @@ class Unknown(ZoneError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"There is no zone {name}")
+
+
+class InTrash(Unknown):
+    """A zone of this name was deleted and can be restored until it is gone for good."""
+
+    def __init__(self, name: str, *, zone_id: int, deleted_at: datetime, gone_at: datetime) -> None:
+        super().__init__(name)
+        self.zone_id, self.deleted_at, self.gone_at = zone_id, deleted_at, gone_at
+        since, until = (f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" for at in (deleted_at, gone_at))
+        self.args = (f"The zone {name} is in the trash since {since}, and can be restored until {until}.",)
 
 
 class Forbidden(ZoneError):

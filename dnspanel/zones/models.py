@@ -6,6 +6,7 @@ belongs to it: where `db_constraint` is off, triggers prove it statement by
 statement (migration 0003), because a foreign key costs a query for each row.
 """
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -16,6 +17,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Reverse, Upper
 
 from dnspanel.zones.soa import SoaEdit
+
+TRASH_DAYS = 30  # a deleted zone can be restored for so long
 
 
 class Channel(models.TextChoices):
@@ -127,6 +130,11 @@ class Zone(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def gone_at(self) -> datetime | None:
+        """Until when it can come back from the trash; None while it is not there."""
+        return None if self.deleted_at is None else self.deleted_at + timedelta(days=TRASH_DAYS)
 
     @property
     def soa_edits(self) -> SoaEdit:

@@ -142,7 +142,12 @@ def trash_page(*, user: Person, after: str = "", limit: int = 100) -> Page[ZoneR
         zones = zones.filter(Q(deleted_at__lt=moment) | Q(deleted_at=moment, pk__lt=int(pk)))
     rows = [_zone_row(zone) for zone in zones[: limit + 1]]
     last = rows[limit - 1] if len(rows) > limit else None
-    return Page(tuple(rows[:limit]), _trash_cursor(last) if last else "")
+    return Page(tuple(rows[:limit]), _trash_cursor(last.deleted_at, last.id) if last and last.deleted_at else "")
+
+
+def trash_place(deleted_at: datetime, zone_id: int) -> str:
+    """The cursor of the page of the trash that begins with this zone."""
+    return _trash_cursor(deleted_at, zone_id + 1)
 
 
 def rrset_page(
@@ -246,9 +251,8 @@ def _storable(text: str) -> str:
     return text.replace("\0", " ")
 
 
-def _trash_cursor(row: ZoneRow) -> str:
-    assert row.deleted_at is not None
-    return f"{row.deleted_at.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}~{row.id}"
+def _trash_cursor(deleted_at: datetime, zone_id: int) -> str:
+    return f"{deleted_at.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}~{zone_id}"
 
 
 def _zone_row(zone: Zone) -> ZoneRow:

@@ -34,6 +34,7 @@ from dnspanel.api.json_text import parse_json
 from dnspanel.zones import access
 from dnspanel.zones.errors import (
     Forbidden,
+    InTrash,
     MassDeletion,
     NameOfOthers,
     NameTaken,
@@ -194,6 +195,8 @@ def _refusal_of(exc: Exception) -> Refusal | None:
             return Refusal(401)
         case APIException():
             return Refusal(exc.status_code)
+        case InTrash():
+            return Refusal(404, str(exc))
         case Unknown() | Http404():
             return Refusal(404)
         case Forbidden() | NameOfOthers():
@@ -322,7 +325,7 @@ def zone_by_id(request: Request, id: str, right: Right | None = None, *, with_at
     zones = access.zones_visible_to(actor_in(request))
     zone = (zones.select_related("powerdns") if with_attributes else zones).filter(name=name).first()
     if zone is None:
-        raise Unknown(name)
+        raise access.unknown_to(actor_in(request), name)
     if right is not None:
         access.require_right(actor_in(request), zone, right)
     return zone

@@ -1,7 +1,11 @@
 """The doors to a zone."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.actors import actor_of_token
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
@@ -55,6 +59,37 @@ def test_a_deleted_zone_is_only_in_the_trash(bob: User, charlie: User, zone: Zon
         access.trashed_zone_for_restoring(charlie, zone.pk)
     with pytest.raises(access.Unknown):
         access.trashed_zone_for_restoring(bob, zone.pk + 1)
+
+
+def test_a_zone_in_the_trash_says_so_to_who_may_know_of_it(make_zone: MakeZone, bob: User, charlie: User) -> None:
+    """The page said that there is no such zone, and people created it anew beside what they had deleted by mistake."""
+    first = make_zone()
+    edit.delete_zone(zone=first, author=bob, channel="web", now=NOW)
+    second = make_zone()
+    edit.delete_zone(zone=second, author=bob, channel="web", now=NOW + timedelta(hours=2))
+    for person in (bob, charlie):
+        with pytest.raises(access.InTrash, match=f"{ZONE} is in the trash since 20.*, and can be restored") as found:
+            access.zone_for_reading(person, "Example.test")
+        assert (found.value.zone_id, found.value.deleted_at) == (second.pk, NOW + timedelta(hours=2))
+        assert found.value.gone_at == NOW + timedelta(days=30, hours=2)
+    with pytest.raises(access.Unknown) as hidden:
+        access.zone_for_reading(make_person("mia", Role.MEMBER), ZONE)
+    assert type(hidden.value) is access.Unknown
+    assert str(hidden.value) == f"There is no zone {ZONE}"
+
+
+def test_a_name_is_looked_for_in_the_trash_by_an_index(bob: User) -> None:
+    fill = """
+        INSERT INTO zones_zone (name, serial, revision, rrset_count, created_at, changed_at, sequence, deleted_at)
+        SELECT 'z' || n || '.estate.test.', 1, 1, 0, now(), now(), 0, now() FROM generate_series(1, 5000) n"""
+    with connection.cursor() as cursor:
+        cursor.execute(fill)
+        cursor.execute("ANALYZE zones_zone")
+    with CaptureQueriesContext(connection) as queries:
+        assert isinstance(access.unknown_to(bob, "z77.estate.test."), access.InTrash)
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN " + queries.captured_queries[-1]["sql"])
+        assert "zone_name_trigram" in "\n".join(row for (row,) in cursor.fetchall())
 
 
 def test_a_member_finds_the_zones_of_teams_and_grants_and_no_others(make_zone: MakeZone) -> None:

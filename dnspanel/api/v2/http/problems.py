@@ -3,7 +3,7 @@
     {"type", "title", "status", "detail", "code", "errors": [{"pointer" | "parameter" | "header", "code", "detail"}]}
 
 `pointer` is a JSON pointer into the body that was sent. Some kinds say more:
-`conflicts`, `reasons`, `base`, `theirs` and `mine`.
+`conflicts`, `reasons`, `base`, `theirs` and `mine`, and `trash` where a zone is.
 """
 
 import json
@@ -24,7 +24,7 @@ from rest_framework.request import Request
 from dnspanel.accounts import errors as accounts
 from dnspanel.api.errors import ApiError
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
-from dnspanel.api.v2.http.representation import conflict_json, violation_json
+from dnspanel.api.v2.http.representation import conflict_json, time_json, trash_url, violation_json
 from dnspanel.fleet import errors as fleet
 from dnspanel.transfer import errors as transfer
 from dnspanel.webhooks import errors as webhooks
@@ -141,6 +141,15 @@ def _of_fields(exc: Any) -> Problem:
     return invalid(faults) if faults else Problem("invalid", str(exc))
 
 
+def _in_trash(exc: zones.InTrash) -> Problem:
+    trash = {
+        "deleted_at": time_json(exc.deleted_at),
+        "gone_at": time_json(exc.gone_at),
+        "url": trash_url(exc.zone_id),
+    }
+    return Problem("not-found", str(exc), extensions={"zone": exc.name, "trash": trash})
+
+
 def _right_missing(exc: zones.RightMissing) -> Problem:
     extensions = {"right": str(exc.right), "zone": exc.zone_name}
     return Problem("forbidden", str(exc), extensions=extensions)
@@ -227,6 +236,7 @@ def _unavailable(exc: Exception) -> Problem:
 # In this order: an error is translated by the first of its classes here.
 _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] = (
     # zones
+    (zones.InTrash, _in_trash),
     (zones.Unknown, _simply("not-found")),
     (zones.NotInTrash, _simply("not-found")),
     (zones.RightMissing, _right_missing),

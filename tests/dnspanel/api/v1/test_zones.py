@@ -535,7 +535,8 @@ def test_a_deleted_zone_is_gone(call: Caller, zone: Zone) -> None:
     assert (done.status_code, "Content-Type" in done) == (204, False)
     for method in ("GET", "DELETE", "PATCH", "PUT"):
         again = call(method, f"/zones/{ZONE}", {"rrsets": []})
-        assert (again.status_code, texts(again)) == (404, "Not Found")
+        assert again.status_code == 404
+        assert texts(again).startswith(f"The zone {ZONE} is in the trash since ")
 
 
 def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller, make_zone: MakeZone) -> None:
@@ -655,3 +656,17 @@ def test_content_comments_and_attributes_are_written_together_or_not_at_all(
 def _rrsets(call: Caller) -> list[dict[str, object]]:
     rrsets: list[dict[str, object]] = call.get(f"/zones/{ZONE}")["rrsets"]
     return rrsets
+
+
+def test_a_zone_in_the_trash_says_so_to_who_may_know_of_it(
+    call: Caller, make_caller: MakeCaller, make_zone: MakeZone, zone: Zone
+) -> None:
+    other = make_zone("www 300 A 192.0.2.1", name="other.test.")
+    assert call("DELETE", f"/zones/{ZONE}").status_code == 204
+    for method, path in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "/export"), ("GET", "/metadata")):
+        refused = call(method, f"/zones/{ZONE}{path}", {} if method == "PUT" else None)
+        assert refused.status_code == 404
+        assert json.loads(refused.content)["error"].startswith(f"The zone {ZONE} is in the trash since ")
+    narrow = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({other.pk})))
+    refused = narrow("GET", f"/zones/{ZONE}")
+    assert (refused.status_code, json.loads(refused.content)) == (404, {"error": "Not Found"})

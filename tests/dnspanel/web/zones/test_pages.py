@@ -1,5 +1,7 @@
 """The list of zones, new ones, deletion and the trash."""
 
+import re
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -7,14 +9,14 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import DjangoAssertNumQueries
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import Role, User
 from dnspanel.fleet.models import Node
 from dnspanel.zones import edit, guard
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
-from tests.people import NOW
+from tests.people import NOW, make_person
 
 LIST = "/zones/"
 NEW = "/zones/new/"
@@ -259,6 +261,45 @@ def test_a_deleted_zone_leads_to_its_progress_and_into_the_trash(
     assert "example.test." in trash
     assert "30 days" in trash
     assert "disabled" in trash
+
+
+def test_the_address_of_a_deleted_zone_leads_to_the_trash_where_it_stands_first(
+    make_zone: MakeZone, browser: Browser, bob: User
+) -> None:
+    for name in ("later.test.", "example.test."):
+        zone = make_zone(name=name)
+        edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+        Zone.objects.filter(pk=zone.pk).update(deleted_at=NOW)
+    for path in (reverse("zone-detail", args=[zone.name]), reverse("zone-history", args=[zone.name])):
+        page = browser(bob).get(path)
+        assert page.status_code == 404
+        assert f"was deleted on {NOW:%Y-%m-%d %H:%M} UTC" in page.content.decode()
+    link = re.search(r'href="(/zones/trash/\?after=[^"]+)"', page.content.decode())
+    assert link is not None
+    trash = browser(bob).get(link[1]).content.decode()
+    assert trash.index("example.test.") < trash.index("later.test.")
+
+
+def test_the_trash_of_zones_of_others_is_not_told_of(make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    zone = make_zone()
+    edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+    member = browser(make_person("mia", Role.MEMBER))
+    pages = [member.get(f"/zones/{name}/").content.decode() for name in (zone.name, "other-zon.test.")]
+    assert "was deleted" not in pages[0]
+    known, unknown = (re.sub(r'"X-CSRFToken": "\w+"|name="csrfmiddlewaretoken" value="\w+"', "", p) for p in pages)
+    assert known.replace(zone.name, "other-zon.test.") == unknown
+
+
+def test_one_name_twice_in_the_trash_is_told_apart_by_its_dates(
+    make_zone: MakeZone, browser: Browser, bob: User
+) -> None:
+    """Both said "2 days ago"."""
+    for hours in (0, 1):
+        zone = make_zone()
+        edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW + timedelta(hours=hours))
+    trash = re.sub(r"<time[^>]*>", "", browser(bob).get("/zones/trash/").content.decode())
+    assert f"{NOW:%Y-%m-%d %H:%M:%S}" in trash
+    assert f"{NOW + timedelta(hours=1):%Y-%m-%d %H:%M:%S}" in trash
 
 
 def test_a_zone_comes_back_from_the_trash(make_zone: MakeZone, browser: Browser, bob: User) -> None:

@@ -20,6 +20,7 @@ from dnspanel.zones import errors as zones
 from dnspanel.zones.models import Zone
 from replication import errors as replication
 from tests.dnspanel.api.v2.conftest import Caller
+from tests.people import NOW
 
 TREES = (zones.ZoneError, accounts.AccountError, fleet.FleetError, transfer.TransferError, replication.ReplicationError)
 
@@ -45,6 +46,10 @@ def test_every_error_of_ours_is_translated(kind: type[Exception]) -> None:
         "count": 2,
         "lately": 1,
         "existing": 9,
+        "name": "a.test.",
+        "zone_id": 7,
+        "deleted_at": NOW,
+        "gone_at": NOW,
         "problem": Problem("conflict", "x"),
     }
     for name, value in facts.items():

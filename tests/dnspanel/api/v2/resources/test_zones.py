@@ -196,8 +196,11 @@ def test_a_zone_is_deleted_and_restored(call: Caller, zone: Zone) -> None:
     call.problem(412, "DELETE", "/zones/example.test.", if_match=stale)
     tag = call.get("/zones/example.test.")["etag"]
     assert call.good("DELETE", "/zones/example.test.?reason=old", if_match=tag)["zones"][0]["revision"] == 3
-    call.problem(404, "GET", "/zones/example.test.")
+    missing = call.problem(404, "GET", "/zones/example.test.")
     (trashed,) = call.all("/trash")
+    assert missing["detail"].startswith("The zone example.test. is in the trash since ")
+    assert missing["trash"] == {name: trashed[name] for name in ("deleted_at", "gone_at", "url")}
+    assert call.problem(404, "GET", "/zones/example.test./rrsets")["trash"] == missing["trash"]
     assert (trashed["name"], trashed["id"]) == ("example.test.", zone.pk)
     shown = call.good("POST", trashed["url"] + "/restore")
     assert (shown["zone"]["name"], shown["zone"]["revision"]) == ("example.test.", 4)
@@ -222,6 +225,7 @@ def test_what_a_token_may_not_know_about_is_not_there(
     narrow.problem(403, "POST", "/zones", {"name": "n.test"})
     call.good("DELETE", "/zones/z01.test.")
     assert narrow.all("/trash") == []
+    assert "trash" not in narrow.problem(404, "GET", "/zones/z01.test.")
     reader = make_caller(Grant(frozenset({Right.READ}), everywhere=True), owner=charlie)
     assert len(reader.all("/zones")) == 10
 
