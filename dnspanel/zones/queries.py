@@ -5,7 +5,6 @@ What concerns the past is in `history`, and offered from here too.
 """
 
 import json
-import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -33,6 +32,7 @@ from dnspanel.zones.history import rrsets_at as rrsets_at
 from dnspanel.zones.merge import is_already_so
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.search_terms import split_search
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.codec.keys import relative_key
 from replication.dns import names
@@ -42,7 +42,6 @@ from replication.errors import BadName
 COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
 
 Row = TypeVar("Row")
-_WORD = re.compile(r'(?:"[^"]*"|\S)+')
 StoredKey = tuple[bytes, int]  # owner_key and type: the order of an editor
 
 
@@ -123,11 +122,6 @@ def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
     for word in split_search(_storable(search)):
         zones = zones.filter(_zone_matches(word))
     return zones
-
-
-def split_search(search: str) -> list[str]:
-    """The words of a search; quotes hold words together."""
-    return _WORD.findall(search)
 
 
 def trash_page(*, user: Person, after: str = "", limit: int = 100) -> Page[ZoneRow]:

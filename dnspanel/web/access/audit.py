@@ -25,7 +25,7 @@ from dnspanel.zones import audit_links
 from dnspanel.zones.audit_chain import PUBLICATION
 from dnspanel.zones.audit_trail import Act, Filters, Place, act_of, acts_page, all_acts, rrset_changes
 from dnspanel.zones.models import AuditChain, AuditLink, Change
-from dnspanel.zones.queries import split_search
+from dnspanel.zones.search_terms import split_search, unknown_filters
 from replication.dns import names
 
 MOST_ENTRIES = 100
@@ -34,6 +34,7 @@ MOST_CHANGES = 50
 # A file goes to disk beyond this.
 _MOST_IN_MEMORY = 1 << 20
 LONGEST_ID = 18  # digits
+FILTERS = ("who", "action", "from")
 # What people look for most, as searches.
 CHIPS = (
     ("Failed sign-ins", "action:sign-in.failed"),
@@ -65,6 +66,8 @@ def audit_log(request: PanelRequest) -> HttpResponse:
         "acts": [DisplayAct(act, _details(act)) for act in acts],
         "next_after": _cursor(next_place) if next_place else "",
         "search": search,
+        "filters": FILTERS,
+        "unknown_filters": unknown_filters(search, FILTERS),
         "chips": CHIPS,
         "sees_all": can(actor, Permission.AUDIT),
         "chain": AuditChain.objects.filter(pk=1).first(),
@@ -137,7 +140,7 @@ def filters_of(search: str) -> Filters:
     texts = []
     for word in split_search(search.replace("\0", " ")):
         key, colon, value = word.partition(":")
-        if colon and key.lower() in {"who", "action", "from"}:
+        if colon and key.lower() in FILTERS:
             named[key.lower()] = value.strip('"')
         else:
             texts.append(word.strip('"'))

@@ -29,6 +29,7 @@ from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.queries import RRsetFilter
 from dnspanel.zones.rules import Severity, Violation
+from dnspanel.zones.search_terms import unknown_filters
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change
 from replication.errors import ReplicationError
@@ -73,6 +74,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         "rows": with_blocking(request, zone, with_rights(request.user, zone, rows)),
         "next_after": page.next_after,
         "filters": filters,
+        "unknown_filters": [] if page.rows else unknown_filters(filters.text, ()),
         "type_filter": request.GET.get("type", ""),
         "is_filtered": bool(filters.text or filters.types or filters.in_draft),
         "next_query": _next_query(request, page.next_after),

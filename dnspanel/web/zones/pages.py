@@ -31,6 +31,7 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.search_terms import ZONE_FILTERS, split_search, unknown_filters
 from dnspanel.zones.settings_of_zone import change_settings
 
 _MOST_REFUSALS = 10  # of the names of a form
@@ -54,7 +55,9 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "zones": _with_sync(page.rows, node_statuses(now=timezone.now())),
         "next_after": page.next_after,
         "search_text": search,
-        "terms": queries.split_search(search),
+        "terms": split_search(search),
+        "filters": ZONE_FILTERS,
+        "unknown_filters": unknown_filters(search, ZONE_FILTERS),
     }
     target = request.htmx.target if request.htmx else None
     if target == "zone-more":

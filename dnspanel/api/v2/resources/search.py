@@ -19,7 +19,7 @@ from dnspanel.api.v2.http.pages import PageRequest, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import rrset_json, rrset_url, zone_url
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.zones import LONGEST_SEARCH, found_zones
+from dnspanel.api.v2.resources.zones import LONGEST_SEARCH, found_zones, search_parameter
 from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, text_parameter
 from dnspanel.api.v2.schema.zone_serializers import FoundSerializer
 from dnspanel.zones import access, queries
@@ -52,8 +52,10 @@ class Search(V2View):
         rdata is `q`, or the part of `q` behind `has:`.
         """
         actor = actor_in(request)
-        text = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH).strip()
         kind = choice_parameter(request.query_params, "kind", ("zone", "rrset"))
+        # An rdata may begin with any word and a colon; a zone's name may not.
+        text = search_parameter(request) if kind == "zone" else _text(request)
+        text = text.strip()
         if not text:
             raise bad_parameter("q", "Say what to search for.")
         requested = page_request(request, str, str, int)
@@ -64,6 +66,10 @@ class Search(V2View):
             found += _rrsets(actor, text, requested, requested.limit + 1 - len(found))
         page = found[: requested.limit]
         return page_answer(request, [item for item, _ in page], page[-1][1] if len(found) > requested.limit else None)
+
+
+def _text(request: Request) -> str:
+    return text_parameter(request.query_params, "q", longest=LONGEST_SEARCH)
 
 
 def _zones(actor: Actor, text: str, requested: PageRequest) -> list[Found]:

@@ -18,7 +18,7 @@ from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, zone_tag
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem, bad_value
+from dnspanel.api.v2.http.problems import Problem, bad_parameter, bad_value
 from dnspanel.api.v2.http.representation import time_json, trash_url, zone_url
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.http.visibility import limited_to_full_zones
@@ -41,6 +41,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
 )
 from dnspanel.zones import access, edit, queries
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.search_terms import ZONE_FILTERS, unknown_filters
 from dnspanel.zones.settings_of_zone import change_settings, teams_to_choose_from
 from replication.dns import names
 from replication.dns.rrset import RRset
@@ -82,7 +83,7 @@ class ZoneList(V2View):
         zones with such a record.
         """
         requested, actor = page_request(request, str), actor_in(request)
-        zones = found_zones(actor, text_parameter(request.query_params, "q", longest=LONGEST_SEARCH))
+        zones = found_zones(actor, search_parameter(request))
         zones = _filtered(request, zones).order_by("name")
         if requested.after:
             zones = zones.filter(name__gt=requested.after[0])
@@ -286,6 +287,15 @@ class TrashRestore(V2View):
             form_id=form_id_of(request),
         )
         return _zone_written(request, publication, zone.name, 200)
+
+
+def search_parameter(request: Request) -> str:
+    """The search for zones in `q`. Raises Problem for filters that there are not."""
+    search = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH)
+    if unknown := unknown_filters(search, ZONE_FILTERS):
+        known = ", ".join(f"{word}:" for word in ZONE_FILTERS)
+        raise bad_parameter("q", f"There is no filter {unknown[0]}: here; there are {known}.")
+    return search
 
 
 def found_zones(actor: Actor, search: str) -> QuerySet[Zone]:

@@ -63,6 +63,17 @@ def test_a_zone_that_is_not_there_is_not_found(browser: Browser, bob: User) -> N
     assert browser(bob).get("/zones/nothing.test./").status_code == 404
 
 
+def test_a_filter_that_there_is_not_is_told_where_nothing_is_found(
+    make_zone: MakeZone, browser: Browser, bob: User
+) -> None:
+    """Values have words with colons of their own, so only a text that is nowhere was perhaps meant as a filter."""
+    make_zone('@ 300 TXT "v=spf1 include:spf.example.net -all"')
+    client = browser(bob)
+    page = client.get(ZONE, {"q": "type:A"}).content.decode()
+    assert "This box has no filters such as <code>type:</code>." in page
+    assert "unknown-filters" not in client.get(ZONE, {"q": "include:spf"}).content.decode()
+
+
 def test_filters_find_by_text_and_type_and_stay_in_the_form(zone: Zone, browser: Browser, bob: User) -> None:
     page = browser(bob).get(ZONE, {"q": "192.0.2.9", "type": "A"}).content.decode()
     assert row_id("mail.example.test.", 1) in page

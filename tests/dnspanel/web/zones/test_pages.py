@@ -52,6 +52,17 @@ def test_an_empty_panel_says_what_a_zone_is_and_offers_one(browser: Browser, bob
     assert f'class="btn btn-primary" href="{NEW}"' in page
 
 
+def test_a_filter_that_there_is_not_is_told_beside_the_list(make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    """`tags:shop` found nothing and said nothing: it was looked for in names."""
+    make_zone()
+    client = browser(bob)
+    for headers in ({}, {**HTMX, "HX-Target": "zone-list"}):
+        page = client.get(LIST, {"q": "foo:bar example"}, headers=headers).content.decode()
+        assert "<code>foo:</code> is no filter here, so the whole word is looked for" in page
+        assert "<code>has:</code>, <code>tag:</code> and <code>team:</code>" in page
+    assert "unknown-filters" not in client.get(LIST, {"q": "has:192.0.2.1 tag:x example"}).content.decode()
+
+
 def test_a_search_that_finds_nothing_shows_its_terms_and_a_way_out(
     make_zone: MakeZone, browser: Browser, bob: User
 ) -> None:

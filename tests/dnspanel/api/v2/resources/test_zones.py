@@ -66,6 +66,28 @@ def test_parameters_that_mean_nothing_are_pointed_at(call: Caller, query: str) -
     assert problem["errors"][0]["parameter"] == query.partition("=")[0]
 
 
+@pytest.mark.parametrize("path", ["/zones?q=foo:bar+shop", "/search?kind=zone&q=foo:bar"])
+def test_a_filter_that_there_is_not_is_refused(call: Caller, path: str) -> None:
+    (fault,) = call.problem(422, "GET", path)["errors"]
+    assert fault["parameter"] == "q"
+    assert fault["detail"] == "There is no filter foo: here; there are has:, tag:, team:."
+
+
+def test_a_text_with_a_colon_is_searched_as_an_rdata(call: Caller, make_zone: MakeZone) -> None:
+    make_zone("@ 300 TXT verify:abc")
+    assert [found["kind"] for found in call.get("/search?q=verify:abc")["items"]] == ["rrset"]
+
+
+@pytest.mark.parametrize("path", ["/zones", "/zones/example.test./rrsets", "/audit", "/tokens", "/trash", "/search"])
+def test_a_parameter_that_a_list_does_not_have_is_refused(call: Caller, zone: Zone, path: str) -> None:
+    """`?tags=shop` listed all zones, and scripts went on with them."""
+    (fault,) = call.problem(422, "GET", f"{path}?q=x&foo=bar&limit=5" if path == "/search" else f"{path}?foo=bar")[
+        "errors"
+    ]
+    assert (fault["code"], fault["parameter"]) == ("unknown", "foo")
+    assert "limit" in fault["detail"]
+
+
 @pytest.mark.parametrize("cursor", ["x", "ew", "WzFd", "W10", "WyJhIiwxXQ", "WyJcdWQ4MDAiXQ", "%00"])
 def test_a_cursor_that_no_list_gave_is_refused(call: Caller, cursor: str) -> None:
     assert call.problem(400, "GET", f"/zones?cursor={cursor}")["code"] == "bad-cursor"
