@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Any, Generic, TypeVar
 
-from django.db.models import Count, F, Func, Q, QuerySet, TextField, Value
+from django.db.models import Count, F, Func, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from dnspanel.accounts.actors import Person
@@ -20,6 +20,7 @@ from dnspanel.accounts.models import User
 from dnspanel.zones import soa
 from dnspanel.zones.access import tagged, trash_visible_to, zones_visible_to
 from dnspanel.zones.draft import edit_of
+from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, between, holding, last_compared
 from dnspanel.zones.history import HistoryRow as HistoryRow
 from dnspanel.zones.history import Mark as Mark
 from dnspanel.zones.history import RecordDiff as RecordDiff
@@ -34,7 +35,7 @@ from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.search_terms import split_search
 from dnspanel.zones.store_rrsets import rrset_of
-from replication.codec.keys import relative_key
+from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names
 from replication.dns.rrset import Change
 from replication.errors import BadName
@@ -42,7 +43,6 @@ from replication.errors import BadName
 COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
 
 Row = TypeVar("Row")
-StoredKey = tuple[bytes, int]  # owner_key and type: the order of an editor
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,13 @@ class RRsetRow:
     mark: Mark | None
     conflict: bool
     operation_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RRsetPage(Page[RRsetRow]):
+    """Some rows of an editor; `stopped_at`: the name up to which a text was looked for, if that is not the end."""
+
+    stopped_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +153,19 @@ def trash_place(deleted_at: datetime, zone_id: int) -> str:
 
 def rrset_page(
     *, zone: Zone, author: User, filters: RRsetFilter = EVERYTHING, after: str = "", limit: int = 100
-) -> Page[RRsetRow]:
-    """The zone's RRsets in canonical order, merged with the author's draft; in at most four queries.
+) -> RRsetPage:
+    """The zone's RRsets in canonical order, merged with the author's draft; in at most five queries.
 
-    An RRset is shown when the filter finds it as published or as drafted.
+    An RRset is shown when the filter finds it as published or as drafted. In a large zone a text is looked for in a
+    bounded number of RRsets: the page says how far, and there may be more behind it though it has few rows.
     """
     filters = replace(filters, text=_storable(filters.text))
     start = _cursor_key(after)
-    operations = {_key(o): o for o in _after(_filtered_operations(zone, author, filters), start, limit + 1)}
+    last = last_compared(zone, start) if filters.text and not filters.in_draft else None
+    operations = {_key(o): o for o in _first(_filtered_operations(zone, author, filters), start, last, limit + 1)}
     stored = {}
     if not filters.in_draft:
-        stored = {_key(row): row for row in _after(_filtered_rrsets(zone, filters), start, limit + 1)}
+        stored = {_key(row): row for row in _first(_filtered_rrsets(zone, filters), start, last, limit + 1)}
     keys = sorted(operations.keys() | stored.keys())
     page = keys[:limit]
     if filters.text:
@@ -166,7 +175,11 @@ def rrset_page(
         stored |= _at(StoredRRset.objects.filter(zone=zone), [key for key in page if key not in stored])
     rows = [_rrset_row(stored.get(key), operations.get(key)) for key in page]
     found = tuple(row for row in rows if row.change.before is not None or row.change.after is not None)
-    return Page(found, f"{page[-1][0].hex()}-{page[-1][1]}" if len(keys) > limit else "")
+    if len(keys) > limit:
+        return RRsetPage(found, _cursor_of(page[-1]))
+    if last is None:
+        return RRsetPage(found, "")
+    return RRsetPage(found, _cursor_of(last), stopped_at=name_from_relative_key(last[0], zone.name))
 
 
 def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
@@ -269,11 +282,7 @@ def _filtered_rrsets(zone: Zone, filters: RRsetFilter) -> QuerySet[StoredRRset]:
     rrsets = StoredRRset.objects.filter(zone=zone)
     if filters.types:
         rrsets = rrsets.filter(type__in=filters.types)
-    if filters.text:
-        joined = Func(F("rdata"), Value("\n"), function="array_to_string", output_field=TextField())
-        by_text = Q(name__icontains=filters.text) | Q(joined__icontains=filters.text)
-        rrsets = rrsets.alias(joined=joined).filter(by_text | Q(comment__icontains=filters.text))
-    return rrsets
+    return holding(rrsets, filters.text) if filters.text else rrsets
 
 
 def _filtered_operations(zone: Zone, author: User, filters: RRsetFilter) -> QuerySet[Operation]:
@@ -293,13 +302,8 @@ def _visible_text() -> Cast:
     return Cast(values, TextField())
 
 
-def _after(rows: QuerySet[Any], start: StoredKey, limit: int) -> Iterable[Any]:
-    owner_key, type_ = start
-    return (
-        rows.filter(owner_key__gte=owner_key)
-        .exclude(owner_key=owner_key, type__lte=type_)
-        .order_by("owner_key", "type")[:limit]
-    )
+def _first(rows: QuerySet[Any], start: StoredKey, last: StoredKey | None, limit: int) -> Iterable[Any]:
+    return between(rows, start, last).order_by("owner_key", "type")[:limit]
 
 
 def _at(rows: QuerySet[Any], keys: list[StoredKey]) -> dict[StoredKey, Any]:
@@ -314,13 +318,17 @@ def _key(row: Any) -> StoredKey:
     return bytes(row.owner_key), row.type
 
 
+def _cursor_of(key: StoredKey) -> str:
+    return f"{key[0].hex()}-{key[1]}"
+
+
 def _cursor_key(after: str) -> StoredKey:
     """The key in a cursor; anything else than a cursor of ours means the start."""
     owner_key, _, type_ = after.partition("-")
     try:
         return bytes.fromhex(owner_key), int(type_)
     except ValueError:
-        return b"", 0
+        return BEFORE_ALL
 
 
 def _rrset_row(stored: StoredRRset | None, operation: Operation | None) -> RRsetRow:

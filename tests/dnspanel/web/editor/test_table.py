@@ -1,5 +1,8 @@
 """The zone editor: its table, quick add, and what it says about others."""
 
+import html
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -7,7 +10,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.web.rows import row_id
-from dnspanel.zones import draft, edit, queries
+from dnspanel.zones import draft, edit, find_rrsets, queries
 from dnspanel.zones.models import Channel, Operation, Zone
 from replication.dns.rrset import RRset, make
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -72,6 +75,23 @@ def test_a_filter_that_there_is_not_is_told_where_nothing_is_found(
     page = client.get(ZONE, {"q": "type:A"}).content.decode()
     assert "This box has no filters such as <code>type:</code>." in page
     assert "unknown-filters" not in client.get(ZONE, {"q": "include:spf"}).content.decode()
+
+
+def test_a_text_in_a_large_zone_is_looked_for_step_by_step(
+    zone: Zone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 4)
+    client = browser(bob)
+    page = client.get(ZONE, {"q": "192.0.2.1"}).content.decode()
+    assert "No record matches" not in page
+    assert 'Looked as far as <span class="mono">mail</span>' in page
+    step = re.search(r'hx-get="([^"]+)" hx-trigger="load, click"', page)
+    assert step is not None
+    rest = client.get(html.unescape(step[1]), headers=HTMX).content.decode()
+    assert row_id("www.example.test.", 1) in rest
+    assert "more-rows" not in rest
+    after = html.unescape(step[1]).replace("192.0.2.1", "absent")
+    assert "no further record matches" in client.get(after, headers=HTMX).content.decode()
 
 
 def test_filters_find_by_text_and_type_and_stay_in_the_form(zone: Zone, browser: Browser, bob: User) -> None:

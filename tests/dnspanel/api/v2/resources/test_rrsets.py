@@ -12,6 +12,7 @@ import pytest
 from django.db import connection
 
 from dnspanel.accounts.grants import Grant, Right
+from dnspanel.zones import find_rrsets
 from dnspanel.zones.models import Publication, Zone
 from replication.dns import rdtypes
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
@@ -33,6 +34,12 @@ def test_an_rrset_is_read_by_a_relative_or_absolute_name(call: Caller, zone: Zon
     }
     assert call.get("/zones/Example.TEST/rrsets/www.example.test./a") == shown
     assert call.get("/zones/example.test./rrsets/@/MX")["rdata"] == ["10 mail.example.test."]
+
+
+def test_a_text_in_a_large_zone_is_looked_for_page_by_page(call: Caller, zone: Zone, monkeypatch: Any) -> None:
+    monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 2)
+    assert call.get("/zones/example.test./rrsets?q=192.0.2.1")["items"] == []
+    assert [item["name"] for item in call.all("/zones/example.test./rrsets?q=192.0.2.1")] == ["www.example.test."]
 
 
 def test_what_is_not_there_answers_404(call: Caller, zone: Zone) -> None:
