@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from dnspanel.fleet.models import NodeGroup
+from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.web.forms import PanelForm
 
 SCHEMA_LABELS = {
@@ -45,6 +45,11 @@ class NodeDescriptionForm(PanelForm):
 
     group = GroupField()
     tags = TagsField()
+
+    @classmethod
+    def of(cls, node: Node) -> "NodeDescriptionForm":
+        """The form with those of this node."""
+        return cls(initial={"group": node.group_id, "tags": " ".join(node.tags)})
 
 
 class DrainForm(PanelForm):

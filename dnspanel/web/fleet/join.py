@@ -15,8 +15,8 @@ from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import BadNode, NameTaken, WrongState
 from dnspanel.fleet.models import Bootstrap, Node, NodeEvent, NodeState
-from dnspanel.fleet.nodes import enroll
-from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm
+from dnspanel.fleet.nodes import enroll, unjoined
+from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm, NodeDescriptionForm
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.one_time_page import show_once
 from dnspanel.zones import access
@@ -69,6 +69,35 @@ def node_new(request: PanelRequest) -> HttpResponse:
         else:
             return _with_code(request, node)
     return render(request, "fleet/new.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def node_change(request: PanelRequest, name: str) -> HttpResponse:
+    """Show what was typed of a node that never joined; a POST changes it."""
+    access.require(request.user, Permission.NODES)
+    node = enroll.node_by_name(name)
+    form = NewNodeForm(request.POST or None, initial=_typed(node))
+    if form.is_valid():
+        try:
+            changed = unjoined.change_node(node=node, now=timezone.now(), by=request.user, **form.cleaned_data)
+        except BadNode as exc:
+            form.refuse(exc.field, str(exc))
+        except NameTaken as exc:
+            form.refuse("name", str(exc))
+        except WrongState as exc:
+            messages.error(request, f"{exc} Nothing was changed.")
+            return redirect("node-detail", node.name)
+        else:
+            messages.success(request, f"{changed.name} is changed. Make a new code: one from before is void.")
+            return redirect("node-enrolment", changed.name)
+    if unjoined.has_joined(node):
+        return redirect("node-detail", node.name)
+    return render(request, "fleet/change.html", {"form": form, "node": node}, status=422 if form.is_bound else 200)
+
+
+def _typed(node: Node) -> dict[str, Any]:
+    typed = {name: getattr(node, name) for name in NewNodeForm.base_fields}
+    return typed | {"group": node.group_id, "tags": " ".join(node.tags)}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -133,5 +162,7 @@ def _enrollment(request: PanelRequest, node: Node, code: str = "") -> HttpRespon
         "minutes": int(enroll.CODE_LIFETIME.total_seconds() // 60),
         "revoked": NodeEvent.objects.filter(node=node, kind="certificate").order_by("-id").first(),
         "may_change": can(request.user, Permission.NODES),
+        "has_joined": unjoined.has_joined(node),
+        "description_form": NodeDescriptionForm.of(node),
     }
     return render(request, "fleet/_enrolment_steps.html" if is_fragment(request) else "fleet/enrolment.html", context)

@@ -18,7 +18,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import BadNode, FleetError, WrongState
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeState
-from dnspanel.fleet.nodes import enroll, machines, rotate
+from dnspanel.fleet.nodes import enroll, machines, rotate, unjoined
 from dnspanel.fleet.nodes.reported import Reported, describe_clock, explain_rebuild, read_report
 from dnspanel.fleet.reads.queries import head, node_status
 from dnspanel.fleet.rollup import LEVELS, points_of
@@ -83,7 +83,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
         return render(request, "fleet/_node_live.html", context)
     context |= {
         "drain_form": DrainForm(),
-        "description_form": NodeDescriptionForm(initial={"group": node.group_id, "tags": " ".join(node.tags)}),
+        "description_form": NodeDescriptionForm.of(node),
         "top": top_of(node),
         "log": log_for(request, node),
     }
@@ -138,7 +138,7 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
         messages.error(request, f"The agent did not do it: {exc}.")
         return redirect("node-detail", node.name)
     messages.success(request, message.format(node.name))
-    return redirect("node-list") if act == "retire" else redirect("node-detail", node.name)
+    return redirect("node-list") if act in {"retire", "remove"} else redirect("node-detail", node.name)
 
 
 def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
@@ -174,6 +174,11 @@ def _describe(request: PanelRequest, node: Node, now: datetime) -> None:
 def _retire(request: PanelRequest, node: Node, now: datetime) -> None:
     _require_typed(request, node, "retire it")
     enroll.retire(node=node, now=now, by=request.user)
+
+
+def _remove(request: PanelRequest, node: Node, now: datetime) -> None:
+    _require_typed(request, node, "remove it")
+    unjoined.remove_node(node=node, now=now, by=request.user)
 
 
 def _revoke(request: PanelRequest, node: Node, now: datetime) -> None:
@@ -233,4 +238,5 @@ _ACTS: dict[str, tuple[_Act, str]] = {
         "{} stays the machine it was.",
     ),
     "retire": (_retire, "{} has left the fleet."),
+    "remove": (_remove, "{} is removed; its name is free."),
 }

@@ -20,6 +20,7 @@ urlpatterns = [
     path("nodes/<slug:name>/points/", node.node_points, name="node-points"),
     path("nodes/<slug:name>/top/", top.node_top, name="node-top"),
     path("nodes/<slug:name>/enrolment/", join.node_enrollment, name="node-enrolment"),
+    path("nodes/<slug:name>/change/", join.node_change, name="node-change"),
     path("nodes/<slug:name>/<str:act>/", node.node_act, name="node-act"),
     path("delivery/", rollout.delivery, name="node-delivery"),
     path("delivery/groups/new/", rollout.group_new, name="node-group-new"),

@@ -192,6 +192,8 @@ DOORS = [
     Door("node-top", "GET", FLEET, NODE),
     Door("node-enrolment", "GET", FLEET, ENROLLING),
     Door("node-enrolment", "POST", NODES, ENROLLING),
+    Door("node-change", "GET", NODES, ENROLLING),
+    Door("node-change", "POST", NODES, ENROLLING),
     Door("node-act", "POST", NODES, {**NODE, "act": "drain"}),
     # Alerts
     Door("alert-bell", "GET", FLEET),

@@ -9,18 +9,19 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_parameter, bad_value
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.fields import Shape, Text, read, stamp
+from dnspanel.api.v2.schema.fields import Integer, Shape, Text, read, stamp
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.fleet.health import Word
-from dnspanel.fleet.models import NodeState
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.models import Node, NodeGroup, NodeState
+from dnspanel.fleet.nodes import enroll, unjoined
 from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.fleet.reads.queries import NodeStatus, head, node_status, node_statuses
 from dnspanel.fleet.rollup import LEVELS, Level, points_of
@@ -128,6 +129,19 @@ class NodeActSerializer(Shape):
     )
 
 
+class NodePatchSerializer(Shape):
+    """What can be changed of a node that never joined; of one that has, group and tags by the panel's page."""
+
+    name = Text(required=False, max_length=63)
+    dns_address = Text(required=False, max_length=45)
+    dns_port = Integer(required=False)
+    agent_host = Text(required=False, max_length=253)
+    agent_port = Integer(required=False)
+    schema = Integer(required=False)
+    group = Text(required=False, allow_null=True, max_length=63, help_text="By name; null: the last.")
+    tags = serializers.ListField(child=Text(max_length=32), required=False, max_length=100)
+
+
 class Nodes(V2View):
     """The fleet."""
 
@@ -147,6 +161,32 @@ class OneNode(V2View):
         """Read a node."""
         access.require(actor_in(request), Permission.FLEET)
         return _answer(_node_json(name))
+
+    @extend_schema(operation_id="changeNode", request=NodePatchSerializer, responses=NodeSerializer)
+    def patch(self, request: Request, name: str) -> HttpResponse:
+        """Change a node that never joined.
+
+        A code that was not used is void then. 409 for a node that has joined.
+        """
+        actor, node = _to_change(request, name)
+        values = read(NodePatchSerializer, request.data)
+        if "group" in values:
+            values["group"] = _group(values["group"])
+        with conditional_write(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
+            unchanged = {field: getattr(node, field) for field in NodePatchSerializer().fields if field not in values}
+            changed = unjoined.change_node(node=node, now=timezone.now(), by=actor, **unchanged, **values)
+        return _answer(_node_json(changed.name))
+
+    @extend_schema(operation_id="removeNode", responses={204: None})
+    def delete(self, request: Request, name: str) -> HttpResponse:
+        """Remove a node that never joined.
+
+        Its name is free then. 409 for a node that has joined, which is retired by an act.
+        """
+        actor, node = _to_change(request, name)
+        with conditional_write(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
+            unjoined.remove_node(node=node, now=timezone.now(), by=actor)
+        return done()
 
 
 class NodePoints(V2View):
@@ -190,10 +230,7 @@ class NodeAct(V2View):
         A drained node takes no pushes and serves what it has. `resync` gives it a whole snapshot, `check` lets it read
         and compare every row, `revoke` makes its certificate void, and retiring is for good.
         """
-        actor = actor_in(request)
-        access.require(actor, Permission.FLEET)
-        node = enroll.node_by_name(_name(name))
-        access.require(actor, Permission.NODES)
+        actor, node = _to_change(request, name)
         values = read(NodeActSerializer, request.data or {})
         if act not in ACTS:
             raise Problem("not-found", f"There is no act {act[:40]}.")
@@ -203,6 +240,23 @@ class NodeAct(V2View):
             drained = {"reason": values.get("reason", ""), "until": values.get("until")} if act == "drain" else {}
             ACTS[act](node=node, now=timezone.now(), by=actor, **drained)
         return _answer(_node_json(name))
+
+
+def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
+    """Who calls, and the node. Raises UnknownNode, Forbidden."""
+    actor = actor_in(request)
+    access.require(actor, Permission.FLEET)
+    node = enroll.node_by_name(_name(name))
+    access.require(actor, Permission.NODES)
+    return actor, node
+
+
+def _group(name: str | None) -> NodeGroup | None:
+    """The group of this name. Raises Problem."""
+    group = NodeGroup.objects.filter(name=name).first()
+    if name is not None and group is None:
+        raise bad_value("/group", "There is no such group.")
+    return group
 
 
 def _answer(value: dict[str, Any]) -> HttpResponse:

@@ -128,3 +128,42 @@ def test_the_step_after_those_that_are_done_is_marked(done: int, classes: list[s
     requested, approved, contacted, verified = (number < done for number in range(4))
     steps = Steps(requested, approved, contacted, None, verified)
     assert list(steps.classes.values()) == classes
+
+
+def test_a_node_that_never_joined_is_changed_on_its_page(browser: Browser, alice: User, waiting_node: MakeNode) -> None:
+    waiting_node("ns0")
+    client, page = browser(alice), "/nodes/ns0/change/"
+    assert 'href="/nodes/ns0/change/"' in client.get("/nodes/ns0/enrolment/").content.decode()
+    assert 'value="192.0.2.53"' in client.get(page).content.decode()
+    refused = client.post(page, FORM | {"dns_address": "nonsense"})
+    assert (refused.status_code, "valid IPv4 or IPv6" in refused.content.decode()) == (422, True)
+    assert client.post(page, FORM)["Location"] == "/nodes/ns1/enrolment/"
+    assert Node.objects.get().agent_host == "ns1.example.net"
+    assert "192.0.2.53" in client.get("/nodes/ns1/enrolment/").content.decode()
+
+
+def test_a_node_that_never_joined_is_removed_after_its_name_was_typed(
+    browser: Browser, alice: User, waiting_node: MakeNode
+) -> None:
+    waiting_node("ns0")
+    client = browser(alice)
+    client.post("/nodes/ns0/remove/", {"typed": "ns1"})
+    assert Node.objects.count() == 1
+    assert client.post("/nodes/ns0/remove/", {"typed": "ns0"})["Location"] == "/nodes/"
+    assert not Node.objects.exists()
+
+
+def test_a_node_whose_certificate_was_revoked_can_be_retired_on_its_page(
+    browser: Browser, alice: User, bob: User, active_node: MakeNode
+) -> None:
+    """Its page leads to the enrolment, which had no form for that."""
+    enroll.revoke(node=active_node("ns1"), now=timezone.now(), by=None)
+    client = browser(alice)
+    page = client.get("/nodes/ns1/enrolment/").content.decode()
+    assert "/nodes/ns1/retire/" in page
+    assert "/nodes/ns1/remove/" not in page
+    assert client.get("/nodes/ns1/change/").status_code == 302
+    client.post("/nodes/ns1/change/", FORM)
+    assert Node.objects.get().agent_host == "127.0.0.1"
+    assert "node-acts" not in browser(bob).get("/nodes/ns1/enrolment/").content.decode()
+    assert browser(bob).post("/nodes/ns1/change/", FORM).status_code == 403

@@ -79,3 +79,26 @@ def test_approval_needs_the_fingerprint_that_the_agent_printed(api: MakeApi, wai
 def test_a_node_that_there_is_not_answers_404(api: MakeApi) -> None:
     assert api().get(f"{NODES}/ns9").status_code == 404
     assert api().get(f"{NODES}/%00").status_code == 404
+
+
+def test_a_node_that_never_joined_is_changed_and_removed(api: MakeApi, waiting_node: Any, live_redis: None) -> None:
+    waiting_node("ns7")
+    changed = api().patch(f"{NODES}/ns7", {"name": "ns8", "dns_address": "192.0.2.88", "tags": ["Berlin"]})
+    assert changed.status_code == 200
+    assert [changed.json()[name] for name in ("name", "dns_address", "agent_port", "tags")] == [
+        "ns8",
+        "192.0.2.88",
+        8533,
+        ["berlin"],
+    ]
+    assert api().patch(f"{NODES}/ns8", {"group": "none"}).json()["errors"][0]["pointer"] == "/group"
+    assert api().patch(f"{NODES}/ns8", {"dns_address": "nonsense"}).json()["errors"][0]["pointer"] == "/dns_address"
+    assert api().delete(f"{NODES}/ns8").status_code == 204
+    assert not Node.objects.exists()
+
+
+def test_a_node_that_has_joined_is_neither_changed_nor_removed(api: MakeApi, node: Node) -> None:
+    assert api().patch(f"{NODES}/ns1", {"dns_port": 54}).status_code == 409
+    assert api().delete(f"{NODES}/ns1").status_code == 409
+    assert api(Caller.MONITORING).delete(f"{NODES}/ns1").status_code == 403
+    assert Node.objects.get().dns_port == 53

@@ -1,0 +1,93 @@
+"""Nodes that were made and never joined: what was typed is changed, or they are removed. Verbs.
+
+Once a node was approved its name is in certificates, in the audit log and in what it serves: then it is retired.
+"""
+
+import logging
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, user_of
+from dnspanel.fleet.errors import NameTaken, WrongState
+from dnspanel.fleet.models import EnrolmentCode, Node, NodeEvent, NodeGroup, NodeState
+from dnspanel.fleet.nodes.enroll import require_permission
+from dnspanel.fleet.nodes.node_rules import check_node, checked_tags
+from dnspanel.publish.schemas import use_schema
+
+logger = logging.getLogger(__name__)
+
+_FIELDS = ("name", "dns_address", "dns_port", "agent_host", "agent_port", "schema", "group", "tags")
+
+
+def has_joined(node: Node) -> bool:
+    """Whether it ever was a node of the fleet: one whose certificate was revoked was."""
+    if node.state != NodeState.AWAITING_APPROVAL or node.contact_at is not None or node.acked_at is not None:
+        return True
+    return NodeEvent.objects.filter(node=node, kind="enrolment").exists()
+
+
+def change_node(
+    *,
+    node: Node,
+    name: str,
+    dns_address: str,
+    dns_port: int,
+    agent_host: str,
+    agent_port: int,
+    schema: int,
+    group: NodeGroup | None,
+    tags: Collection[str],
+    now: datetime,
+    by: Author,
+) -> Node:
+    """The node is what is given here; a code that nobody used yet is void, because its command has the old addresses.
+
+    Raises BadNode, NameTaken, WrongState for a node that has joined, Forbidden.
+    """
+    require_permission(by)
+    check_node(name, dns_address, dns_port, agent_host, agent_port, schema)
+    values = (name, dns_address, dns_port, agent_host, agent_port, schema, group, checked_tags(tags))
+    try:
+        with transaction.atomic():
+            current = _locked(node)
+            before = _told(current)
+            for field, value in zip(_FIELDS, values, strict=True):
+                setattr(current, field, value)
+            current.save(update_fields=_FIELDS)
+            use_schema(schema=schema, now=now)
+            EnrolmentCode.objects.filter(node=current, used_at=None).delete()
+            audit.record(action="node.change", by=by, now=now, target=name, before=before, after=_told(current))
+    except IntegrityError as exc:
+        raise NameTaken(name) from exc
+    logger.info("changed node=%s before=%s by=%s", name, before["name"], user_of(by) or "command line")
+    return current
+
+
+def remove_node(*, node: Node, now: datetime, by: Author) -> None:
+    """The node is gone, and its name is free. Raises WrongState for a node that has joined, Forbidden."""
+    require_permission(by)
+    with transaction.atomic():
+        current = _locked(node)
+        audit.record(action="node.remove", by=by, now=now, target=current.name, dns=current.dns_address)
+        current.delete()
+    logger.info("removed node=%s by=%s", node.name, user_of(by) or "command line")
+
+
+def _locked(node: Node) -> Node:
+    """The node as it is now, locked. Raises WrongState if it has joined, or is gone."""
+    current = Node.objects.select_for_update(of=("self",)).select_related("group").filter(pk=node.pk).first()
+    if current is None:
+        raise WrongState(node.name, "is removed already")
+    if has_joined(current):
+        raise WrongState(node.name, "has joined: its group and tags can be changed, and it can be retired")
+    return current
+
+
+def _told(node: Node) -> dict[str, Any]:
+    """What the audit log says of it."""
+    values = {field: getattr(node, field) for field in _FIELDS}
+    return values | {"group": node.group.name if node.group else ""}
