@@ -62,7 +62,7 @@ class DemoNode:
         unprivileged.write(self.pdns / "pdns.conf", self._pdns_conf(api_key.read_text()))
 
     def _agent_toml(self, api_key: str) -> str:
-        values: dict[str, str | int] = {
+        values: dict[str, str | int | bool] = {
             "identity_dir": str(self.identity),
             "state_dir": str(self.directory / "state"),
             "lmdb_path": str(self.lmdb),
@@ -77,6 +77,7 @@ class DemoNode:
             "api_key": api_key,
             "metrics_port": self.metrics_port,
             "metrics_address": LOOPBACK,
+            "caches": not self.is_ring0,
         }
         # A JSON text or number is also one of TOML.
         return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
@@ -93,6 +94,7 @@ class DemoNode:
                 api_port=self.statistics_port,
                 api_key=api_key,
                 cache_entries=CACHE_ENTRIES,
+                caches=not self.is_ring0,
                 computed_types=read_computed_types(self.directory / "state"),
             )
         )

@@ -116,6 +116,9 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
         default = Joining.__dataclass_fields__[field].default
         option = "--" + field.replace("_", "-")
         parser.add_argument(option, type=type(default), default=default, help=f"{text}; {default}")
+    parser.add_argument(
+        "--without-caches", dest="caches", action="store_false", help="a private node such as ring 0: nothing to purge"
+    )
     parser.add_argument("--no-start", action="store_true", help="only write; start nothing")
 
 

@@ -26,7 +26,7 @@ from replication import verify
 from replication.agent.config import AgentConfig
 from replication.agent.identity import IdentityKeeper, write_atomically
 from replication.agent.pdnsconf import render, settings_of
-from replication.agent.purge import ControlSocket
+from replication.agent.running_config import Configuration, RunningConfig
 from replication.errors import BadBytes, NotServed
 from replication.store.store import Store
 from replication.wire.protocol import MAX_LISTED_UNANSWERED, NEITHER, ComputedTypes, Unanswered, split_resolver
@@ -64,16 +64,16 @@ class ComputedTypesKeeper:
         self,
         config: AgentConfig,
         store: Store,
-        control: ControlSocket,
+        powerdns: RunningConfig,
         *,
         end_powerdns: Callable[[], bool],
         identity: IdentityKeeper,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._config, self._store, self._control, self._clock = config, store, control, clock
+        self._config, self._store, self._powerdns, self._clock = config, store, powerdns, clock
         self._end_powerdns, self._identity = end_powerdns, identity
         self._choosing = threading.Lock()
-        self._known_process: int | None = None  # the process that said what `running` is
+        self._known: Configuration | None = None  # what `running` was read from
         self._checked_at = float("-inf")
         self._lock = threading.Lock()
         self._unanswered = _read_unanswered(config.state_dir)
@@ -158,17 +158,14 @@ class ComputedTypesKeeper:
         return self.unanswered
 
     def _learn(self) -> None:
-        """Ask PowerDNS for its configuration, once for each process."""
-        process = self._control.listener()
-        if process is None:
-            self._known_process, self.running = None, None
-        elif process != self._known_process or not process:
-            try:
-                self.running = parse_configuration(self._control.send("current-config"))
-            except NotServed:
-                self.running = None
-            else:
-                self._known_process, self._checked_at = process, float("-inf")
+        """Take note of what PowerDNS says of itself, if another one runs."""
+        found = self._powerdns.read()
+        if found is self._known:
+            return
+        self._known = found
+        self.running = None if found is None else computed_types_in(found)
+        if found is not None:
+            self._checked_at = float("-inf")
 
 
 def _read_unanswered(state_dir: Path) -> dict[bytes, Unanswered]:
@@ -184,12 +181,11 @@ def _format_unanswered(found: Mapping[bytes, Unanswered]) -> str:
     return json.dumps([[key.hex(), *each] for key, each in found.items()])
 
 
-def parse_configuration(text: str) -> ComputedTypes:
-    """What `current-config` says of the computed types; settings at their defaults are commented out there."""
-    found = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    expands = found.get("expand-alias", "no").strip() == "yes"
-    resolver = found.get("resolver", "").strip()
-    lua = found.get("enable-lua-records", "no").strip()
+def computed_types_in(found: Configuration) -> ComputedTypes:
+    """Which of the computed types a PowerDNS with this configuration answers."""
+    expands = found.get("expand-alias", "no") == "yes"
+    resolver = found.get("resolver", "")
+    lua = found.get("enable-lua-records", "no")
     return ComputedTypes("" if not expands or resolver == "no" else resolver, lua in ("yes", "shared"))
 
 

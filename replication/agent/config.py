@@ -20,6 +20,7 @@
     metrics_port = 0      where Prometheus may ask /metrics over plain HTTP; 0: nowhere
     metrics_address = "127.0.0.1"
     show_clients = false  whether the panel is told which networks ask most
+    caches = true         false for a private node such as ring 0: PowerDNS keeps no answers, so nothing is purged
 
 Relative paths start at the file's own directory.
 """
@@ -55,6 +56,7 @@ _DEFAULTS: dict[str, Any] = {
     "metrics_port": 0,
     "metrics_address": "127.0.0.1",
     "show_clients": False,
+    "caches": True,
 }
 _MAY_BE_EMPTY = ("api_key", "pdns_conf")
 _TYPE_NAMES = {int: "a number", str: "a text", bool: "true or false"}
@@ -110,6 +112,7 @@ class AgentConfig:
     metrics_port: int
     metrics_address: str
     show_clients: bool
+    caches: bool
 
     @property
     def key_path(self) -> Path:
@@ -165,6 +168,7 @@ def read_config(path: Path) -> AgentConfig:
                 "metrics_port",
                 "metrics_address",
                 "show_clients",
+                "caches",
             )
         },
     )

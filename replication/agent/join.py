@@ -59,6 +59,7 @@ class Joining:
     socket_directory: Path = SOCKET_DIRECTORY
     units: Path = UNITS
     pdns_server: str = "pdns_server"
+    caches: bool = True
 
     @property
     def identity(self) -> Path:
@@ -152,7 +153,7 @@ def _write_config(joining: Joining) -> None:
     """Write agent.toml, once: what an operator changed in it is kept."""
     if joining.config.exists():
         return
-    values: dict[str, str | int] = {
+    values: dict[str, str | int | bool] = {
         "identity_dir": str(joining.identity),
         "state_dir": str(joining.directory / "state"),
         "lmdb_path": str(joining.directory / "lmdb" / "pdns.lmdb"),
@@ -165,6 +166,7 @@ def _write_config(joining: Joining) -> None:
         "listen_port": joining.listen_port,
         "api_port": joining.api_port,
         "api_key": secrets.token_urlsafe(32),
+        "caches": joining.caches,
     }
     # A JSON text or number is also one of TOML.
     _write(joining, joining.config, "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()))

@@ -22,6 +22,7 @@ from replication.agent.observe import INTERVAL_SECONDS, Observer, read_counters
 from replication.agent.pdns_api import PdnsApi
 from replication.agent.purge import ControlSocket, Purger, Receivers
 from replication.agent.rebuild import Rebuild
+from replication.agent.running_config import RunningConfig
 from replication.agent.server import AgentServer
 from replication.agent.snapshots import Snapshots
 from replication.agent.top import TopLists
@@ -57,6 +58,7 @@ class AgentNode:
         self.identity = IdentityKeeper(config)
         self._machine = machine_id(config.state_dir)
         control = ControlSocket(str(config.control_socket))
+        powerdns = RunningConfig(control)
         api = PdnsApi(config.api_port, config.api_key)
         self.rebuild = Rebuild(config, self.identity, control)
         self._store = self.rebuild.open_store()
@@ -64,6 +66,7 @@ class AgentNode:
             control,
             Receivers(config.dns_address, config.dns_port, config.receiver_threads),
             ZoneCache(control, api),
+            has_caches=powerdns.has_caches,
         )
         self.applier = Applier(
             self._store,
@@ -85,7 +88,7 @@ class AgentNode:
             map_size=config.map_size,
         )
         self.computed_types = ComputedTypesKeeper(
-            config, self._store, control, end_powerdns=self.rebuild.end_powerdns, identity=self.identity
+            config, self._store, powerdns, end_powerdns=self.rebuild.end_powerdns, identity=self.identity
         )
         self.applier.prove_computed = self.computed_types.prove
         self.observer = Observer(partial(read_counters, api))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from replication.agent.config import AgentConfig
+from replication.agent.running_config import CACHES
 from replication.codec.schema import schema_for
 from replication.wire.protocol import NEITHER, ComputedTypes
 
@@ -35,6 +36,7 @@ class PdnsSettings:
     dname_processing: bool = True
     computed_types: ComputedTypes = NEITHER
     loglevel: int | None = None
+    caches: bool = True
 
 
 class Line(NamedTuple):
@@ -58,6 +60,7 @@ def settings_of(config: AgentConfig, *, schema: int, computed_types: ComputedTyp
         api_key=config.api_key,
         map_size=config.map_size,
         computed_types=computed_types,
+        caches=config.caches,
     )
 
 
@@ -112,6 +115,10 @@ def _data(settings: PdnsSettings) -> Iterator[Line]:
 
 
 def _caches(settings: PdnsSettings) -> Iterator[Line]:
+    if not settings.caches:
+        for name in CACHES:
+            yield Line(name, "0", "a private node: every answer comes from the files, so nothing has to be purged")
+        return
     yield Line(
         "zone-cache-refresh-interval",
         "86400",

@@ -26,6 +26,10 @@ the questions. The steps after a commit:
 Which names a purge names is worked out before step 1 and is the same in all three (`stale`): single names, where no
 other question's answer can have changed, or else the zone and all below it.
 
+A PowerDNS that keeps nothing (`caches = false` in agent.toml, for a private node such as ring 0) needs none of this:
+every lookup opens a read transaction of its own and sees the last commit. Then one question to each receiver is all.
+PowerDNS itself is asked whether that is so (`running_config`): what agent.toml says may be younger than the process.
+
 What this does not cover, and why it is bounded:
 
 - Beside the answer "no such name" the SOA may have the serial before the last one for `cache-ttl` (`stale`).
@@ -45,7 +49,7 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import count
 
 from replication import stats
@@ -186,8 +190,16 @@ class Receivers:
 class Purger:
     """Purges one PowerDNS after each commit, as the module's docstring proves to be enough."""
 
-    def __init__(self, control: ControlSocket, receivers: Receivers, zone_cache: ZoneCache) -> None:
+    def __init__(
+        self,
+        control: ControlSocket,
+        receivers: Receivers,
+        zone_cache: ZoneCache,
+        *,
+        has_caches: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._control, self._receivers, self._zone_cache = control, receivers, zone_cache
+        self._has_caches = has_caches
         self._again: deque[str] = deque()
 
     def purge_zones(
@@ -204,14 +216,24 @@ class Purger:
         `appeared` zones that may be new; more than MAX_ZONES zones stand for all. Raises NotServed; then nothing may
         be acknowledged. Repeating is harmless.
         """
+        if not self._has_caches():
+            self._wait_without_caches(position)
+            return
         self._zone_cache.learn(appeared)
         self._purge_and_wait(purge_command(zones, names), position)
 
     def purge_everything(self, position: Position | None, *, appeared: bool = True) -> None:
         """As `purge_zones`, for every zone there is; any of them may be new unless told otherwise."""
+        if not self._has_caches():
+            self._wait_without_caches(position)
+            return
         if appeared:
             self._zone_cache.learn_all()
         self._purge_and_wait("purge", position)
+
+    def _wait_without_caches(self, position: Position | None) -> None:
+        """PowerDNS reads the files for every question that it takes from now on; each receiver reads this position."""
+        self._receivers.wait(position)
 
     def _purge_and_wait(self, command: str, position: Position | None) -> None:
         self._purge(command)

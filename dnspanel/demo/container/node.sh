@@ -3,6 +3,7 @@
 #
 #   NODE_ADDRESS  the IP address to answer on
 #   PANEL_URL     where to enrol
+#   NODE_CACHES   false for a private node such as ring 0, which keeps no answers; true by default
 set -eu
 umask 077
 cd /var/lib/node
@@ -24,6 +25,7 @@ listen_host = "::"
 listen_port = 8533
 api_port = 8081
 api_key = "$(cat api-key)"
+caches = ${NODE_CACHES:-true}
 TOML
 mkdir -p state
 

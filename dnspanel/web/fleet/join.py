@@ -140,6 +140,8 @@ def _join_command(node: Node, code: str) -> str:
         command += f" --dns-port {node.dns_port}"
     if node.agent_port != _AGENT_PORT:
         command += f" --listen-port {node.agent_port}"
+    if node.is_ring0:
+        command += " --without-caches"
     return command
 
 

@@ -115,7 +115,9 @@ class Authority:
 class Pdns:
     """A real pdns_server on loopback that can be killed and started again."""
 
-    def __init__(self, directory: Path, *, schema: int = 4, cores: int = 2, port: int | None = None) -> None:
+    def __init__(
+        self, directory: Path, *, schema: int = 4, cores: int = 2, port: int | None = None, caches: bool = True
+    ) -> None:
         self.directory, self.cores = directory, cores
         self.port, self.api_port = port or free_port(), free_port()
         self.lmdb_path = directory / "pdns.lmdb"
@@ -132,6 +134,7 @@ class Pdns:
             api_key=API_KEY,
             map_size=MAP_SIZE,
             cache_entries=100_000,
+            caches=caches,
         )
         (directory / "pdns.conf").write_text(render(settings))
 
@@ -220,7 +223,7 @@ class AgentFiles:
         identity = Identity("ns1", CLUSTER, schema, PUBLIC_KEYS)
         (identity_dir / "identity.json").write_text(format_identity(identity))
         self.path = directory / "agent.toml"
-        self.settings: dict[str, str | int] = {
+        self.settings: dict[str, str | int | bool] = {
             "identity_dir": "identity",
             "state_dir": "state",
             "lmdb_path": str(pdns.lmdb_path),

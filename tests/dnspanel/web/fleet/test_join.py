@@ -167,3 +167,10 @@ def test_a_node_whose_certificate_was_revoked_can_be_retired_on_its_page(
     assert Node.objects.get().agent_host == "127.0.0.1"
     assert "node-acts" not in browser(bob).get("/nodes/ns1/enrolment/").content.decode()
     assert browser(bob).post("/nodes/ns1/change/", FORM).status_code == 403
+
+
+def test_the_command_for_ring0_leaves_out_the_caches(waiting_node: MakeNode, browser: Browser, alice: User) -> None:
+    for name, is_ring0 in (("ns1", False), ("ring0", True)):
+        Node.objects.filter(pk=waiting_node(name).pk).update(is_ring0=is_ring0)
+        shown = browser(alice).post(reverse("node-enrolment", args=[name]), follow=True).content
+        assert (b"--without-caches" in shown) is is_ring0
