@@ -14,6 +14,7 @@ from replication.errors import BadName
 
 MAX_WIRE = 255
 MAX_LABEL = 63
+MAX_TEXT = 4 * MAX_WIRE  # every octet written as `\DDD`; letters of other scripts take no more characters than octets
 ROOT = "."
 
 # Names of letters, digits, hyphens, underscores and asterisks need neither escapes nor IDNA.
@@ -31,6 +32,8 @@ def parse(text: str, origin: str | None = None) -> str:
     none. `@` is the origin itself. Unicode becomes its IDNA form (UTS 46).
     """
     text = text.strip()
+    if len(text) > MAX_TEXT:
+        raise BadName(text=text, reason=f"it has {len(text)} characters, at most {MAX_TEXT} are allowed")
     lowered = text.lower()
     if len(text) <= 253 and _PLAIN.fullmatch(lowered):
         if lowered.endswith("."):

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from replication.dns import rdtypes
-from replication.dns.rdata_forms import FORMS
+from replication.dns.rdata_forms import FORMS, shortened
 from replication.dns.rdtypes import SERVED_TYPES, refusal, type_from_text, type_to_text
 from replication.errors import BadName, BadRdata
 
@@ -28,6 +28,10 @@ __all__ = [
 ]
 
 MAX_RDATA = 65535
+# How long one rdata may be as text: no octet takes more than four characters, `\DDD` or three digits and a space, and
+# the quotes and the space of a string take less than its octet of length may. Only a list of ten thousand types (CSYNC)
+# is longer. Whatever follows may be slow for a long text, so nothing parses one before it is measured.
+MAX_TEXT = 4 * MAX_RDATA
 
 
 def check_type(type: int) -> None:
@@ -52,9 +56,11 @@ def from_wire(type: int, wire: bytes) -> str:
     """Canonical text of uncompressed wire bytes; raises BadRdata if they are not exactly one rdata of the type."""
     form = FORMS.get(type)
     try:
-        return form.decode(wire) if form is not None else _decode_by_dnspython(type, wire)
+        text = form.decode(wire) if form is not None else _decode_by_dnspython(type, wire)
     except (ValueError, BadName) as exc:
         raise BadRdata(type=type, text=wire.hex(), reason=f"not {_a(type)} record: {exc}") from exc
+    _check_length(type, text)
+    return text
 
 
 def targets(type: int, text: str) -> tuple[str, ...]:
@@ -77,7 +83,14 @@ _TARGET_FIELD = {
 }
 
 
+def _check_length(type: int, text: str) -> None:
+    if len(text) > MAX_TEXT:
+        reason = f"the value has {len(text)} characters, at most {MAX_TEXT} are allowed"
+        raise BadRdata(type=type, text=text, reason=reason)
+
+
 def _encode(type: int, text: str, origin: str | None) -> bytes:
+    _check_length(type, text)
     if text == "":
         raise BadRdata(type=type, text=text, reason=f"the value of {_a(type)} record is empty")
     if text.startswith("\\#"):
@@ -97,8 +110,7 @@ def _encode(type: int, text: str, origin: str | None) -> bytes:
 def _describe(type: int, text: str, reason: str) -> str:
     if type in (rdtypes.A, rdtypes.AAAA):
         return reason
-    shortened = text if len(text) <= 60 else text[:57] + "…"
-    return f"“{shortened}” is not a valid {type_to_text(type)} value: {reason}"
+    return f"“{shortened(text)}” is not a valid {type_to_text(type)} value: {reason}"
 
 
 def _a(type: int) -> str:
@@ -146,27 +158,28 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
     import dns.rdata
     import dns.rdataclass
     import dns.rdatatype
+    import dns.tokenizer
 
     _take_any_ech()
+    tokens = dns.tokenizer.Tokenizer(text, idna_codec=dns.name.IDNA_2008_UTS_46)
     base = dns.name.from_text(origin) if origin is not None else dns.name.root
     try:
         found: Any = dns.rdata.from_text(
             dns.rdataclass.IN,
             dns.rdatatype.RdataType.make(type),
-            text,
+            tokens,
             origin=base,
             relativize=False,
-            idna_codec=dns.name.IDNA_2008_UTS_46,
         )
-        _check_comment(text, found.rdcomment)
+        _check_comment(text[: tokens.file.tell()], found.rdcomment)
         return bytes(found.to_digestable())
     except (dns.exception.DNSException, ValueError, OverflowError) as exc:
         raise ValueError(_plain(exc)) from exc
 
 
-def _check_comment(text: str, comment: str | None) -> None:
+def _check_comment(line: str, comment: str | None) -> None:
     """A comment has space before it; `0 issue ca.test;policy=x` lacks quotes, and would lose its end."""
-    if comment is not None and not text[: text.rindex(";" + comment)][-1:].isspace():
+    if comment is not None and not line.rstrip("\r\n").removesuffix(";" + comment)[-1:].isspace():
         raise ValueError("an unquoted “;” begins a comment: put the text that contains it in double quotes")
 
 

@@ -33,6 +33,10 @@ from replication.errors import BadName
 MAX_STRING = 255
 
 
+def shortened(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
 class Form(Protocol):
     def encode(self, text: str, origin: str | None) -> bytes: ...
     def decode(self, wire: bytes) -> str: ...
@@ -53,7 +57,7 @@ class AddressForm:
             raise ValueError(self._reason(text)) from None
 
     def _reason(self, text: str) -> str:
-        reason = f"the address {text} is not a valid {self.title} address"
+        reason = f"the address {shortened(text)} is not a valid {self.title} address"
         other = socket.AF_INET6 if self.family == socket.AF_INET else socket.AF_INET
         try:
             socket.inet_pton(other, text)
@@ -116,6 +120,7 @@ def _encode_name(word: str, origin: str | None) -> bytes:
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _DURATION = re.compile(r"(?:\d{1,10}[smhdw])+", re.ASCII)
+_DURATION_PART = re.compile(r"(\d{1,10})([smhdw])", re.ASCII)
 
 
 def _encode_number(word: str, title: str, kind: str) -> bytes:
@@ -123,13 +128,13 @@ def _encode_number(word: str, title: str, kind: str) -> bytes:
     if word.isascii() and word.isdigit() and len(word) <= 10:
         value = int(word)
     elif kind == "seconds" and _DURATION.fullmatch(word.lower()):
-        value = sum(int(n) * _UNITS[unit] for n, unit in re.findall(r"(\d+)([smhdw])", word.lower()))
+        value = sum(int(n) * _UNITS[unit] for n, unit in _DURATION_PART.findall(word.lower()))
     else:
-        raise ValueError(f"the {title} “{word}” is not a whole number")
+        raise ValueError(f"the {title} “{shortened(word)}” is not a whole number")
     # Times in a SOA are limited by RFC 2181 8, as TTLs are.
     limit = 1 << (31 if kind == "seconds" else 8 * size)
     if value >= limit:
-        raise ValueError(f"the {title} {word} is out of range: 0 to {limit - 1}")
+        raise ValueError(f"the {title} {shortened(word)} is out of range: 0 to {limit - 1}")
     return value.to_bytes(size, "big")
 
 
@@ -171,7 +176,8 @@ class StringsForm:
 
 _NEEDS_ESCAPE = re.compile(rb'[^ -~]|["\\]')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(?:\s+|$|(?=[;)]))', re.DOTALL)
-_COMMENT = re.compile(r"\s*(;[^\n]*)?\s*")
+# What may follow the strings. No other part may take the same spaces as well, or each of them would be tried both ways.
+_COMMENT = re.compile(r"\s*(?:;[^\n]*(?:\n\s*)?)?")
 
 
 def _escape(string: bytes) -> str:

@@ -11,12 +11,14 @@ from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import User
+from dnspanel.api import zone_syntax
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import zones as zones_of_v1
 from dnspanel.zones import edit, guard, revision, soa
 from dnspanel.zones.models import Publication, Revision, RRset, Zone
-from replication.dns import rdtypes
+from replication.dns import rdata, rdata_forms, rdtypes
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, MakeZone, replace, rrset_of, texts
+from tests.work import counted_patterns
 
 ZONE = "example.test."
 WWW = "www.example.test."
@@ -590,6 +592,23 @@ def test_an_acme_token_changes_its_challenge_sees_it_alone_and_nothing_else(
     assert "You may not change A www.example.test." in texts(refused)
     assert acme("DELETE", f"/zones/{ZONE}").status_code == 403
     assert acme("PUT", f"/zones/{ZONE}", {"account": "me"}).status_code == 403
+
+
+def test_a_hostile_txt_of_an_acme_client_costs_what_it_is_long(make_caller: MakeCaller, zone: Zone) -> None:
+    """Issue 14: spaces behind a string were tried in two ways each, and a token for one name stopped the panel."""
+    rights = frozenset({Right.READ, Right.ADD, Right.CHANGE, Right.REMOVE})
+    scope = Grant(rights, zones=frozenset({zone.pk}), names=("_acme-challenge",), types=frozenset({rdtypes.TXT}))
+    acme, name, size = make_caller(scope), "_acme-challenge.example.test.", 60_000
+    with counted_patterns(rdata_forms, zone_syntax) as steps:
+        for content in ('"a"' + " " * size + "x", '"a" ' * (size // 40) + '"', '"a" ' + "\\" * (size // 10)):
+            refused = acme.patch(ZONE, replace(name, "TXT", content))
+            assert refused.status_code == 422
+            assert f"Record {name}/TXT '" in texts(refused)
+            assert len(texts(refused)) < 1000
+            assert steps() < 20 * size
+        refused = acme.patch(ZONE, replace(name, "TXT", '"a" ' * rdata.MAX_RDATA + "x"))
+    assert refused.status_code == 422
+    assert f"the value has {4 * rdata.MAX_RDATA + 1} characters, at most {rdata.MAX_TEXT} are allowed" in texts(refused)
 
 
 def test_a_reader_reads_and_changes_nothing(make_caller: MakeCaller, charlie: User, zone: Zone) -> None:
