@@ -14,7 +14,7 @@ from dnspanel.transfer.sources.namedconf import Configuration, Included, Lines, 
 _LOOKS_LIKE = re.compile(rb"^[ \t]*zone[ \t]*:[ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
 _LINE = re.compile(
     r"""^(?P<indent>[ \t]*)(?P<dash>-[ \t]+)?(?P<key>[a-z][a-z0-9-]*)[ \t]*:
-        (?:[ \t]+|$)(?P<value>"[^"\n]*"|[^\#\n]*?)[ \t]*(?:\#[^\n]*)?\r?$""",
+        (?:[ \t]+|$)(?P<value>"[^"\n]*"(?=[ \t]*(?:\#|\r?$))|[^\#\n]*)[^\n]*$""",
     re.MULTILINE | re.VERBOSE,
 )
 _SECTIONS = frozenset({"zone", "pattern", "template", "server", "include"})
@@ -56,7 +56,7 @@ def parse_indented_conf(path: str, text: bytes) -> Configuration:
 def _entries(text: str) -> Iterator[_Entry]:
     entry = _Entry("", 0)
     for match in _LINE.finditer(text):
-        key, value, offset = match["key"], match["value"].strip('"'), match.start("key")
+        key, value, offset = match["key"], match["value"].rstrip(" \t\r").strip('"'), match.start("key")
         begins = match["dash"] is not None and entry.section in ("zone", "template")
         if key == "include" and value:
             yield _Entry("include", offset, {"include": value})

@@ -109,7 +109,8 @@ class _Text:
 
 
 _SPACE = re.compile(rb"[\s\0]+|--[^\n]*|\#[^\n]*|\\[^\n]*")
-_IDENTIFIER = rb'(?:`(?:[^`]|``)+`|"(?:[^"]|"")+"|\[[^\]]+\]|[A-Za-z_][\w$]*)'
+# No database has longer names in quotes; without that bound each opening quote would be looked through to its end.
+_IDENTIFIER = rb'(?:`(?:[^`]|``){1,255}`|"(?:[^"]|""){1,255}"|\[[^\[\]]{1,255}\]|[A-Za-z_][\w$]*)'
 _TABLE = rb"(?P<table>%b(?:\s*\.\s*%b)*)" % (_IDENTIFIER, _IDENTIFIER)
 _CREATE = re.compile(rb"CREATE\s+(?:UNLOGGED\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?%b\s*\(" % _TABLE, re.IGNORECASE)
 _INSERT = re.compile(
@@ -308,7 +309,7 @@ def _column_names(body: bytes) -> Iterator[str]:
     """The columns of what stands between the parentheses of CREATE TABLE."""
     begins = True
     depth = 0
-    for token in re.finditer(rb"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|%b|[(),]" % _IDENTIFIER, body, re.DOTALL):
+    for token in re.finditer(rb"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*'|%b|[(),]" % _IDENTIFIER, body, re.DOTALL):
         word = token[0]
         if word.startswith((b"--", b"/*")):
             continue

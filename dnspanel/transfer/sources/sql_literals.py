@@ -21,7 +21,7 @@ class RowReader:
         value = rb"(?:%b%b|%b|E%b|NULL|TRUE|FALSE)" % (_CHARSET, string, _NUMBER, _ESCAPED_STRING)
         flags = re.DOTALL | re.IGNORECASE
         self._value = re.compile(value, flags)
-        self._row = re.compile(rb"\s*\(\s*%b(?:\s*,\s*%b)*+\s*\)" % (value, value), flags)
+        self._row = re.compile(rb"\s*\(\s*%b(?>(?:\s*,\s*%b)*)\s*\)" % (value, value), flags)
 
     def row(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
         """The row that begins at an offset, and the offset behind it; None if no complete row does."""

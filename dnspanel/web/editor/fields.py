@@ -114,14 +114,15 @@ def part_comment(text: str) -> tuple[str, str]:
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield (number, line), joining lines while a parenthesis is open; skip empty lines and comments."""
     pending: list[str] = []
-    started = 0
+    started, depth = 0, 0
     for number, line in enumerate(text.splitlines(), 1):
         if not pending and (not line.strip() or line.lstrip().startswith(";")):
             continue
         if not pending:
-            started = number
+            started, depth = number, 0
         pending.append(line)
-        if _open_parentheses("\n".join(pending)) <= 0:
+        depth += _open_parentheses(line)
+        if depth <= 0:
             yield started, "\n".join(pending)
             pending = []
     if pending:

@@ -4,6 +4,8 @@ import pytest
 from django.test import Client
 from django.urls import resolve, reverse
 
+from dnspanel.api.converters import LONGEST
+
 V1 = "/api/v1/servers/localhost"
 
 
@@ -33,3 +35,9 @@ def test_a_line_end_in_a_url_is_answered_by_the_api(path: str) -> None:
 def test_a_name_stands_in_a_url_as_it_is() -> None:
     kwargs = {"server_id": "localhost", "zone_id": "0/25.test."}
     assert resolve(reverse("api:v1-zone", kwargs=kwargs)).kwargs == kwargs
+
+
+def test_what_is_too_long_for_a_name_is_nothing() -> None:
+    assert resolve("/api/v2/zones/" + "a" * LONGEST).url_name == "v2-zone"
+    assert resolve("/api/v2/zones/" + "a" * (LONGEST + 1)).url_name == "v2-nothing"
+    assert resolve(f"{V1}/zones/" + "a" * (LONGEST + 1)).url_name == "v1-nothing"

@@ -78,3 +78,12 @@ def test_only_configurations_are_recognised() -> None:
     assert is_indented_conf(KNOT)
     assert not is_indented_conf(b"; zone: example.test\n@ IN SOA a b 1 2 3 4 5\n")
     assert not is_indented_conf(b"zone: example.test is ours\n")
+
+
+def test_a_value_ends_before_spaces_and_a_comment() -> None:
+    lines = (b"a", b'"a"', b"a  ", b'"a"\t ', b"a # b", b'"a" # b', b"a\r", b'"a" \r')
+    for line in lines:
+        conf = parse_indented_conf("nsd.conf", b"zone:\n    name: " + line + b"\n    zonefile: z\n")
+        assert [listed.name for listed in conf.listed if isinstance(listed, ListedZone)] == ["a"], line
+    conf = parse_indented_conf("nsd.conf", b'zone:\n  name: "a#b"\n  zonefile: c d  \n')
+    assert [(listed.name, listed.file) for listed in conf.listed if isinstance(listed, ListedZone)] == [("a#b", "c d")]

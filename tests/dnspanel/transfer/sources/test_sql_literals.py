@@ -58,6 +58,7 @@ def test_functions_of_sqlites_dumps_are_computed() -> None:
         b"(1",
         b"(1,",
         b"(1,'a",
+        b"(1, )",
         b"()",
         b"1,2)",
         b"(now())",

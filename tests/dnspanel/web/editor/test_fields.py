@@ -13,6 +13,7 @@ from dnspanel.web.editor.fields import (
     string_bytes,
     word_at,
 )
+from tests.work import work_of
 
 
 def texts(line: str) -> list[str]:
@@ -85,3 +86,10 @@ def test_words_end_at_blanks_that_are_not_escaped() -> None:
 def test_lines_join_while_a_parenthesis_is_open() -> None:
     text = '; c\n\na (\n b ; )\n )\n"(" c\n(open'
     assert list(logical_lines(text)) == [(3, "a (\n b ; )\n )"), (6, '"(" c'), (7, "(open")]
+
+
+def test_many_lines_in_one_parenthesis_cost_what_they_are_long() -> None:
+    """Each line had all lines before it looked through again, and a paste may have a million."""
+
+    once, twice = (work_of(lambda size=size: list(logical_lines("(" + "\nx" * size))) for size in (200, 400))  # type: ignore[misc]
+    assert twice.is_at_most_twice(once), (once, twice)
