@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from celery import Celery
+from celery.signals import celeryd_init
 from django.db import InterfaceError, OperationalError, close_old_connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
@@ -23,11 +24,27 @@ app.autodiscover_tasks()
 logger = logging.getLogger(__name__)
 
 
+@celeryd_init.connect
+def limit_statements(**signal: object) -> None:
+    """Before a worker starts its processes or threads."""
+    from dnspanel import statement_time  # not for everybody who imports the package
+
+    statement_time.begin(statement_time.WORKER)
+
+
 @contextmanager
 def while_postgresql_answers() -> Iterator[None]:
-    """Run a task on a connection that is alive; when PostgreSQL is away, leave the work to beat, in one sentence."""
+    """Run a task on a connection that is alive; when PostgreSQL is away, leave the work to beat, in one sentence.
+
+    So too when a statement took too long, with its traceback.
+    """
     close_old_connections()
     try:
         yield
     except (OperationalError, InterfaceError) as exc:
-        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
+        from dnspanel import statement_time
+
+        if statement_time.was_ended(exc):
+            logger.exception("a statement took longer than a worker's may, beat will try again")
+        else:
+            logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)

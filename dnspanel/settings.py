@@ -57,6 +57,27 @@ def envquotas(name: str, default: str) -> dict[Kind, int | None]:
         raise ImproperlyConfigured(f"{name}: {exc}") from exc
 
 
+def envseconds(name: str, default: str) -> dict[str, float]:
+    """Return the seconds of the default, by kind, with those that the variable names instead."""
+    seconds = dict(_kind_and_seconds(name, item) for item in default.split(","))
+    for kind, value in (_kind_and_seconds(name, item) for item in envlist(name, "")):
+        if kind not in seconds:
+            raise ImproperlyConfigured(f"{name}: there is no kind {kind}, only {', '.join(seconds)}.")
+        seconds[kind] = value
+    return seconds
+
+
+def _kind_and_seconds(name: str, item: str) -> tuple[str, float]:
+    kind, _, typed = item.partition("=")
+    try:
+        seconds = float(typed)
+    except ValueError as exc:
+        raise ImproperlyConfigured(f"{name} must be like read=30,search=5, not {item!r}.") from exc
+    if not 0 <= seconds < 1_000_000:  # PostgreSQL counts milliseconds in 31 bits
+        raise ImproperlyConfigured(f"{name}: {kind} must be from 0 to 999,999 seconds.")
+    return kind.strip(), seconds
+
+
 def envsecret(name: str, default: str | None = None) -> str:
     """Return a secret given as NAME or as a file named by NAME_FILE."""
     path = os.environ.get(f"{name}_FILE")
@@ -156,6 +177,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dnspanel.accounts.request_origin.RequestOriginMiddleware",
+    "dnspanel.statement_time.StatementTimeMiddleware",
     "dnspanel.api.throttle.AllowanceHeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -206,6 +228,24 @@ def _database(conninfo: str) -> dict[str, Any]:
     }
 
 
+# How long one statement of PostgreSQL may take, in seconds; 0: as long as it takes. See `statement_time`.
+STATEMENT_SECONDS = envseconds(
+    "PANEL_STATEMENT_SECONDS",
+    # Pages and reads of both APIs, without their searches: a browser's patience.
+    "read=30,"
+    # Searches and filters: whoever typed it waits, and something longer is found sooner.
+    "search=5,"
+    # Requests that change something: publishing 200,000 records, and waiting for others who do.
+    "write=600,"
+    # A unit of work of a Celery worker: imports and deletions of millions of rows, not a statement without end.
+    "worker=3600,"
+    # DNS UPDATE and AXFR: the client sends it again after seconds.
+    "gateway=30,"
+    # The live numbers, and the alerts that follow from them: the next round comes within seconds.
+    "collector=30,"
+    # Every other process, such as commands: migrations, restores and audits take as long as the data are large.
+    "command=0",
+)
 DATABASES = {"default": _database(envsecret("PANEL_DATABASE"))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

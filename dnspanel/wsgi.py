@@ -10,6 +10,9 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from dnspanel import statement_time
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 
 application = get_wsgi_application()
+statement_time.begin(statement_time.READ)

@@ -17,6 +17,7 @@ from dnspanel.accounts.models import Role
 from dnspanel.accounts.roles import PERMISSIONS, Permission
 from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.fleet.errors import UnknownNode
+from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.zones import access, queries
@@ -90,6 +91,13 @@ class SignedInMiddleware:
             if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
                 return HttpResponse(str(exception), status=403, content_type="text/plain; charset=utf-8")
             return render(request, "403.html", {"sentence": str(exception)}, status=403)
+        if isinstance(exception, SearchTooGeneral):
+            return _refused(request, "too_general.html", str(exception), status=422)
+        if was_ended(exception):
+            message = "The database took longer than a page may take. Nothing was changed; try again in a few seconds."
+            response = _refused(request, "too_slow.html", message, status=503)
+            response["Retry-After"] = str(RETRY_AFTER)
+            return response
         if isinstance(exception, _QUOTA_EXCEEDED):
             return _beyond_quota(request, exception)
         if isinstance(exception, PublishingOnHold):
@@ -105,6 +113,12 @@ def _is_by_the_person(request: HttpRequest) -> bool:
         return True
     by_script = request.headers.get("HX-Request") and not request.headers.get("HX-Boosted")
     return not by_script and request.headers.get("Sec-Fetch-Dest", "document") == "document"
+
+
+def _refused(request: HttpRequest, template: str, message: str, *, status: int) -> HttpResponse:
+    if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
+        return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
+    return render(request, template, {"message": message}, status=status)
 
 
 def _beyond_quota(request: HttpRequest, exception: Exception) -> HttpResponse:

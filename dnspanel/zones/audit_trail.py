@@ -6,7 +6,6 @@ however long the log is, and what is written meanwhile moves nothing.
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -20,8 +19,8 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.zones import access
 from dnspanel.zones.audit_chain import ENTRY, PUBLICATION
 from dnspanel.zones.models import AuditLink, Change, Publication, Revision, Zone
+from dnspanel.zones.search_terms import in_zone_name
 from replication.dns import names, rdtypes
-from replication.errors import BadName
 
 PUBLISH = "publish"
 _MOST_NAMED = 3
@@ -226,9 +225,7 @@ def _changed_zones(word: str) -> Q:
     Where few zones have it, their revisions are looked up. Where many do, the publications are read backwards: one of
     these zones is soon found.
     """
-    by_name = Q(name__icontains=word)
-    with suppress(BadName):
-        by_name |= Q(name__icontains=names.parse(word).removesuffix("."))
+    by_name = in_zone_name(word)
     few = list(Zone.objects.filter(by_name).values_list("pk", flat=True)[: _FEW_ZONES + 1])
     if len(few) <= _FEW_ZONES:
         return Q(pk__in=Revision.objects.filter(zone__in=few).values("publication"))

@@ -33,12 +33,10 @@ from dnspanel.zones.history import rrsets_at as rrsets_at
 from dnspanel.zones.merge import is_already_so
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.models import RRset as StoredRRset
-from dnspanel.zones.search_terms import split_search
+from dnspanel.zones.search_terms import in_zone_name, split_search
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.codec.keys import name_from_relative_key, relative_key
-from replication.dns import names
 from replication.dns.rrset import Change
-from replication.errors import BadName
 
 COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
 
@@ -239,10 +237,7 @@ def _zone_matches(word: str) -> Q:
         return tagged([text[4:].strip('"')])
     if text.startswith("team:"):
         return Q(team__name__iexact=text[5:].strip('"'))
-    if not text.isascii():
-        with suppress(BadName):  # then nothing has it, and the list says so
-            text = names.parse(text).removesuffix(".")
-    return Q(name__icontains=text)
+    return in_zone_name(text)
 
 
 def rdata_spellings(value: str) -> list[str]:

@@ -11,6 +11,7 @@ from dnspanel.api.v1.content import content_for_client
 from dnspanel.api.v1.rrsets import mnemonic
 from dnspanel.api.v1.search_query import Pattern, TooGeneral, find_comments, find_records, find_zones, pattern_of
 from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, zone_id
+from dnspanel.statement_time import searching
 
 OBJECT_TYPES = ("all", "zone", "record", "comment")
 USUAL_MAX = 100
@@ -26,14 +27,19 @@ class SearchData(PowerdnsView):
         if kind not in OBJECT_TYPES:
             raise Refusal(422, f"object_type must be one of the following options: {', '.join(OBJECT_TYPES)}")
         actor = actor_in(request)
-        found: list[dict[str, Any]] = []
-        if kind in {"all", "zone"}:
-            found += _zones(actor, pattern, limit)
-        if kind in {"all", "record"}:
-            found += _records(actor, pattern, limit)
-        if kind in {"all", "comment"}:
-            found += _comments(actor, pattern, limit, only=kind == "comment")
-        return answer(found)
+        with searching():
+            return answer(_found(actor, pattern, limit, kind))
+
+
+def _found(actor: Actor, pattern: Pattern, limit: int, kind: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    if kind in {"all", "zone"}:
+        found += _zones(actor, pattern, limit)
+    if kind in {"all", "record"}:
+        found += _records(actor, pattern, limit)
+    if kind in {"all", "comment"}:
+        found += _comments(actor, pattern, limit, only=kind == "comment")
+    return found
 
 
 def _zones(actor: Actor, pattern: Pattern, limit: int) -> Iterable[dict[str, Any]]:

@@ -31,6 +31,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.api.authentication import TokenAuthentication
 from dnspanel.api.errors import ApiError
 from dnspanel.api.json_text import parse_json
+from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
 from dnspanel.zones import access
 from dnspanel.zones.errors import (
     Forbidden,
@@ -209,6 +210,10 @@ def _refusal_of(exc: Exception) -> Refusal | None:
             return Refusal(422, f"{exc} Send it with ?confirm=true, or use a token that may delete many zones.")
         case ApiError() | ZoneError() | Permanent():
             return Refusal(422, str(exc))
+        case SearchTooGeneral():
+            return Refusal(422, str(exc))
+        case DatabaseFault() if was_ended(exc):
+            return Refusal(503, "The database took too long.", headers={"Retry-After": str(RETRY_AFTER)})
         case DatabaseFault():
             return None
     return None

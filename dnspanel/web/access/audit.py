@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.accounts.actors import Actor, actor_of, can
 from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
+from dnspanel.statement_time import searching_for
 from dnspanel.transfer.exports.csv_table import harmless_cell
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest, say
@@ -61,7 +62,8 @@ class DisplayAct:
 def audit_log(request: PanelRequest) -> HttpResponse:
     """List the acts of the log, or those a search finds; people who may not read the whole log see their own acts."""
     actor, search = _reader(request), _search(request)
-    acts, next_place = acts_page(actor, filters=filters_of(search), after=_place(request), limit=MOST_ENTRIES)
+    with searching_for(search):
+        acts, next_place = acts_page(actor, filters=filters_of(search), after=_place(request), limit=MOST_ENTRIES)
     context = {
         "acts": [DisplayAct(act, _details(act)) for act in acts],
         "next_after": _cursor(next_place) if next_place else "",

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.statement_time import searching_for
 from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.editor.blocking import with_blocking
 from dnspanel.web.editor.fields import Unreadable
@@ -68,7 +69,8 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     """Return one page of rows, filtered as the request asks."""
     after = request.GET.get("after", "")
     filters = _filters(request)
-    page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
+    with searching_for(filters.text):
+        page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
     rows = with_answers(zone, display_rows(zone.name, page.rows))
     return {
         "rows": with_blocking(request, zone, with_rights(request.user, zone, rows)),

@@ -15,6 +15,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
+from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.web.forms import LONGEST_SEARCH, DeleteZoneForm, NewZoneForm, ZoneSettingsForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.near_quotas import near_quotas
@@ -31,7 +32,7 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.search_terms import ZONE_FILTERS, split_search, unknown_filters
+from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, split_search, unknown_filters
 from dnspanel.zones.settings_of_zone import change_settings
 
 _MOST_REFUSALS = 10  # of the names of a form
@@ -50,21 +51,33 @@ class ListedZone:
 def zone_list(request: PanelRequest) -> HttpResponse:
     """List all zones, or those a search finds: the whole page, the list alone, or only its next rows."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
-    page = queries.zone_page(user=request.user, search=search, after=request.GET.get("after", ""))
+    page, too_general = _found(request, search)
     context = {
         "zones": _with_sync(page.rows, node_statuses(now=timezone.now())),
         "next_after": page.next_after,
         "search_text": search,
         "terms": split_search(search),
+        "too_general": too_general,
         "filters": ZONE_FILTERS,
         "unknown_filters": unknown_filters(search, ZONE_FILTERS),
     }
-    target = request.htmx.target if request.htmx else None
+    target, status = request.htmx.target if request.htmx else None, 422 if too_general else 200
     if target == "zone-more":
         return render(request, "zones/_zone_rows.html", context)
     if target == "zone-list":
-        return say(render(request, "zones/_zone_list.html", context), speak=_spoken(page))
-    return render(request, "zones/list.html", context)
+        response = render(request, "zones/_zone_list.html", context, status=status)
+        return say(response, speak=too_general or _spoken(page))
+    return render(request, "zones/list.html", context, status=status)
+
+
+def _found(request: PanelRequest, search: str) -> tuple[queries.Page[queries.ZoneRow], str]:
+    """Return the page of the list, and why nothing was looked for if the search is too general."""
+    try:
+        with searching_for(search):
+            refuse_too_general(search)
+            return queries.zone_page(user=request.user, search=search, after=request.GET.get("after", "")), ""
+    except SearchTooGeneral as exc:
+        return queries.Page((), ""), str(exc)
 
 
 def _spoken(page: queries.Page[queries.ZoneRow]) -> str:

@@ -1,8 +1,21 @@
 """Words of a search box, and what looks like a filter in them."""
 
-import pytest
+import re
 
-from dnspanel.zones.search_terms import ZONE_FILTERS, split_search, unknown_filters
+import pytest
+from django.db import connection
+
+from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.zones import search_terms
+from dnspanel.zones.models import Zone
+from dnspanel.zones.search_terms import (
+    ZONE_FILTERS,
+    in_zone_name,
+    refuse_too_general,
+    split_search,
+    unknown_filters,
+)
+from tests.dnspanel.zones.conftest import MakeZone
 
 
 def test_quotes_hold_words_together() -> None:
@@ -24,3 +37,47 @@ def test_quotes_hold_words_together() -> None:
 )
 def test_what_looks_like_a_filter_and_is_none_is_named(search: str, unknown: list[str]) -> None:
     assert unknown_filters(search, ZONE_FILTERS) == unknown
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("search", "reason"),
+    [
+        ("qz", "qz is too general among so many zones: it needs three letters or digits in a row."),
+        ("a.b x-y", "a.b is too general"),
+        ("a " * 21, "at most 20 words"),
+        ("", ""),
+        ("qz shop", ""),
+        ("tag:x", ""),
+        ("q has:1", ""),
+        ("ü", ""),
+    ],
+)
+def test_a_search_that_no_index_serves_is_refused_among_many_zones(
+    search: str, reason: str, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two letters in the search box took 10 s among 1,000,000 zones: PostgreSQL read all of the index of trigrams."""
+    for name in ("a.test.", "b.test."):
+        make_zone(name=name)
+    monkeypatch.setattr(search_terms, "MANY_ZONES", 1)
+    if not reason:
+        refuse_too_general(search)
+        return
+    with pytest.raises(SearchTooGeneral, match=re.escape(reason)):
+        refuse_too_general(search)
+    monkeypatch.setattr(search_terms, "MANY_ZONES", 2)
+    if search.count("a ") < 21:
+        refuse_too_general(search)
+
+
+@pytest.mark.django_db
+def test_a_short_word_never_has_the_index_of_trigrams_read_in_full(make_zone: MakeZone) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO zones_zone (name, serial, revision, rrset_count, created_at, changed_at, sequence)"
+            " SELECT 'z' || n || '.estate.test.', 1, 1, 2, now(), now(), 0 FROM generate_series(1, 10000) n"
+        )
+        cursor.execute("ANALYZE zones_zone")
+    assert "zone_name_trigram" not in Zone.objects.filter(in_zone_name("QZ")).order_by("name")[:101].explain()
+    assert "zone_name_trigram" in Zone.objects.filter(in_zone_name("Z777.")).order_by("name")[:101].explain()
+    assert Zone.objects.filter(in_zone_name("Z7")).count() == 1111

@@ -79,6 +79,12 @@ _ALL = (
         "key-reused", 422, "The idempotency key belongs to another request", "Use a new key for a new request."
     ),
     ProblemType(
+        "too-general",
+        422,
+        "The search would look through too much",
+        "Look for something longer, or for a full name or value. `detail` says what it lacks.",
+    ),
+    ProblemType(
         "condition-needed", 428, "This token must say what it changes", "Send `If-Match` or `If-None-Match: *`."
     ),
     ProblemType("too-many-requests", 429, "The token has used up its minute", "Wait `Retry-After` seconds."),

@@ -26,6 +26,7 @@ from dnspanel.api.errors import ApiError
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.http.representation import conflict_json, time_json, trash_url, violation_json
 from dnspanel.fleet import errors as fleet
+from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
 from dnspanel.transfer import errors as transfer
 from dnspanel.webhooks import errors as webhooks
 from dnspanel.zones import errors as zones
@@ -229,7 +230,14 @@ def _of_framework(exc: drf.APIException) -> Problem:
     return Problem(by_status.get(exc.status_code, "malformed"), str(exc.detail))
 
 
+def _too_general(exc: SearchTooGeneral) -> Problem:
+    return Problem("too-general", str(exc), [RequestFault("too-general", str(exc), parameter="q")])
+
+
 def _unavailable(exc: Exception) -> Problem:
+    if was_ended(exc):
+        headers = {"Retry-After": str(RETRY_AFTER)}
+        return Problem("unavailable", "The database took longer than such a request may take.", headers=headers)
     return Problem("unavailable", "The panel cannot reach its database, or was too busy.", headers={"Retry-After": "1"})
 
 
@@ -304,6 +312,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (SuspiciousOperation, lambda exc: Problem("malformed", "The request cannot be read.")),
     (UnreadablePostError, lambda exc: Problem("malformed", "The body ended early.")),
     # the database
+    (SearchTooGeneral, _too_general),
     (DataError, lambda exc: Problem("invalid", "A value is out of the range that can be stored.")),
     (OperationalError, _unavailable),
     (InterfaceError, _unavailable),

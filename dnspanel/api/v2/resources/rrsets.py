@@ -28,6 +28,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     RRsetSerializer,
     RRsetWrittenSerializer,
 )
+from dnspanel.statement_time import searching_for
 from dnspanel.zones import access
 from dnspanel.zones.direct import CurrentRRsets, Outcome, Patch, Step, removed, replaced
 from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, between, holding, last_compared
@@ -68,10 +69,11 @@ class RRsetList(V2View):
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
         page = page_request(request, str, int)
-        rrsets, start = _filtered(request, zone), _key_in(page.after)
-        last = last_compared(zone, start) if request.query_params.get("q") else None
-        found = between(rrsets, start, last)
-        rows, more = cut(list(found.order_by("owner_key", "type").values_list(*_COLUMNS)[: page.limit + 1]), page.limit)
+        rrsets, start, text = _filtered(request, zone), _key_in(page.after), request.query_params.get("q", "")
+        with searching_for(text):
+            last = last_compared(zone, start) if text else None
+            found = between(rrsets, start, last).order_by("owner_key", "type").values_list(*_COLUMNS)
+            rows, more = cut(list(found[: page.limit + 1]), page.limit)
         visibility = access.visibility_of(actor, zone)
         items = [_listed_json(row) for row in rows if visibility is None or visibility(row[2], row[3])]
         behind = (bytes(rows[-1][0]), rows[-1][3]) if more else last

@@ -22,9 +22,11 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.zones import LONGEST_SEARCH, found_zones, search_parameter
 from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, text_parameter
 from dnspanel.api.v2.schema.zone_serializers import FoundSerializer
+from dnspanel.statement_time import searching
 from dnspanel.zones import access, queries
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
+from dnspanel.zones.search_terms import refuse_too_general
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.codec.keys import relative_key
 from replication.dns import names
@@ -60,10 +62,12 @@ class Search(V2View):
             raise bad_parameter("q", "Say what to search for.")
         requested = page_request(request, str, str, int)
         found: list[Found] = []
-        if kind != "rrset" and requested.after[:1] != ("r",):
-            found += _zones(actor, text, requested)
-        if kind != "zone" and len(found) <= requested.limit:
-            found += _rrsets(actor, text, requested, requested.limit + 1 - len(found))
+        with searching():
+            if kind != "rrset" and requested.after[:1] != ("r",):
+                refuse_too_general(text)
+                found += _zones(actor, text, requested)
+            if kind != "zone" and len(found) <= requested.limit:
+                found += _rrsets(actor, text, requested, requested.limit + 1 - len(found))
         page = found[: requested.limit]
         return page_answer(request, [item for item, _ in page], page[-1][1] if len(found) > requested.limit else None)
 

@@ -39,9 +39,10 @@ from dnspanel.api.v2.schema.zone_serializers import (
     ZoneSerializer,
     ZoneWrittenSerializer,
 )
+from dnspanel.statement_time import searching_for
 from dnspanel.zones import access, edit, queries
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.search_terms import ZONE_FILTERS, unknown_filters
+from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, unknown_filters
 from dnspanel.zones.settings_of_zone import change_settings, teams_to_choose_from
 from replication.dns import names
 from replication.dns.rrset import RRset
@@ -83,11 +84,11 @@ class ZoneList(V2View):
         zones with such a record.
         """
         requested, actor = page_request(request, str), actor_in(request)
-        zones = found_zones(actor, search_parameter(request))
-        zones = _filtered(request, zones).order_by("name")
-        if requested.after:
-            zones = zones.filter(name__gt=requested.after[0])
-        rows, more = cut(list(zones.values_list(*_COLUMNS)[: requested.limit + 1]), requested.limit)
+        with searching_for(search := search_parameter(request)):
+            zones = _filtered(request, found_zones(actor, search)).order_by("name")
+            if requested.after:
+                zones = zones.filter(name__gt=requested.after[0])
+            rows, more = cut(list(zones.values_list(*_COLUMNS)[: requested.limit + 1]), requested.limit)
         knows_authors = access.may_know_author(actor)
         return page_answer(
             request,
@@ -290,11 +291,12 @@ class TrashRestore(V2View):
 
 
 def search_parameter(request: Request) -> str:
-    """The search for zones in `q`. Raises Problem for filters that there are not."""
+    """The search for zones in `q`. Raises Problem for filters that there are not, and SearchTooGeneral."""
     search = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH)
     if unknown := unknown_filters(search, ZONE_FILTERS):
         known = ", ".join(f"{word}:" for word in ZONE_FILTERS)
         raise bad_parameter("q", f"There is no filter {unknown[0]}: here; there are {known}.")
+    refuse_too_general(search)
     return search
 
 

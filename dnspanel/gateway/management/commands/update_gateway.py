@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel import checks
+from dnspanel import checks, statement_time
 from dnspanel.gateway.server import Gateway
 
 
@@ -17,6 +17,7 @@ class Command(BaseCommand):
     requires_system_checks = [checks.OWN]
 
     def handle(self, *args: Any, **options: Any) -> None:
+        statement_time.begin(statement_time.GATEWAY)
         asyncio.run(listen(settings.UPDATE_HOST, settings.UPDATE_PORT))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dnspanel import checks
+from dnspanel import checks, statement_time
 from dnspanel.alerts.watcher import Watcher
 from dnspanel.fleet.collector import Collector
 
@@ -16,6 +16,7 @@ class Command(BaseCommand):
     requires_system_checks = [checks.OWN]
 
     def handle(self, *args: Any, **options: Any) -> None:
+        statement_time.begin(statement_time.COLLECTOR)
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())

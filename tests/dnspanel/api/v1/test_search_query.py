@@ -1,8 +1,11 @@
 """What a search finds, and what it costs."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from dnspanel.accounts.actors import Actor, actor_of, actor_of_token
@@ -11,6 +14,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.api.v1 import search_query
 from dnspanel.api.v1.search_query import TooGeneral, find_comments, find_records, find_zones, pattern_of
+from dnspanel.zones import search_terms
 from dnspanel.zones.models import RRset
 from replication.dns import rdtypes
 from tests.dnspanel.api.v1.calls import make_zone
@@ -140,8 +144,91 @@ def test_the_number_of_queries_is_constant(actor: Actor, django_assert_max_num_q
 
 
 @pytest.mark.parametrize(
-    "text", ["", ".", "..", "*", "?", "\\", "%", "'", "a" * 1000, "ü", "*" * 500, "*a" * 400, "a..b"]
+    "text", ["", ".", "..", "*", "?", "\\", "%", "'", "a" * 1000, "ü", "*" * 500, "*a" * 8, "a..b"]
 )
 def test_no_pattern_fails(text: str, actor: Actor) -> None:
     for find in (find_zones, find_records, find_comments):
         find(actor, pattern_of(text), 10)
+
+
+@pytest.mark.parametrize("text", ["*a" * 400, "a?" * 9, "*a?b" * 5])
+def test_many_wildcards_are_refused_before_anything_is_asked(
+    text: str, actor: Actor, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    """Each is tried at each place of every name and value: ten seconds of PostgreSQL for one request."""
+    with django_assert_num_queries(0), pytest.raises(TooGeneral, match="has more than 8 wildcards"):
+        find_records(actor, pattern_of(text), 10)
+
+
+FILL = """
+    INSERT INTO zones_zone (name, serial, revision, rrset_count, created_at, changed_at, sequence)
+    SELECT 'z' || n || '.estate.test.', 1, 1, 2, now(), now(), 0 FROM generate_series(1, 10000) n"""
+
+
+@pytest.fixture
+def many_zones(monkeypatch: Any) -> None:
+    monkeypatch.setattr(search_terms, "MANY_ZONES", 1000)
+    monkeypatch.setattr(search_query, "MOST_COMPARED", 1000)
+    with connection.cursor() as cursor:
+        cursor.execute(FILL)
+        cursor.execute("ANALYZE zones_zone")
+
+
+def plans(find: Callable[[], object]) -> list[str]:
+    """How PostgreSQL runs each statement on zones."""
+    with CaptureQueriesContext(connection) as captured:
+        find()
+    found = []
+    with connection.cursor() as cursor:
+        for query in captured.captured_queries:
+            if "zones_zone" in query["sql"] and query["sql"].startswith("SELECT"):
+                cursor.execute("EXPLAIN " + query["sql"])
+                found.append("\n".join(row for (row,) in cursor.fetchall()))
+    return found
+
+
+@pytest.mark.usefixtures("many_zones")
+def test_names_of_zones_are_found_by_the_index_of_trigrams(actor: Actor) -> None:
+    assert find_zones(actor, pattern_of("*z99?9.est*"), 100) == [f"z99{n}9.estate.test." for n in range(10)]
+    (plan,) = plans(lambda: find_zones(actor, pattern_of("*z99?9.est*"), 100))
+    assert "zone_name_trigram" in plan
+
+
+@pytest.mark.usefixtures("many_zones")
+@pytest.mark.parametrize("text", ["*a*", "a?b*", "*q*z*"])
+def test_a_pattern_that_no_index_serves_is_refused_among_many_zones(text: str, actor: Actor) -> None:
+    """PostgreSQL reads all of the index of trigrams for these, which is slower than all names: ten seconds."""
+    with pytest.raises(TooGeneral, match="three letters or digits in a row"):
+        find_zones(actor, pattern_of(text), 100)
+    with pytest.raises(TooGeneral, match="could be in too many places"):
+        find_records(actor, pattern_of(text), 100)
+
+
+def test_among_few_zones_it_is_compared_with_their_names_and_not_with_the_index(actor: Actor) -> None:
+    *_, plan = plans(lambda: find_zones(actor, pattern_of("*h*r.*"), 100))
+    assert "zone_name_trigram" not in plan
+    assert find_zones(actor, pattern_of("*H*r.*"), 100) == ["other.test."]
+
+
+@pytest.mark.usefixtures("many_zones")
+def test_all_zones_are_listed_however_many_there_are(actor: Actor) -> None:
+    assert find_zones(actor, pattern_of("**"), 2) == ["example.test.", "other.test."]
+
+
+@pytest.mark.usefixtures("many_zones")
+def test_no_more_rrsets_are_compared_than_the_zones_of_a_pattern_have(actor: Actor) -> None:
+    """Told the zones by a condition, PostgreSQL compared all RRsets first: 6.7 s for two zones."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO zones_rrset (zone_id, name, owner_key, type, ttl, rdata, disabled, comment)"
+            " SELECT id, name, '', t, 60, ARRAY['x'], '{}', '' FROM zones_zone, unnest(ARRAY[16, 99]) t"
+            " WHERE name LIKE '%.estate.test.'"
+        )
+        cursor.execute("ANALYZE zones_rrset")
+    with CaptureQueriesContext(connection) as captured:
+        find_records(actor, pattern_of("*.example.test"), 100)
+    statement = next(query["sql"] for query in captured.captured_queries if "unnest" in query["sql"])
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN " + statement[statement.index("SELECT") :])
+        plan = "\n".join(row for (row,) in cursor.fetchall())
+    assert "Seq Scan on zones_rrset" not in plan

@@ -11,7 +11,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet.models import Node
-from dnspanel.zones import edit, guard
+from dnspanel.zones import edit, guard, search_terms
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -61,6 +61,18 @@ def test_a_filter_that_there_is_not_is_told_beside_the_list(make_zone: MakeZone,
         assert "<code>foo:</code> is no filter here, so the whole word is looked for" in page
         assert "<code>has:</code>, <code>tag:</code> and <code>team:</code>" in page
     assert "unknown-filters" not in client.get(LIST, {"q": "has:192.0.2.1 tag:x example"}).content.decode()
+
+
+def test_a_search_that_is_too_general_says_what_it_needs(
+    make_zone: MakeZone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_terms, "MANY_ZONES", 0)
+    make_zone()
+    for headers in ({}, {**HTMX, "HX-Target": "zone-list"}):
+        refused = browser(bob).get(LIST, {"q": "ex"}, headers=headers)
+        assert refused.status_code == 422
+        assert "it needs three letters or digits in a row" in refused.content.decode()
+    assert "example.test." in browser(bob).get(LIST, {"q": "exa"}).content.decode()
 
 
 def test_a_search_that_finds_nothing_shows_its_terms_and_a_way_out(
