@@ -14,8 +14,9 @@ from django.db import connection
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.zones import find_rrsets
 from dnspanel.zones.models import Publication, Zone
-from replication.dns import rdtypes
+from replication.dns import rdata, rdata_forms, rdtypes
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
+from tests.work import counted_patterns
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -186,6 +187,20 @@ def test_a_token_sees_and_writes_only_what_its_scope_lets_through(make_caller: M
     )
     assert acme.get("/zones?q=has:192.0.2.1")["items"] == []
     assert acme.get("/search?q=192.0.2.1")["items"] == []
+
+
+def test_a_hostile_txt_of_an_acme_client_costs_what_it_is_long(make_caller: MakeCaller, zone: Zone) -> None:
+    """Issue 14: spaces behind strings were tried in two ways each, and a token for one name stopped the panel."""
+    rights = frozenset({Right.READ, Right.ADD, Right.CHANGE, Right.REMOVE})
+    scope = Grant(rights, zones=frozenset({zone.pk}), names=("_acme-challenge",), types=frozenset({rdtypes.TXT}))
+    acme, path, size = make_caller(scope), "/zones/example.test./rrsets/_acme-challenge/TXT", 60_000
+    with counted_patterns(rdata_forms) as steps:
+        refused = acme.problem(422, "PUT", path, content('("a")' + " " * size + "x"))
+        assert "the quotes do not match" in refused["detail"]
+        assert steps() < 40 * size
+    refused = acme.problem(422, "PUT", path, content('"a" ' * rdata.MAX_RDATA + "x"))
+    reason = f"the value has {4 * rdata.MAX_RDATA + 1} characters, at most {rdata.MAX_TEXT} are allowed"
+    assert reason in refused["detail"]
 
 
 def test_a_token_that_must_state_conditions_is_held_to_it(make_caller: MakeCaller, zone: Zone) -> None:
