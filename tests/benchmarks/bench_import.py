@@ -280,9 +280,16 @@ def main() -> None:
             found = measure(stack, archive, zones=zones, records=records, last=last)
         for row in memory.by_name():
             say(f"  {row.name:>36} {row.mb:6.0f} MiB at most {row.seconds:7.1f} s of a core")
-        say(f"  {sum(row.seconds for row in memory.by_name()):.0f} s of a core altogether, archive and clients apart")
+        core_s = sum(row.seconds for row in memory.by_name())
+        say(f"  {core_s:.0f} s of a core altogether, archive and clients apart")
     edit_p99_ms = found.pop("edit_p99_ms")
-    figures = {"zones": zones, "records": records, **found, "peak_mb": round(memory.by_name()[0].mb)}
+    figures = {
+        "zones": zones,
+        "records": records,
+        **found,
+        "peak_mb": round(memory.by_name()[0].mb),
+        "core_s": round(core_s, 1),
+    }
     say(json.dumps({"bench": "import", **figures, **ratios, "edit_p99_ms": edit_p99_ms}))
 
 
