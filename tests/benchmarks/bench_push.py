@@ -51,6 +51,8 @@ def measure(stack: stacks.BenchStack, *, edits: int, seed: int) -> dict[str, flo
         stack.wait_until_in_sync()
     sent = [(b - a) / edits for a, b in zip(before, stack.bytes_pushed(), strict=True)]
     status = stack.status()
+    for row in processes.by_name():
+        say(f"  {row.name:>36} {row.seconds * 1000 / edits:7.1f} ms of a core for each edit")
     milliseconds.sort()
     return {
         "p50_ms": round(statistics.median(milliseconds), 1),

@@ -40,7 +40,12 @@ _LIMIT = f"""(
         ) END
     ) FROM (SELECT 1) one LEFT JOIN fleet_delivery d ON true
 )"""
-_IS_GATE = "EXISTS (SELECT FROM fleet_release)"
+# Whether others may wait for this node's acks: for ring 0 all do, for a group those after it do.
+_IS_GATE = """(
+    fleet_node.is_ring0 OR EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)
+    OR EXISTS (SELECT FROM fleet_nodegroup mine JOIN fleet_nodegroup later ON later."order" > mine."order"
+               WHERE mine.id = fleet_node.group_id)
+)"""
 
 # Silence means nothing while the collector, which asks the nodes, does not run.
 _HEARD = """CASE WHEN (SELECT at FROM fleet_heartbeat WHERE process = 'collector') > %s THEN contact_at ELSE %s END"""
