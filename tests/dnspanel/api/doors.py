@@ -221,6 +221,8 @@ V2_MORE = [
     Door("v2-export-file", "GET", "000000+", {"export_id": "?written"}),
     Door("v2-nodes", "GET", "+---+++"),
     Door("v2-node", "GET", "+---+++", NODE),
+    Door("v2-node", "PATCH", "------!", NODE, {"dns_port": 5300}, note="that has joined"),
+    Door("v2-node", "DELETE", "------!", NODE, note="that has joined"),
     Door("v2-node-points", "GET", "+---+++", NODE),
     Door("v2-node-act", "POST", "------+", {**NODE, "act": "drain"}),
     Door("v2-users", "GET", "+++++++"),
