@@ -1,9 +1,11 @@
 """The agent checks every row that PowerDNS serves from: in turn, and at once where there is reason to.
 
-A check (`store.checking`) runs in slices of a few milliseconds with rests between them. Ordinarily it takes about a
-twentieth of one core, so a large database is read in some minutes. It is hurried, to about half a core, when somebody
-else has committed to a file, when the panel requests it, and while a zone of many rows is read in one transaction. It
-waits while a push is under way. Pages that it touched are released.
+A check (`store.checking`) runs in slices of a few milliseconds with rests between them. The first one after a start
+takes about a twentieth of one core, so a large database is read in some minutes: nobody knows what happened before.
+After that checks and the pauses between them take a 250th on average: a small database is read every half minute, one
+of millions of rows in an hour or so. A check is hurried, to about half a core, when somebody else has committed to a
+file, which each slice looks up, when the panel requests it, and while a zone of many rows is read in one transaction.
+It waits while a push is under way. Pages that it touched are released.
 
 A segment that finds rows which the agent did not write is refused; its zones are checked first, so that the panel
 learns within a second which of them to repair.
@@ -23,8 +25,9 @@ from replication.store.store import Store
 from replication.wire.protocol import MAX_LISTED_DIVERGED
 
 SLICE_SECONDS = 0.002
-# What part of the time is spent reading.
+# What part of the time is spent reading: at most where there is no hurry, on average, and where there is reason to.
 SHARE = 0.05
+AVERAGE_SHARE = 0.004
 HURRIED_SHARE = 0.5
 # Between two checks that nobody requested.
 PAUSE_SECONDS = 20.0
@@ -53,6 +56,8 @@ class IntegrityScanner:
         self._suspects: deque[int] = deque()
         self._is_requested = False
         self._due = 0.0  # monotonic time
+        self._slices = 0  # of the check under way
+        self._reading_seconds = 0.0  # of the last check that ended
         self.checked_at = 0.0
         self.share = 0.0
 
@@ -103,7 +108,7 @@ class IntegrityScanner:
         if not is_urgent and now < self._due:
             return False
         self._is_requested = False
-        self._check_everything(HURRIED_SHARE if is_urgent else SHARE)
+        self._check_everything(HURRIED_SHARE if is_urgent else share_of(self._reading_seconds))
         return True
 
     def _check_everything(self, share: float) -> None:
@@ -121,6 +126,7 @@ class IntegrityScanner:
         if ended and check.is_done:
             self._replace(check.diverged)
             self.checked_at, self.share = self._clock(), 1.0
+            self._reading_seconds = self._slices * SLICE_SECONDS
             stats.ROWS_CHECKED.add(check.rows)
             logger.debug("checked rows=%d faults=%d s=%.1f", check.rows, len(check.diverged), time.monotonic() - began)
 
@@ -137,13 +143,13 @@ class IntegrityScanner:
         """Run the steps with pauses between them; False if something more urgent interrupted them."""
         slices = 0
         while self._slice(steps):
-            slices += 1
+            self._slices = slices = slices + 1
             if check is not None:
                 self.share = check.share
-                if self._stop.is_set() or self._suspects or (self._is_requested and share == SHARE):
+                if self._stop.is_set() or self._suspects or (self._is_requested and share != HURRIED_SHARE):
                     steps.close()
                     return False
-                if share == SHARE and not slices % _RELEASE_EVERY and self._store.has_foreign_commit():
+                if share != HURRIED_SHARE and self._store.has_foreign_commit():
                     share = HURRIED_SHARE
             if not slices % _RELEASE_EVERY:
                 self._store.release_pages()
@@ -157,7 +163,8 @@ class IntegrityScanner:
         return any(time.monotonic() >= until for _ in steps)
 
     def _rest(self, seconds: float) -> None:
-        time.sleep(seconds)
+        if self._wake.wait(seconds):
+            self._wake.clear()
         until = time.monotonic() + LONGEST_WAIT
         while self._is_busy() and time.monotonic() < until and not self._stop.is_set():
             time.sleep(SLICE_SECONDS)
@@ -172,3 +179,9 @@ class IntegrityScanner:
         for zone_id, zone in before.items():
             if zone_id not in diverged:
                 logger.info("in order again zone=%d name=%s", zone_id, zone.name or "unknown")
+
+
+def share_of(reading_seconds: float) -> float:
+    """What part of its time a check spends reading that needs so many seconds: the average is AVERAGE_SHARE."""
+    lasts = reading_seconds / AVERAGE_SHARE - PAUSE_SECONDS
+    return min(SHARE, reading_seconds / lasts) if lasts > 0 else SHARE

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.agent.integrity_scan import IntegrityScanner
+from replication.agent.integrity_scan import AVERAGE_SHARE, PAUSE_SECONDS, SHARE, IntegrityScanner, share_of
 from replication.codec import keys, values
 from replication.compile import compile_zone
 from replication.dns import rdtypes
@@ -263,6 +263,13 @@ def test_a_check_is_due_at_the_start_then_after_a_pause_or_on_request(store: Sto
     assert scanner.step(time.monotonic() + 60)
     scanner.check_now()
     assert scanner.step(time.monotonic())
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.08, 0.1, 0.5, 12.0, 300.0])
+def test_checks_and_their_pauses_take_a_250th_of_the_time_at_most(seconds: float) -> None:
+    share = share_of(seconds)
+    assert 0 < share <= SHARE
+    assert seconds / (seconds / share + PAUSE_SECONDS) <= AVERAGE_SHARE * 1.001
 
 
 def test_a_foreign_commit_is_looked_at_at_once_and_only_once(store: Store) -> None:
