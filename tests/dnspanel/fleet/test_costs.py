@@ -1,0 +1,100 @@
+"""What one edit costs the panel, in counts that no machine changes: the next doubling fails here, not in a benchmark.
+
+A count that rises is a decision: change it together with the reason in the commit, after `./dev bench compare`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from django.utils import timezone
+
+from dnspanel.fleet import tasks
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.nodes import heartbeats
+from dnspanel.publish.encode import encode_step
+from dnspanel.publish.models import Segment
+from dnspanel.zones import edit
+from dnspanel.zones.models import LogHead, Zone
+from replication.dns.rrset import make
+from tests.dnspanel.fleet.conftest import Served
+from tests.publishing import change_rrsets
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
+    """Counts what is sent to PostgreSQL by whatever connection, transactions' own BEGIN and COMMIT apart."""
+    sent: list[str] = []
+    execute = psycopg.Cursor.execute
+
+    def noting(cursor: Any, query: Any, *args: Any, **options: Any) -> Any:
+        sent.append(str(query))
+        return execute(cursor, query, *args, **options)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", noting)
+
+    @contextmanager
+    def counting() -> Iterator[list[str]]:
+        sent.clear()
+        yield sent
+
+    return counting
+
+
+@pytest.fixture
+def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[int, ...]]]:
+    """The messages to the broker."""
+    messages: list[tuple[str, tuple[int, ...]]] = []
+    for task in (tasks.push_node, tasks.mend_node):
+        name = task.name.rpartition(".")[2]
+        monkeypatch.setattr(task, "apply_async", lambda args, *, of=name, **options: messages.append((of, args)))
+    return messages
+
+
+def publish(zone: Zone, number: int) -> None:
+    rrset = make(f"www.{zone.name}", 1, 300, [f"192.0.2.{number}"])
+    change_rrsets(
+        zone=zone, changes={(rrset.name, rrset.type): rrset}, author=None, channel="system", now=timezone.now()
+    )
+
+
+def encode() -> None:
+    assert encode_step(now=timezone.now()) is not None
+
+
+def test_one_edit(
+    served: Callable[..., Served], statements: Callable[[], Any], woken: list[tuple[str, tuple[int, ...]]]
+) -> None:
+    edit.create_zone(name="example.test.", author=None, channel="system", now=timezone.now())
+    zone = Zone.objects.get()
+    heartbeats.beat(process=heartbeats.COLLECTOR, now=timezone.now())
+    encode()
+    nodes = {name: served(name) for name in ("ring0", "ns1", "ns2")}
+    Node.objects.filter(name="ring0").update(is_ring0=True)
+    Node.objects.update(contact_at=timezone.now())
+    for turn in (1, 2):  # once so that connections, sessions and rows are there
+        if turn == 2:
+            Node.objects.update(contact_at=timezone.now())
+        requests = {name: made.agent.requests for name, made in nodes.items()}
+        counts = {}
+        woken.clear()
+        for step, act in (
+            ("publish", lambda turn=turn: publish(zone, turn)),
+            ("encode", encode),
+            ("ring 0", lambda: tasks.push_node(nodes["ring0"].node.pk)),
+            ("ns1", lambda: tasks.push_node(nodes["ns1"].node.pk)),
+            ("ns2", lambda: tasks.push_node(nodes["ns2"].node.pk)),
+        ):
+            with statements() as sent:
+                act()
+                counts[step] = len(sent)
+    assert {node.acked for node in Node.objects.all()} == {LogHead.objects.get().sequence}
+    assert counts == {"publish": 6, "encode": 15, "ring 0": 11, "ns1": 5, "ns2": 5}
+    assert {name: made.agent.requests - requests[name] for name, made in nodes.items()} == dict.fromkeys(nodes, 1)
+    assert Segment.objects.latest("last").size < 300
+    names = [(task, Node.objects.get(pk=args[0]).name) for task, args in woken]
+    assert names == [("push_node", "ring0"), ("push_node", "ns1"), ("push_node", "ns2")]
