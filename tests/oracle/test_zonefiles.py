@@ -39,7 +39,6 @@ ACCEPTED_HERE = {
     "a name server in the zone without address": "a warning here, as in the editor: it may be on its way",
     "a name server that is an alias": "a warning here, as in the editor",
     "a name server that is an address": "a warning here: it is a name without address, 192.0.2.1.example.test.",
-    "a ds at the apex": "a warning here, as in the editor: it does nothing",
     "a string of 256 bytes": "it is cut into strings of 255, as in the editor; Knot does the same",
     "an alias of powerdns": "PowerDNS knows ALIAS",
     "generated with rdata of two words": "what is meant is plain; PowerDNS reads it the same way",
@@ -53,6 +52,7 @@ _GENERATED = {
 DISAGREE: dict[str, dict[str, set[str]]] = {
     KNOT: {
         "it knows no $GENERATE": _GENERATED,
+        "it takes a DS that does nothing": {"a ds at the apex"},
         "it does not read CLASS1": {"class by number"},
         "it wants a $ORIGIN to be absolute; RFC 1035 5.1 does not": {
             "a relative origin", "a blank owner after the origin moved", "an origin in small letters",
@@ -75,6 +75,7 @@ DISAGREE: dict[str, dict[str, set[str]]] = {
     },
     LDNS: {
         "it knows no $GENERATE": _GENERATED,
+        "it takes a DS that does nothing": {"a ds at the apex"},
         "it reads no class in small letters": {"ttl and class"},
         "it wants quotes, and strings of 255 bytes": {"a caa without quotes", "a string of 256 bytes"},
         "it does not read this key, this type or this mark": {
