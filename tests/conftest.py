@@ -1,5 +1,6 @@
 """What every test sees: a database, static files as they are, quick passwords, and a `stack` of real processes."""
 
+import gc
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -20,6 +21,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     TransactionTestCase._fixture_teardown = lambda test: database.initial.restore()
+
+
+def pytest_collection_finish() -> None:
+    """What collection made lives to the end: no later collection of garbage has to look through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

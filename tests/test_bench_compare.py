@@ -22,11 +22,11 @@ def test_rows_follow_one_another_in_one_table(tmp_path: Path) -> None:
     document = tmp_path / "benchmarks.md"
     document.write_text("# Benchmarks\n")
     for title in ("one", "two"):
-        write_down(document, rows({"push": {"p50": Comparison(10, 11, 0.02)}}, title))
+        write_down(document, rows({"push": {"p50": Comparison(10, 11, 0.02), "zones": Comparison(5, 5, 0)}}, title))
     lines = document.read_text().splitlines()
     assert lines[2:] == [
-        "| Compared | Bench | Ratios (before → after, ± noise) |",
-        "|---|---|---|",
-        "| one | push | p50 1.10 (10 → 11, ± 2%) |",
-        "| two | push | p50 1.10 (10 → 11, ± 2%) |",
+        "| Compared | Figure | Before | After | Ratio | Noise |",
+        "|---|---|---|---|---|---|",
+        "| one | push p50 | 10 | 11 | 1.10 | 2% |",
+        "| two | push p50 | 10 | 11 | 1.10 | 2% |",
     ]
