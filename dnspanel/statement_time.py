@@ -1,12 +1,14 @@
 """How long one statement of PostgreSQL may take, by what it is for: `STATEMENT_SECONDS` in the settings has the limits.
 
 A process says at its start what it is. Its connections are opened with that limit, so no request pays a statement for
-it. Web processes are for reads; a request that writes, and a search, change the limit for as long as they last.
+it. Web processes are for reads: a request that writes raises the limit of its connection, and the next one that reads
+lowers it again; a search has its own for as long as it lasts.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
+from weakref import WeakSet
 
 import psycopg
 from django.conf import settings
@@ -20,6 +22,8 @@ RETRY_AFTER = 10  # seconds, for who asks again after a statement that took too 
 
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _process = COMMAND
+# The connections on which statements may take as long as those of writes. One that was opened anew is not among them.
+_raised: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
 
 class SearchTooGeneral(Exception):
@@ -67,27 +71,33 @@ def was_ended(exc: BaseException) -> bool:
 
 
 class StatementTimeMiddleware:
-    """Statements of a request that writes may take as long as those of writes."""
+    """Statements of a request that writes may take as long as those of writes.
+
+    A connection keeps its limit until a request wants the other one: who writes again and again pays nothing for it.
+    """
 
     def __init__(self, get_response: Callable[[Any], Any]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: Any) -> Any:
-        if _process != READ or request.method in _SAFE_METHODS:
-            return self.get_response(request)
-        # Whoever cannot reach the database now will hear of it from the view, which has an answer for it.
-        with suppress(DatabaseError, InterfaceError):
-            _set(f"SET statement_timeout = {_milliseconds(WRITE)}")
-        try:
-            return self.get_response(request)
-        finally:
+        if _process == READ:
+            # Whoever cannot reach the database now will hear of it from the view, which has an answer for it.
             with suppress(DatabaseError, InterfaceError):
-                _set("RESET statement_timeout")
+                _let_take(READ if request.method in _SAFE_METHODS else WRITE)
+        return self.get_response(request)
 
 
-def _set(statement: str) -> None:
+def _let_take(kind: str) -> None:
+    """Statements on this thread's connection may take as long as those of reads, or of writes."""
+    before = connection.connection
+    if (before in _raised) is (kind == WRITE):
+        return
     with connection.cursor() as cursor:
-        cursor.execute(statement)
+        cursor.execute(f"SET statement_timeout = {_milliseconds(kind)}")
+    if kind == WRITE:
+        _raised.add(connection.connection)
+    else:
+        _raised.discard(before)
 
 
 def _milliseconds(kind: str) -> int:

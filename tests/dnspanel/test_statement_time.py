@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connection, connections
 from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
 
 from dnspanel import statement_time
 from dnspanel.accounts.models import User
@@ -104,14 +105,27 @@ def test_options_of_the_operator_stay(begin: Callable[[str], None]) -> None:
     assert limit() == "30s"
 
 
-def test_a_request_that_writes_has_the_limit_of_writes_and_leaves_none(begin: Callable[[str], None]) -> None:
+def test_each_request_has_the_limit_of_its_kind_and_pays_for_a_change_only(begin: Callable[[str], None]) -> None:
     begin("read")
     during: list[str] = []
     middleware = statement_time.StatementTimeMiddleware(lambda request: during.append(limit()))
-    for method in ("get", "post", "delete", "head"):
+    paid = []
+    for method in ("get", "post", "delete", "head", "get", "put"):
+        with CaptureQueriesContext(connection) as statements:
+            middleware(getattr(RequestFactory(), method)("/"))
+        paid.append(len(statements) - 1)
+    assert during == ["30s", "10min", "10min", "30s", "30s", "10min"]
+    assert paid == [0, 1, 0, 1, 0, 1]
+
+
+def test_a_connection_that_was_opened_anew_has_the_limit_of_its_request(begin: Callable[[str], None]) -> None:
+    begin("read")
+    during: list[str] = []
+    middleware = statement_time.StatementTimeMiddleware(lambda request: during.append(limit()))
+    for method in ("post", "post", "get"):
         middleware(getattr(RequestFactory(), method)("/"))
-        assert limit() == "30s"
-    assert during == ["30s", "10min", "10min", "30s"]
+        connection.close()
+    assert during == ["10min", "10min", "30s"]
 
 
 def test_a_search_has_its_own_limit_until_it_ends(begin: Callable[[str], None]) -> None:
