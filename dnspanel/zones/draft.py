@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import User
@@ -69,15 +70,24 @@ def delete_rrset(
     return _draft_rrsets(author, zone, {(name, type): None}, now, base_revision).get((name, type))
 
 
+def operations_of(author: Drafter) -> "QuerySet[Operation]":
+    """The operations of the author's draft.
+
+    Not by a join: PostgreSQL deletes from one by comparing each row with each other where it takes the table for a
+    small one, 10,000 operations in a minute and a half.
+    """
+    return Operation.objects.filter(draft__in=Draft.objects.filter(author=person(author)))
+
+
 def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool:
     """The author's draft has no operation on this RRset any more; returns whether it had one."""
-    dropped, _ = Operation.objects.filter(draft__author=person(author), zone=zone, name=name, type=type).delete()
+    dropped, _ = operations_of(author).filter(zone=zone, name=name, type=type).delete()
     return dropped > 0
 
 
 def discard(*, author: Drafter, zone: Zone | None = None) -> int:
     """The author's draft (of this zone) is empty; returns how many operations it had."""
-    operations = Operation.objects.filter(draft__author=person(author))
+    operations = operations_of(author)
     if zone is not None:
         operations = operations.filter(zone=zone)
     dropped, _ = operations.delete()

@@ -74,7 +74,7 @@ def publish(
             alive = locked(chosen.values("zone"))
             plans = plan_zones(_edits_by_zone(alive, chosen), now)
             refuse(plans, author, accept_warnings, confirmed)
-            Operation.objects.filter(draft__author=person(author), zone__in=[zone.pk for zone in alive]).delete()
+            draft.operations_of(author).filter(zone__in=[zone.pk for zone in alive]).delete()
             publication = carry_out(plans, author, channel, now, reason, form_id)
         if publication is None:
             raise NothingToPublish
@@ -113,7 +113,7 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
 
 
 def _operations(author: Drafter, zones: Sequence[Zone] | None) -> QuerySet[Operation]:
-    chosen = Operation.objects.filter(draft__author=person(author))
+    chosen = draft.operations_of(author)
     return chosen if zones is None else chosen.filter(zone__in=[zone.pk for zone in zones])
 
 
