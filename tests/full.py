@@ -16,11 +16,30 @@ import pytest
 from tests.lanes import OWN_STACK
 
 T = TypeVar("T")
-_CLIENTS = sorted(f"tests/clients/{path.name}" for path in (Path(__file__).parent / "clients").glob("test_*.py"))
+
+
+def _files(folder: str) -> list[str]:
+    return sorted(f"tests/{folder}/{path.name}" for path in (Path(__file__).parent / folder).glob("test_*.py"))
+
+
 # Files of which so many run each day.
 TURNS: dict[str, tuple[int, Sequence[str]]] = {
     "flows with a stack of their own": (1, OWN_STACK),
-    "other people's clients": (3, _CLIENTS),
+    "flows with the stack that all share": (5, [path for path in _files("flow") if path not in OWN_STACK]),
+    "other people's clients": (2, _files("clients")),
+    "comparisons with other people's programs": (3, _files("oracle")),
+    "the long ways of a real agent": (
+        2,
+        [f"tests/replication/agent/test_{name}.py" for name in ("integrity_scan", "rebuild", "snapshots", "stale")],
+    ),
+    "the start and the end of a demo": (
+        1,
+        [f"tests/dnspanel/demo/test_{name}.py" for name in ("fleet", "stack", "stores", "supervision")],
+    ),
+    "the APIs as schemathesis asks them": (
+        1,
+        [f"tests/dnspanel/api/test_schemathesis_v{number}.py" for number in (1, 2)],
+    ),
 }
 _left_out: Counter[str] = Counter()
 _is_full = False

@@ -23,6 +23,7 @@ from tests.browser import chromium as chromium
 from tests.dnspanel.web.test_every_url import DOORS, ZONE
 from tests.dnspanel.web.test_every_url import ids as ids
 from tests.dnspanel.zones.conftest import rr, zone_maker
+from tests.full import Sample
 from tests.people import NOW
 
 pytestmark = pytest.mark.browser
@@ -120,13 +121,13 @@ class Findings:
 
 
 @pytest.fixture(scope="module")
-def findings(answers: dict[str, Answer], chromium: Browser) -> Iterator[Findings]:
+def findings(answers: dict[str, Answer], chromium: Browser, sample: Sample) -> Iterator[Findings]:
     """Each page is loaded once: looked at in the light, in the dark, and as narrow as a phone."""
     context = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
     serve(context, answers)
     window, found = context.new_page(), Findings({}, {})
     where = EVERYTHING
-    for path in pages(answers):
+    for path in sample.some(pages(answers), 50, reason="pages that axe looks at"):
         window.emulate_media(color_scheme="light")
         window.set_viewport_size(DESKTOP)
         window.goto(ORIGIN + path)
