@@ -14,7 +14,7 @@ from dnspanel.transfer.sources.namedconf import Configuration, Included, Lines, 
 _LOOKS_LIKE = re.compile(rb"^[ \t]*zone[ \t]*:[ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
 _LINE = re.compile(
     r"""^(?P<indent>[ \t]*)(?P<dash>-[ \t]+)?(?P<key>[a-z][a-z0-9-]*)[ \t]*:
-        (?:[ \t]+|$)(?P<value>"[^"\n]*"(?=[ \t]*(?:\#|\r?$))|[^\#\n]*)[^\n]*$""",
+        (?:[ \t]+|(?=\r?$))(?P<value>"[^"\n]*"(?=[ \t]*(?:\#|\r?$))|[^\#\n]*)[^\n]*$""",
     re.MULTILINE | re.VERBOSE,
 )
 _SECTIONS = frozenset({"zone", "pattern", "template", "server", "include"})

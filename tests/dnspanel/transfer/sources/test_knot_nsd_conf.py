@@ -1,3 +1,5 @@
+import pytest
+
 from dnspanel.transfer.sources.knot_nsd_conf import is_indented_conf, parse_indented_conf
 from dnspanel.transfer.sources.namedconf import Included, ListedZone
 
@@ -87,3 +89,8 @@ def test_a_value_ends_before_spaces_and_a_comment() -> None:
         assert [listed.name for listed in conf.listed if isinstance(listed, ListedZone)] == ["a"], line
     conf = parse_indented_conf("nsd.conf", b'zone:\n  name: "a#b"\n  zonefile: c d  \n')
     assert [(listed.name, listed.file) for listed in conf.listed if isinstance(listed, ListedZone)] == [("a#b", "c d")]
+
+
+@pytest.mark.parametrize("text", [NSD, KNOT])
+def test_lines_may_end_as_those_of_windows(text: bytes) -> None:
+    assert listed(text.replace(b"\n", b"\r\n")) == listed(text)
