@@ -1,14 +1,20 @@
 """Ports for the servers that a test starts itself."""
 
 from dnspanel.demo import ports
+from tests.workers import WORKER
 
+# Below the ephemeral range, where a port may be an outgoing connection's before the server binds it, and apart from the
+# ports of stacks, which are chosen some time before they are bound. No two processes of a run choose the same one.
+_PROCESSES = 8
+_NUMBER = int(WORKER.removeprefix("gw")) % _PROCESSES if WORKER != "main" else _PROCESSES - 1
+_RANGE = range(10_000 + _NUMBER, ports.RANGE.start, _PROCESSES)
 _given: set[int] = set()
 
 
 def free_port() -> int:
-    """A port that nobody has on loopback, neither for TCP nor for UDP, and that this process was not given before.
-
-    It lies below the ephemeral range: one from there may be an outgoing connection's before the server binds it.
-    """
-    _given.add(port := ports.choose(taken=_given))
-    return port
+    """A port that nobody has on loopback, neither for TCP nor for UDP, and that this process was not given before."""
+    while True:
+        port = ports.CHANCE.choice(_RANGE)
+        if port not in _given and ports.is_free(port):
+            _given.add(port)
+            return port

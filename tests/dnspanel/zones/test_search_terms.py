@@ -78,6 +78,7 @@ def test_a_short_word_never_has_the_index_of_trigrams_read_in_full(make_zone: Ma
             " SELECT 'z' || n || '.estate.test.', 1, 1, 2, now(), now(), 0 FROM generate_series(1, 10000) n"
         )
         cursor.execute("ANALYZE zones_zone")
+        cursor.execute("SET LOCAL enable_seqscan = off")  # among so few, reading all may be cheaper
     assert "zone_name_trigram" not in Zone.objects.filter(in_zone_name("QZ")).order_by("name")[:101].explain()
     assert "zone_name_trigram" in Zone.objects.filter(in_zone_name("Z777.")).order_by("name")[:101].explain()
     assert Zone.objects.filter(in_zone_name("Z7")).count() == 1111
