@@ -56,7 +56,7 @@ class IntegrityScanner:
         self._suspects: deque[int] = deque()
         self._is_requested = False
         self._due = 0.0  # monotonic time
-        self._slices = 0  # of the check under way
+        self._slices = 0  # of the steps under way
         self._reading_seconds = 0.0  # of the last check that ended
         self.checked_at = 0.0
         self.share = 0.0
@@ -141,9 +141,9 @@ class IntegrityScanner:
 
     def _drive(self, steps: Steps, share: float, check: Check | None = None) -> bool:
         """Run the steps with pauses between them; False if something more urgent interrupted them."""
-        slices = 0
+        self._slices = 0
         while self._slice(steps):
-            self._slices = slices = slices + 1
+            self._slices += 1
             if check is not None:
                 self.share = check.share
                 if self._stop.is_set() or self._suspects or (self._is_requested and share != HURRIED_SHARE):
@@ -151,7 +151,7 @@ class IntegrityScanner:
                     return False
                 if share != HURRIED_SHARE and self._store.has_foreign_commit():
                     share = HURRIED_SHARE
-            if not slices % _RELEASE_EVERY:
+            if not self._slices % _RELEASE_EVERY:
                 self._store.release_pages()
             self._rest(SLICE_SECONDS * (1 - share) / share)
         self._store.release_pages()

@@ -66,7 +66,8 @@ class AgentNode:
             control,
             Receivers(config.dns_address, config.dns_port, config.receiver_threads),
             ZoneCache(control, api),
-            has_caches=powerdns.has_caches,
+            # No question to PowerDNS with each purge where it is told to keep answers.
+            has_caches=lambda: config.caches or powerdns.has_caches(),
         )
         self.applier = Applier(
             self._store,

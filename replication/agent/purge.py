@@ -28,7 +28,8 @@ other question's answer can have changed, or else the zone and all below it.
 
 A PowerDNS that keeps nothing (`caches = false` in agent.toml, for a private node such as ring 0) needs none of this:
 every lookup opens a read transaction of its own and sees the last commit. Then one question to each receiver is all.
-PowerDNS itself is asked whether that is so (`running_config`): what agent.toml says may be younger than the process.
+There PowerDNS itself is asked whether that is so (`running_config`): what agent.toml says may be younger than the
+process.
 
 What this does not cover, and why it is bounded:
 
@@ -217,7 +218,7 @@ class Purger:
         be acknowledged. Repeating is harmless.
         """
         if not self._has_caches():
-            self._wait_without_caches(position)
+            self._receivers.wait(position)
             return
         self._zone_cache.learn(appeared)
         self._purge_and_wait(purge_command(zones, names), position)
@@ -225,15 +226,11 @@ class Purger:
     def purge_everything(self, position: Position | None, *, appeared: bool = True) -> None:
         """As `purge_zones`, for every zone there is; any of them may be new unless told otherwise."""
         if not self._has_caches():
-            self._wait_without_caches(position)
+            self._receivers.wait(position)
             return
         if appeared:
             self._zone_cache.learn_all()
         self._purge_and_wait("purge", position)
-
-    def _wait_without_caches(self, position: Position | None) -> None:
-        """PowerDNS reads the files for every question that it takes from now on; each receiver reads this position."""
-        self._receivers.wait(position)
 
     def _purge_and_wait(self, command: str, position: Position | None) -> None:
         self._purge(command)

@@ -34,6 +34,7 @@ MAX_STRING = 255
 
 
 def shortened(text: str) -> str:
+    """At most 60 characters of it, for a message."""
     return text if len(text) <= 60 else text[:57] + "…"
 
 
