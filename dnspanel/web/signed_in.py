@@ -88,20 +88,18 @@ class SignedInMiddleware:
         if isinstance(exception, _UNKNOWN):
             return render(request, "404.html", {"what": str(exception)}, status=404)
         if isinstance(exception, access.RightMissing):
-            if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
-                return HttpResponse(str(exception), status=403, content_type="text/plain; charset=utf-8")
-            return render(request, "403.html", {"sentence": str(exception)}, status=403)
+            return _refused(request, 403, "403.html", str(exception))
         if isinstance(exception, SearchTooGeneral):
-            return _refused(request, "too_general.html", str(exception), status=422)
+            return _refused(request, 422, "too_general.html", str(exception))
         if was_ended(exception):
             message = "The database took longer than a page may take. Nothing was changed; try again in a few seconds."
-            response = _refused(request, "too_slow.html", message, status=503)
+            response = _refused(request, 503, "too_slow.html", message)
             response["Retry-After"] = str(RETRY_AFTER)
             return response
         if isinstance(exception, _QUOTA_EXCEEDED):
-            return _beyond_quota(request, exception)
+            return _refused(request, 409, "quota_exceeded.html", str(exception))
         if isinstance(exception, PublishingOnHold):
-            return _on_hold(request, exception)
+            return _refused(request, 503, "on_hold.html", str(exception), hold=exception)
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)
         return None
@@ -115,24 +113,11 @@ def _is_by_the_person(request: HttpRequest) -> bool:
     return not by_script and request.headers.get("Sec-Fetch-Dest", "document") == "document"
 
 
-def _refused(request: HttpRequest, template: str, message: str, *, status: int) -> HttpResponse:
+def _refused(request: HttpRequest, status: int, template: str, message: str, **context: object) -> HttpResponse:
+    """Return why, as a page or as a text: nothing was changed, and what was typed is where it was."""
     if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
         return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
-    return render(request, template, {"message": message}, status=status)
-
-
-def _beyond_quota(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return 409: nothing was changed, and what was typed is where it was."""
-    if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
-        return HttpResponse(str(exception), status=409, content_type="text/plain; charset=utf-8")
-    return render(request, "quota_exceeded.html", {"message": str(exception)}, status=409)
-
-
-def _on_hold(request: HttpRequest, hold: PublishingOnHold) -> HttpResponse:
-    """Return 503: nothing was published, and the draft that was sent is unchanged."""
-    if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
-        return HttpResponse(str(hold), status=503, content_type="text/plain; charset=utf-8")
-    return render(request, "on_hold.html", {"hold": hold}, status=503)
+    return render(request, template, {"message": message, **context}, status=status)
 
 
 def _page_of(request: HttpRequest) -> str:

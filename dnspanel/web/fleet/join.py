@@ -1,5 +1,7 @@
 """Views that enroll a node: its name, group and schema, one command, a fingerprint to compare, its first zones."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,14 +61,8 @@ def node_new(request: PanelRequest) -> HttpResponse:
     access.require(request.user, Permission.NODES)
     form = NewNodeForm(request.POST or None)
     if form.is_valid():
-        now = timezone.now()
-        try:
-            node = enroll.create_node(now=now, by=request.user, **form.cleaned_data)
-        except BadNode as exc:
-            form.refuse(exc.field, str(exc))
-        except NameTaken as exc:
-            form.refuse("name", str(exc))
-        else:
+        with _faults_in(form):
+            node = enroll.create_node(now=timezone.now(), by=request.user, **form.cleaned_data)
             return _with_code(request, node)
     return render(request, "fleet/new.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -79,20 +75,27 @@ def node_change(request: PanelRequest, name: str) -> HttpResponse:
     form = NewNodeForm(request.POST or None, initial=_typed(node))
     if form.is_valid():
         try:
-            changed = unjoined.change_node(node=node, now=timezone.now(), by=request.user, **form.cleaned_data)
-        except BadNode as exc:
-            form.refuse(exc.field, str(exc))
-        except NameTaken as exc:
-            form.refuse("name", str(exc))
+            with _faults_in(form):
+                changed = unjoined.change_node(node=node, now=timezone.now(), by=request.user, **form.cleaned_data)
+                messages.success(request, f"{changed.name} is changed. Make a new code: one from before is void.")
+                return redirect("node-enrolment", changed.name)
         except WrongState as exc:
             messages.error(request, f"{exc} Nothing was changed.")
             return redirect("node-detail", node.name)
-        else:
-            messages.success(request, f"{changed.name} is changed. Make a new code: one from before is void.")
-            return redirect("node-enrolment", changed.name)
     if unjoined.has_joined(node):
         return redirect("node-detail", node.name)
     return render(request, "fleet/change.html", {"form": form, "node": node}, status=422 if form.is_bound else 200)
+
+
+@contextmanager
+def _faults_in(form: NewNodeForm) -> Iterator[None]:
+    """Put what is wrong with a node beside its field."""
+    try:
+        yield
+    except BadNode as exc:
+        form.refuse(exc.field, str(exc))
+    except NameTaken as exc:
+        form.refuse("name", str(exc))
 
 
 def _typed(node: Node) -> dict[str, Any]:
