@@ -20,7 +20,7 @@ from dnspanel.zones.errors import Forbidden as Forbidden
 from dnspanel.zones.errors import InTrash as InTrash
 from dnspanel.zones.errors import RightMissing as RightMissing
 from dnspanel.zones.errors import Unknown as Unknown
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import Zone, gone_at
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Change
 from replication.errors import BadName
@@ -72,9 +72,10 @@ def unknown_to(person: Person, name: str) -> Unknown:
     """
     # The second condition is for the trigram index: the other indexes of names are of zones that are not deleted.
     trashed = trash_visible_to(person).filter(name=name, name__iexact=name).order_by("-deleted_at").first()
-    if trashed is None or trashed.deleted_at is None or trashed.gone_at is None:
+    if trashed is None or trashed.deleted_at is None:
         return Unknown(name)
-    return InTrash(name, zone_id=trashed.pk, deleted_at=trashed.deleted_at, gone_at=trashed.gone_at)
+    deleted_at = trashed.deleted_at
+    return InTrash(name, zone_id=trashed.pk, deleted_at=deleted_at, gone_at=gone_at(deleted_at))
 
 
 def zone_for_editing(person: Person, name: str) -> Zone:

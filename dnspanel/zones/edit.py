@@ -25,8 +25,7 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.merge import Edit
-from dnspanel.zones.models import TRASH_DAYS as TRASH_DAYS
-from dnspanel.zones.models import Publication, RevisionKind, Zone
+from dnspanel.zones.models import TRASH_DAYS, Publication, RevisionKind, Zone
 from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.rules import Severity, check_zone, names_below
 from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form

@@ -21,6 +21,11 @@ from dnspanel.zones.soa import SoaEdit
 TRASH_DAYS = 30  # a deleted zone can be restored for so long
 
 
+def gone_at(deleted_at: datetime) -> datetime:
+    """Until when a zone that was deleted then can come back from the trash."""
+    return deleted_at + timedelta(days=TRASH_DAYS)
+
+
 class Channel(models.TextChoices):
     """How a publication arrived."""
 
@@ -130,11 +135,6 @@ class Zone(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-    @property
-    def gone_at(self) -> datetime | None:
-        """Until when it can come back from the trash; None while it is not there."""
-        return None if self.deleted_at is None else self.deleted_at + timedelta(days=TRASH_DAYS)
 
     @property
     def soa_edits(self) -> SoaEdit:

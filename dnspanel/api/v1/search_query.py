@@ -148,7 +148,7 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> list[FoundRecord
         zones = _ids(_zones_to_compare(actor, pattern))
     rrsets = RRset.objects.filter(fitting, zone__in=zones)
     rrsets = rrsets.annotate(named=named, held=RawSQL(_MATCHING_RDATA, likes, output_field=_TEXTS))
-    with transaction.atomic():  # or the database would collect all rows before it gives the first
+    with transaction.atomic(savepoint=False):  # or the database would collect all rows before it gives the first
         rows = _seen(actor, rrsets, "ttl", "rdata", "disabled", "named", "held")
         return sorted(islice(_records(rows), limit), key=lambda found: (found.zone_name, found.name, found.type))
 
@@ -162,7 +162,7 @@ def find_comments(actor: Actor, pattern: Pattern, limit: int) -> list[FoundComme
     rrsets = rrsets.annotate(
         matching_comments=RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
     ).filter(matching_comments__len__gt=0)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         rows = _seen(actor, rrsets, "matching_comments")
         comments = (FoundComment(zone, name, type, text) for zone, name, type, (found,) in rows for text in found)
         return sorted(islice(comments, limit), key=lambda found: (found.zone_name, found.name, found.type))

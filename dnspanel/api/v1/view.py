@@ -208,9 +208,7 @@ def _refusal_of(exc: Exception) -> Refusal | None:
             return Refusal(503, str(exc), headers={"Retry-After": "60"})
         case MassDeletion():
             return Refusal(422, f"{exc} Send it with ?confirm=true, or use a token that may delete many zones.")
-        case ApiError() | ZoneError() | Permanent():
-            return Refusal(422, str(exc))
-        case SearchTooGeneral():
+        case ApiError() | ZoneError() | Permanent() | SearchTooGeneral():
             return Refusal(422, str(exc))
         case DatabaseFault() if was_ended(exc):
             return Refusal(503, "The database took too long.", headers={"Retry-After": str(RETRY_AFTER)})

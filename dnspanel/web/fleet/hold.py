@@ -18,10 +18,9 @@ from dnspanel.web.forms import DecisionForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.rows import DisplayDiff
 from dnspanel.zones import access
-from dnspanel.zones.edit import TRASH_DAYS
 from dnspanel.zones.history import diff
 from dnspanel.zones.hold import current_hold
-from dnspanel.zones.models import Epoch
+from dnspanel.zones.models import TRASH_DAYS, Epoch
 from replication.dns.rrset import Change, RRset
 
 ZONES_PER_PAGE = 100

@@ -31,7 +31,7 @@ from dnspanel.zones.errors import (
     SettingsRefused,
 )
 from dnspanel.zones.guard import refuse_mass_deletion
-from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
 from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, split_search, unknown_filters
 from dnspanel.zones.settings_of_zone import change_settings
 
@@ -172,7 +172,7 @@ def _new_zone_preview(request: PanelRequest) -> HttpResponse:
 
 def _preview(form: NewZoneForm) -> dict[str, object]:
     apex = _apex(form)
-    return {"apex": apex, "days": edit.TRASH_DAYS, "offers": form.reverse_offers()[:MOST_OFFERS]}
+    return {"apex": apex, "days": TRASH_DAYS, "offers": form.reverse_offers()[:MOST_OFFERS]}
 
 
 def _apex(form: NewZoneForm) -> dict[str, object]:
@@ -192,9 +192,9 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
         _expect_hold(form, zone, request)
     if publication is None:
         nodes = sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name)
-        context = {"zone": zone, "form": form, "nodes": nodes, "days": edit.TRASH_DAYS}
+        context = {"zone": zone, "form": form, "nodes": nodes, "days": TRASH_DAYS}
         return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
-    messages.success(request, f"{zone.name} is in the trash for {edit.TRASH_DAYS} days.")
+    messages.success(request, f"{zone.name} is in the trash for {TRASH_DAYS} days.")
     return redirect("publication", publication.sequence)
 
 
@@ -263,12 +263,12 @@ def zone_trash(request: PanelRequest) -> HttpResponse:
     page = queries.trash_page(user=request.user, after=request.GET.get("after", ""))
     mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).in_bulk([row.id for row in page.rows])
     zones = [TrashedZone(row, _days_left(row.deleted_at, now), row.id in mine) for row in page.rows]
-    context = {"zones": zones, "next_after": page.next_after, "days": edit.TRASH_DAYS}
+    context = {"zones": zones, "next_after": page.next_after, "days": TRASH_DAYS}
     return render(request, "zones/trash.html", context)
 
 
 def _days_left(deleted_at: datetime | None, now: datetime) -> int:
-    return max(0, edit.TRASH_DAYS - (now - deleted_at).days) if deleted_at else 0
+    return max(0, TRASH_DAYS - (now - deleted_at).days) if deleted_at else 0
 
 
 @require_POST

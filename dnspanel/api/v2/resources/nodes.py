@@ -253,8 +253,10 @@ def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
 
 def _group(name: str | None) -> NodeGroup | None:
     """The group of this name. Raises Problem."""
+    if name is None:
+        return None
     group = NodeGroup.objects.filter(name=name).first()
-    if name is not None and group is None:
+    if group is None:
         raise bad_value("/group", "There is no such group.")
     return group
 

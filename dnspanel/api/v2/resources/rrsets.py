@@ -69,9 +69,10 @@ class RRsetList(V2View):
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
         page = page_request(request, str, int)
-        rrsets, start, text = _filtered(request, zone), _key_in(page.after), request.query_params.get("q", "")
+        rrsets, start = _filtered(request, zone), _key_in(page.after)
+        text = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH)
         with searching_for(text):
-            last = last_compared(zone, start) if text else None
+            rrsets, last = (holding(rrsets, text), last_compared(zone, start)) if text else (rrsets, None)
             found = between(rrsets, start, last).order_by("owner_key", "type").values_list(*_COLUMNS)
             rows, more = cut(list(found[: page.limit + 1]), page.limit)
         visibility = access.visibility_of(actor, zone)
@@ -222,8 +223,6 @@ def _filtered(request: Request, zone: Zone) -> QuerySet[StoredRRset]:
             rrsets = rrsets.filter(type__in=[rdtypes.type_from_text(text.strip()) for text in types.split(",")])
         except BadRdata as exc:
             raise bad_parameter("type", str(exc)) from exc
-    if text := text_parameter(query, "q", longest=LONGEST_SEARCH):
-        rrsets = holding(rrsets, text)
     return rrsets
 
 

@@ -1,7 +1,6 @@
 """Zones: listed, created, read, set, deleted, and brought back from the trash."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -41,7 +40,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
 )
 from dnspanel.statement_time import searching_for
 from dnspanel.zones import access, edit, queries
-from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.models import Channel, Publication, Zone, gone_at
 from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, unknown_filters
 from dnspanel.zones.settings_of_zone import change_settings, teams_to_choose_from
 from replication.dns import names
@@ -85,6 +84,7 @@ class ZoneList(V2View):
         """
         requested, actor = page_request(request, str), actor_in(request)
         with searching_for(search := search_parameter(request)):
+            refuse_too_general(search)
             zones = _filtered(request, found_zones(actor, search)).order_by("name")
             if requested.after:
                 zones = zones.filter(name__gt=requested.after[0])
@@ -291,12 +291,11 @@ class TrashRestore(V2View):
 
 
 def search_parameter(request: Request) -> str:
-    """The search for zones in `q`. Raises Problem for filters that there are not, and SearchTooGeneral."""
+    """The search for zones in `q`. Raises Problem for filters that there are not."""
     search = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH)
     if unknown := unknown_filters(search, ZONE_FILTERS):
         known = ", ".join(f"{word}:" for word in ZONE_FILTERS)
         raise bad_parameter("q", f"There is no filter {unknown[0]}: here; there are {known}.")
-    refuse_too_general(search)
     return search
 
 
@@ -356,7 +355,7 @@ def _trashed_json(row: queries.ZoneRow) -> dict[str, Any]:
         "serial": row.serial,
         "rrset_count": row.rrset_count,
         "deleted_at": time_json(row.deleted_at),
-        "gone_at": time_json(row.deleted_at + timedelta(days=edit.TRASH_DAYS)),
+        "gone_at": time_json(gone_at(row.deleted_at)),
         "url": trash_url(row.id),
     }
 
