@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 from celery import Celery
 from celery.signals import celeryd_init
 from django.db import InterfaceError, OperationalError, close_old_connections
@@ -41,7 +42,7 @@ def while_postgresql_answers() -> Iterator[None]:
     close_old_connections()
     try:
         yield
-    except (OperationalError, InterfaceError) as exc:
+    except (psycopg.OperationalError, OperationalError, InterfaceError) as exc:
         from dnspanel import statement_time
 
         if statement_time.was_ended(exc):

@@ -8,11 +8,10 @@ seconds, in case nobody could be woken.
 import logging
 from typing import Any
 
-import psycopg
 from celery import shared_task
-from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 
+from dnspanel.celery import while_postgresql_answers
 from dnspanel.publish import snapshots
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.pace import Pace
@@ -32,25 +31,20 @@ logger = logging.getLogger(__name__)
 @shared_task(ignore_result=True)
 def make_snapshot(schema: int) -> None:
     """Make a snapshot of the panel's LMDB, unless the newest one is of this position. In the queue *system*."""
-    close_old_connections()
-    try:
-        snapshots.make_snapshot(schema=schema, now=timezone.now())
-    except (ReplicationError, OSError) as exc:
-        logger.warning("no snapshot schema=%s: %s", schema, exc)
-    except (OperationalError, InterfaceError) as exc:
-        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
+    with while_postgresql_answers():
+        try:
+            snapshots.make_snapshot(schema=schema, now=timezone.now())
+        except (ReplicationError, OSError) as exc:
+            logger.warning("no snapshot schema=%s: %s", schema, exc)
 
 
 @shared_task(ignore_result=True)
 def encode_log() -> str:
     """Encode until the head of the log is reached."""
-    close_old_connections()
     position = None
-    try:
+    with while_postgresql_answers():
         while encoded := _step():
             position = encoded
-    except (psycopg.OperationalError, OperationalError, InterfaceError) as exc:
-        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
     return f"encoded up to {position}" if position else "nothing to encode"
 
 

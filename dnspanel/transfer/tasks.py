@@ -4,16 +4,15 @@ What waits for somebody else's server, or reads a file for as long as it takes,
 is in the queue *sources*; *bulk* has only work that ends by itself.
 """
 
-import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import psycopg
 from celery import shared_task
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, close_old_connections
+from django.db import close_old_connections
 from django.utils import timezone
 
+from dnspanel.celery import while_postgresql_answers
 from dnspanel.transfer.cutover import check
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.imports import jobs, worker
@@ -21,8 +20,6 @@ from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob
 from dnspanel.wake import wake, wake_each
 
 T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
 
 
 @shared_task(ignore_result=True)
@@ -88,9 +85,6 @@ def wake_workers(*, sender: Any, job_id: int, **_: Any) -> None:
 
 
 def _unless_postgresql_is_away(act: Callable[[int], T], job_id: int) -> T | None:
-    close_old_connections()
-    try:
+    with while_postgresql_answers():
         return act(job_id)
-    except (psycopg.OperationalError, OperationalError, InterfaceError) as exc:
-        logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
-        return None
+    return None
