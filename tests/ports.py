@@ -13,8 +13,6 @@ _given: set[int] = set()
 
 def free_port() -> int:
     """A port that nobody has on loopback, neither for TCP nor for UDP, and that this process was not given before."""
-    while True:
-        port = ports.CHANCE.choice(_RANGE)
-        if port not in _given and ports.is_free(port):
-            _given.add(port)
-            return port
+    port = ports.choose(taken=_given, among=_RANGE)
+    _given.add(port)
+    return port

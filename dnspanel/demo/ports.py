@@ -4,12 +4,13 @@ import contextlib
 import random
 import socket
 import time
+from collections.abc import Sequence
 
 LOOPBACK = "127.0.0.1"
 # Below Linux's ephemeral range, so that no outgoing connection takes one between two starts.
 RANGE = range(20000, 32000)
 # Not the seeded generator: two test runs at once would want the same ports.
-CHANCE = random.SystemRandom()
+_CHANCE = random.SystemRandom()
 
 
 class PortTaken(Exception):
@@ -35,12 +36,12 @@ def is_free(port: int) -> bool:
     return True
 
 
-def choose(*, taken: set[int], preferred: int | None = None) -> int:
-    """A port that is free and not in `taken`: the preferred one if it can be had."""
+def choose(*, taken: set[int], preferred: int | None = None, among: Sequence[int] = RANGE) -> int:
+    """A port that is free and not in `taken`: the preferred one if it can be had, else one of these at random."""
     if preferred is not None and preferred not in taken and is_free(preferred):
         return preferred
     while True:
-        port = CHANCE.choice(RANGE)
+        port = _CHANCE.choice(among)
         if port not in taken and is_free(port):
             return port
 
