@@ -23,7 +23,7 @@ PROVIDER_RECORDS = 2_798_571
 # Estates to import have some zones of this size, or a 27th of a smaller estate.
 LARGE_ZONE = 100_000
 LARGE_ZONES = 3
-_WORDS = (
+_LABELS = (
     "api",
     "app",
     "blog",
@@ -104,8 +104,8 @@ def zone_rrsets(name: str, records: int, seed: int = 1) -> list[RRset]:
 
 def _host(zone: str, number: int, chance: random.Random) -> RRset:
     """One more record, at a name of its own."""
-    word = _WORDS[number % len(_WORDS)]
-    owner = f"{word}.{zone}" if number < len(_WORDS) else f"{word}{number // len(_WORDS)}.{zone}"
+    label = _LABELS[number % len(_LABELS)]
+    owner = f"{label}.{zone}" if number < len(_LABELS) else f"{label}{number // len(_LABELS)}.{zone}"
     kind = chance.randrange(10)
     ttl = (300, 3600)[kind & 1]
     if kind < 6:
@@ -159,9 +159,9 @@ def zone_file(name: str, records: int, seed: int = 1) -> bytes:
     kinds = chance.choices(range(len(_HOSTS)), cum_weights=_HOST_WEIGHTS, k=records - SMALLEST)
     values = [chance.randrange(2**32) for _ in repeat(None, records - SMALLEST)]
     for number, (kind, value) in enumerate(zip(kinds, values, strict=True)):
-        word, turn = _WORDS[number % len(_WORDS)], number // len(_WORDS) or ""
+        label, turn = _LABELS[number % len(_LABELS)], number // len(_LABELS) or ""
         a, b, c = value >> 8 & 255, value & 255, value % 65535 + 1
-        lines.append(_HOSTS[kind].format(name=f"{word}{turn}", x=value, a=a, b=b, c=c))
+        lines.append(_HOSTS[kind].format(name=f"{label}{turn}", x=value, a=a, b=b, c=c))
     return "\n".join([*lines, ""]).encode()
 
 

@@ -90,12 +90,12 @@ class Api:
             self._connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE)
         self._connection.request(method, f"/api/v1/servers/localhost{path}", content, headers)
         response = self._connection.getresponse()
-        said = response.read()
+        reply = response.read()
         if response.will_close:
             self._connection.close()
         if response.status not in (200, 201, 204):
-            raise UnexpectedAnswer(f"{self.name}: {method} {path}: {response.status} {said[:300]!r}")
-        return json.loads(said) if said else None
+            raise UnexpectedAnswer(f"{self.name}: {method} {path}: {response.status} {reply[:300]!r}")
+        return json.loads(reply) if reply else None
 
     def timed(self, kind: str, method: str, path: str, body: object = None) -> Any:
         """The same, and remember how long it took."""

@@ -183,9 +183,9 @@ def main() -> None:
         panel = panel_service(bench.stack, owner="automation")
         ours = {client: accepted(client, panel) for client in wanted}
     result = {client: "passed" if ours[client] else "failed" for client in wanted}
-    failed_there = [client for client, passed in really.items() if not passed]
-    say(json.dumps({"bench": "clients", **result, **({"failed_at_pdns_server": failed_there} if failed_there else {})}))
-    sys.exit(0 if all(ours.values()) and not failed_there else 1)
+    pdns_failed = [client for client, passed in really.items() if not passed]
+    say(json.dumps({"bench": "clients", **result, **({"failed_at_pdns_server": pdns_failed} if pdns_failed else {})}))
+    sys.exit(0 if all(ours.values()) and not pdns_failed else 1)
 
 
 if __name__ == "__main__":

@@ -23,10 +23,10 @@ lmdb-filename={directory}/pdns.lmdb
 
 
 class RivalFailed(Exception):
-    """A tool of PowerDNS did not load the estate; `said` is the end of what it printed."""
+    """A tool of PowerDNS did not load the estate; `output` is the end of what it printed."""
 
-    def __init__(self, command: str, said: str) -> None:
-        super().__init__(f"{command} failed: {said[-2000:]}")
+    def __init__(self, command: str, output: str) -> None:
+        super().__init__(f"{command} failed: {output[-2000:]}")
 
 
 def zone2sql_seconds(named_conf: Path, *, server: str, records: int) -> float:

@@ -29,11 +29,11 @@ class Source:
 
     def wants(self, endpoints: Mapping[tuple[str, str], Sequence[str]]) -> None:
         """From now on these names and types have these targets, and no others."""
-        said: list[dict[str, Any]] = [
+        entries: list[dict[str, Any]] = [
             {"dnsName": name, "recordType": rdtype, "targets": list(targets), "recordTTL": 60}
             for (name, rdtype), targets in endpoints.items()
         ]
-        self.file.write_text(json.dumps(said))
+        self.file.write_text(json.dumps(entries))
 
 
 @contextmanager

@@ -25,10 +25,10 @@ GO_LOCK = "clients-go"
 
 
 class NotInstalled(Exception):
-    """The packages could not be had; `said` is the end of what the installer printed."""
+    """The packages could not be had; `output` is the end of what the installer printed."""
 
-    def __init__(self, name: str, said: str) -> None:
-        super().__init__(f"{name} could not be installed: {said.strip()[-2000:]}")
+    def __init__(self, name: str, output: str) -> None:
+        super().__init__(f"{name} could not be installed: {output.strip()[-2000:]}")
 
 
 class Unreachable(NotInstalled):

@@ -36,18 +36,18 @@ from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.zones.models import Zone
-asked, now = json.loads(sys.argv[1]), timezone.now()
-owner = User.objects.get(username=asked["owner"])
-found = Zone.objects.filter(name=asked["zone"], deleted_at=None).first()
-if asked["use"] == "acme":
-    terms = presets.acme_terms(zone_id=found.pk, name=asked["name"], now=now)
-elif asked["use"] == "tsig":
+request, now = json.loads(sys.argv[1]), timezone.now()
+owner = User.objects.get(username=request["owner"])
+found = Zone.objects.filter(name=request["zone"], deleted_at=None).first()
+if request["use"] == "acme":
+    terms = presets.acme_terms(zone_id=found.pk, name=request["name"], now=now)
+elif request["use"] == "tsig":
     terms = presets.ci_terms(zone_id=found.pk, zone_name=found.name, now=now)
 else:
     scope, permissions = (Grant(EVERY_RIGHT, everywhere=True),), frozenset({Permission.FLEET})
     terms = tokens.TokenTerms(purpose="automation", scope=scope, permissions=permissions)
-if asked["use"] == "tsig":
-    new = tokens.create_tsig_key(owner=owner, name=asked["name"], terms=terms, by=actor_of(owner), now=now)
+if request["use"] == "tsig":
+    new = tokens.create_tsig_key(owner=owner, name=request["name"], terms=terms, by=actor_of(owner), now=now)
 else:
     new = tokens.create_token(owner=owner, terms=terms, by=actor_of(owner), now=now)
 print(new.secret)
@@ -154,8 +154,8 @@ def _new_key_name(zone: str) -> str:
     return f"{secrets.token_hex(4)}.{zone}"
 
 
-def _new_secret(stack: Stack, **asked: str) -> str:
-    return run_script(stack, MAKE_TOKEN, json.dumps(asked)).strip()
+def _new_secret(stack: Stack, **request: str) -> str:
+    return run_script(stack, MAKE_TOKEN, json.dumps(request)).strip()
 
 
 # What tests do themselves

@@ -44,12 +44,12 @@ def test_nsupdate_adds_changes_and_deletes(service: Service, key: TsigKey, tcp: 
 
 
 def test_a_prerequisite_that_does_not_hold_changes_nothing(service: Service, key: TsigKey) -> None:
-    taken, said = nsupdate(service, key, f"prereq nxdomain {WWW}", f"add {WWW} 60 A 192.0.2.9")
+    taken, output = nsupdate(service, key, f"prereq nxdomain {WWW}", f"add {WWW} 60 A 192.0.2.9")
     assert not taken
-    assert "YXDOMAIN" in said
-    taken, said = nsupdate(service, key, f"prereq yxrrset {WWW} A 192.0.2.7", f"add {WWW} 60 A 192.0.2.9")
+    assert "YXDOMAIN" in output
+    taken, output = nsupdate(service, key, f"prereq yxrrset {WWW} A 192.0.2.7", f"add {WWW} 60 A 192.0.2.9")
     assert not taken
-    assert "NXRRSET" in said
+    assert "NXRRSET" in output
     expect_answers(service, WWW, "A", "192.0.2.1")
     assert nsupdate(service, key, f"prereq yxrrset {WWW} A 192.0.2.1", f"add {WWW} 60 A 192.0.2.9")[0]
     expect_answers(service, WWW, "A", "192.0.2.1", "192.0.2.9")

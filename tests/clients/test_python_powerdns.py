@@ -67,9 +67,9 @@ def test_records_change_and_go(service: Service, created: Any) -> None:
 
 
 def test_a_patch_with_one_bad_rrset_changes_nothing(service: Service, created: Any) -> None:
-    said = step(service, "refused")
-    assert said["status"] == 422
-    assert f"bad.{ZONE}" in said["message"]
+    refusal = step(service, "refused")
+    assert refusal["status"] == 422
+    assert f"bad.{ZONE}" in refusal["message"]
     expect_answers(service, f"good.{ZONE}", "A")
 
 

@@ -72,11 +72,11 @@ def restore(server: Any, zone: str) -> Any:
         gone = server.get_zone(zone)
         server.restore_zone(str(Path(directory, f"{zone.rstrip('.')}.json")))
     after = server.get_zone(zone).details
-    for said in (before, after):
-        for rrset in said["rrsets"]:
+    for details in (before, after):
+        for rrset in details["rrsets"]:
             if rrset["type"] == "SOA":
                 rrset["records"] = []
-        said["rrsets"].sort(key=lambda rrset: (rrset["name"], rrset["type"]))
+        details["rrsets"].sort(key=lambda rrset: (rrset["name"], rrset["type"]))
     different = [key for key in before if key not in SERIALS and before[key] != after[key]]
     return {"gone": gone, "different": different}
 

@@ -112,12 +112,12 @@ def _zone(name: str) -> Zone:
 def positions() -> dict[str, Any]:
     """The head, and what the panel shows of each node: epoch, position, word and sentence."""
     head = LogHead.objects.get()
-    standings = node_statuses(now=timezone.now())
+    statuses = node_statuses(now=timezone.now())
     return {
         "epoch": str(head.epoch),
         "head": head.sequence,
         "nodes": {
-            s.node.name: [str(s.node.epoch), s.node.acked, str(s.health.word), s.health.message] for s in standings
+            s.node.name: [str(s.node.epoch), s.node.acked, str(s.health.word), s.health.message] for s in statuses
         },
     }
 
@@ -192,13 +192,13 @@ def retire(name: str) -> None:
     enroll.retire(node=enroll.node_by_name(name), now=timezone.now(), by=None)
 
 
-def ring(name: str) -> None:
-    """Ring one node's bell, as a new segment does."""
+def wake_node(name: str) -> None:
+    """Wake the worker that pushes to one node, as a new segment does."""
     push_node.apply_async((enroll.node_by_name(name).pk,), retry=False)
 
 
-def ring_publisher() -> None:
-    """Ring the publisher's bell, as an edit does."""
+def wake_publisher() -> None:
+    """Wake the publisher, as an edit does."""
     encode_log.apply_async(retry=False)
 
 
@@ -260,8 +260,8 @@ def revoke(name: str) -> None:
     enroll.revoke(node=enroll.node_by_name(name), now=timezone.now(), by=None)
 
 
-def tend() -> None:
-    """What beat has done every minute and every few seconds: snapshots, merging, pruning, and their bells."""
+def maintain() -> None:
+    """What beat has done every minute and every few seconds: snapshots, merging, pruning, and waking for them."""
     maintain_log(now=timezone.now())
     bootstrap_waiting_nodes.apply_async(retry=False)
 
@@ -388,7 +388,7 @@ def public_keys() -> list[str]:
 # The hold
 
 
-def held() -> str:
+def hold_reason() -> str:
     """Why nothing may be published; empty in normal work."""
     found = current_hold()
     return found.reason if found else ""

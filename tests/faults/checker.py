@@ -30,7 +30,7 @@ import dns.rdatatype
 from dnspanel.demo.stack import Stack
 from replication.store.applying import POSITION_ZONE
 from tests.faults import acts, history
-from tests.faults.history import THERE, Edit, Key, Log, Seen, Value
+from tests.faults.history import PRESENT, Edit, Key, Log, Seen, Value
 from tests.faults.panel import ActFailed, Panel, PanelGone
 from tests.stack import until
 
@@ -74,7 +74,7 @@ class Checker:
         self.edits: list[Edit] = []
         self.seen: list[Seen] = []
         self.silent: dict[str, float] = {server.name: 0.0 for server in servers}  # longest silence so far, seconds
-        self.shown: dict[str, list[Any]] = {}  # what the panel shows of each node just now
+        self.positions: dict[str, list[Any]] = {}  # what the panel shows of each node just now
         self._chance = random.Random(seed)
         self._zones = [f"c{seed}-{n}.check.test." for n in range(zones)]
         self._pause = 1 / edits_per_second
@@ -89,7 +89,7 @@ class Checker:
     def __enter__(self) -> Self:
         self._first = self.panels.test.do(acts.positions)["head"]
         for zone in self._zones:
-            self._edit({(zone, ""): THERE}, acts.create_zone, name=zone)
+            self._edit({(zone, ""): PRESENT}, acts.create_zone, name=zone)
         self._start(self._watch)
         for server in self._servers.values():
             self._start(self._ask, server)
@@ -164,15 +164,15 @@ class Checker:
         if self._faults:
             raise self._faults[0]
         log = self._log()
-        sentences = [
+        messages = [
             *self._gaps(),
             *history.lost_edits(log, self.edits),
             *history.wrong_in_the_end(log, head, self._final_answers(log)),
             *history.broken(log, self.seen),
         ]
         if audit:
-            sentences += self._audit()
-        kept = [sentence for sentence in sentences if sentence[1] not in without]
+            messages += self._audit()
+        kept = [message for message in messages if message[1] not in without]
         assert not kept, "\n".join(kept[:20])
         assert any(self.made() and seen.values for seen in self.seen), "nothing was asked"
 
@@ -211,8 +211,8 @@ class Checker:
             parameters=[self._first],
         )
         sequences = [row[0] for row in found]
-        whole = list(range(self._first + 1, self._first + 1 + len(sequences)))
-        return [] if sequences == whole else [f"(a) the log has a gap after {self._first}: {sequences}"]
+        expected = list(range(self._first + 1, self._first + 1 + len(sequences)))
+        return [] if sequences == expected else [f"(a) the log has a gap after {self._first}: {sequences}"]
 
     def _final_answers(self, log: Log) -> list[Seen]:
         found = []
@@ -253,7 +253,7 @@ class Checker:
             kind = self._chance.choices(("put", "delete", "recreate"), weights=(12, 4, 1))[0]
             if kind == "recreate":
                 self._edit({(zone, ""): None}, acts.delete_zone, name=zone)
-                self._edit({(zone, ""): THERE}, acts.create_zone, name=zone)
+                self._edit({(zone, ""): PRESENT}, acts.create_zone, name=zone)
             else:
                 self._change(zone, f"{self._chance.choice(NAMES)}.{zone}", gone=kind == "delete")
 
@@ -281,13 +281,13 @@ class Checker:
         """What the panel shows, again and again; without PostgreSQL it shows nothing new."""
         while not self._stop.wait(WATCH_SECONDS):
             with contextlib.suppress(ActFailed, PanelGone):
-                self.shown = self.panels.watch.do(acts.positions)
+                self.positions = self.panels.watch.do(acts.positions)
 
     def _floor(self, node: str) -> int:
         """Where the panel shows the node to be, in the present epoch."""
-        shown = self.shown
-        found = shown.get("nodes", {}).get(node) if shown else None
-        return int(found[1]) if found and found[0] == shown["epoch"] else 0
+        positions = self.positions
+        found = positions.get("nodes", {}).get(node) if positions else None
+        return int(found[1]) if found and found[0] == positions["epoch"] else 0
 
     def _ask(self, server: Server) -> None:
         """Ask one server this and that until told to stop."""
@@ -318,35 +318,35 @@ class Checker:
 
 def _ask(server: Server, name: str, type_text: str, zone: str, *, floor: int, seconds: float = ASK_SECONDS) -> Seen:
     """One question about a zone of the checker; ANY, which PowerDNS takes over TCP only, shows both types at once."""
-    asked = time.monotonic()
+    sent = time.monotonic()
     query = dns.message.make_query(name, type_text)
     over = dns.query.tcp if type_text == "ANY" else dns.query.udp
     reply = over(query, server.address, port=server.port, timeout=seconds)
     rcode = dns.rcode.to_text(reply.rcode())
     types = TYPES if type_text == "ANY" else (type_text,)
-    values: dict[Key, Value] = {(zone, ""): None if rcode == "REFUSED" else THERE}
+    values: dict[Key, Value] = {(zone, ""): None if rcode == "REFUSED" else PRESENT}
     if rcode != "REFUSED":
         found = {dns.rdatatype.to_text(rrset.rdtype): str(rrset[0]) for rrset in reply.answer}
         values |= {(name, each): found.get(each) for each in types}
-    return Seen(server.name, asked, values, floor, rcode, answered=time.monotonic())
+    return Seen(server.name, sent, values, floor, rcode, answered=time.monotonic())
 
 
 def _ask_position(server: Server, floor: int) -> Seen:
-    asked = time.monotonic()
+    sent = time.monotonic()
     query = dns.message.make_query(POSITION_ZONE, "TXT")
     reply = dns.query.udp(query, server.address, port=server.port, timeout=ASK_SECONDS)
     texts = [str(rrset[0]).strip('"') for rrset in reply.answer]
     epoch, _, sequence = texts[0].partition(" sequence=") if texts else ("", "", "")
     position = (epoch, int(sequence)) if sequence.isdecimal() else None
-    return Seen(server.name, asked, {}, floor, dns.rcode.to_text(reply.rcode()), position)
+    return Seen(server.name, sent, {}, floor, dns.rcode.to_text(reply.rcode()), position)
 
 
 def is_at_head(found: dict[str, Any], name: str) -> bool:
     """Whether `acts.positions` shows the node at the head."""
-    return has_reached(found, name, found["head"])
+    return has_acked(found, name, found["head"])
 
 
-def has_reached(found: dict[str, Any], name: str, sequence: int) -> bool:
+def has_acked(found: dict[str, Any], name: str, sequence: int) -> bool:
     """Whether `acts.positions` shows the node with all of the log up to here; at the very beginning that is nothing."""
     node = found["nodes"].get(name)
     return bool(node) and sequence <= node[1] <= found["head"] and (node[0] == found["epoch"] or found["head"] == 0)

@@ -22,13 +22,13 @@ from tests.stack import new_stack, shared_stacks, until
 class Run:
     """How much to do: the benchmark says so in the environment, `./dev test` takes the defaults."""
 
-    whole: bool  # every crash point, full durations and sizes
+    complete: bool  # every crash point, full durations and sizes
     times: int
     seed: int
 
-    def few(self, shortened: int, whole: int) -> int:
+    def few(self, shortened: int, complete: int) -> int:
         """One number for `./dev test`, another for `./dev bench faults`."""
-        return whole if self.whole else shortened
+        return complete if self.complete else shortened
 
 
 # What `./dev test --full` runs: a row of each kind; without it, a sample of them. The benchmark runs every row of the
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def run() -> Run:
     return Run(
-        whole=os.environ.get("FAULTS_WHOLE") == "1",
+        complete=os.environ.get("FAULTS_WHOLE") == "1",
         times=int(os.environ.get("FAULTS_TIMES", "1")),
         seed=int(os.environ.get("FAULTS_SEED", "1")),
     )

@@ -27,7 +27,7 @@ Key = tuple[str, str]
 Value = str | None
 Ranges = list[tuple[int, int]]
 
-THERE = "there"
+PRESENT = "present"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Seen:
     """One answer of a node. `floor` is where the panel showed the node before the question was sent."""
 
     node: str
-    asked: float
+    sent: float
     values: Mapping[Key, Value]
     floor: int = 0
     rcode: str = "NOERROR"
@@ -67,7 +67,7 @@ class Log:
     _keys_of_zone: dict[str, set[Key]] = field(default_factory=lambda: defaultdict(set))
 
     def create(self, sequence: int, zone: str) -> None:
-        self._note(sequence, (zone, ""), THERE)
+        self._note(sequence, (zone, ""), PRESENT)
 
     def delete(self, sequence: int, zone: str) -> None:
         """The zone and everything in it is gone."""
@@ -94,8 +94,8 @@ class Log:
         found: Ranges = []
         steps = [(0, None), *self._steps.get(key, [])]
         ends = [sequence for sequence, _ in steps[1:]] + [END]
-        for (start, held), end in zip(steps, ends, strict=True):
-            if held == value and start < end:
+        for (start, logged), end in zip(steps, ends, strict=True):
+            if logged == value and start < end:
                 found.append((start, end))
         return found
 
@@ -135,8 +135,8 @@ def lost_edits(log: Log, edits: Iterable[Edit]) -> Iterator[str]:
         if edit.sequence is None:
             continue
         for key, value in edit.values.items():
-            if (held := log.at(key, edit.sequence)) != value:
-                yield f"(a) edit {edit.number} of {_spoken(key)} was acknowledged as {value}, the log holds {held}"
+            if (logged := log.at(key, edit.sequence)) != value:
+                yield f"(a) edit {edit.number} of {_spoken(key)} was acknowledged as {value}, the log holds {logged}"
 
 
 def wrong_in_the_end(log: Log, head: int, answers: Iterable[Seen]) -> Iterator[str]:
@@ -146,13 +146,13 @@ def wrong_in_the_end(log: Log, head: int, answers: Iterable[Seen]) -> Iterator[s
             yield f"(g) {seen.node} answered SERVFAIL for {', '.join(map(_spoken, seen.values))} in the end"
             continue
         for key, value in seen.values.items():
-            if (held := log.at(key, head)) != value:
-                yield f"(a) {seen.node} answers {value} for {_spoken(key)} in the end, the log holds {held}"
+            if (logged := log.at(key, head)) != value:
+                yield f"(a) {seen.node} answers {value} for {_spoken(key)} in the end, the log holds {logged}"
 
 
 def broken(log: Log, seen: Sequence[Seen]) -> Iterator[str]:
     """What (b), (c), (d), (e), (g) and (h) have to say about the answers, which are in the order of asking."""
-    shown: dict[tuple[str, Key], int] = defaultdict(int)
+    observed: dict[tuple[str, Key], int] = defaultdict(int)
     counted: dict[tuple[str, str], int] = {}
     for answer in seen:
         if answer.rcode == "SERVFAIL":
@@ -160,7 +160,7 @@ def broken(log: Log, seen: Sequence[Seen]) -> Iterator[str]:
         elif answer.position is not None:
             yield from _broken_position(answer, answer.position, counted)
         elif answer.values:
-            yield from _broken_answer(log, answer, shown)
+            yield from _broken_answer(log, answer, observed)
 
 
 def _broken_position(answer: Seen, position: tuple[str, int], counted: dict[tuple[str, str], int]) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _broken_position(answer: Seen, position: tuple[str, int], counted: dict[tupl
     counted[(answer.node, epoch)] = max(before, sequence)
 
 
-def _broken_answer(log: Log, answer: Seen, shown: dict[tuple[str, Key], int]) -> Iterator[str]:
+def _broken_answer(log: Log, answer: Seen, observed: dict[tuple[str, Key], int]) -> Iterator[str]:
     told = ", ".join(f"{_spoken(key)} = {value}" for key, value in answer.values.items())
     for key, value in answer.values.items():
         if not log.ranges(key, value):
@@ -186,7 +186,7 @@ def _broken_answer(log: Log, answer: Seen, shown: dict[tuple[str, Key], int]) ->
         return
     # RRset by RRset: between a commit and its purge, caches hold some names of before and others do not.
     rrsets = [key for key in answer.values if key[1]]
-    lowest = max((shown[(answer.node, key)] for key in rrsets), default=0)
+    lowest = max((observed[(answer.node, key)] for key in rrsets), default=0)
     later = [(start, end) for start, end in fitting if end > lowest]
     if not later:
         yield f"(c) {answer.node} answered {told}, older than what it answered before (sequence {lowest})"
@@ -196,14 +196,14 @@ def _broken_answer(log: Log, answer: Seen, shown: dict[tuple[str, Key], int]) ->
         yield f"({letter}) {answer.node} answered {told} after the panel showed it at {answer.floor}"
         return
     for key in rrsets:
-        shown[(answer.node, key)] = max(lowest, later[0][0])
+        observed[(answer.node, key)] = max(lowest, later[0][0])
 
 
 def _letter_of_late(log: Log, answer: Seen) -> str:
     """Which promise an answer breaks that is older than what the node had proved."""
     for key, value in answer.values.items():
         now = log.at(key, answer.floor)
-        if key[1] == "" and now == THERE and value is None:
+        if key[1] == "" and now == PRESENT and value is None:
             return "g"
         if now is None and value is not None:
             return "e"

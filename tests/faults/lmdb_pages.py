@@ -14,8 +14,8 @@ def branch_pages(path: Path) -> list[int]:
     content = path.read_bytes()
     found = []
     for number in range(_META_PAGES, len(content) // PAGE):
-        said, _, flags, _, _ = _HEADER.unpack_from(content, number * PAGE)
-        if said == number and flags & 0x0F == _BRANCH:
+        own_number, _, flags, _, _ = _HEADER.unpack_from(content, number * PAGE)
+        if own_number == number and flags & 0x0F == _BRANCH:
             found.append(number)
     return found
 

@@ -33,7 +33,7 @@ from dnspanel.demo.stack import Stack
 from replication.agent import pdnsconf
 from replication.push import NodeClient
 from tests.faults import acts
-from tests.faults.checker import Server, answers_at_all, has_reached
+from tests.faults.checker import Server, answers_at_all, has_acked
 from tests.faults.hosts import Host
 from tests.faults.panel import Panel
 from tests.stack import until
@@ -144,7 +144,7 @@ class Member:
         command = [sys.executable, "-m", "replication.agent", "run", "--config", str(self.files.toml)]
         self.agent = self._start("agent", command, env)
         if wait:
-            until(self._listens, seconds=START_SECONDS, what=f"the agent of {self.name} to listen; {self.said()}")
+            until(self._listens, seconds=START_SECONDS, what=f"the agent of {self.name} to listen; {self.output()}")
 
     def kill_agent(self, sig: int = signal.SIGKILL) -> None:
         _end(self.agent, sig)
@@ -176,14 +176,14 @@ class Member:
         def in_sync() -> bool:
             meanwhile()
             found.update(self.panel.do(acts.positions))
-            return has_reached(found, self.name, wanted)
+            return has_acked(found, self.name, wanted)
 
         try:
             until(in_sync, seconds=seconds, what=f"{self.name} at the head")
         except TimeoutError as exc:
-            raise TimeoutError(f"{exc}; the panel shows {found}; its agent said: {self.said()}") from exc
+            raise TimeoutError(f"{exc}; the panel shows {found}; its agent said: {self.output()}") from exc
 
-    def said(self, process: str = "agent") -> str:
+    def output(self, process: str = "agent") -> str:
         """The end of what a process of it printed."""
         path = self.files.base / f"{process}.log"
         return path.read_text()[-2_000:] if path.exists() else ""
@@ -291,7 +291,7 @@ class Member:
         with contextlib.suppress(OSError), socket.create_connection((self.address, self.agent_port), timeout=1):
             return True
         if self.agent is not None and self.agent.poll() is not None:
-            raise RuntimeError(f"the agent of {self.name} ended: {self.said()}")
+            raise RuntimeError(f"the agent of {self.name} ended: {self.output()}")
         return False
 
     def _leave(self) -> None:

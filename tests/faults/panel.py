@@ -70,10 +70,10 @@ class Panel:
                 status = process.wait()
                 self.close()
                 raise PanelGone(status)
-        said = json.loads(answer)
-        if "error" in said:
-            raise ActFailed(said["error"], said["message"])
-        done: Result = said["done"]
+        reply = json.loads(answer)
+        if "error" in reply:
+            raise ActFailed(reply["error"], reply["message"])
+        done: Result = reply["done"]
         return done
 
     def close(self) -> None:
@@ -127,10 +127,10 @@ def serve() -> None:
         module, _, name = request["act"].partition(":")
         close_old_connections()
         try:
-            said = {"done": getattr(importlib.import_module(module), name)(**request["facts"])}
+            reply = {"done": getattr(importlib.import_module(module), name)(**request["facts"])}
         except Exception as exc:
-            said = {"error": type(exc).__name__, "message": str(exc)}
-        answers.write(json.dumps(said) + "\n")
+            reply = {"error": type(exc).__name__, "message": str(exc)}
+        answers.write(json.dumps(reply) + "\n")
         answers.flush()
 
 

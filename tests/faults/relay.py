@@ -118,8 +118,8 @@ def pump(ours: int, theirs: int, chance: random.Random) -> None:
                 line = sys.stdin.readline()
                 if not line:
                     return
-                said = json.loads(line)
-                conditions = Conditions(**{**said, "lost_ports": tuple(said["lost_ports"])})
+                fields = json.loads(line)
+                conditions = Conditions(**{**fields, "lost_ports": tuple(fields["lost_ports"])})
                 print("so it is", flush=True)  # noqa: T201
             else:
                 _carry(directions[descriptor], conditions, chance, numbers)

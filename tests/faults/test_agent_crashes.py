@@ -43,11 +43,11 @@ def points_of(node: Member, panel: Panel, operation: Callable[[Panel], None], ki
     """Every call of these kinds that the agent makes for one operation, in the thread that commits."""
     assert node.agent is not None
 
-    def whole() -> None:
+    def operate_and_wait() -> None:
         operation(panel)
         node.wait_until_in_sync()
 
-    calls = crash.calls_during([node.agent.pid], kinds, whole)
+    calls = crash.calls_during([node.agent.pid], kinds, operate_and_wait)
     return crash.points_of(calls, thread=crash.thread_that(calls, "fdatasync"))
 
 
@@ -75,7 +75,7 @@ def test_an_agent_killed_at_every_step_goes_on_where_it_was(
                 deaths += kill_agent_at(member, panel, act, point)
                 member.kill_agent()
                 member.start_agent()
-                panel.do(acts.ring, name=member.name)
+                panel.do(acts.wake_node, name=member.name)
                 member.wait_until_in_sync()
     assert deaths
     checker.judge()
@@ -100,7 +100,7 @@ def test_powerdns_killed_during_an_apply_serves_what_was_committed(
                 until(
                     lambda sequence=sequence: lmdb_files.sequence(member.files.lmdb) >= sequence,
                     seconds=120,
-                    what=lambda: f"the agent to write all the same: {panel.do(acts.positions)}; {member.said()}",
+                    what=lambda: f"the agent to write all the same: {panel.do(acts.positions)}; {member.output()}",
                 )
                 assert acked(member) < sequence, "acknowledged without PowerDNS"
             member.start_pdns()
@@ -140,7 +140,7 @@ def test_a_node_that_lost_power_has_both_data_and_position_or_neither(
                 disk.lose_power()
                 node.start_pdns()
                 node.start_agent()
-                panel.do(acts.ring, name=node.name)
+                panel.do(acts.wake_node, name=node.name)
                 node.wait_until_in_sync()
                 assert lmdb_files.zones_without_records(node.files.lmdb, node.schema) == []
         checker.judge()

@@ -83,7 +83,7 @@ def test_a_node_joins_while_the_log_runs_on(
     faulty: Stack, panels: Panels, seeds: Iterator[int], new_checker: NewChecker, run: Run
 ) -> None:
     panels.test.do(acts.create_many, prefix=f"estate-{time.time_ns()}-", count=run.few(500, 20_000), owners=10)
-    panels.test.do(acts.tend)
+    panels.test.do(acts.maintain)
     with new_checker() as checker, contextlib.ExitStack() as authors:
         authors.enter_context(many_authors(faulty, run.few(1, 3)))
         before = panels.test.do(acts.positions)["head"]

@@ -123,11 +123,11 @@ def test_a_task_that_runs_twice_at_once_has_one_result(
     faulty: Stack, panel: Panel, new_checker: NewChecker, run: Run
 ) -> None:
     with second_worker(faulty, "publish"), second_worker(faulty, "push"), new_checker(edits_per_second=100) as checker:
-        ring: list[Callable[[], object]] = [lambda: panel.do(acts.ring_publisher)]
-        ring += [lambda name=name: panel.do(acts.ring, name=name) for name in faulty.node_names]  # type: ignore[misc]
+        wakes: list[Callable[[], object]] = [lambda: panel.do(acts.wake_publisher)]
+        wakes += [lambda name=name: panel.do(acts.wake_node, name=name) for name in faulty.node_names]  # type: ignore[misc]
         for _ in range(run.times * run.few(20, 200)):
-            for bell in ring * 2:
-                bell()
+            for wake in wakes * 2:
+                wake()
             checker.more(1)
     checker.judge()
     rows = panel.do(

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.faults
 
 KEPT, CHANGED, NEW = "kept.test.", "changed.test.", "new.test."
 OF_PANEL = [name for name in PANEL if name != "proxy"]
-HELD_SECONDS = 120.0
+HOLD_SECONDS = 120.0
 
 
 class Serials:
@@ -113,9 +113,9 @@ def texts(stack: Stack, zone: str) -> set[tuple[str, ...]]:
     return {answer.rdata for answer in ask_all(stack, f"www.{zone}", "TXT")}
 
 
-def wait_until_held(stack: Stack, panel: Panel) -> None:
+def wait_until_on_hold(stack: Stack, panel: Panel) -> None:
     """Nothing can be published, nodes go on with what they have, and what only they know is listed."""
-    until(lambda: bool(panel.do(acts.held)), seconds=HELD_SECONDS, what="publishing held")
+    until(lambda: bool(panel.do(acts.hold_reason)), seconds=HOLD_SECONDS, what="publishing held")
     with pytest.raises(ActFailed, match="PublishingOnHold"):
         panel.do(acts.change, zone=KEPT, values={f"www.{KEPT} TXT": '"no"'})
     assert texts(stack, CHANGED) == {('"two"',)}
@@ -128,7 +128,7 @@ def wait_until_held(stack: Stack, panel: Panel) -> None:
 def decide_and_go_on(panel: Panel, choice: str) -> None:
     before = panel.do(acts.positions)["epoch"]
     panel.do(acts.decide, choice=choice)
-    until(lambda: not panel.do(acts.held), seconds=120, what="the decision carried out")
+    until(lambda: not panel.do(acts.hold_reason), seconds=120, what="the decision carried out")
     wait_until_everywhere(panel, seconds=180)
     assert panel.do(acts.positions)["epoch"] != before
     panel.do(acts.change, zone=CHANGED, values={f"www.{CHANGED} TXT": '"after"'})
@@ -154,7 +154,7 @@ def test_a_failover_that_lost_the_last_second_stops_publishing_until_a_person_de
         kept.rename(cluster)  # ... and the standby, which never got the last second, takes its place
         stack.supervisor.start(["postgres"])
         stack.stores.wait(seconds=60, logs=stack.supervisor.logs)
-        wait_until_held(stack, panel)
+        wait_until_on_hold(stack, panel)
         decide_and_go_on(panel, "take_over")
         assert texts(stack, CHANGED) == {('"after"',)}
         assert texts(stack, NEW) == {('"new"',)}
@@ -173,7 +173,7 @@ def test_a_restored_backup_changes_no_answer_before_a_person_decides(forked: tup
         work_that_is_lost(panel)
         with panel_stopped(stack, panel):
             stack.manage("restore", "--replace", str(archive))
-        wait_until_held(stack, panel)
+        wait_until_on_hold(stack, panel)
         decide_and_go_on(panel, "keep")
         assert texts(stack, CHANGED) == {('"after"',)}
         assert {answer.rcode for answer in ask_all(stack, NEW, "SOA")} == {"REFUSED"}

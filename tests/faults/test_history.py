@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.faults.history import THERE, Edit, Key, Log, Seen, Value, broken, lost_edits, wrong_in_the_end
+from tests.faults.history import PRESENT, Edit, Key, Log, Seen, Value, broken, lost_edits, wrong_in_the_end
 
 ZONE = "zone.test."
 WWW: Key = (f"www.{ZONE}", "TXT")
@@ -26,8 +26,8 @@ def log() -> Log:
     return log
 
 
-def said(value: Value, *, floor: int = 0, key: Key = WWW) -> Seen:
-    return Seen("ns1", 0.0, {EXISTENCE: THERE, key: value}, floor)
+def answer(value: Value, *, floor: int = 0, key: Key = WWW) -> Seen:
+    return Seen("ns1", 0.0, {EXISTENCE: PRESENT, key: value}, floor)
 
 
 def refused(*, floor: int = 0, answered: float = 100.0) -> Seen:
@@ -45,11 +45,11 @@ def letters(log: Log, *seen: Seen) -> list[str]:
 @pytest.mark.parametrize(
     "seen",
     [
-        [said(None), said("a"), said("b"), said(None), said("c"), refused()],
-        [said("a", floor=2), said("b", floor=2), said("b", floor=3), said("c", floor=5)],
-        [refused(), said(None), said("c"), refused(floor=8)],
+        [answer(None), answer("a"), answer("b"), answer(None), answer("c"), refused()],
+        [answer("a", floor=2), answer("b", floor=2), answer("b", floor=3), answer("c", floor=5)],
+        [refused(), answer(None), answer("c"), refused(floor=8)],
         [at(3), at(3), at(5), at(8, floor=5)],
-        [said(None, floor=4), said(None, floor=4)],  # absent again is not the absence of before
+        [answer(None, floor=4), answer(None, floor=4)],  # absent again is not the absence of before
     ],
 )
 def test_what_follows_from_the_log_is_not_complained_of(log: Log, seen: Sequence[Seen]) -> None:
@@ -59,15 +59,15 @@ def test_what_follows_from_the_log_is_not_complained_of(log: Log, seen: Sequence
 @pytest.mark.parametrize(
     ("letter", "seen"),
     [
-        ("b", [said("never")]),
-        ("c", [said("b"), said("a")]),
-        ("c", [said("c"), said("b")]),
+        ("b", [answer("never")]),
+        ("c", [answer("b"), answer("a")]),
+        ("c", [answer("c"), answer("b")]),
         ("c", [at(5), at(4)]),
-        ("d", [Seen("ns1", 0.0, {EXISTENCE: THERE, WWW: "a", MAIL: "b"})]),
-        ("e", [said("b", floor=4)]),
+        ("d", [Seen("ns1", 0.0, {EXISTENCE: PRESENT, WWW: "a", MAIL: "b"})]),
+        ("e", [answer("b", floor=4)]),
         ("g", [refused(floor=3, answered=7.0)]),
-        ("g", [Seen("ns1", 0.0, {EXISTENCE: THERE, WWW: None}, rcode="SERVFAIL")]),
-        ("h", [said("a", floor=3)]),
+        ("g", [Seen("ns1", 0.0, {EXISTENCE: PRESENT, WWW: None}, rcode="SERVFAIL")]),
+        ("h", [answer("a", floor=3)]),
         ("h", [at(3, floor=4)]),
     ],
 )
@@ -88,6 +88,6 @@ def test_an_acknowledged_edit_that_the_log_does_not_hold_is_lost(log: Log) -> No
 
 
 def test_in_the_end_every_answer_is_the_last_value(log: Log) -> None:
-    assert list(wrong_in_the_end(log, 7, [said("c"), said("b", key=MAIL)])) == []
-    assert [sentence[1] for sentence in wrong_in_the_end(log, 7, [said("b")])] == ["a"]
+    assert list(wrong_in_the_end(log, 7, [answer("c"), answer("b", key=MAIL)])) == []
+    assert [sentence[1] for sentence in wrong_in_the_end(log, 7, [answer("b")])] == ["a"]
     assert [sentence[1] for sentence in wrong_in_the_end(log, 7, [refused()])] == ["a"]

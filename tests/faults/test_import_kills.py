@@ -121,14 +121,14 @@ def imported(name: str, archive: Path, *, kills: int, seed: int) -> tuple[list[s
     """Import the archive into a stack of its own; returns (digest of each zone, counts)."""
     with new_stack(name, sample_zones=False, traffic=False) as stack:
         job = Import(stack, archive)
-        said = []
+        done = []
         if kills:
             for killed in kill_at_random(stack, job, random.Random(seed)):
-                said.append(killed)
-                if len(said) == kills:
+                done.append(killed)
+                if len(done) == kills:
                     break
         job.wait(seconds=240)
-        assert len(said) == kills, f"the import was over after {len(said)} kills"
+        assert len(done) == kills, f"the import was over after {len(done)} kills"
         wait_until_in_sync(stack, seconds=60)
         stack.run([sys.executable, "manage.py", "audit"])
         content = run_script(stack, CONTENT).splitlines()

@@ -23,7 +23,7 @@ CATCH_UP_SECONDS = 10.0 * 2
 OTHERS_SECONDS = 2.0 * 2
 
 
-def shown(panel: Panel, node: str) -> list[object]:
+def status_of(panel: Panel, node: str) -> list[object]:
     """Epoch, position, word and sentence that the panel shows of a node."""
     found: list[object] = panel.do(acts.positions)["nodes"][node]
     return found
@@ -65,8 +65,8 @@ def test_a_node_that_was_cut_off_keeps_answering_and_catches_up(
         head = panel.do(acts.positions)["head"]
         assert head - begun >= changes
         assert lmdb_files.sequence(far_member.files.lmdb) == begun, "something reached it"
-        assert shown(panel, far_member.name)[1] == begun
-        until(lambda: shown(panel, far_member.name)[2] != "live", seconds=60, what="the panel to show it behind")
+        assert status_of(panel, far_member.name)[1] == begun
+        until(lambda: status_of(panel, far_member.name)[2] != "live", seconds=60, what="the panel to show it behind")
         host.heal()
         seconds = until(
             lambda: lmdb_files.sequence(far_member.files.lmdb) == head, seconds=300, what="everything in its files"
@@ -93,7 +93,7 @@ def test_acknowledgements_that_are_lost_leave_a_node_unconfirmed_and_applied_onc
         sequence = panel.do(acts.change, zone=zone, values={f"www.{zone} AAAA": "2001:db8::24"})["sequence"]
         until(lambda: lmdb_files.sequence(far_member.files.lmdb) >= sequence, seconds=60, what="it to be applied")
         time.sleep(1)
-        assert shown(panel, far_member.name)[1] < sequence, "shown as in sync without its acknowledgement"
+        assert status_of(panel, far_member.name)[1] < sequence, "shown as in sync without its acknowledgement"
         host.heal()
         far_member.wait_until_in_sync(seconds=120)
     checker.judge()

@@ -43,8 +43,8 @@ def test_without_the_control_socket_nothing_is_called_in_sync(
             checker.more(10)
             until(lambda: lmdb_files.sequence(member.files.lmdb) > before, seconds=60, what="it to be applied")
             time.sleep(1)
-            shown = panel.do(acts.positions)["nodes"][member.name]
-            assert shown[1] < lmdb_files.sequence(member.files.lmdb), "in sync without a purge"
+            status = panel.do(acts.positions)["nodes"][member.name]
+            assert status[1] < lmdb_files.sequence(member.files.lmdb), "in sync without a purge"
             until(lambda: panel.do(acts.positions)["nodes"][member.name][2] != "live", seconds=120, what="an alarm")
         member.wait_until_in_sync(seconds=120)
     checker.judge()

@@ -36,7 +36,7 @@ def edit(panel: Panel) -> int:
     return int(panel.do(acts.change, zone=ZONE, values={f"www.{ZONE} TXT": stamp})["sequence"])
 
 
-def assert_chain_is_whole(panel: Panel) -> None:
+def assert_chain_is_complete(panel: Panel) -> None:
     """No gap and no fork: the publications are 1 to the head, and so are the segments of each schema, end to end."""
     sequences = panel.do(acts.rows, sql="SELECT sequence FROM zones_publication ORDER BY 1")
     assert [row[0] for row in sequences] == list(range(1, len(sequences) + 1))
@@ -117,7 +117,7 @@ def test_who_publishes_or_encodes_may_be_killed_at_every_statement(
         ]
     assert any(deaths)
     checker.judge()
-    assert_chain_is_whole(panels.test)
+    assert_chain_is_complete(panels.test)
 
 
 @pytest.mark.row(6)
@@ -131,7 +131,7 @@ def test_a_publisher_killed_while_it_stores_a_segment_leaves_no_half_of_it(
         deaths = [kill_publisher_at(faulty, panel, point) for point in chosen]
         assert any(deaths)
     checker.judge()
-    assert_chain_is_whole(panel)
+    assert_chain_is_complete(panel)
     for name, size in panel.do(acts.rows, sql="SELECT object_name, size FROM publish_segment WHERE NOT damaged"):
         path = faulty.directory / "panel" / "segments" / name
         assert path.stat().st_size == size, f"{name} is not whole"
@@ -163,7 +163,7 @@ def test_a_publisher_that_lost_its_lock_while_it_slept_cannot_fork_the_log(
     with new_checker() as checker:
         checker.more(20)
     checker.judge()
-    assert_chain_is_whole(panel)
+    assert_chain_is_complete(panel)
 
 
 @pytest.mark.row(5)
@@ -185,4 +185,4 @@ def test_a_long_transaction_holds_up_nobody_and_loses_nothing(
         assert done[0] > passed - 20
         checker.more(10)
     checker.judge()
-    assert_chain_is_whole(panels.test)
+    assert_chain_is_complete(panels.test)

@@ -44,7 +44,7 @@ def wait_until_mended(panel: Panel, node: Member, zone: str, *, seconds: float =
         until(mended, seconds=seconds, what=f"{zone} found and repaired")
     except TimeoutError as exc:
         found = panel.do(acts.divergences, name=node.name), panel.do(acts.events, name=node.name)
-        raise TimeoutError(f"{exc}; the panel knows {found}; the agent said: {node.said()}") from exc
+        raise TimeoutError(f"{exc}; the panel knows {found}; the agent said: {node.output()}") from exc
 
 
 @pytest.mark.row(11)
@@ -77,7 +77,7 @@ def test_a_tree_that_cannot_be_read_is_built_beside_and_swapped(
 
         def is_back() -> bool:
             member.keep_running()
-            panel.do(acts.tend)
+            panel.do(acts.maintain)
             return is_at_head(panel.do(acts.positions), member.name)
 
         checker.stop_edits()
@@ -85,7 +85,7 @@ def test_a_tree_that_cannot_be_read_is_built_beside_and_swapped(
             until(is_back, seconds=REBUILT_SECONDS, what=f"{member.name} on new files")
         except TimeoutError as exc:
             known = panel.do(acts.events, name=member.name), panel.do(acts.positions)
-            raise TimeoutError(f"{exc}; the panel knows {known}; the agent said: {member.said()}") from exc
+            raise TimeoutError(f"{exc}; the panel knows {known}; the agent said: {member.output()}") from exc
     checker.judge()
 
 

@@ -90,7 +90,7 @@ def lie_to(
 
 def cure(panel: Panel, node: Member) -> None:
     """The panel finds the damage, makes a snapshot, as beat has it do every minute, and gives it to the node."""
-    node.wait_until_in_sync(seconds=CURED_SECONDS, meanwhile=lambda: panel.do(acts.tend))
+    node.wait_until_in_sync(seconds=CURED_SECONDS, meanwhile=lambda: panel.do(acts.maintain))
 
 
 @pytest.mark.row(10)

@@ -42,9 +42,9 @@ def call(stack: Stack) -> Call:
         text = None if body is None else json.dumps(body)
         connection.request(method, SERVER + path, text, {"X-API-Key": key, "Accept": "application/json"})
         answer = connection.getresponse()
-        said = answer.read()
+        reply = answer.read()
         connection.close()
-        return answer.status, json.loads(said) if said else None
+        return answer.status, json.loads(reply) if reply else None
 
     return call
 

@@ -126,9 +126,9 @@ def test_many_files_travel_as_one_archive(run: Run, tmp_path: Path) -> None:
 def test_a_zone_is_exported_as_text_and_many_as_an_archive(run: Run, tmp_path: Path) -> None:
     run("zones", "create", "exported.test")
     run("records", "set", "exported.test", "www", "A", "192.0.2.9", "--ttl", "60")
-    shown = run("export", "exported.test")
-    assert shown.code == 0, shown.err
-    [line] = [line.split() for line in shown.out.splitlines() if "192.0.2.9" in line]
+    exported = run("export", "exported.test")
+    assert exported.code == 0, exported.err
+    [line] = [line.split() for line in exported.out.splitlines() if "192.0.2.9" in line]
     assert line == ["www", "60", "IN", "A", "192.0.2.9"]
     file = tmp_path / "all.tar.gz"
     assert run("export", "--all", "-o", str(file)).code == 0

@@ -220,8 +220,8 @@ def test_a_dyndns_client_moves_its_host(
     for number in (last, last + 1):
         directory = tmp_path / str(number)
         directory.mkdir()
-        said = client(zone, directory, f"192.0.2.{number}")
-        assert f"good 192.0.2.{number}" in said or "SUCCESS" in said, said
+        output = client(zone, directory, f"192.0.2.{number}")
+        assert f"good 192.0.2.{number}" in output or "SUCCESS" in output, output
         zone.answers("home", rdata=(f"192.0.2.{number}",))
 
 

@@ -53,8 +53,8 @@ def publishes_until(someone: Person, stack: Stack, name: str, *, rdata: tuple[st
     )
     answered = time.monotonic() - began
     someone.sees_everywhere()
-    said = someone.page.locator("#progress .big-number").inner_text()
-    sys.stdout.write(f"{name} {rdata or rcode}: click to last answer {answered:.2f} s, the page says {said!r}\n")
+    displayed = someone.page.locator("#progress .big-number").inner_text()
+    sys.stdout.write(f"{name} {rdata or rcode}: click to last answer {answered:.2f} s, the page says {displayed!r}\n")
 
 
 def test_an_added_record_is_answered_by_every_node_within_a_second(alice: Person, stack: Stack) -> None:

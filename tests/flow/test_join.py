@@ -95,9 +95,9 @@ def test_one_command_makes_a_server_a_node(fresh_stack: Stack) -> None:
         assert joining.stdout is not None
         fingerprint = joining.stdout.readline().split()[-1]
         fresh_stack.manage("approve_node", "joined", "--fingerprint", fingerprint)
-        said, _ = joining.communicate(timeout=60)
-        assert joining.returncode == 0, said
-        assert "joined is set up" in said
+        output, _ = joining.communicate(timeout=60)
+        assert joining.returncode == 0, output
+        assert "joined is set up" in output
         for unit in ("pdns.service.d/dnspanel.conf", "dnspanel-agent.service"):
             process = started(place / "units" / unit, place / f"{Path(unit).stem}.log")
             running.callback(process.wait)

@@ -50,7 +50,7 @@ answer = client.get(path) if method == "GET" else client.post(path, dict(word.sp
 sys.stdout.write(answer.content.decode())
 """
 
-FACTS = """
+STATE = """
 import json, sys, django
 django.setup()
 from dnspanel.fleet.models import Node
@@ -131,8 +131,8 @@ class Server:
             return ask(self.node, name, timeout=0.5).rdata == (address,)
         return False
 
-    def facts(self) -> dict[str, object]:
-        return dict(json.loads(run_script(self.stack, FACTS, self.node.name)))
+    def state(self) -> dict[str, object]:
+        return dict(json.loads(run_script(self.stack, STATE, self.node.name)))
 
     def _command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "replication.agent", *words]
@@ -207,11 +207,11 @@ def upgrade(stack: Stack, server: Server, powerdns: PowerDNS) -> None:
     sentence = f"is installed on {server.node.name}, and it needs LMDB schema {powerdns.schema}"
     until(lambda: sentence in page(stack, "GET", page_address), seconds=60, what="the page to explain")
     assert not server.answers("www.first.test.", "192.0.2.1"), "a release that needs another schema refuses to start"
-    assert server.facts()["schema"] == 4
+    assert server.state()["schema"] == 4
     # It was pinned: the new release has not touched the files.
     assert (server.node.directory / "before.lmdb").read_bytes() == server.node.lmdb.read_bytes()
     page(stack, "POST", f"{page_address}rebuild/", f"schema={powerdns.schema}")
-    until(lambda: server.facts()["schema"] == powerdns.schema, seconds=90, what="the node to have the other schema")
+    until(lambda: server.state()["schema"] == powerdns.schema, seconds=90, what="the node to have the other schema")
     until(lambda: server.answers("www.first.test.", "192.0.2.1"), seconds=30, what="the upgraded node to answer")
     assert read_config(server.node.agent_toml).identity.schema == powerdns.schema
     until(lambda: sentence not in page(stack, "GET", page_address), seconds=30, what="the page to be content")

@@ -27,7 +27,7 @@ ZONE = "test101.org."
 # What FAULTS.md asks for.
 SECONDS_TO_REPAIR = 60.0
 
-FACTS = """
+STATE = """
 import json, django
 django.setup()
 from django.db import connection
@@ -58,8 +58,8 @@ direct.publish_patches(patches=[patch], author=None, channel=Channel.SYSTEM, now
 """
 
 
-def facts(stack: Stack) -> dict[str, Any]:
-    return dict(json.loads(run_script(stack, FACTS)))
+def state(stack: Stack) -> dict[str, Any]:
+    return dict(json.loads(run_script(stack, STATE)))
 
 
 @pytest.fixture
@@ -92,19 +92,19 @@ def pdnsutil(node: DemoNode, *arguments: str) -> None:
 
 def damage_and_wait(stack: Stack, node: DemoNode, damage: Callable[[int], None]) -> dict[str, Any]:
     """Damage the node, and return what the panel knows once it says that all is well again."""
-    before = facts(stack)
+    before = state(stack)
     assert before["open"] == 0
     others = records_of_others(node, before["zone_id"])
     damage(before["zone_id"])
     began = time.monotonic()
 
     def is_over() -> bool:
-        now = facts(stack)
+        now = state(stack)
         return bool(now["found"][len(before["found"]) :]) and not now["open"] and now["equal"] is True
 
     until(is_over, seconds=SECONDS_TO_REPAIR, what="the node found, repaired and equal")
     sys.stdout.write(f"found and repaired {time.monotonic() - began:.1f} s after the damage was done\n")
-    after = facts(stack)
+    after = state(stack)
     after["found"] = after["found"][len(before["found"]) :]
     assert [error for *_, error in after["found"]] == [""] * len(after["found"])
     assert after["snapshots"] == 0, "one zone differed, so one zone is sent"
@@ -179,5 +179,5 @@ def test_a_publication_that_meets_altered_rows_gets_through_by_itself(stack: Sta
     pdnsutil(node, "replace-rrset", ZONE, "@", "SOA", "3600", "ns1.foreign.test. x.foreign.test. 1 2 3 4 5")
     run_script(stack, EDIT)
     until(lambda: ask(node, f"met.{ZONE}").rdata == ("192.0.2.77",), seconds=SECONDS_TO_REPAIR, what="the edit on ns1")
-    until(lambda: facts(stack)["equal"] is True and not facts(stack)["open"], seconds=SECONDS_TO_REPAIR, what="equal")
-    assert facts(stack)["refusal"] == ""
+    until(lambda: state(stack)["equal"] is True and not state(stack)["open"], seconds=SECONDS_TO_REPAIR, what="equal")
+    assert state(stack)["refusal"] == ""

@@ -66,9 +66,9 @@ class Panel:
         headers = {"X-API-Key": self.key, "Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         connection.request(method, path, text, headers)
         answer = connection.getresponse()
-        said = answer.read()
+        reply = answer.read()
         connection.close()
-        return answer.status, json.loads(said) if said else None
+        return answer.status, json.loads(reply) if reply else None
 
     def creates(self, zone: str) -> None:
         made = {"name": zone, "kind": "Native", "nameservers": ["ns1.example.net.", "ns2.example.net."]}
@@ -173,11 +173,11 @@ def sees_the_hold(panel: Panel) -> None:
     """Nothing can be published, by either API, and the nodes go on answering what they have."""
     state = panel.state()
     assert "restored from the backup" in state["held"]
-    status, said = panel.publishes(KEPT, "192.0.2.66", wait="")
-    assert (status, "Publishing is held" in said["error"]) == (503, True)
+    status, reply = panel.publishes(KEPT, "192.0.2.66", wait="")
+    assert (status, "Publishing is held" in reply["error"]) == (503, True)
     made = {"name": "another.test.", "nameservers": ["ns1.example.net."]}
-    status, said = panel.call("POST", "/api/v2/zones", made)
-    assert (status, said["code"]) == (503, "publishing-held"), said
+    status, reply = panel.call("POST", "/api/v2/zones", made)
+    assert (status, reply["code"]) == (503, "publishing-held"), reply
     assert {answer.rdata for answer in ask_all(panel.stack, f"www.{CHANGED}")} == {("192.0.2.3",)}
     assert {answer.rdata for answer in ask_all(panel.stack, f"www.{NEW}")} == {("192.0.2.9",)}
     until(lambda: panel.state()["asked"], seconds=60, what=f"the nodes were asked: {panel.state()['error']}")

@@ -54,8 +54,8 @@ args = [json.loads(text) for text in sys.argv[1:]]
 def panel(stack: Stack, script: str, *args: Any) -> Any:
     """Run a script as the panel; return what it leaves in `result`."""
     program = f"{_PRELUDE}\nresult = None\n{script}\nprint('=' + json.dumps(result, default=str))"
-    said = run_script(stack, program, *[json.dumps(arg) for arg in args])
-    return json.loads(said.rsplit("\n=", 1)[-1].removeprefix("="))
+    output = run_script(stack, program, *[json.dumps(arg) for arg in args])
+    return json.loads(output.rsplit("\n=", 1)[-1].removeprefix("="))
 
 
 def change(stack: Stack, zone: str, label: str, type: str = "A", *values: str) -> int:
@@ -63,8 +63,8 @@ def change(stack: Stack, zone: str, label: str, type: str = "A", *values: str) -
     return int(panel(stack, "result = change(*args)", zone, name, type, *values))
 
 
-def proved(stack: Stack) -> dict[str, int]:
-    """What each node has proved, ring 0 included."""
+def acked(stack: Stack) -> dict[str, int]:
+    """What each node has acked, ring 0 included."""
     found: dict[str, int] = panel(stack, 'result = dict(Node.objects.values_list("name", "acked"))')
     return found
 
@@ -101,7 +101,7 @@ Node.objects.filter(name__in=("ns2", "ns3")).update(group=rest)
 
 
 @pytest.fixture(autouse=True)
-def settled(staged: Stack) -> Iterator[None]:
+def fleet_in_sync(staged: Stack) -> Iterator[None]:
     """Each test begins with a fleet in which nothing is on its way, and ends with nothing stopped or pinned."""
     wait_until_in_sync(staged, seconds=60)
     yield
@@ -158,14 +158,14 @@ def test_a_canary_that_does_not_answer_stops_the_rest_until_a_person_resumes(sta
         sequence = change(staged, "stages1.test.", "refused", "A", "192.0.2.12")
         until(lambda: bool(delivery(staged)["stopped_reason"]), seconds=60, what="delivery stopped")
         assert "ns1 of canary refuses" in delivery(staged)["stopped_reason"]
-        positions = proved(staged)
+        positions = acked(staged)
         assert positions["ring0"] >= sequence
         assert max(positions["ns2"], positions["ns3"]) < sequence
         assert ask(staged.nodes[1], "refused.stages1.test.").rcode == "NXDOMAIN"
     finally:
         staged.supervisor.start(["ns1-pdns"])
-    until(lambda: proved(staged)["ns1"] >= sequence, seconds=60, what="the canary is well again")
-    assert proved(staged)["ns2"] < sequence  # only a person lets it go on
+    until(lambda: acked(staged)["ns1"] >= sequence, seconds=60, what="the canary is well again")
+    assert acked(staged)["ns2"] < sequence  # only a person lets it go on
     panel(staged, "deliver.resume(by=None, now=now)")
     until(lambda: answers_with(staged.nodes[2], "refused.stages1.test.", "192.0.2.12"), seconds=SECONDS, what="ns3")
 
@@ -180,8 +180,8 @@ def test_a_zone_deleted_under_its_questions_stops_at_the_canary(staged: Stack) -
             ask(staged.nodes[0], "www.stages3.test.", timeout=5.0)
             time.sleep(0.01)
 
-    asking = threading.Thread(target=clients)
-    asking.start()
+    querying = threading.Thread(target=clients)
+    querying.start()
     try:
         time.sleep(4)  # so that there is something to compare with
         panel(
@@ -194,7 +194,7 @@ edit.delete_zone(zone=zone, author=None, channel="system", now=now)
         until(lambda: bool(delivery(staged)["stopped_reason"]), seconds=30, what="delivery stopped")
     finally:
         over.set()
-        asking.join()
+        querying.join()
     assert "SERVFAIL or REFUSED" in delivery(staged)["stopped_reason"]
     assert ask(staged.nodes[0], "www.stages3.test.").rcode == "REFUSED"
     assert answers_with(staged.nodes[1], "www.stages3.test.", "192.0.2.1")
@@ -213,10 +213,10 @@ deliver.resume(by=None, now=timezone.now())
 
 def test_a_pinned_fleet_stays_where_it_is_and_goes_on_when_it_is_unpinned(staged: Stack) -> None:
     panel(staged, 'deliver.pin(sequence=LogHead.objects.get().sequence, reason="freeze for a test", by=None, now=now)')
-    before = proved(staged)
+    before = acked(staged)
     change(staged, "stages1.test.", "pinned", "A", "192.0.2.13")
     time.sleep(3)  # that nothing happens is seen only by waiting: two turns of beat
-    assert proved(staged) == before
+    assert acked(staged) == before
     assert ask(staged.ring0, "pinned.stages1.test.").rcode == "NXDOMAIN" if staged.ring0 else False
     panel(staged, "deliver.unpin(by=None, now=now)")
     until(lambda: answers_with(staged.nodes[2], "pinned.stages1.test.", "192.0.2.13"), seconds=SECONDS, what="ns3")
@@ -224,10 +224,10 @@ def test_a_pinned_fleet_stays_where_it_is_and_goes_on_when_it_is_unpinned(staged
 
 def test_a_stopped_fleet_gets_nothing_not_even_ring_0(staged: Stack) -> None:
     panel(staged, 'deliver.stop(reason="a test", by=None, now=now)')
-    before = proved(staged)
+    before = acked(staged)
     change(staged, "stages1.test.", "stopped", "A", "192.0.2.14")
     time.sleep(3)  # as above
-    assert proved(staged) == before
+    assert acked(staged) == before
     panel(staged, "deliver.resume(by=None, now=now)")
     until(lambda: answers_with(staged.nodes[2], "stopped.stages1.test.", "192.0.2.14"), seconds=SECONDS, what="ns3")
 
@@ -324,7 +324,7 @@ def test_without_its_agent_ring_0_is_waited_for_as_long_as_the_setting_says(stag
     try:
         sequence = change(staged, "stages1.test.", "away", "A", "192.0.2.19")
         time.sleep(5)  # some turns of beat, in which nobody else may get it
-        assert proved(staged)["ns1"] < sequence
+        assert acked(staged)["ns1"] < sequence
         until(lambda: answers_with(staged.nodes[0], "away.stages1.test.", "192.0.2.19"), seconds=90, what="ns1")
     finally:
         staged.supervisor.start(["ring0-agent"])

@@ -78,19 +78,19 @@ def test_every_call_is_answered_alike_or_the_difference_is_listed(answers: Answe
 def test_serials_begin_and_move_as_theirs(theirs: TheirApi, bob: User) -> None:
     """Ours answers DNS with the one serial that it has; theirs with `edited_serial`."""
     key = caller(bob).key
-    for number, said in enumerate(SAID_OF_SERIALS):
+    for number, settings in enumerate(SERIAL_SETTINGS):
         zone = f"s{number}.test."
         found = []
         for ask, field in ((theirs, "edited_serial"), (lambda call: ours(call, key), "serial")):
-            ask(Call("POST", ZONES, new(zone, **said)))
+            ask(Call("POST", ZONES, new(zone, **settings)))
             served = [json.loads(ask(Call("GET", f"{ZONES}/{zone}")).body)[field]]
             ask(patch(zone, rrset(f"www.{zone}", "A", "192.0.2.1")))
             served.append(json.loads(ask(Call("GET", f"{ZONES}/{zone}")).body)[field])
             found.append(served)
         # Seconds pass between the two, and where theirs does not move, ours must.
         near = [abs(one - other) < 60 for one, other in zip(*found, strict=True)]
-        assert all(near), (said, found)
-        assert found[1][0] < found[1][1], (said, found)
+        assert all(near), (settings, found)
+        assert found[1][0] < found[1][1], (settings, found)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -166,7 +166,7 @@ def ask_dns(port: int, wire: bytes, *, over_tcp: bool) -> bytes:
         return connection.recv(65_535)[2 if over_tcp else 0 :]
 
 
-SAID_OF_SERIALS: tuple[dict[str, Any], ...] = (
+SERIAL_SETTINGS: tuple[dict[str, Any], ...] = (
     {},
     {"serial": 7},
     {"serial": 2030010101},

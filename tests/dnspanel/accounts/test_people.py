@@ -78,7 +78,7 @@ def test_a_token_for_people_alone_changes_nobody_at_or_above_its_owner(alice: Us
         owner=alice, terms=TokenTerms("people", permissions=frozenset({Permission.PEOPLE})), by=alice, now=NOW
     )
     narrow = tokens.actor_by_secret(secret=of_people.secret, address=None, now=NOW)
-    whole = tokens.create_token(owner=alice, terms=EVERYTHING, by=alice, now=NOW)
+    full = tokens.create_token(owner=alice, terms=EVERYTHING, by=alice, now=NOW)
     hers = tokens.create_token(owner=other, terms=EVERYTHING, by=other, now=NOW).token
     team = teams.create_team(name="Web", by=alice, now=NOW)
     row = grant_edit.give_grant(grant=EVERYTHING.scope[0], to=other, by=alice, now=NOW)
@@ -93,7 +93,7 @@ def test_a_token_for_people_alone_changes_nobody_at_or_above_its_owner(alice: Us
         ):
             with pytest.raises(AboveYou):
                 act()
-    for token in (whole.token, hers):
+    for token in (full.token, hers):
         with pytest.raises(AboveYou):
             tokens.revoke_token(token=token, **how)
     with pytest.raises(AboveYou):
@@ -101,7 +101,7 @@ def test_a_token_for_people_alone_changes_nobody_at_or_above_its_owner(alice: Us
     people.change_role(user=charlie, role=Role.MEMBER, **how)
     people.deactivate(user=bob, **how)
     tokens.revoke_token(token=of_people.token, **how)
-    everything = tokens.actor_by_secret(secret=whole.secret, address=None, now=NOW)
+    everything = tokens.actor_by_secret(secret=full.secret, address=None, now=NOW)
     people.change_role(user=other, role=Role.READER, by=everything, now=NOW)
 
 

@@ -59,7 +59,7 @@ def test_a_webhook_gets_it_signed_by_the_routes_secret(route: MakeRoute, receive
     [received] = receiver.received
     assert is_signed(received, made.secret, at=later(seconds=10))
     body = json.loads(received.body)
-    assert [fact["sentence"] for fact in body["data"]["raised"]] == ["ns1 is late", "ns2 is late"]
+    assert [alert["sentence"] for alert in body["data"]["raised"]] == ["ns1 is late", "ns2 is late"]
     rotated = routes.rotate_secret(route=made.route, by=None, now=NOW)
     keep([late(), late(2), late(3)], now=later(seconds=20))
     assert send(made.route, later(seconds=30))

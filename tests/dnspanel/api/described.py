@@ -60,8 +60,8 @@ def _check_body(method: str, url: str, schema: dict[str, Any], body: Any) -> Non
 
 @cache
 def _validator(schema: str) -> Draft202012Validator:
-    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "components": described()["components"]}
-    return Draft202012Validator(whole | json.loads(schema), format_checker=FormatChecker())
+    base = {"$schema": "https://json-schema.org/draft/2020-12/schema", "components": described()["components"]}
+    return Draft202012Validator(base | json.loads(schema), format_checker=FormatChecker())
 
 
 @cache

@@ -18,7 +18,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import NewToken, TokenTerms
 from dnspanel.api import dyndns
 from dnspanel.api.dyndns import Addresses, NotAnAddress, Prefix, intents_in
-from dnspanel.zones import hold as held
+from dnspanel.zones import hold as publishing_hold
 from dnspanel.zones import store_rrsets
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication.dns import rdtypes
@@ -198,16 +198,16 @@ def test_intents_are_found_without_a_database() -> None:
 
 
 def test_several_hosts_of_a_zone_are_one_publication(zone: Zone, ask: Ask) -> None:
-    said = ask("home.example.test,vpn.example.test,HOME.Example.test", myip="192.0.2.7")
-    assert said == "good 192.0.2.7\n" * 2 + "good 192.0.2.7"
+    reply = ask("home.example.test,vpn.example.test,HOME.Example.test", myip="192.0.2.7")
+    assert reply == "good 192.0.2.7\n" * 2 + "good 192.0.2.7"
     assert publications() == 1
     assert ask("vpn.example.test,new.example.test", myip="192.0.2.7") == "nochg 192.0.2.7\ngood 192.0.2.7"
 
 
 def test_hosts_of_several_zones_and_the_longest_zone_wins(make_zone: MakeZone, ask: Ask) -> None:
     outer, inner = make_zone(), make_zone(name="dyn.example.test.")
-    said = ask("a.dyn.example.test,a.example.test", myip="192.0.2.7")
-    assert said == "good 192.0.2.7\ngood 192.0.2.7"
+    reply = ask("a.dyn.example.test,a.example.test", myip="192.0.2.7")
+    assert reply == "good 192.0.2.7\ngood 192.0.2.7"
     assert addresses(inner, "a.dyn.example.test.") == addresses(outer, "a.example.test.") == ("192.0.2.7",)
     assert addresses(outer, "a.dyn.example.test.") == ()
 
@@ -350,8 +350,8 @@ def test_an_update_without_a_change_takes_few_queries(
 
 def test_while_publishing_is_held_a_router_is_told_to_come_back(zone: Zone, ask: Ask) -> None:
     before = publications()
-    held.hold(reason="ns1 knows more.", now=timezone.now())
+    publishing_hold.hold(reason="ns1 knows more.", now=timezone.now())
     assert ask(myip="192.0.2.7") == "911"
     assert (publications(), addresses(zone)) == (before, ())
-    held.release()
+    publishing_hold.release()
     assert ask(myip="192.0.2.7") == "good 192.0.2.7"

@@ -37,7 +37,7 @@ from tests.dnspanel.fleet.conftest import create_active_node
 from tests.dnspanel.zones.conftest import rr, zone_maker
 from tests.people import NOW, make_person
 
-DYNDNS_WORDS = {b"good": 200, b"nochg": 200, b"nohost": 404, b"!yours": 403}
+DYNDNS_STATUSES = {b"good": 200, b"nochg": 200, b"nohost": 404, b"!yours": 403}
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
 Call = Callable[[Door, Caller], int]
 
@@ -98,9 +98,9 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     token = tokens.create_token(owner=alice, terms=terms, by=alice, now=NOW).token
     key = tokens.create_tsig_key(owner=alice, name="key.test.", terms=terms, by=alice, now=NOW).token
     job = jobs.create_job(source=SourceKind.FILES, title="zones", author=alice, now=NOW)
-    whole = tokens.actor_by_secret(secret=api(Caller.ADMINISTRATOR).secret, address="192.0.2.10", now=timezone.now())
-    exported = export_jobs.create_export(selection=EVERYTHING, format="bind", author=whole, now=NOW)
-    written = export_jobs.create_export(selection=EVERYTHING, format="bind", author=whole, now=NOW)
+    admin = tokens.actor_by_secret(secret=api(Caller.ADMINISTRATOR).secret, address="192.0.2.10", now=timezone.now())
+    exported = export_jobs.create_export(selection=EVERYTHING, format="bind", author=admin, now=NOW)
+    written = export_jobs.create_export(selection=EVERYTHING, format="bind", author=admin, now=NOW)
     ExportJob.objects.filter(pk=written.pk).update(state=RunState.DONE, size=4)
     export_jobs.exports_directory().mkdir()
     export_jobs.export_path(written).write_bytes(b"gzip")
@@ -159,7 +159,7 @@ def call(things: dict[str, Any], api: MakeApi, db: None) -> Call:
             response = client.send(door.method, url, body, content_type=kind, headers=headers, **door.query)
             transaction.set_rollback(True)
         if door.name.startswith("dyndns") and response.status_code == 200:
-            return DYNDNS_WORDS[response.content.split()[0]]
+            return DYNDNS_STATUSES[response.content.split()[0]]
         status: int = response.status_code
         return status
 

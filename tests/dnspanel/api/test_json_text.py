@@ -11,7 +11,7 @@ def test_what_can_be_stored_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "reason"),
     [
         ("", "Expecting value"),
         ("{", "Expecting property name"),
@@ -22,8 +22,8 @@ def test_what_can_be_stored_is_read() -> None:
         (r'[{"a": "\ud800"}]', "half a character"),
     ],
 )
-def test_what_means_nothing_is_refused_with_the_reason(text: str, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
+def test_what_means_nothing_is_refused_with_the_reason(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
         parse_json(text)
 
 

@@ -83,12 +83,12 @@ def test_a_dead_redis_costs_one_short_wait_and_counting_goes_on() -> None:
 
 
 def test_redis_is_asked_again_after_a_while() -> None:
-    asked = []
+    calls = []
 
     class Shared:
         def incr(self, key: str, expiry: int) -> int:
-            asked.append(key)
-            if len(asked) == 1:
+            calls.append(key)
+            if len(calls) == 1:
                 raise RedisError("away")
             return 41
 
@@ -98,7 +98,7 @@ def test_redis_is_asked_again_after_a_while() -> None:
     assert counters.count("k", clock=lambda: now) == 1
     assert counters.count("k", clock=lambda: now + throttle.REDIS_LEFT_ALONE_FOR / 2) == 2
     assert counters.count("k", clock=lambda: now + throttle.REDIS_LEFT_ALONE_FOR) == 41
-    assert len(asked) == 2
+    assert len(calls) == 2
 
 
 def test_counting_takes_little_time() -> None:

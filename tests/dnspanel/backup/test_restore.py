@@ -210,9 +210,9 @@ def test_a_drill_finds_what_a_dump_cannot_see(
     back_up_to_file(path=tmp_path / "second.tar", now=NOW)
     with pytest.raises(CommandError, match="2 checks failed"):
         call_command("backup_drill", str(tmp_path / "second.tar"))
-    said = capsys.readouterr().out
-    assert "FAILED  every zone is at its last revision and serial: one.test." in said
-    assert "FAILED  its zones compile to what schema 4 serves" in said
+    output = capsys.readouterr().out
+    assert "FAILED  every zone is at its last revision and serial: one.test." in output
+    assert "FAILED  its zones compile to what schema 4 serves" in output
 
 
 def test_the_last_backup_is_remembered(archive: Path) -> None:

@@ -21,7 +21,7 @@ class Server:
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
-        self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
@@ -34,7 +34,7 @@ class Server:
         class Handler(BaseHTTPRequestHandler):
             def answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                server.asked.append((self.command, self.path, dict(self.headers.items()), body))
+                server.requests.append((self.command, self.path, dict(self.headers.items()), body))
                 told = server.answers.pop(0)
                 if told is None:
                     self.close_connection = True
@@ -78,13 +78,13 @@ def client(server: Server, pauses: list[float]) -> Iterator[Client]:
 
 
 def keys(server: Server) -> set[str]:
-    return {headers["Idempotency-Key"] for _, _, headers, _ in server.asked}
+    return {headers["Idempotency-Key"] for _, _, headers, _ in server.requests}
 
 
 def test_a_request_carries_the_token_and_comes_back_as_json(server: Server, client: Client) -> None:
     server.say(200, {"name": "example.test."})
     assert client.get("/zones/example.test", q="has:1", limit=None) == {"name": "example.test."}
-    [(method, path, headers, _)] = server.asked
+    [(method, path, headers, _)] = server.requests
     assert (method, path) == ("GET", "/api/v2/zones/example.test?q=has%3A1")
     assert headers["Authorization"] == "Bearer dnsp_secret"
     assert "Idempotency-Key" not in headers
@@ -96,7 +96,7 @@ def test_a_write_whose_answer_was_lost_is_sent_again_under_the_same_key(
     server.answers += [None, None]
     server.say(202, {"done": True})
     assert client.send("POST", "/bulk", {"zones": []}) == {"done": True}
-    assert len(server.asked) == 3
+    assert len(server.requests) == 3
     assert len(keys(server)) == 1
     assert pauses == list(PAUSES[:2])
     server.say(202, {})
@@ -149,7 +149,7 @@ def test_a_refusal_is_told_in_words_with_each_field(server: Server, client: Clie
 
 
 @pytest.mark.parametrize(
-    ("status", "content", "why"),
+    ("status", "content", "reason"),
     [
         (200, b"<html>Welcome to nginx</html>", "is not the API of a panel"),
         (404, b"<html>not found</html>", "answered 404, and not as a panel does"),
@@ -158,10 +158,10 @@ def test_a_refusal_is_told_in_words_with_each_field(server: Server, client: Clie
     ],
 )
 def test_what_is_no_panel_is_said_to_be_none(
-    server: Server, client: Client, status: int, content: bytes, why: str
+    server: Server, client: Client, status: int, content: bytes, reason: str
 ) -> None:
     server.say(status, content)
-    with pytest.raises(Unreachable, match=why):
+    with pytest.raises(Unreachable, match=reason):
         client.get("/zones")
 
 
@@ -169,14 +169,14 @@ def test_the_token_does_not_follow_a_redirect(server: Server, client: Client) ->
     server.say(301, b"", Location="https://elsewhere.test/")
     with pytest.raises(Unreachable, match=r"redirects to https://elsewhere\.test/"):
         client.get("/zones")
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_pages_are_followed_at_the_panel_that_was_asked(server: Server, client: Client) -> None:
     server.say(200, {"items": [1, 2], "next": "https://inside.test:9/api/v2/zones?limit=2&cursor=abc"})
     server.say(200, {"items": [3], "next": None})
     assert list(client.items("/zones", limit=2)) == [1, 2, 3]
-    assert [path for _, path, _, _ in server.asked] == ["/api/v2/zones?limit=2", "/api/v2/zones?limit=2&cursor=abc"]
+    assert [path for _, path, _, _ in server.requests] == ["/api/v2/zones?limit=2", "/api/v2/zones?limit=2&cursor=abc"]
 
 
 def test_nobody_there_is_said_at_once(pauses: list[float]) -> None:
@@ -200,6 +200,6 @@ def test_a_download_goes_to_a_file_and_one_that_breaks_off_is_known(server: Serv
 def test_an_upload_says_where_its_piece_begins(server: Server, client: Client) -> None:
     server.say(200, {"size": 7})
     assert client.upload("/imports/1/files/a.zone", b"abc", offset=4) == {"size": 7}
-    [(method, path, headers, body)] = server.asked
+    [(method, path, headers, body)] = server.requests
     assert (method, path, body) == ("PUT", "/api/v2/imports/1/files/a.zone?offset=4", b"abc")
     assert headers["Content-Type"] == "application/octet-stream"

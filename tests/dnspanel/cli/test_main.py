@@ -30,11 +30,11 @@ ALL = dict(commands(dnspanel))
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
 def test_every_command_explains_itself_without_a_configuration(words: tuple[str, ...]) -> None:
-    shown = CliRunner().invoke(dnspanel, [*words, "--help"], env={"DNSPANEL_URL": "", "DNSPANEL_TOKEN": ""})
-    assert shown.exit_code == 0
-    assert shown.output.startswith(f"Usage: dnspanel {' '.join(words)} ")
+    result = CliRunner().invoke(dnspanel, [*words, "--help"], env={"DNSPANEL_URL": "", "DNSPANEL_TOKEN": ""})
+    assert result.exit_code == 0
+    assert result.output.startswith(f"Usage: dnspanel {' '.join(words)} ")
     assert ALL[words].get_short_help_str()
-    assert "--output" in shown.output
+    assert "--output" in result.output
     assert all(option.help for option in ALL[words].params if isinstance(option, click.Option))
 
 

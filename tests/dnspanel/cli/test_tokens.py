@@ -5,10 +5,10 @@ from tests.dnspanel.cli.conftest import Run
 
 
 def test_whoami_says_whose_token_it_is_and_what_it_may_do(run: Run) -> None:
-    shown = run("whoami")
-    assert shown.code == 0
-    assert "user         erin" in shown.out
-    assert "all zones" in shown.out
+    displayed = run("whoami")
+    assert displayed.code == 0
+    assert "user         erin" in displayed.out
+    assert "all zones" in displayed.out
     assert run("whoami", "--output", "json").json["user"] == "erin"
 
 

@@ -34,7 +34,7 @@ def test_a_file_travels_in_pieces(server: Server, session: Session, tmp_path: Pa
     for size in (4, 8, 10):
         server.say(200, {"size": size})
     upload(session, 7, [file], pack=False)
-    assert [(path, body) for _, path, _, body in server.asked] == [
+    assert [(path, body) for _, path, _, body in server.requests] == [
         ("/api/v2/imports/7/files/a%20b.zone?offset=0", b"0123"),
         ("/api/v2/imports/7/files/a%20b.zone?offset=4", b"4567"),
         ("/api/v2/imports/7/files/a%20b.zone?offset=8", b"89"),
@@ -47,7 +47,7 @@ def test_a_piece_that_is_there_already_is_passed_over(server: Server, session: S
     server.say(409, {"detail": "it has 6 bytes so far", "code": "conflict", "offset": 6})
     server.say(200, {"size": 8})
     upload(session, 7, [file], pack=False)
-    assert [body for *_, body in server.asked] == [b"0123", b"67"]
+    assert [body for *_, body in server.requests] == [b"0123", b"67"]
 
 
 def test_an_offset_that_leads_nowhere_is_a_refusal(server: Server, session: Session, tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_an_empty_file_arrives_too(server: Server, session: Session, tmp_path: P
     (tmp_path / "empty").touch()
     server.say(200, {"size": 0})
     upload(session, 7, [tmp_path / "empty"], pack=False)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_files_of_one_name_keep_their_folders(server: Server, session: Session, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_files_of_one_name_keep_their_folders(server: Server, session: Session, 
         file.write_text("abc")
         server.say(200, {"size": 3})
     upload(session, 7, files, pack=False)
-    assert [path.split("?")[0].split("/files")[1] for _, path, *_ in server.asked] == [str(file) for file in files]
+    assert [path.split("?")[0].split("/files")[1] for _, path, *_ in server.requests] == [str(file) for file in files]
 
 
 def test_a_folder_travels_as_an_archive_without_its_owner(
@@ -90,7 +90,7 @@ def test_a_folder_travels_as_an_archive_without_its_owner(
     server.say(409, {"detail": "no", "code": "conflict"})
     with pytest.raises(Refused):
         arrive()
-    [(_, path, _, body)] = server.asked
+    [(_, path, _, body)] = server.requests
     assert path == "/api/v2/imports/7/files/files.tar.gz?offset=0"
     with tarfile.open(fileobj=io.BytesIO(body)) as archive:
         [member] = archive.getmembers()

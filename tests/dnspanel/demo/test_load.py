@@ -14,8 +14,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_an_empty_panel_gets_every_sample_zone_in_one_publication() -> None:
     publication = load_sample_zones(now=timezone.now())
     assert publication is not None
-    held = {zone.name: zone.rrset_count for zone in Zone.objects.all()}
-    assert held == {zone.name: len(zone.rrsets) for zone in sample_zones()}
+    stored = {zone.name: zone.rrset_count for zone in Zone.objects.all()}
+    assert stored == {zone.name: len(zone.rrsets) for zone in sample_zones()}
     assert set(Zone.objects.values_list("sequence", flat=True)) == {publication.sequence}
 
 

@@ -41,8 +41,8 @@ def test_the_rate_stays_within_its_bounds() -> None:
 
 
 def test_a_wildcard_is_asked_by_a_name_below_it() -> None:
-    asked = [str(dns.message.from_wire(wire).question[0].name) for wire in traffic.questions_for([ZONE]).existing]
-    assert asked == ["www.example.test.", "any-1.example.test."]
+    queried = [str(dns.message.from_wire(wire).question[0].name) for wire in traffic.questions_for([ZONE]).existing]
+    assert queried == ["www.example.test.", "any-1.example.test."]
 
 
 def test_a_step_sends_what_is_due(server: socket.socket) -> None:

@@ -50,8 +50,8 @@ def test_a_check_is_asked_of_the_agent_and_noted(enrolled_agent: Callable[..., E
     tasks.check_node(agent.node.pk)
     agent.stop()
     tasks.check_node(agent.node.pk)
-    newest, asked = NodeEvent.objects.filter(kind="check").order_by("-pk")
-    assert asked.sentence == "A check of every row was asked for."
+    newest, requested = NodeEvent.objects.filter(kind="check").order_by("-pk")
+    assert requested.sentence == "A check of every row was asked for."
     assert newest.sentence.startswith("It could not be asked for a check: no connection")
 
 

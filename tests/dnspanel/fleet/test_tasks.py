@@ -50,9 +50,9 @@ def test_a_push_without_work_sends_nothing(served: Serve) -> None:
     made = served()
     publish("one.test.")
     push_node(made.node.pk)
-    asked = made.agent.requests
+    requests = made.agent.requests
     push_node(made.node.pk)
-    assert made.agent.requests == asked
+    assert made.agent.requests == requests
 
 
 def test_a_node_that_lost_its_files_is_filled_again_and_never_counted_backwards(served: Serve, tmp_path: Any) -> None:
@@ -128,9 +128,9 @@ def test_a_node_ahead_of_the_panel_gets_nothing_more(served: Serve) -> None:
     # PostgreSQL comes back from a backup taken before the second publication.
     Segment.objects.filter(last=2).delete()
     LogHead.objects.update(sequence=1)
-    asked = made.agent.requests
+    requests = made.agent.requests
     push_node(made.node.pk)
-    assert made.agent.requests == asked
+    assert made.agent.requests == requests
     assert "sequence 2" in node().refusal
 
 

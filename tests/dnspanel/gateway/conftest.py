@@ -49,7 +49,7 @@ class Key:
         self, message: dns.message.Message, *, at: datetime = NOW, now: datetime = NOW, **how: object
     ) -> dns.message.Message:
         """The answer to the signed message, with its signature checked."""
-        (reply,) = said(self.sign(message, at=at), now=now, **how)
+        (reply,) = replies(self.sign(message, at=at), now=now, **how)
         return self.read(reply, message, now=now)
 
     def read(self, wire: bytes, query: dns.message.Message, *, now: datetime = NOW) -> dns.message.Message:
@@ -58,7 +58,7 @@ class Key:
             return dns.message.from_wire(wire, keyring=self.tsig, request_mac=query.mac)
 
 
-def said(wire: bytes, *, now: datetime = NOW, address: str = "192.0.2.53", over_tcp: bool = False) -> list[bytes]:
+def replies(wire: bytes, *, now: datetime = NOW, address: str = "192.0.2.53", over_tcp: bool = False) -> list[bytes]:
     """Every message that answers this one."""
     return list(answers(wire, address=address, over_tcp=over_tcp, now=now))
 

@@ -21,7 +21,7 @@ from dnspanel.gateway import answers as module
 from dnspanel.zones import hold, store_rrsets
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication.dns import rdtypes
-from tests.dnspanel.gateway.conftest import Key, MakeKey, said
+from tests.dnspanel.gateway.conftest import Key, MakeKey, replies
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW, make_person
 
@@ -45,7 +45,7 @@ def rcode_of(message: dns.message.Message) -> str:
 
 
 def unsigned(message: dns.message.Message, **how: object) -> dns.message.Message:
-    (reply,) = said(message.to_wire(), **how)
+    (reply,) = replies(message.to_wire(), **how)
     return dns.message.from_wire(reply)
 
 
@@ -75,18 +75,18 @@ def test_a_retransmission_is_carried_out_once(zone: Zone, key: Key) -> None:
     message.absent("new")  # would not hold any more
     wire = key.sign(message)
     for now in (NOW, LATER):
-        (reply,) = said(wire, now=now)
+        (reply,) = replies(wire, now=now)
         assert rcode_of(key.read(reply, message, now=now)) == "NOERROR"
     assert Publication.objects.count() == 2
 
 
 def test_a_retransmission_does_not_bring_back_what_was_deleted_meanwhile(zone: Zone, key: Key) -> None:
     wire = key.sign(adds())
-    said(wire)
+    replies(wire)
     gone = dns.update.UpdateMessage("example.test.")
     gone.delete("new")
     assert rcode_of(key.ask(gone)) == "NOERROR"
-    said(wire, now=LATER)
+    replies(wire, now=LATER)
     assert holds(zone, "new.example.test.") == ()
 
 
@@ -95,11 +95,11 @@ def test_an_update_that_changed_nothing_does_nothing_later_either(zone: Zone, ke
     message = dns.update.UpdateMessage("example.test.")
     message.add("www", 300, "A", "192.0.2.1")
     wire = key.sign(message)
-    said(wire)
+    replies(wire)
     gone = dns.update.UpdateMessage("example.test.")
     gone.delete("www")
     assert rcode_of(key.ask(gone)) == "NOERROR"
-    (reply,) = said(wire, now=LATER)
+    (reply,) = replies(wire, now=LATER)
     assert rcode_of(key.read(reply, message, now=LATER)) == "NOERROR"
     assert holds(zone, "www.example.test.") == ()
 
@@ -108,12 +108,12 @@ def test_a_refusal_stays_one_when_the_message_comes_again(zone: Zone, key: Key) 
     message = adds()
     message.present("later")
     wire = key.sign(message)
-    (reply,) = said(wire)
+    (reply,) = replies(wire)
     assert rcode_of(key.read(reply, message)) == "NXDOMAIN"
     there = dns.update.UpdateMessage("example.test.")
     there.add("later", 300, "A", "192.0.2.9")
     assert rcode_of(key.ask(there)) == "NOERROR"
-    (reply,) = said(wire, now=LATER)
+    (reply,) = replies(wire, now=LATER)
     assert rcode_of(key.read(reply, message, now=LATER)) == "NXDOMAIN"
     assert holds(zone, "new.example.test.") == ()
 
@@ -189,7 +189,7 @@ def test_a_key_never_may_more_than_its_owner_does_now(zone: Zone, make_key: Make
     User.objects.filter(pk=editor.pk).update(role=Role.MEMBER)
     assert rcode_of(key.ask(adds("192.0.2.81"))) == "NOTAUTH"
     User.objects.filter(pk=editor.pk).update(is_active=False)
-    (reply,) = said(key.sign(adds("192.0.2.82")))
+    (reply,) = replies(key.sign(adds("192.0.2.82")))
     assert dns.message.from_wire(reply, keyring=False).tsig_error == dns.rcode.BADKEY
 
 
@@ -219,7 +219,7 @@ def test_a_key_may_send_so_many_messages_in_a_minute(zone: Zone, make_key: MakeK
 def test_a_bad_signature_is_notauth_and_changes_nothing(zone: Zone, key: Key, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "dnspanel")
     key.tsig = dns.tsig.Key("key.test.", b"guessed")
-    (reply,) = said(key.sign(adds()))
+    (reply,) = replies(key.sign(adds()))
     found = dns.message.from_wire(reply, keyring=False)
     assert (rcode_of(found), found.tsig_error) == ("NOTAUTH", dns.rcode.BADSIG)
     assert Publication.objects.count() == 1
@@ -241,7 +241,7 @@ def test_a_database_that_is_away_is_servfail(zone: Zone, key: Key, monkeypatch: 
     monkeypatch.setattr(module.direct, "publish_patches", fails)
     assert rcode_of(key.ask(adds())) == "SERVFAIL"
     monkeypatch.setattr(module, "verify", lambda *_, **__: fails())
-    (reply,) = said(key.sign(adds()))
+    (reply,) = replies(key.sign(adds()))
     assert rcode_of(dns.message.from_wire(reply)) == "SERVFAIL"
 
 
@@ -279,10 +279,10 @@ def test_an_answer_that_is_too_long_for_a_datagram_says_so(make_zone: MakeZone) 
     servers = [f"name-server-number-{number}.some-long-name.example.net." for number in range(40)]
     make_zone(f"@ 3600 NS {' | '.join(servers)}")
     query = dns.message.make_query("example.test.", "NS")
-    (short,), (whole,) = said(query.to_wire()), said(query.to_wire(), over_tcp=True)
+    (short,), (full,) = replies(query.to_wire()), replies(query.to_wire(), over_tcp=True)
     assert len(short) <= 512
     assert dns.message.from_wire(short).flags & dns.flags.TC
-    assert len(dns.message.from_wire(whole).answer[0]) == 40
+    assert len(dns.message.from_wire(full).answer[0]) == 40
 
 
 def test_other_opcodes_and_versions_of_edns_are_not_known(zone: Zone) -> None:
@@ -305,7 +305,7 @@ def test_a_signed_transfer_is_whole_and_every_message_of_it_is_signed(
 ) -> None:
     make_zone(*(f"h{number} 300 A 192.0.2.1" for number in range(3000)))
     query = dns.message.make_query("example.test.", type_)
-    wires = said(key.sign(query), over_tcp=True)
+    wires = replies(key.sign(query), over_tcp=True)
     assert len(wires) > 2
     context, records = None, 0
     with pytest.MonkeyPatch.context() as patch:
@@ -338,42 +338,42 @@ def test_a_transfer_needs_tcp_a_key_and_a_zone_that_it_may_know(zone: Zone, make
 
 
 def test_answers_are_never_answered(zone: Zone) -> None:
-    assert said(dns.message.make_response(dns.message.make_query("example.test.", "SOA")).to_wire()) == []
+    assert replies(dns.message.make_response(dns.message.make_query("example.test.", "SOA")).to_wire()) == []
 
 
 @pytest.mark.parametrize("length", range(12))
 def test_what_is_shorter_than_a_header_is_not_answered(length: int) -> None:
-    assert said(bytes(length)) == []
+    assert replies(bytes(length)) == []
 
 
 def test_what_has_no_form_gets_its_header_back(zone: Zone) -> None:
-    (reply,) = said(dns.message.make_query("example.test.", "SOA", id=4711).to_wire()[:-1])
+    (reply,) = replies(dns.message.make_query("example.test.", "SOA", id=4711).to_wire()[:-1])
     message = dns.message.from_wire(reply)
     assert (message.id, rcode_of(message), len(reply)) == (4711, "FORMERR", 12)
 
 
 @pytest.mark.parametrize("flags", [0x0000, 0x2800])
 def test_a_message_without_any_question_has_no_form(zone: Zone, key: Key, flags: int) -> None:
-    (reply,) = said(b"\0\1" + flags.to_bytes(2, "big") + bytes(8))
+    (reply,) = replies(b"\0\1" + flags.to_bytes(2, "big") + bytes(8))
     assert rcode_of(dns.message.from_wire(reply)) in {"FORMERR", "REFUSED"}
 
 
 def test_random_bytes_and_damaged_messages_are_survived(zone: Zone, key: Key) -> None:
     """Nothing but rcodes comes out, and no damage gets in. The seed makes a failure repeatable."""
     chance = random.Random(4)
-    whole = [key.sign(adds()), adds().to_wire(), dns.message.make_query("www.example.test.", "SOA").to_wire()]
+    intact = [key.sign(adds()), adds().to_wire(), dns.message.make_query("www.example.test.", "SOA").to_wire()]
     for round_ in range(3000):
         if round_ % 3 == 0:
             wire = bytearray(chance.randbytes(chance.randrange(12, 120)))
             wire[2] &= 0x2F
             wire[4:12] = bytes(chance.choice((0, 0, 0, 1, 1, 2)) for _ in range(8))
         else:
-            wire = bytearray(chance.choice(whole))
+            wire = bytearray(chance.choice(intact))
             for _ in range(chance.randrange(1, 6)):
                 wire[chance.randrange(2, len(wire))] = chance.randrange(256)
             if chance.random() < 0.3:
                 del wire[chance.randrange(12, len(wire)) :]
-        for reply in said(bytes(wire), over_tcp=bool(round_ % 2)):
+        for reply in replies(bytes(wire), over_tcp=bool(round_ % 2)):
             assert len(reply) >= 12
             assert reply[:2] == wire[:2]
     # A signature does not cover the TTL and the letter case of its own record; what the message says was never changed.

@@ -149,10 +149,10 @@ def is_answered_over_tcp(port: int) -> bool:
 def test_one_address_has_so_many_connections(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "MAX_CONNECTIONS_OF_ONE", 3)
     with running() as port:
-        held = [socket.create_connection((LOOPBACK, port), timeout=5) for _ in range(3)]
+        connections = [socket.create_connection((LOOPBACK, port), timeout=5) for _ in range(3)]
         with socket.create_connection((LOOPBACK, port), timeout=5) as one_more:
             assert one_more.recv(1) == b""
-        for connection in held:
+        for connection in connections:
             connection.close()
         deadline = time.monotonic() + 5  # the gateway hears of the ends a moment later
         while not is_answered_over_tcp(port):

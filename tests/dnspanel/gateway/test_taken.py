@@ -10,7 +10,7 @@ import pytest
 from dnspanel.gateway import taken
 from dnspanel.gateway.models import TakenMessage
 from dnspanel.zones.models import Zone
-from tests.dnspanel.gateway.conftest import Key, said
+from tests.dnspanel.gateway.conftest import Key, replies
 from tests.people import NOW
 
 
@@ -20,7 +20,7 @@ def test_a_transfer_is_given_once_for_each_signature(zone: Zone, key: Key) -> No
     query = dns.message.make_query("example.test.", "AXFR")
     wire = key.sign(query)
     for expected in ("NOERROR", "REFUSED"):
-        first, *_ = said(wire, over_tcp=True)
+        first, *_ = replies(wire, over_tcp=True)
         assert dns.rcode.to_text(key.read(first, query).rcode()) == expected
     assert TakenMessage.objects.count() == 1
 

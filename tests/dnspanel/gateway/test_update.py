@@ -28,41 +28,41 @@ def message() -> dns.update.UpdateMessage:
     return dns.update.UpdateMessage("example.test.")
 
 
-def read(asked: dns.update.UpdateMessage) -> Update:
+def read(update: dns.update.UpdateMessage) -> Update:
     """As it arrives: through bytes, where `example.test.` has compressed names and each record stands for itself."""
-    found = dns.message.from_wire(asked.to_wire(), one_rr_per_rrset=True)
+    found = dns.message.from_wire(update.to_wire(), one_rr_per_rrset=True)
     assert isinstance(found, dns.update.UpdateMessage)
     return read_update(found)
 
 
-def becomes(asked: dns.update.UpdateMessage, *lines: str) -> set[str]:
+def becomes(update: dns.update.UpdateMessage, *lines: str) -> set[str]:
     """What changes: `name type ttl values`, or `name type -` for what goes."""
-    wanted = read(asked).decide(current(*lines))
-    return {f"{name} {type_} {_shown(rrset)}" for (name, type_), rrset in wanted.items()}
+    wanted = read(update).decide(current(*lines))
+    return {f"{name} {type_} {_displayed(rrset)}" for (name, type_), rrset in wanted.items()}
 
 
-def _shown(rrset: RRset | None) -> str:
+def _displayed(rrset: RRset | None) -> str:
     return "-" if rrset is None else " ".join([str(rrset.ttl), *rrset.rdata])
 
 
-def refusal(asked: dns.update.UpdateMessage, *lines: str) -> str:
+def refusal(update: dns.update.UpdateMessage, *lines: str) -> str:
     with pytest.raises(MessageRefused) as caught:
-        read(asked).decide(current(*lines))
+        read(update).decide(current(*lines))
     return dns.rcode.to_text(caught.value.rcode)
 
 
 def test_a_record_is_added_to_those_that_are_there_and_its_ttl_is_that_of_all() -> None:
-    asked = message()
-    asked.add("www", 60, "A", "192.0.2.2")
-    assert becomes(asked) == {"www.example.test. 1 60 192.0.2.2"}
-    assert becomes(asked, "www 300 A 192.0.2.1") == {"www.example.test. 1 60 192.0.2.1 192.0.2.2"}
-    assert becomes(asked, "www 60 A 192.0.2.2") == set()
+    update = message()
+    update.add("www", 60, "A", "192.0.2.2")
+    assert becomes(update) == {"www.example.test. 1 60 192.0.2.2"}
+    assert becomes(update, "www 300 A 192.0.2.1") == {"www.example.test. 1 60 192.0.2.1 192.0.2.2"}
+    assert becomes(update, "www 60 A 192.0.2.2") == set()
 
 
 def test_names_are_the_same_in_upper_and_lower_case() -> None:
-    asked = dns.update.UpdateMessage("EXAMPLE.test.")
-    asked.add("WWW", 60, "CNAME", "Host.Example.TEST.")
-    assert becomes(asked) == {"www.example.test. 5 60 host.example.test."}
+    update = dns.update.UpdateMessage("EXAMPLE.test.")
+    update.add("WWW", 60, "CNAME", "Host.Example.TEST.")
+    assert becomes(update) == {"www.example.test. 5 60 host.example.test."}
 
 
 def test_records_rrsets_and_names_are_deleted() -> None:
@@ -74,14 +74,14 @@ def test_records_rrsets_and_names_are_deleted() -> None:
     assert becomes(one, *here) == {"www.example.test. 1 300 192.0.2.2"}
     assert becomes(rrset, *here) == {"www.example.test. 1 -"}
     assert becomes(name, *here) == {"www.example.test. 1 -", "www.example.test. 16 -"}
-    for nothing_there in (one, rrset, name):
-        assert becomes(nothing_there) == set()
+    for deletion in (one, rrset, name):
+        assert becomes(deletion) == set()
 
 
 def test_the_last_record_takes_its_rrset_along() -> None:
-    asked = message()
-    asked.delete("www", "A", "192.0.2.1")
-    assert becomes(asked, "www 300 A 192.0.2.1") == {"www.example.test. 1 -"}
+    update = message()
+    update.delete("www", "A", "192.0.2.1")
+    assert becomes(update, "www 300 A 192.0.2.1") == {"www.example.test. 1 -"}
 
 
 def test_acts_build_on_each_other_in_their_order() -> None:
@@ -94,38 +94,38 @@ def test_acts_build_on_each_other_in_their_order() -> None:
 
 
 def test_soa_and_ns_of_the_zone_outlive_every_deletion() -> None:
-    asked = message()
-    asked.delete("@")
-    asked.delete("@", "NS")
-    asked.delete("@", "SOA")
-    asked.delete("@", "SOA", "ns1.example.net. hostmaster.example.net. 10 10800 3600 604800 3600")
-    assert becomes(asked, SOA, NS, "@ 300 A 192.0.2.1") == {"example.test. 1 -"}
+    update = message()
+    update.delete("@")
+    update.delete("@", "NS")
+    update.delete("@", "SOA")
+    update.delete("@", "SOA", "ns1.example.net. hostmaster.example.net. 10 10800 3600 604800 3600")
+    assert becomes(update, SOA, NS, "@ 300 A 192.0.2.1") == {"example.test. 1 -"}
 
 
 def test_the_last_ns_of_the_zone_stays() -> None:
-    asked = message()
-    asked.delete("@", "NS", "ns1.example.net.")
-    asked.delete("@", "NS", "ns2.example.net.")
-    assert becomes(asked, NS) == {"example.test. 2 3600 ns2.example.net."}
+    update = message()
+    update.delete("@", "NS", "ns1.example.net.")
+    update.delete("@", "NS", "ns2.example.net.")
+    assert becomes(update, NS) == {"example.test. 2 3600 ns2.example.net."}
 
 
 def test_the_ns_of_a_delegation_goes_like_any_record() -> None:
-    asked = message()
-    asked.delete("sub", "NS", "ns1.example.net.")
-    assert becomes(asked, "sub 300 NS ns1.example.net.") == {"sub.example.test. 2 -"}
+    update = message()
+    update.delete("sub", "NS", "ns1.example.net.")
+    assert becomes(update, "sub 300 NS ns1.example.net.") == {"sub.example.test. 2 -"}
 
 
 @pytest.mark.parametrize(("serial", "is_taken"), [(9, False), (10, False), (11, True), (10 + 2**31, False)])
 def test_a_soa_is_taken_only_with_a_greater_serial(serial: int, is_taken: bool) -> None:
-    asked = message()
-    asked.add("@", 600, "SOA", f"ns2.example.net. root.example.net. {serial} 1 2 3 4")
-    assert bool(becomes(asked, SOA)) == is_taken
+    update = message()
+    update.add("@", 600, "SOA", f"ns2.example.net. root.example.net. {serial} 1 2 3 4")
+    assert bool(becomes(update, SOA)) == is_taken
 
 
 def test_a_soa_stands_nowhere_else() -> None:
-    asked = message()
-    asked.add("www", 600, "SOA", "ns2.example.net. root.example.net. 11 1 2 3 4")
-    assert becomes(asked) == set()
+    update = message()
+    update.add("www", 600, "SOA", "ns2.example.net. root.example.net. 11 1 2 3 4")
+    assert becomes(update) == set()
 
 
 def test_a_cname_beside_others_and_others_beside_a_cname_are_ignored() -> None:
@@ -176,42 +176,42 @@ PREREQUISITES = [
 ]
 
 
-@pytest.mark.parametrize(("method", "arguments", "if_there", "if_not"), PREREQUISITES)
+@pytest.mark.parametrize(("method", "arguments", "if_present", "if_absent"), PREREQUISITES)
 def test_each_prerequisite_holds_or_refuses_by_its_rcode(
-    method: str, arguments: tuple[str, ...], if_there: str, if_not: str
+    method: str, arguments: tuple[str, ...], if_present: str, if_absent: str
 ) -> None:
-    asked = message()
-    getattr(asked, method)(*arguments)
-    asked.add("new", 60, "A", "192.0.2.9")
-    for lines, rcode in ((("www 300 A 192.0.2.1",), if_there), ((), if_not)):
+    update = message()
+    getattr(update, method)(*arguments)
+    update.add("new", 60, "A", "192.0.2.9")
+    for lines, rcode in ((("www 300 A 192.0.2.1",), if_present), ((), if_absent)):
         if rcode:
-            assert refusal(asked, *lines) == rcode
+            assert refusal(update, *lines) == rcode
         else:
-            assert becomes(asked, *lines) == {"new.example.test. 1 60 192.0.2.9"}
+            assert becomes(update, *lines) == {"new.example.test. 1 60 192.0.2.9"}
 
 
 def test_a_prerequisite_with_values_means_all_of_them() -> None:
-    asked = message()
-    asked.present("www", "A", "192.0.2.1")
-    asked.present("www", "A", "192.0.2.2")
-    asked.delete("www")
-    assert becomes(asked, "www 300 A 192.0.2.1 | 192.0.2.2") == {"www.example.test. 1 -"}
-    assert refusal(asked, "www 300 A 192.0.2.1") == "NXRRSET"
-    assert refusal(asked, "www 300 A 192.0.2.1 | 192.0.2.2 | 192.0.2.3") == "NXRRSET"
+    update = message()
+    update.present("www", "A", "192.0.2.1")
+    update.present("www", "A", "192.0.2.2")
+    update.delete("www")
+    assert becomes(update, "www 300 A 192.0.2.1 | 192.0.2.2") == {"www.example.test. 1 -"}
+    assert refusal(update, "www 300 A 192.0.2.1") == "NXRRSET"
+    assert refusal(update, "www 300 A 192.0.2.1 | 192.0.2.2 | 192.0.2.3") == "NXRRSET"
 
 
 def test_prerequisites_see_the_zone_before_the_updates_of_their_message() -> None:
-    asked = message()
-    asked.delete("www")
-    asked.present("www")
-    assert becomes(asked, "www 300 A 192.0.2.1") == {"www.example.test. 1 -"}
+    update = message()
+    update.delete("www")
+    update.present("www")
+    assert becomes(update, "www 300 A 192.0.2.1") == {"www.example.test. 1 -"}
 
 
 @pytest.mark.parametrize("method", ["absent", "delete"])
 def test_a_name_outside_of_the_zone_is_notzone(method: str) -> None:
-    asked = message()
-    getattr(asked, method)("www.other.test.")
-    assert refusal(asked) == "NOTZONE"
+    update = message()
+    getattr(update, method)("www.other.test.")
+    assert refusal(update) == "NOTZONE"
 
 
 def test_a_zone_of_another_class_is_not_here() -> None:
@@ -228,9 +228,9 @@ def test_a_message_without_a_zone_has_no_form() -> None:
     ("type_", "rdclass"), [("ANY", "IN"), ("ANY", "NONE"), ("AXFR", "IN"), ("AXFR", "ANY"), ("MAILB", "NONE")]
 )
 def test_a_type_of_questions_has_no_form_in_an_update(type_: str, rdclass: str) -> None:
-    asked = message()
-    asked.delete("www", "A", "192.0.2.1")
-    wire = bytearray(asked.to_wire()[:-4])
+    update = message()
+    update.delete("www", "A", "192.0.2.1")
+    wire = bytearray(update.to_wire()[:-4])
     wire[-10:] = struct.pack(">HHIH", dns.rdatatype.from_text(type_), dns.rdataclass.from_text(rdclass), 0, 0)
     found = dns.message.from_wire(bytes(wire), one_rr_per_rrset=True)
     assert isinstance(found, dns.update.UpdateMessage)
@@ -240,9 +240,9 @@ def test_a_type_of_questions_has_no_form_in_an_update(type_: str, rdclass: str) 
 
 
 def test_a_deletion_with_a_ttl_has_no_form() -> None:
-    asked = message()
-    asked.delete("www", "A", "192.0.2.1")
-    wire = bytearray(asked.to_wire())
+    update = message()
+    update.delete("www", "A", "192.0.2.1")
+    wire = bytearray(update.to_wire())
     wire[-7] = 5
     found = dns.message.from_wire(bytes(wire), one_rr_per_rrset=True)
     assert isinstance(found, dns.update.UpdateMessage)
@@ -251,7 +251,7 @@ def test_a_deletion_with_a_ttl_has_no_form() -> None:
 
 
 def test_a_record_that_only_signing_makes_is_refused() -> None:
-    asked = message()
-    asked.add("www", 60, "NSEC", "example.test. A")
+    update = message()
+    update.add("www", 60, "NSEC", "example.test. A")
     with pytest.raises(BadRdata, match="PowerDNS makes NSEC"):
-        read(asked)
+        read(update)

@@ -163,7 +163,7 @@ def test_comparisons_are_their_makers_and_of_who_may_see_all_their_zones(
         CutoverZone.objects.bulk_create(CutoverZone(check_run=check, name=name) for name in names)
         return check
 
-    whole, both, running, empty = (
+    wider, both, running, empty = (
         check_of("a.test.", "c.test."), check_of("a.test.", "b.test."), check_of("a.test.", state=RunState.RUNNING),
         check_of(),
     )  # fmt: skip
@@ -173,8 +173,8 @@ def test_comparisons_are_their_makers_and_of_who_may_see_all_their_zones(
     Zone.objects.filter(name="a.test.").update(created_at=NOW)
     assert set(rights.checks_visible_to(person)) == {both, own}
     for reader in (alice, charlie):
-        assert set(rights.checks_visible_to(reader)) == {whole, both, running, empty, own, before}
-    for check in (whole, running):
+        assert set(rights.checks_visible_to(reader)) == {wider, both, running, empty, own, before}
+    for check in (wider, running):
         with pytest.raises(Unknown):
             cutover_check.cancel_check(check=check, by=person, now=NOW)
     running.refresh_from_db()

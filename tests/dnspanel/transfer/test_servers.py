@@ -102,14 +102,14 @@ def test_the_connection_goes_to_the_address_that_was_checked(
 ) -> None:
     import psycopg
 
-    asked: list[str] = []
+    addresses: list[str] = []
 
     def refuse(address: tuple[str, int], *args: Any, **more: Any) -> socket.socket:
-        asked.append(address[0])
+        addresses.append(address[0])
         raise ConnectionRefusedError(111, "Connection refused")
 
     def connect(**told: Any) -> None:
-        asked.append(told["hostaddr"])
+        addresses.append(told["hostaddr"])
         assert told["host"] == "old.test"
         raise psycopg.OperationalError("Connection refused")
 
@@ -117,7 +117,7 @@ def test_the_connection_goes_to_the_address_that_was_checked(
     monkeypatch.setattr(psycopg, "connect", connect)
     with pytest.raises(SourceAway, match="Connection refused"):
         list(registry.open_source(make(source, parameters, alice)).items())
-    assert asked == ["9.9.9.9"]
+    assert addresses == ["9.9.9.9"]
 
 
 def test_an_import_that_outlived_its_authors_role_reads_no_server(leads_to: list[list[str]], alice: User) -> None:

@@ -79,11 +79,11 @@ def test_an_invitation_works_once(db: None) -> None:
     assert User.objects.count() == 1
 
 
-@pytest.mark.parametrize(("link", "why"), [("/welcome/nonsense/", "not an invitation"), ("", "expired on")])
-def test_a_link_that_cannot_be_used_says_why(db: None, link: str, why: str) -> None:
+@pytest.mark.parametrize(("link", "reason"), [("/welcome/nonsense/", "not an invitation"), ("", "expired on")])
+def test_a_link_that_cannot_be_used_says_why(db: None, link: str, reason: str) -> None:
     response = Client().get(link or invitation(age=2))
     assert response.status_code == 410
-    assert why in response.content.decode()
+    assert reason in response.content.decode()
 
 
 @pytest.mark.parametrize(

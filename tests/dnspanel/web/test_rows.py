@@ -51,8 +51,8 @@ def test_a_long_rrset_shows_its_first_values_until_asked() -> None:
     many = rrset("www.example.test.", 1, 300, *(f"192.0.2.{n}" for n in range(100)))
     display = DisplayRow(ZONE, row(many, many))
     assert (len(display.values), display.hidden_values, display.is_compact) == (20, 80, True)
-    whole = DisplayRow(ZONE, row(many, many), all_values=True)
-    assert (len(whole.values), whole.hidden_values) == (100, 0)
+    full = DisplayRow(ZONE, row(many, many), all_values=True)
+    assert (len(full.values), full.hidden_values) == (100, 0)
 
 
 def test_a_changed_row_knows_its_old_ttl_and_values() -> None:

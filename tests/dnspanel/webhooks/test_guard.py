@@ -30,7 +30,7 @@ def test_numbers_that_resolvers_take_for_addresses_are_seen_through() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "why"),
+    ("url", "reason"),
     [
         ("http://receiver.test/", "https"),
         ("ftp://receiver.test/", "https"),
@@ -58,8 +58,8 @@ def test_numbers_that_resolvers_take_for_addresses_are_seen_through() -> None:
         ("https://receiver.test/" + "a" * 2000, "more than"),
     ],
 )
-def test_a_url_that_is_not_acceptable_says_which_part(url: str, why: str) -> None:
-    with pytest.raises(AddressRefused, match=why):
+def test_a_url_that_is_not_acceptable_says_which_part(url: str, reason: str) -> None:
+    with pytest.raises(AddressRefused, match=reason):
         parse_target(url)
 
 

@@ -61,14 +61,14 @@ def test_a_name_that_leads_home_by_now_is_not_connected_to(receiver: Receiver, s
 
 
 def test_the_name_is_resolved_once_for_check_and_connection(receiver: Receiver) -> None:
-    asked = []
+    queries = []
 
     def resolve(host: str, port: int) -> list[str]:
-        asked.append((host, port))
-        return ["127.0.0.1"] if len(asked) == 1 else ["169.254.169.254"]
+        queries.append((host, port))
+        return ["127.0.0.1"] if len(queries) == 1 else ["169.254.169.254"]
 
     assert post(receiver.url, {}, b"{}", resolve=resolve).status == 200
-    assert asked == [(HOST, receiver.port)]
+    assert queries == [(HOST, receiver.port)]
 
 
 def test_redirects_are_not_followed(receiver: Receiver) -> None:
@@ -135,9 +135,9 @@ def test_the_system_s_authorities_are_asked_by_default() -> None:
 class _listening:
     """A server of one connection that says these bytes, all at once or one by one."""
 
-    def __init__(self, said: bytes, drip: float = 0) -> None:
+    def __init__(self, reply: bytes, drip: float = 0) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self._said, self._drip = said, drip
+        self._reply, self._drip = reply, drip
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def __enter__(self) -> int:
@@ -153,7 +153,7 @@ class _listening:
         with connection:
             connection.recv(65536)
             try:
-                for piece in [self._said] if not self._drip else [bytes([b]) for b in self._said]:
+                for piece in [self._reply] if not self._drip else [bytes([b]) for b in self._reply]:
                     connection.sendall(piece)
                     time.sleep(self._drip)
             except OSError:

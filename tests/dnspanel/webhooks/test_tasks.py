@@ -72,18 +72,18 @@ def test_with_a_dead_broker_nothing_is_lost(
 def test_one_webhook_has_one_sender_at_a_time(bob: User, webhook: MakeWebhook, receiver: Receiver, woken: Any) -> None:
     made = webhook(bob, receiver.url).webhook
     hooks.send_ping(webhook=made, by=bob, now=timezone.now())
-    held, release = threading.Event(), threading.Event()
+    is_locked, release = threading.Event(), threading.Event()
 
     def other_sender() -> None:
         with locked(Lock.WEBHOOK, made.pk) as mine:
             assert mine
-            held.set()
+            is_locked.set()
             release.wait(10)
         connection.close()
 
     thread = threading.Thread(target=other_sender)
     thread.start()
-    assert held.wait(5)
+    assert is_locked.wait(5)
     tasks.deliver_webhook(made.pk)
     assert receiver.received == []
     release.set()

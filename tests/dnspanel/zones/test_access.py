@@ -148,15 +148,15 @@ def test_new_zones_of_a_member_belong_to_the_team_that_allows_them(make_zone: Ma
 
 
 def test_a_token_sees_what_its_scope_lets_through(alice: User, zone: Zone) -> None:
-    def sight(*scope: Grant) -> access.Visibility | None:
+    def visibility(*scope: Grant) -> access.Visibility | None:
         actor = actor_of_token(Token(owner=alice, scope=[grant.to_json() for grant in scope]))
         assert actor is not None
         return access.visibility_of(actor, zone)
 
     txt = Grant(frozenset({Right.READ}), everywhere=True, names=("_acme*",), types=frozenset({16}))
     assert access.visibility_of(alice, zone) is None
-    assert sight(Grant(frozenset({Right.READ}), everywhere=True), txt) is None
-    limited = sight(txt, Grant(frozenset({Right.READ}), zones=frozenset({zone.pk + 1})))
+    assert visibility(Grant(frozenset({Right.READ}), everywhere=True), txt) is None
+    limited = visibility(txt, Grant(frozenset({Right.READ}), zones=frozenset({zone.pk + 1})))
     assert limited is not None
     assert limited("_acme-challenge.example.test.", 16)
     assert not limited("www.example.test.", 16)

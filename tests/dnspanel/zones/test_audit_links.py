@@ -83,7 +83,7 @@ def _remade_chain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tamper", "said"),
+    ("tamper", "message"),
     [
         (lambda: AuditEntry.objects.filter(action="team.create").update(target="Theirs"), "entry .* was changed"),
         (lambda: AuditEntry.objects.filter(action="team.create").delete(), "entry .* is gone"),
@@ -96,13 +96,13 @@ def _remade_chain() -> None:
         (_remade_chain, "the chain was made anew: number 4"),
     ],
 )
-def test_whatever_is_changed_later_shows(eventful: Zone, tamper: Callable[[], Any], said: str) -> None:
+def test_whatever_is_changed_later_shows(eventful: Zone, tamper: Callable[[], Any], message: str) -> None:
     kept = Anchor(4, bytes(AuditLink.objects.get(number=4).chain))
     assert verify_chain([kept]).faults == ()
     tamper()
     verdict = verify_chain([kept])
     assert verdict.faults
-    assert any(re.search(said, fault) for fault in verdict.faults), verdict.faults
+    assert any(re.search(message, fault) for fault in verdict.faults), verdict.faults
 
 
 def test_a_zone_that_is_gone_for_good_takes_nothing_out_of_the_chain(eventful: Zone, alice: User) -> None:

@@ -60,7 +60,7 @@ def test_entries_and_publications_come_in_one_order_the_newest_first(alice: User
 
 @pytest.mark.usefixtures("eventful")
 def test_pages_join_without_gap_or_repetition_though_more_happens_meanwhile(alice: User, bob: User) -> None:
-    whole, _ = acts_page(acting(alice), filters=Filters())
+    complete, _ = acts_page(acting(alice), filters=Filters())
     joined: list[Act] = []
     place: Place | None = Place()
     while place is not None:
@@ -68,7 +68,7 @@ def test_pages_join_without_gap_or_repetition_though_more_happens_meanwhile(alic
         assert 1 <= len(page) <= 2
         joined += page
         audit.record(action="team.create", by=bob, now=NOW + timedelta(hours=1), target="later")
-    assert joined == whole
+    assert joined == complete
 
 
 @pytest.mark.usefixtures("eventful")

@@ -299,10 +299,10 @@ def test_undo_keeps_what_others_changed_since(bob: User, alice: User, zone: Zone
     undone, kept = bulk.undo_zone_changes(sequence=done.sequence, author=bob, **HOW)
     assert undone is not None
     assert kept == [(ZONE, "www." + ZONE, 1), ("gone.test.", "www.gone.test.", 1)]
-    now_there = stored(zone)
-    assert now_there["www." + ZONE, 1] == theirs
-    assert ("new." + ZONE, 16) not in now_there
-    assert ("mail." + ZONE, 1) in now_there
+    current = stored(zone)
+    assert current["www." + ZONE, 1] == theirs
+    assert ("new." + ZONE, 16) not in current
+    assert ("mail." + ZONE, 1) in current
 
 
 def test_undo_never_puts_a_cname_beside_what_others_added(bob: User, alice: User, zone: Zone) -> None:

@@ -65,9 +65,9 @@ def test_deleting_and_dropping_the_operation_restores(bob: User, zone: Zone) -> 
 
 def test_a_rename_deletes_the_old_and_adds_the_new(bob: User, zone: Zone) -> None:
     replace(bob, zone, "web 300 A 192.0.2.1", replaces=(WWW, A))
-    held = {o.name: o.wanted for o in Operation.objects.all()}
-    assert held[WWW] is None
-    assert held["web." + ZONE] is not None
+    drafted = {o.name: o.wanted for o in Operation.objects.all()}
+    assert drafted[WWW] is None
+    assert drafted["web." + ZONE] is not None
     replace(bob, zone, "web 300 CNAME www.example.net.", replaces=("web." + ZONE, A))
     assert {(o.name, o.type) for o in Operation.objects.all()} == {(WWW, A), ("web." + ZONE, CNAME)}
 
@@ -139,16 +139,16 @@ class TestResolve:
         assert not Operation.objects.exists()
 
     def test_mine_goes_over_theirs(self, bob: User, zone: Zone, clash: int) -> None:
-        settled = draft.resolve(author=bob, operation_id=clash, choice="mine", now=NOW)
-        assert settled is not None
-        assert settled.base_revision == 2
+        resolved = draft.resolve(author=bob, operation_id=clash, choice="mine", now=NOW)
+        assert resolved is not None
+        assert resolved.base_revision == 2
         publish(bob)
         assert revision.preview(author=bob) == ()
 
     def test_both_has_the_records_of_both_and_my_ttl(self, bob: User, clash: int) -> None:
-        settled = draft.resolve(author=bob, operation_id=clash, choice="both", now=NOW)
-        assert settled is not None
-        assert draft.edit_of(settled).change.after == rr("www 60 A 192.0.2.2 | 192.0.2.3 | 192.0.2.8")
+        resolved = draft.resolve(author=bob, operation_id=clash, choice="both", now=NOW)
+        assert resolved is not None
+        assert draft.edit_of(resolved).change.after == rr("www 60 A 192.0.2.2 | 192.0.2.3 | 192.0.2.8")
 
     def test_there_are_no_records_of_both_where_one_side_deletes(self, alice: User, bob: User, zone: Zone) -> None:
         replace(bob, zone, "www 60 A 192.0.2.2")

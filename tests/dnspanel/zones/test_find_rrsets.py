@@ -49,9 +49,9 @@ def test_a_text_that_is_nowhere_is_looked_for_a_part_at_a_time(bob: User, zone: 
 def test_the_pages_together_have_all_that_one_would_have(bob: User, zone: Zone, text: str, monkeypatch: Any) -> None:
     parts = [owner for limit in (3, 100) for owners, _ in pages(zone, bob, text, limit) for owner in owners]
     monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 1000)
-    [(whole, end)] = pages(zone, bob, text)
-    assert whole
-    assert (parts, end) == (whole * 2, "")
+    [(complete, end)] = pages(zone, bob, text)
+    assert complete
+    assert (parts, end) == (complete * 2, "")
 
 
 def test_a_draft_is_found_in_its_place_once(bob: User, zone: Zone) -> None:

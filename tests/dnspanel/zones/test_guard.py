@@ -53,13 +53,13 @@ def test_a_few_one_after_another_are_free_and_the_next_is_held(zones: list[Zone]
     """It was the eleventh, on every panel below 1,000 zones."""
     for zone in zones[:FEW]:
         delete(zone, alice)
-    with pytest.raises(MassDeletion) as held:
+    with pytest.raises(MassDeletion) as caught:
         delete(zones[FEW], alice)
-    assert str(held.value) == (
+    assert str(caught.value) == (
         "This deletes 1 of 35 zones, after 25 in the last 10 minutes: more than 25 within 10 minutes wait until"
         " somebody confirms it. Nothing was deleted."
     )
-    assert held.value.total == FEW + 1
+    assert caught.value.total == FEW + 1
     assert alive() == ZONES - FEW
     delete(zones[FEW], alice, confirmed=True)
     assert alive() == ZONES - FEW - 1
@@ -122,15 +122,17 @@ def test_many_at_once_are_judged_before_the_first_and_deleted_together(zones: li
     wanted = [(zone.pk, zone.revision) for zone in zones[: FEW + 1]]
     with pytest.raises(MassDeletion):
         bulk.delete_zones(zones=wanted, author=alice, channel=Channel.API, now=timezone.now())
-    asked = [edit.ZoneToDelete(zone, zone.revision) for zone in zones[: FEW + 1]]
+    requested = [edit.ZoneToDelete(zone, zone.revision) for zone in zones[: FEW + 1]]
     with pytest.raises(MassDeletion):
-        edit.delete_zones(zones=asked, author=alice, channel=Channel.API, now=timezone.now())
+        edit.delete_zones(zones=requested, author=alice, channel=Channel.API, now=timezone.now())
     assert alive() == ZONES
-    stale = [*asked, edit.ZoneToDelete(zones[FEW + 1], 7)]
+    stale = [*requested, edit.ZoneToDelete(zones[FEW + 1], 7)]
     with pytest.raises(RevisionMoved):
         edit.delete_zones(zones=stale, author=alice, channel=Channel.API, now=timezone.now(), confirmed=True)
     assert alive() == ZONES
-    publication = edit.delete_zones(zones=asked, author=alice, channel=Channel.API, now=timezone.now(), confirmed=True)
+    publication = edit.delete_zones(
+        zones=requested, author=alice, channel=Channel.API, now=timezone.now(), confirmed=True
+    )
     assert publication.revisions.count() == FEW + 1
     bulk.delete_zones(zones=[(zones[-1].pk, 1)], author=alice, channel=Channel.API, now=timezone.now(), confirmed=True)
     assert alive() == ZONES - FEW - 2

@@ -147,10 +147,8 @@ class TestRRsetPage:
     def test_rrsets_come_in_canonical_order_with_the_drafts_in_their_places(self, bob: User, zone: Zone) -> None:
         want(bob, zone, "a.www 300 A 192.0.2.3", "www 60 A 192.0.2.1", "@ 300 TXT text", "zz 300 A 192.0.2.4")
         draft.delete_rrset(author=bob, zone=zone, name="shop." + ZONE, type=rdtypes.CNAME, now=NOW)
-        shown = [
-            (names.relative_text(row.change.name, ZONE), row.change.type, row.mark) for row in full_page(zone, bob)
-        ]
-        assert shown == [
+        rows = [(names.relative_text(row.change.name, ZONE), row.change.type, row.mark) for row in full_page(zone, bob)]
+        assert rows == [
             ("@", 2, None),
             ("@", 6, None),
             ("@", 15, None),
@@ -216,8 +214,8 @@ class TestRRsetPage:
         ]
         for rrset in wanted:
             draft.replace_rrset(author=bob, zone=zone, rrset=rrset, now=NOW)
-        shown = [names.relative_text(row.change.name, ZONE) for row in full_page(zone, bob, filters)]
-        assert sorted(shown) == sorted(owners)
+        rows = [names.relative_text(row.change.name, ZONE) for row in full_page(zone, bob, filters)]
+        assert sorted(rows) == sorted(owners)
 
     def test_a_page_takes_four_queries_at_most(self, bob: User, make_zone: MakeZone) -> None:
         zone = make_zone(*(f"h{i} 300 A 192.0.2.{i}" for i in range(1, 200)))

@@ -103,8 +103,8 @@ def test_the_serial_is_that_of_the_served_record() -> None:
 
 def test_the_next_soa_has_the_wanted_serial_only_if_that_is_higher() -> None:
     now = rr("@ 3600 SOA ns1.example.net. h.example.net. 7 7200 3600 604800 60")
-    for asked, becomes in ((6, 8), (7, 8), (9, 9)):
-        wanted = rr(f"@ 60 SOA ns2.example.net. h.example.net. {asked} 7200 3600 604800 60")
+    for requested, becomes in ((6, 8), (7, 8), (9, 9)):
+        wanted = rr(f"@ 60 SOA ns2.example.net. h.example.net. {requested} 7200 3600 604800 60")
         assert soa.next_soa(now, wanted, SoaEdit(), SUNDAY) == soa.with_serial(wanted, Serial(becomes))
     assert soa.next_soa(None, now, SoaEdit(), SUNDAY) == now
     assert soa.next_soa(now, None, SoaEdit(), SUNDAY) is None

@@ -17,7 +17,7 @@ from dnspanel.accounts.tokens import TokenTerms
 from dnspanel.zones import tsig_permissions
 from dnspanel.zones.models import TsigAct, TsigPermission, Zone
 from tests.dnspanel.api.v1.conftest import Caller
-from tests.dnspanel.gateway.conftest import Key, said
+from tests.dnspanel.gateway.conftest import Key, replies
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW, make_person
 
@@ -51,7 +51,7 @@ def transfers(key: Key) -> str:
     """The rcode of a transfer."""
     now = timezone.now()
     query = dns.message.make_query("example.test.", "AXFR")
-    first, *_ = said(key.sign(query, at=now), now=now, over_tcp=True)
+    first, *_ = replies(key.sign(query, at=now), now=now, over_tcp=True)
     return dns.rcode.to_text(key.read(first, query, now=now).rcode())
 
 

@@ -36,8 +36,8 @@ def test_a_node_answers_alias_and_lua_from_the_moment_the_panel_chooses_them(
         ZONE: "it is not followed: no resolver is set up",
         "lua.example.test.": "its code is not run: LUA is off",
     }
-    with resolver(RECORDS) as asked:
-        chosen = ComputedTypes(asked.address, lua=True)
+    with resolver(RECORDS) as upstream:
+        chosen = ComputedTypes(upstream.address, lua=True)
         node.client.choose_computed_types(chosen)
         assert node.client.status().computed_types == chosen
         assert node.answer(ZONE) == ["192.0.2.80"]

@@ -17,14 +17,14 @@ from tests.people import NOW
 ZONE = Zone(pk=1, name="example.test.", serial=1)
 NAME = "www.example.test."
 KEY = (NAME, rdtypes.A)
-THERE = RRset(NAME, rdtypes.A, 300, ("192.0.2.1", "192.0.2.2"), (), "a note")
+CURRENT = RRset(NAME, rdtypes.A, 300, ("192.0.2.1", "192.0.2.2"), (), "a note")
 
 
-def after(*rrsets: dict[str, Any], there: RRset | None = THERE) -> RRset | None:
+def after(*rrsets: dict[str, Any], current: RRset | None = CURRENT) -> RRset | None:
     """What becomes of the RRset."""
     patch = read_patch({"rrsets": list(rrsets)}, ZONE, NOW).patch
     assert patch.names == {NAME}
-    return patch.decide({KEY: there} if there else {})[KEY]
+    return patch.decide({KEY: current} if current else {})[KEY]
 
 
 def change(changetype: str, *contents: str, **more: Any) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def test_replace_keeps_a_comment_of_which_it_says_nothing() -> None:
 
 def test_replace_with_comments_alone_keeps_the_records() -> None:
     only = {**change("REPLACE"), "records": None, "comments": [{"content": "new"}, {"content": "newer"}]}
-    assert after(only) == RRset(NAME, 1, 300, THERE.rdata, (), "new; newer")
-    assert after({**only, "comments": []}, there=None) is None
+    assert after(only) == RRset(NAME, 1, 300, CURRENT.rdata, (), "new; newer")
+    assert after({**only, "comments": []}, current=None) is None
 
 
 def test_delete_and_an_empty_list_remove() -> None:
@@ -51,14 +51,14 @@ def test_extend_adds_one_record_and_leaves_the_rest() -> None:
     assert after(change("EXTEND", "192.0.2.3", ttl=60)) == RRset(
         NAME, 1, 300, ("192.0.2.1", "192.0.2.2", "192.0.2.3"), (), "a note"
     )
-    assert after(change("EXTEND", "192.0.2.1")) == THERE
+    assert after(change("EXTEND", "192.0.2.1")) == CURRENT
     without_ttl = {**change("EXTEND", "192.0.2.3"), "ttl": None}
-    assert after(without_ttl, there=None) == RRset(NAME, 1, 3600, ("192.0.2.3",))
+    assert after(without_ttl, current=None) == RRset(NAME, 1, 3600, ("192.0.2.3",))
 
 
 def test_prune_removes_one_record_and_the_last_one_the_rrset() -> None:
     assert after(change("PRUNE", "192.0.2.1")) == RRset(NAME, 1, 300, ("192.0.2.2",), (), "a note")
-    assert after(change("PRUNE", "192.0.2.9")) == THERE
+    assert after(change("PRUNE", "192.0.2.9")) == CURRENT
     assert after(change("PRUNE", "192.0.2.1"), {**change("PRUNE", "192.0.2.2"), "ttl": None}) is None
 
 
@@ -73,7 +73,7 @@ def test_the_whole_content_removes_what_it_does_not_name() -> None:
     soa = replace("example.test.", "SOA", "ns1.test. h.test. 1 2 3 4 5")
     patch = read_content_of_zone([soa], ZONE, NOW).patch
     assert patch.names is None
-    wanted = patch.decide({KEY: THERE})
+    wanted = patch.decide({KEY: CURRENT})
     assert wanted[KEY] is None
     assert wanted["example.test.", rdtypes.SOA] is not None
     for rrsets, words in [([], "SOA"), ([soa, soa], "Duplicate RRset example.test. IN SOA")]:

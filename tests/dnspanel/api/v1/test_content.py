@@ -69,7 +69,7 @@ def test_what_a_client_writes_is_what_it_reads(word: str, content: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "content", "shown"),
+    ("word", "content", "displayed"),
     [
         ("AAAA", "2001:DB8:0::1", "2001:db8::1"),
         ("MX", "10 MX.test.", "10 mx.test."),
@@ -79,9 +79,9 @@ def test_what_a_client_writes_is_what_it_reads(word: str, content: str) -> None:
         ("HTTPS", '1 . alpn="h2,h\\\\,3"', '1 . alpn="h2,h\\\\,3"'),
     ],
 )
-def test_other_spellings_are_taken_and_shown_in_the_one(word: str, content: str, shown: str) -> None:
+def test_other_spellings_are_taken_and_shown_in_the_one(word: str, content: str, displayed: str) -> None:
     type_ = rdata.type_from_text(word)
-    assert content_for_client(type_, read_content(NAME, type_, content)) == shown
+    assert content_for_client(type_, read_content(NAME, type_, content)) == displayed
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_lines_of_faults_are_those_of_the_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "facts"),
+    ("sent", "attributes"),
     [
         ({"kind": "PRIMARY"}, {"kind": "Master"}),
         ({"kind": "whatever"}, {"kind": "Native"}),
@@ -64,12 +64,12 @@ def test_lines_of_faults_are_those_of_the_text() -> None:
         ({"catalog": "", "nsec3param": ""}, {"catalog": ""}),
     ],
 )
-def test_facts_are_kept_in_powerdns_spelling(said: dict[str, Any], facts: dict[str, Any]) -> None:
-    assert read_attributes(said) == facts
+def test_facts_are_kept_in_powerdns_spelling(sent: dict[str, Any], attributes: dict[str, Any]) -> None:
+    assert read_attributes(sent) == attributes
 
 
 @pytest.mark.parametrize(
-    "said",
+    "sent",
     [
         {"kind": "Secondary"},
         {"masters": [5]},
@@ -79,9 +79,9 @@ def test_facts_are_kept_in_powerdns_spelling(said: dict[str, Any], facts: dict[s
         {"soa_edit": "x" * 33},
     ],
 )
-def test_facts_that_cannot_be_kept_are_refused(said: dict[str, Any]) -> None:
+def test_facts_that_cannot_be_kept_are_refused(sent: dict[str, Any]) -> None:
     with pytest.raises(Refusal):
-        read_attributes(said)
+        read_attributes(sent)
 
 
 def test_zone_text_is_refused_with_what_would_be_left_out() -> None:

@@ -25,7 +25,7 @@ def test_none_can_be_added_and_the_reason_is_said(bob: User) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ({}, "keytype"),
         ({"keytype": "foo"}, "Invalid keytype foo"),
@@ -37,9 +37,9 @@ def test_none_can_be_added_and_the_reason_is_said(bob: User) -> None:
         ({"keytype": "zsk", "privatekey": "x"}, "does not sign"),
     ],
 )
-def test_a_bad_key_is_refused_as_the_real_server_does(body: object, said: str, bob: User) -> None:
+def test_a_bad_key_is_refused_as_the_real_server_does(body: object, message: str, bob: User) -> None:
     make_zone("a.test.")
-    assert said in caller(bob).error("POST", KEYS, body)
+    assert message in caller(bob).error("POST", KEYS, body)
 
 
 def test_all_keys_at_once_cannot_be_changed(bob: User) -> None:

@@ -39,7 +39,7 @@ def test_kinds_that_are_not_for_clients_are_refused(ask: Caller) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ([], "kind is not specified or not a string"),
         ({"kind": 1, "metadata": []}, "kind is not specified or not a string"),
@@ -49,8 +49,8 @@ def test_kinds_that_are_not_for_clients_are_refused(ask: Caller) -> None:
         ({"kind": "X-A", "metadata": ["x" * 100_000]}, "The metadata of a.test. would be larger than 64 kB."),
     ],
 )
-def test_bad_bodies_are_refused_as_the_real_server_does(body: object, said: str, ask: Caller) -> None:
-    assert ask.error("POST", LIST, body) == said
+def test_bad_bodies_are_refused_as_the_real_server_does(body: object, message: str, ask: Caller) -> None:
+    assert ask.error("POST", LIST, body) == message
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"kind": "X-A", "metadata": ["\\u0000"]}', b"[" * 100_000])
@@ -83,9 +83,9 @@ def test_a_write_that_has_no_effect_says_so(ask: Caller) -> None:
 
 
 def test_a_limit_that_nothing_keeps_is_refused_and_can_be_taken_away(ask: Caller) -> None:
-    said = "ALLOW-DNSUPDATE-FROM would have no effect here: updates are allowed by TSIG key, from whatever address"
+    message = "ALLOW-DNSUPDATE-FROM would have no effect here: updates are allowed by TSIG key, from whatever address"
     body = {"kind": "ALLOW-DNSUPDATE-FROM", "metadata": ["192.0.2.0/24"]}
-    assert ask.error("POST", LIST, body).startswith(said)
-    assert ask.error("PUT", f"{LIST}/ALLOW-DNSUPDATE-FROM", body).startswith(said)
+    assert ask.error("POST", LIST, body).startswith(message)
+    assert ask.error("PUT", f"{LIST}/ALLOW-DNSUPDATE-FROM", body).startswith(message)
     assert ask("PUT", f"{LIST}/ALLOW-DNSUPDATE-FROM", {"metadata": []}).status_code == 200
     assert ask("DELETE", f"{LIST}/ALLOW-DNSUPDATE-FROM").status_code == 204

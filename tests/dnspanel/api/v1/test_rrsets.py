@@ -16,11 +16,11 @@ WWW = {"name": "WWW.example.test.", "type": "a", "ttl": 300, "records": [{"conte
 
 
 def test_names_and_types_become_canonical() -> None:
-    said = read_rrset(WWW, ZONE, NOW)
-    assert (said.key, said.ttl) == (("www.example.test.", rdtypes.A), 300)
-    assert said.records == {"192.0.2.1": False}
-    assert said.comments is None
-    assert said.rrset(300, "note").comment == "note"
+    parsed = read_rrset(WWW, ZONE, NOW)
+    assert (parsed.key, parsed.ttl) == (("www.example.test.", rdtypes.A), 300)
+    assert parsed.records == {"192.0.2.1": False}
+    assert parsed.comments is None
+    assert parsed.rrset(300, "note").comment == "note"
 
 
 @pytest.mark.parametrize(("value", "number"), [(300, 300), ("300", 300), (300.0, 300), (None, None), (0, 0)])
@@ -38,14 +38,14 @@ def test_what_is_no_number_in_range_is_refused(value: Any) -> None:
 
 def test_an_answer_that_no_message_could_hold_is_refused() -> None:
     records = [{"content": '"' + "x" * 250 + f'{number}"'} for number in range(300)]
-    said = read_rrset({**WWW, "type": "TXT", "records": records}, ZONE, NOW)
+    parsed = read_rrset({**WWW, "type": "TXT", "records": records}, ZONE, NOW)
     with pytest.raises(Refusal, match=r"RRset www\.example\.test\. IN TXT: .* a DNS answer has room"):
-        said.rrset(300, "")
+        parsed.rrset(300, "")
 
 
 def test_comments_may_lack_account_and_time_but_not_content() -> None:
-    said = read_rrset({**WWW, "comments": [{"content": "one"}]}, ZONE, NOW)
-    assert said.comments == ({"account": "", "content": "one", "modified_at": int(NOW.timestamp())},)
+    parsed = read_rrset({**WWW, "comments": [{"content": "one"}]}, ZONE, NOW)
+    assert parsed.comments == ({"account": "", "content": "one", "modified_at": int(NOW.timestamp())},)
     for comment in (
         {},
         {"content": None},
@@ -61,8 +61,8 @@ def test_comments_may_lack_account_and_time_but_not_content() -> None:
 
 def test_the_text_is_json_whatever_the_records_hold() -> None:
     row = ('a\\"b.example.test.', rdtypes.TXT, 60, ['"q\\"\\\\"', '"\\195\\169"'], ['"\\195\\169"'], "é “note”")
-    shown = json.loads(rrset_text(row, PowerdnsZone(), 5))
-    assert shown == {
+    displayed = json.loads(rrset_text(row, PowerdnsZone(), 5))
+    assert displayed == {
         "comments": [{"account": "", "content": "é “note”", "modified_at": 5}],
         "name": row[0],
         "records": [{"content": row[3][0], "disabled": False}, {"content": row[3][1], "disabled": True}],
@@ -79,5 +79,5 @@ def test_the_text_is_json_whatever_the_records_hold() -> None:
     ],
 )
 def test_names_are_escaped_as_powerdns_does_it(type_: int, texts: list[str], contents: list[str]) -> None:
-    shown = json.loads(rrset_text(("x.test.", type_, 60, texts, [], ""), PowerdnsZone(), 5))
-    assert [record["content"] for record in shown["records"]] == contents
+    displayed = json.loads(rrset_text(("x.test.", type_, 60, texts, [], ""), PowerdnsZone(), 5))
+    assert [record["content"] for record in displayed["records"]] == contents

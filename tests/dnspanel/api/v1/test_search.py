@@ -37,7 +37,7 @@ def test_each_kind_of_find_has_its_form(ask: Caller) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ("", "Query q can't be blank"),
         ("q=", "Query q can't be blank"),
@@ -50,8 +50,8 @@ def test_each_kind_of_find_has_its_form(ask: Caller) -> None:
         ("q=a&object_type=node", "object_type must be one of the following options: all, zone, record, comment"),
     ],
 )
-def test_bad_questions_are_refused(query: str, said: str, ask: Caller) -> None:
-    assert said in ask.error("GET", f"/search-data?{query}")
+def test_bad_questions_are_refused(query: str, message: str, ask: Caller) -> None:
+    assert message in ask.error("GET", f"/search-data?{query}")
 
 
 def test_more_than_the_most_can_be_asked_for(ask: Caller) -> None:

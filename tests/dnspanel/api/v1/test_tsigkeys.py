@@ -33,8 +33,8 @@ def test_a_key_is_made_listed_without_its_secret_shown_and_deleted(ask: Caller) 
 
 
 def test_without_a_secret_one_is_made_which_signs_as_shown(ask: Caller) -> None:
-    shown = made(ask)
-    assert shown == ask.value("GET", "/tsigkeys/k1")
+    created = made(ask)
+    assert created == ask.value("GET", "/tsigkeys/k1")
     assert len(tsig_secret(Token.objects.get(tsig_name="k1."))) == 32
 
 
@@ -64,7 +64,7 @@ def test_a_part_of_a_key_is_changed_and_the_rest_stays(ask: Caller) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "said"),
+    ("body", "status", "message"),
     [
         ({}, 422, "Key 'name' not present or not a String"),
         ({"name": "k1"}, 422, "Key 'algorithm' not present or not a String"),
@@ -75,8 +75,8 @@ def test_a_part_of_a_key_is_changed_and_the_rest_stays(ask: Caller) -> None:
         ({"name": ".", "algorithm": "hmac-sha1"}, 422, "A TSIG key needs a name"),
     ],
 )
-def test_bad_keys_are_refused_as_the_real_server_does(body: object, status: int, said: str, ask: Caller) -> None:
-    assert ask.error("POST", "/tsigkeys", body, status=status) == said
+def test_bad_keys_are_refused_as_the_real_server_does(body: object, status: int, message: str, ask: Caller) -> None:
+    assert ask.error("POST", "/tsigkeys", body, status=status) == message
 
 
 @pytest.mark.parametrize("body", [{"algorithm": "rot13"}, {"key": "=="}, {"key": ""}, {"name": "a..b"}])
@@ -112,6 +112,6 @@ def test_an_administrators_token_changes_nobody_elses_key(ask: Caller, alice: Us
     assert people("PUT", "/tsigkeys/k1.", {"key": OTHER_SECRET}).status_code == 403
 
 
-@pytest.mark.parametrize(("key", "said"), [("Zm9v", "24 bits"), ("%%", "base64")])
-def test_a_secret_that_is_too_short_says_so(ask: Caller, key: str, said: str) -> None:
-    assert said in ask.error("POST", "/tsigkeys", {"name": "k1", "algorithm": "hmac-sha256", "key": key})
+@pytest.mark.parametrize(("key", "message"), [("Zm9v", "24 bits"), ("%%", "base64")])
+def test_a_secret_that_is_too_short_says_so(ask: Caller, key: str, message: str) -> None:
+    assert message in ask.error("POST", "/tsigkeys", {"name": "k1", "algorithm": "hmac-sha256", "key": key})

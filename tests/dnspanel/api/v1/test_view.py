@@ -112,21 +112,21 @@ def test_a_method_that_a_url_does_not_have_is_405(call: Caller, zone: Zone) -> N
 @pytest.mark.parametrize("key", ["", "nonsense"])
 def test_a_browser_may_ask_without_a_key_whether_a_page_may_call_with_one(db: None, key: str) -> None:
     for path in ("/api", "/api/v1/servers/localhost", "/zones", ABSENT):
-        said = Caller(key)("OPTIONS", path)
-        assert (said.status_code, said["Content-Type"], said.content) == (200, "text/plain", b"")
-        assert said["Access-Control-Allow-Origin"] == "*"
-        assert said["Access-Control-Allow-Headers"] == "Content-Type, X-API-Key"
-        assert said["Access-Control-Allow-Methods"] == "GET, POST, PUT, PATCH, DELETE, OPTIONS"
-        assert said["Access-Control-Max-Age"] == "3600"
+        response = Caller(key)("OPTIONS", path)
+        assert (response.status_code, response["Content-Type"], response.content) == (200, "text/plain", b"")
+        assert response["Access-Control-Allow-Origin"] == "*"
+        assert response["Access-Control-Allow-Headers"] == "Content-Type, X-API-Key"
+        assert response["Access-Control-Allow-Methods"] == "GET, POST, PUT, PATCH, DELETE, OPTIONS"
+        assert response["Access-Control-Max-Age"] == "3600"
     for path in ("/nothing-here", "/api/v1/servers/other/zones"):
         assert Caller(key)("OPTIONS", path).status_code == 404
 
 
 def test_a_page_of_any_origin_may_read_answers_but_no_cookie_calls_for_it(call: Caller, zone: Zone) -> None:
     answers = [call("GET", "/zones"), call("PATCH", "/zones/example.test.", {}), call("GET", ABSENT)]
-    for said in (*answers, Caller("")("GET", "/zones")):
-        assert said["Access-Control-Allow-Origin"] == "*"
-        assert "Access-Control-Allow-Credentials" not in said
+    for response in (*answers, Caller("")("GET", "/zones")):
+        assert response["Access-Control-Allow-Origin"] == "*"
+        assert "Access-Control-Allow-Credentials" not in response
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ def test_names_with_odd_characters_are_still_json(alice: User, make_zone: MakeZo
     [listed] = json.loads(zone_list(actor, name=None, with_dnssec=True))
     assert (listed["name"], listed["account"], listed["masters"]) == (zone.name, 'a "b" \\', ["192.0.2.1"])
     assert listed["id"] == "qu=5C=22ote.test."
-    whole = json.loads(zone_object(actor, zone, with_rrsets=True))
-    assert whole["rrsets"][-1]["records"] == [{"content": '"a\\"b"', "disabled": False}]
+    full = json.loads(zone_object(actor, zone, with_rrsets=True))
+    assert full["rrsets"][-1]["records"] == [{"content": '"a\\"b"', "disabled": False}]
 
 
 @pytest.mark.parametrize(

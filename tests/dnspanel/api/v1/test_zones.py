@@ -143,7 +143,7 @@ def test_a_zone_is_created_with_its_nameservers(call: Caller) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "first", "following"),
+    ("fields", "first", "following"),
     [
         ({}, "{today}01", "{today}02"),
         ({"soa_edit_api": "DEFAULT", "serial": 7}, "{today}01", "{today}02"),
@@ -154,10 +154,10 @@ def test_a_zone_is_created_with_its_nameservers(call: Caller) -> None:
     ],
 )
 def test_serials_begin_and_move_as_soa_edit_says(
-    call: Caller, said: dict[str, object], first: str, following: str
+    call: Caller, fields: dict[str, object], first: str, following: str
 ) -> None:
     """Each zone began with 1 and went on by 1, whatever was said: secondaries that knew a higher one stayed behind."""
-    made = call("POST", "/zones", {"name": ZONE, "kind": "Native", **said})
+    made = call("POST", "/zones", {"name": ZONE, "kind": "Native", **fields})
     assert made.status_code == 201, made.content
     assert _looks(json.loads(made.content)["serial"], first)
     assert call.patch(ZONE, replace(WWW, "A", "192.0.2.1")).status_code == 204
@@ -496,7 +496,7 @@ def test_comments_come_back_as_they_were_given_and_survive_new_records(call: Cal
 
 
 def test_settings_without_a_meaning_here_are_kept_and_read_back(call: Caller, zone: Zone) -> None:
-    said = {
+    sent = {
         "kind": "master",
         "account": "me",
         "masters": ["192.0.2.1", "[2001:db8::1]:53"],
@@ -507,11 +507,11 @@ def test_settings_without_a_meaning_here_are_kept_and_read_back(call: Caller, zo
         "nonsense": 1,
         "id": None,
     }
-    assert call("PUT", f"/zones/{ZONE}", said).status_code == 204
+    assert call("PUT", f"/zones/{ZONE}", sent).status_code == 204
     found = call.get(f"/zones/{ZONE}")
     assert found["kind"] == "Master"
     for field in ("account", "masters", "soa_edit", "soa_edit_api", "api_rectify", "catalog"):
-        assert found[field] == said[field]
+        assert found[field] == sent[field]
     assert found["notified_serial"] == found["serial"]
     assert Publication.objects.count() == 1
     assert call("PUT", f"/zones/{ZONE}", {"kind": None, "account": 5}).status_code == 204
@@ -548,9 +548,9 @@ def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller,
         make_zone(name=name)
     for name in names[:few]:
         assert call("DELETE", f"/zones/{name}").status_code == 204
-    held = call("DELETE", f"/zones/{names[few]}")
-    assert held.status_code == 422
-    assert texts(held).endswith("Send it with ?confirm=true, or use a token that may delete many zones.")
+    refused = call("DELETE", f"/zones/{names[few]}")
+    assert refused.status_code == 422
+    assert texts(refused).endswith("Send it with ?confirm=true, or use a token that may delete many zones.")
     assert call("GET", f"/zones/{names[few]}").status_code == 200
     assert call("DELETE", f"/zones/{names[few]}?confirm=true").status_code == 204
 

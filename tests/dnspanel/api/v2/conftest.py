@@ -60,10 +60,10 @@ class Caller:
         found = self(method, path, body, **headers)
         assert found.status_code == status, (found.status_code, found.content)
         assert found["Content-Type"] == "application/problem+json"
-        shown = json.loads(found.content)
-        assert shown["status"] == status
-        assert shown["type"] == f"/api/v2/problems/{shown['code']}"
-        return shown
+        problem = json.loads(found.content)
+        assert problem["status"] == status
+        assert problem["type"] == f"/api/v2/problems/{problem['code']}"
+        return problem
 
     def all(self, path: str) -> list[Any]:
         """The items of every page."""

@@ -85,9 +85,9 @@ def test_a_status_is_seen_as_it_is_and_not_during_an_installation() -> None:
     assert seen_in(status(installing=("aa", 1, 2))).position is None
 
 
-def heard(node: Node, said: Status, *, seconds_ago: float = 1) -> Node:
+def heard(node: Node, reported: Status, *, seconds_ago: float = 1) -> Node:
     at = NOW - timedelta(seconds=seconds_ago)
-    Node.objects.filter(pk=node.pk).update(report=said.to_json(), reported_at=at, contact_at=at)
+    Node.objects.filter(pk=node.pk).update(report=reported.to_json(), reported_at=at, contact_at=at)
     return node
 
 

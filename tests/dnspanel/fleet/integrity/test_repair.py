@@ -147,9 +147,9 @@ def test_a_zone_deleted_later_is_repaired_while_the_node_is_not_that_far(made: S
 def test_digests_that_differ_without_a_name_make_the_node_look_first(made: Served) -> None:
     """Here the look puts the digest right: the rows were, and only the sum had drifted."""
     drift(made)
-    asked = made.agent.checks
+    checks = made.agent.checks
     assert mend(made)
-    assert made.agent.checks == asked + 1
+    assert made.agent.checks == checks + 1
     assert digest_equal() is True
     assert not Bootstrap.objects.exists()
 

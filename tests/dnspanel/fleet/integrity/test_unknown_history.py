@@ -69,9 +69,9 @@ def test_the_collector_sees_a_node_that_is_ahead_and_publishing_is_held(served: 
         collector.settle()
     finally:
         collector.close()
-    held = hold.current_hold()
-    assert held is not None
-    assert held.reason.startswith("The node ns1 answers with change 2, and this panel has published only 1.")
+    current = hold.current_hold()
+    assert current is not None
+    assert current.reason.startswith("The node ns1 answers with change 2, and this panel has published only 1.")
 
 
 def test_a_fleet_in_order_is_never_held(served: Serve, live_redis: None) -> None:
@@ -102,9 +102,9 @@ def test_the_publisher_that_has_written_more_than_the_database_knows_holds_publi
     set_back(made)
     edit.create_zone(name="other.test.", author=None, channel="system", now=timezone.now())
     assert encode_step(now=timezone.now()) is None
-    held = hold.current_hold()
-    assert held is not None
-    assert "LMDB is at sequence 2, and this database knows only 1" in held.reason
+    current = hold.current_hold()
+    assert current is not None
+    assert "LMDB is at sequence 2, and this database knows only 1" in current.reason
     assert encode_step(now=timezone.now()) is None  # and nothing is encoded while it stands
 
 
@@ -113,9 +113,9 @@ def test_an_unknown_history_holds_publishing(db: None) -> None:
     assert not unknown_history.hold_if_ahead(positions=[("ns1", known)], now=NOW)
     assert not unknown_history.hold_if_ahead(positions=[], now=NOW)
     assert unknown_history.hold_if_ahead(positions=[("ns1", known), ("ns2", Position(uuid4(), 3))], now=NOW)
-    held = hold.current_hold()
-    assert held is not None
-    assert held.reason.startswith("The node ns2 answers with a history")
+    current = hold.current_hold()
+    assert current is not None
+    assert current.reason.startswith("The node ns2 answers with a history")
 
 
 def test_there_is_one_report_for_each_hold(db: None) -> None:

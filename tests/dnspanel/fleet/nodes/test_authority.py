@@ -34,7 +34,7 @@ def test_the_client_context_is_made_once_per_process() -> None:
     assert client_ssl_context(authority) is client_ssl_context(Authority.objects.get())
 
 
-def handshake(tmp_path: Path, host: str, asked: str) -> str | None:
+def handshake(tmp_path: Path, host: str, server_name: str) -> str | None:
     """Shake hands with an agent certified for `host`; return the common name that it sees of the panel."""
     from django.utils import timezone
 
@@ -67,7 +67,7 @@ def handshake(tmp_path: Path, host: str, asked: str) -> str | None:
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        with client_ssl_context(authority).wrap_socket(ours, server_hostname=asked) as tls:
+        with client_ssl_context(authority).wrap_socket(ours, server_hostname=server_name) as tls:
             tls.send(b"x")
     finally:
         ours.close()

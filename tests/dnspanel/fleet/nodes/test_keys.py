@@ -109,9 +109,9 @@ def test_the_command_line_rotates_forces_and_retires() -> None:
     signing.ensure_signing_key(now=timezone.now())
 
     def run(*options: str) -> str:
-        said = StringIO()
-        call_command("rotate_signing_key", *options, stdout=said)
-        return said.getvalue()
+        output = StringIO()
+        call_command("rotate_signing_key", *options, stdout=output)
+        return output.getvalue()
 
     assert "was made" in run()
     with pytest.raises(CommandError, match="on its way to the nodes already"):

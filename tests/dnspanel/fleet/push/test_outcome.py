@@ -62,7 +62,7 @@ def test_what_an_agent_refuses_with_is_compared_by_class() -> None:
 
 def test_every_error_that_a_push_may_meet_is_decided() -> None:
     """A new class that asks for more than being shown has to be added to the decision, and here."""
-    shown_only = {
+    displayed_only = {
         "BadBytes",
         "BadName",
         "BadRRset",
@@ -81,7 +81,7 @@ def test_every_error_that_a_push_may_meet_is_decided() -> None:
     }
     decided = {type(error).__name__ for error, _ in OUTCOMES}
     assert {kind.__name__ for kind in _below(ReplicationError) if kind.__module__ == errors.__name__} <= (
-        shown_only | decided
+        displayed_only | decided
     )
 
 

@@ -84,8 +84,8 @@ def test_a_new_node_gets_the_snapshot_and_then_the_segments(served: Serve, woken
     publish("c.test.")
     made = served()
     push_node(made.node.pk)
-    asked = Bootstrap.objects.get()
-    assert "no segments lead on" in asked.reason
+    bootstrap = Bootstrap.objects.get()
+    assert "no segments lead on" in bootstrap.reason
     assert ("bootstrap_node", made.node.pk) in woken
     woken.clear()
     bootstrap_node(made.node.pk)
@@ -192,10 +192,10 @@ def test_an_attempt_that_was_cut_off_is_resumed_where_it_was(served: Serve, monk
     push_node(made.node.pk)
     made.agent.chunks_until_death = 3
     bootstrap_node(made.node.pk)
-    asked = Bootstrap.objects.get()
-    assert (asked.chunks, asked.chunks_sent) == (chunks, 3)
-    assert asked.bytes_sent > 0
-    assert asked.error
+    bootstrap = Bootstrap.objects.get()
+    assert (bootstrap.chunks, bootstrap.chunks_sent) == (chunks, 3)
+    assert bootstrap.bytes_sent > 0
+    assert bootstrap.error
     made.agent.chunks_until_death = chunks - 3
     Bootstrap.objects.update(beat_at=None)
     give(made)
@@ -258,9 +258,9 @@ def test_what_the_agent_refuses_is_shown_and_tried_again(served: Serve, refusal:
     made.agent.refuse_snapshots_with = refusal
     bootstrap_node(made.node.pk)
     assert words in Bootstrap.objects.get().error
-    [standing] = node_statuses(now=timezone.now())
-    assert standing.health.word is Word.REJECTING
-    assert words in standing.health.message
+    [status] = node_statuses(now=timezone.now())
+    assert status.health.word is Word.REJECTING
+    assert words in status.health.message
     made.agent.refuse_snapshots_with = None
     Bootstrap.objects.update(beat_at=None)
     give(made)

@@ -53,8 +53,8 @@ def test_standings_take_three_queries_however_many_nodes(active_node: MakeNode, 
         at_sequence(active_node(name), 3)
     Node.objects.filter(name="ns4").update(state=NodeState.RETIRED)
     with django_assert_num_queries(3):
-        standings = node_statuses(now=NOW)
-    assert [standing.node.name for standing in standings] == ["ns1", "ns2", "ns3"]
+        statuses = node_statuses(now=NOW)
+    assert [status.node.name for status in statuses] == ["ns1", "ns2", "ns3"]
 
 
 def test_the_summary_names_who_is_in_trouble(active_node: MakeNode) -> None:

@@ -22,14 +22,14 @@ HEAD = 3
 
 def member(
     name: str = "ns1",
-    proved: int = HEAD,
+    acked: int = HEAD,
     *,
-    settled: int | None = None,
+    verified: int | None = None,
     live: bool = True,
     refusal: str = "",
     diverged: bool = False,
 ) -> Member:
-    return Member(1, name, proved, proved if settled is None else settled, live, refusal, diverged)
+    return Member(1, name, acked, acked if verified is None else verified, live, refusal, diverged)
 
 
 def stage(name: str, *members: Member, id: int | None = 1, released: int | None = None) -> Stage:
@@ -44,12 +44,12 @@ def limits(*stages: Stage, stopped: Stage | None = None) -> list[int | None]:
     return [clearance.sequence for clearance in clearances(stages, head=HEAD, stopped=stopped)]
 
 
-def sentences(*stages: Stage, stopped: Stage | None = None) -> list[str]:
+def reasons(*stages: Stage, stopped: Stage | None = None) -> list[str]:
     return [clearance.reason for clearance in clearances(stages, head=HEAD, stopped=stopped)]
 
 
 def test_one_group_without_ring_0_waits_for_nobody() -> None:
-    assert limits(stage("all", member(proved=0))) == [None]
+    assert limits(stage("all", member(acked=0))) == [None]
 
 
 def test_a_group_gets_what_every_live_node_before_it_proved() -> None:
@@ -60,7 +60,7 @@ def test_a_group_gets_what_every_live_node_before_it_proved() -> None:
 def test_no_case_lets_a_stage_go_beyond_a_live_node_before_it_or_below_what_was_released() -> None:
     """Every small fleet of three stages: positions, life, and what was released before."""
     cases = list(product(range(HEAD + 1), range(HEAD + 1), (True, False)))
-    members = [member(proved=max(p, s), settled=min(p, s), live=live) for p, s, live in cases]
+    members = [member(acked=max(p, s), verified=min(p, s), live=live) for p, s, live in cases]
     checked = 0
     for first, second in product(members, members):
         for released in (None, 0, 1, HEAD):
@@ -85,21 +85,21 @@ def test_a_group_without_nodes_is_passed_through() -> None:
 
 def test_a_group_without_a_live_node_is_waited_for_until_a_person_skips_it() -> None:
     dead = stage("canary", member(live=False), id=1)
-    rest = stage("rest", member(proved=1), id=2, released=1)
+    rest = stage("rest", member(acked=1), id=2, released=1)
     assert limits(dead, rest) == [None, 1]
-    assert sentences(dead, rest)[1] == "it waits for canary, of which no node is live"
+    assert reasons(dead, rest)[1] == "it waits for canary, of which no node is live"
     assert limits(replace(dead, is_skipped=True), rest) == [None, None]
 
 
 def test_a_ring_0_that_is_away_is_waited_for_by_nobody() -> None:
-    assert limits(ring0(member(proved=1), role=Ring0.AWAY), stage("all", member())) == [None, None]
-    assert limits(ring0(member(proved=1)), stage("all", member())) == [None, 1]
+    assert limits(ring0(member(acked=1), role=Ring0.AWAY), stage("all", member())) == [None, None]
+    assert limits(ring0(member(acked=1)), stage("all", member())) == [None, 1]
 
 
 def test_a_stop_keeps_what_was_released_and_gives_no_more_to_those_behind() -> None:
-    canary, rest = stage("canary", member(), id=1), stage("rest", member(proved=1), id=2, released=2)
+    canary, rest = stage("canary", member(), id=1), stage("rest", member(acked=1), id=2, released=2)
     assert limits(canary, rest, stopped=canary) == [None, 2]
-    assert sentences(canary, rest, stopped=canary)[1] == "delivery is stopped behind canary"
+    assert reasons(canary, rest, stopped=canary)[1] == "delivery is stopped behind canary"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_stop_keeps_what_was_released_and_gives_no_more_to_those_behind() -> N
             "it waits for a, b of canary, at sequence 1 of 3",
         ),
         (
-            replace(stage("canary", member("a", 3, settled=1)), verify_seconds=30),
+            replace(stage("canary", member("a", 3, verified=1)), verify_seconds=30),
             "it waits until canary has answered well for 30 s",
         ),
         (stage("canary", member("a", 3)), ""),
@@ -119,7 +119,7 @@ def test_a_stop_keeps_what_was_released_and_gives_no_more_to_those_behind() -> N
     ids=["ring 0", "nodes on the way", "time to verify", "nothing"],
 )
 def test_who_waits_knows_for_whom(before: Stage, sentence: str) -> None:
-    assert sentences(before, stage("rest", member(proved=0), id=2))[1] == sentence
+    assert reasons(before, stage("rest", member(acked=0), id=2))[1] == sentence
 
 
 @pytest.mark.parametrize(

@@ -106,8 +106,8 @@ def test_a_row_opens_with_before_and_after_and_its_place_in_the_chain(browser: B
     client = browser(alice)
     assert f'href="/audit/entry/{entry.pk}/"' in client.get("/audit/").content.decode()
     page = client.get(f"/audit/entry/{entry.pk}/").content.decode()
-    for said in ("192.0.2.7", "req-1", "&lt;old&gt;", "shop", f"1:{AuditLink.objects.get().hash}"):
-        assert said in page
+    for text in ("192.0.2.7", "req-1", "&lt;old&gt;", "shop", f"1:{AuditLink.objects.get().hash}"):
+        assert text in page
     assert browser(bob).get(f"/audit/entry/{entry.pk}/").status_code == 404
     assert client.get(f"/audit/nonsense/{entry.pk}/").status_code == 404
 

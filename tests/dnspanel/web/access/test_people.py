@@ -77,12 +77,12 @@ def test_a_closed_account_is_out_at_once_and_for_good(browser: Browser, alice: U
 
 def test_an_invitation_is_one_time_page_and_works(browser: Browser, alice: User) -> None:
     client = browser(alice)
-    shown = client.post("/people/invite/", {"role": "editor"}, follow=True)
-    assert shown["Cache-Control"] == "no-store"
-    link = re.search(r"/welcome/[\w-]{43}/", shown.content.decode())
+    response = client.post("/people/invite/", {"role": "editor"}, follow=True)
+    assert response["Cache-Control"] == "no-store"
+    link = re.search(r"/welcome/[\w-]{43}/", response.content.decode())
     assert link is not None
     assert b"Welcome" in browser().get(link.group()).content
-    again = client.get(shown.redirect_chain[-1][0], follow=True)
+    again = client.get(response.redirect_chain[-1][0], follow=True)
     assert link.group().encode() not in again.content
     assert Invitation.objects.count() == 1
 
@@ -91,12 +91,12 @@ def test_an_administrator_is_invited_with_the_password(browser: Browser, alice: 
     client = browser(alice)
     forget_password(client)
     sent = {"role": "administrator"}
-    for more, said in (
+    for more, message in (
         ({}, b"Your password"),
         (YES, b"Type your password."),
         (YES | {"password": "nonsense"}, b"This is not your password."),
     ):
-        assert said in client.post("/people/invite/", sent | more).content
+        assert message in client.post("/people/invite/", sent | more).content
     assert not Invitation.objects.exists()
     assert b"administrator" in client.post("/people/invite/", sent | YES | {"password": PASSWORD}, follow=True).content
     client.post("/people/invite/", sent)  # given a moment ago

@@ -96,14 +96,14 @@ def test_the_tester_says_what_a_person_may_and_why(admin: Client, zone: Zone, te
     grant = Grant(frozenset({Right.CHANGE}), zones=frozenset({zone.pk}), names=("www",))
     row = GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=NOW)
 
-    def asked(**query: str) -> str:
+    def explanation(**query: str) -> str:
         return " ".join(admin.get(f"/people/{mia.pk}/", {"zone": "example.test", **query}).content.decode().split())
 
-    assert f"</span> by grant {row.pk}</dd>" in asked(name="www", type="A")
-    assert f"</span> by grant {row.pk}</dd>" not in asked(name="mail", type="A")
-    assert "as reader in the team Web ops" in asked(name="mail")
+    assert f"</span> by grant {row.pk}</dd>" in explanation(name="www", type="A")
+    assert f"</span> by grant {row.pk}</dd>" not in explanation(name="mail", type="A")
+    assert "as reader in the team Web ops" in explanation(name="mail")
     for wrong in ({"zone": "nowhere.test"}, {"name": "www.other.test."}, {"type": "NONSENSE"}):
-        assert 'aria-invalid="true"' in asked(**wrong)
+        assert 'aria-invalid="true"' in explanation(**wrong)
 
 
 def test_a_member_without_anything_is_said_to_see_nothing(admin: Client) -> None:

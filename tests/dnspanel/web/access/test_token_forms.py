@@ -31,11 +31,11 @@ def test_a_name_belongs_to_the_closest_zone_that_one_sees(make_zone: MakeZone, b
     assert closest_zone(member, "a.dev.example.test.") == wide
 
 
-@pytest.mark.parametrize(("typed", "said"), [("a..b", "name"), ("www.other.test", "None of your zones contains")])
-def test_a_name_in_no_zone_is_refused(zone: Zone, bob: User, typed: str, said: str) -> None:
+@pytest.mark.parametrize(("typed", "message"), [("a..b", "name"), ("www.other.test", "None of your zones contains")])
+def test_a_name_in_no_zone_is_refused(zone: Zone, bob: User, typed: str, message: str) -> None:
     form = AcmeForm({**COMMON, "name": typed}, person=bob)
     assert not form.is_valid()
-    assert said in str(form.errors)
+    assert message in str(form.errors)
 
 
 def test_a_name_too_long_for_its_challenge_is_refused(zone: Zone, bob: User) -> None:

@@ -108,8 +108,8 @@ def test_a_custom_token_holds_what_was_chosen(browser: Browser, bob: User, zone:
 
 
 def test_nobody_gives_what_they_do_not_have(browser: Browser, charlie: User, zone: Zone) -> None:
-    asked = {**COMMON, "purpose": "x", "rights": ["change"], "where": "all"}
-    page = browser(charlie).post("/tokens/new/custom/", asked)
+    fields = {**COMMON, "purpose": "x", "rights": ["change"], "where": "all"}
+    page = browser(charlie).post("/tokens/new/custom/", fields)
     assert page.status_code == 422
     assert b"You cannot give what you do not have: change." in page.content
     assert b"Nothing was changed" in page.content
@@ -128,24 +128,24 @@ def test_only_zones_that_one_sees_can_be_chosen(browser: Browser, zone: Zone) ->
 
 
 def test_a_tsig_key_is_shown_with_a_key_file(browser: Browser, bob: User, zone: Zone) -> None:
-    asked = {"kind": "tsig", "expires": "90", "zone": "example.test", "key_name": "Router.keys.test"}
-    page = browser(bob).post("/tokens/new/ci/", {**asked, "algorithm": "hmac-sha512"}, follow=True)
+    fields = {"kind": "tsig", "expires": "90", "zone": "example.test", "key_name": "Router.keys.test"}
+    page = browser(bob).post("/tokens/new/ci/", {**fields, "algorithm": "hmac-sha512"}, follow=True)
     assert page.status_code == 200
     assert b"key &quot;router.keys.test.&quot; {" in page.content
     assert secret_in(page.content).encode() in page.content
-    again = browser(bob).post("/tokens/new/ci/", asked)
+    again = browser(bob).post("/tokens/new/ci/", fields)
     assert again.status_code == 422
     assert b"There is a TSIG key router.keys.test. already." in again.content
-    nameless = browser(bob).post("/tokens/new/ci/", {**asked, "key_name": ""})
+    nameless = browser(bob).post("/tokens/new/ci/", {**fields, "key_name": ""})
     assert nameless.status_code == 422
     assert b'<details class="more" open>' in nameless.content
 
 
 def test_f5_on_the_page_of_a_secret_makes_no_second_one(browser: Browser, bob: User) -> None:
     client = browser(bob)
-    shown = client.post("/tokens/new/monitoring/", COMMON, follow=True)
-    secret, page = secret_in(shown.content), shown.redirect_chain[-1][0]
-    assert shown.request["REQUEST_METHOD"] == "GET"
+    response = client.post("/tokens/new/monitoring/", COMMON, follow=True)
+    secret, page = secret_in(response.content), response.redirect_chain[-1][0]
+    assert response.request["REQUEST_METHOD"] == "GET"
     assert secret not in str(dict(client.session))
     again = client.get(page, follow=True)
     assert secret.encode() not in again.content

@@ -18,8 +18,8 @@ FORM = {"name": "on call", "kind": "mail", "address": "ops@people.test", "least"
 
 
 @pytest.fixture(autouse=True)
-def _bells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bells ring at once, instead of a broker."""
+def _wakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are woken at once, without a broker."""
     monkeypatch.setattr(
         tasks.tell_route, "apply_async", lambda args, **_: deliver_all(route_id=args[0], clock=timezone.now)
     )

@@ -77,26 +77,26 @@ def test_a_faulty_row_stops_any_link_and_is_focused(page: Page) -> None:
 
 
 def test_reloading_asks_and_an_untouched_row_does_not(page: Page) -> None:
-    asked: list[str] = []
+    dialogs: list[str] = []
 
     def stay(dialog: Dialog) -> None:
-        asked.append(dialog.type)
+        dialogs.append(dialog.type)
         dialog.dismiss()
 
     page.on("dialog", stay)
     open_row(page, "www")
     page.reload()
-    assert asked == []
+    assert dialogs == []
     open_row(page, "www")
     typed(page, "192.0.2.9")
     with page.expect_event("dialog"):
         page.evaluate("setTimeout(() => location.reload(), 0)")
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
     expect(page.get_by_label("Values, one per line")).to_have_value("192.0.2.9")
     page.keyboard.press("Escape")
     expect(page.locator("tbody.is-editing")).to_have_count(0)
     page.reload()
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
 
 
 def test_rows_that_block_publishing_are_marked_and_counted_as_the_draft_changes(page: Page) -> None:

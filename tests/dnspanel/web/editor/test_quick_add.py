@@ -206,9 +206,9 @@ def test_a_paste_is_read_line_by_line() -> None:
     assert lines[5].column == 13
     assert entries[6] is not None
     assert entries[6].name == "*.dev.example.test."
-    [settled] = [line for line in read_lines(PASTE, ZONE, means=Means.ABSOLUTE) if line.number == 11]
-    assert settled.entry is not None
-    assert settled.entry.rdata == "www.example.test."
+    [resolved] = [line for line in read_lines(PASTE, ZONE, means=Means.ABSOLUTE) if line.number == 11]
+    assert resolved.entry is not None
+    assert resolved.entry.rdata == "www.example.test."
 
 
 def test_a_directive_that_is_not_read_is_an_error_of_its_line() -> None:

@@ -55,8 +55,8 @@ def test_what_the_guard_holds_needs_the_name_of_the_zone(zone: Zone, bob: User) 
     form = form_of(plans, ("reason", "x"), (field, "Example.Test"))
     assert form.is_valid()
     assert form.is_confirmed
-    [(bound, why)] = form.confirmations
-    assert "deletes 7 of" in why[0]
+    [(bound, reasons)] = form.confirmations
+    assert "deletes 7 of" in reasons[0]
     assert bound.label == "Type example.test. to confirm"
 
 

@@ -134,12 +134,12 @@ def test_differences_are_listed_without_the_expected_ones(check: CutoverCheck, b
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("query", "found"),
     [("kind=all&after=0", 100), ("kind=ttl", 1), ("kind=serial", 1), ("q=h11.", 1), ("q=h7", 11), ("q=zzz", 0)],
 )
-def test_differences_are_filtered(check: CutoverCheck, browser: Browser, alice: User, asked: str, found: int) -> None:
+def test_differences_are_filtered(check: CutoverCheck, browser: Browser, alice: User, query: str, found: int) -> None:
     headers = HTMX | {"HX-Target": "cutover-differences"}
-    page = browser(alice).get(f"/comparisons/{check.pk}/?{asked}", headers=headers).content.decode()
+    page = browser(alice).get(f"/comparisons/{check.pk}/?{query}", headers=headers).content.decode()
     assert page.startswith('<section class="stack" id="cutover-differences"')
     assert rows(page) == found
 

@@ -23,12 +23,12 @@ REASON = "The node ns1 answers with change 9, and this panel has published only 
 
 
 @pytest.fixture
-def held(db: None) -> None:
+def on_hold(db: None) -> None:
     hold.hold(reason=REASON, now=timezone.now())
 
 
 @pytest.fixture
-def report(held: None) -> AheadReport:
+def report(on_hold: None) -> AheadReport:
     """What was found: a zone on each side alone, and one that differs in two RRsets."""
     now = timezone.now()
     found = AheadReport.objects.create(
@@ -81,7 +81,7 @@ def test_after_a_decision_the_page_tells_of_the_present_history(browser: Browser
     assert "after change 12,345, by alice: a new history: kept." in page
 
 
-def test_every_page_says_that_publishing_is_held(browser: Browser, held: None, alice: User, charlie: User) -> None:
+def test_every_page_says_that_publishing_is_held(browser: Browser, on_hold: None, alice: User, charlie: User) -> None:
     page = text(browser(alice).get(reverse("zone-list")))
     assert REASON in page
     assert "Look and decide" in page
@@ -89,7 +89,7 @@ def test_every_page_says_that_publishing_is_held(browser: Browser, held: None, a
 
 
 def test_the_page_shows_progress_and_asks_for_itself_until_the_nodes_were_asked(
-    browser: Browser, alice: User, held: None
+    browser: Browser, alice: User, on_hold: None
 ) -> None:
     page = text(browser(alice).get(HOLD))
     assert 'hx-trigger="live"' in page
@@ -235,7 +235,7 @@ def test_a_publication_is_refused_in_words_and_the_draft_is_kept(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_new_zone_is_refused_in_words(browser: Browser, alice: User, held: None) -> None:
+def test_a_new_zone_is_refused_in_words(browser: Browser, alice: User, on_hold: None) -> None:
     page = browser(alice).get(reverse("zone-new"))
     data = {name: page.context["form"][name].value() or "" for name in ("form_id", "nameservers", "hostmaster")}
     response = browser(alice).post(reverse("zone-new"), data | {"names": "new.test"})

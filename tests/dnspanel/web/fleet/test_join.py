@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("live_redis")
 
 
 @pytest.fixture
-def asking_node(db: None, waiting_node: MakeNode) -> Node:
+def requesting_node(db: None, waiting_node: MakeNode) -> Node:
     """A node whose agent has asked for a certificate."""
     node = waiting_node("ns1")
     code = enroll.make_code(node=node, now=timezone.now(), by=None)
@@ -81,32 +81,32 @@ def test_a_new_code_replaces_the_old_one(browser: Browser, alice: User, waiting_
     assert old not in page
 
 
-def test_the_fingerprint_is_shown_and_approved(asking_node: Node, browser: Browser, alice: User, bob: User) -> None:
-    waiting = enroll.request_of(asking_node)
+def test_the_fingerprint_is_shown_and_approved(requesting_node: Node, browser: Browser, alice: User, bob: User) -> None:
+    waiting = enroll.request_of(requesting_node)
     assert waiting is not None
     steps = reverse("node-enrolment", args=["ns1"])
     assert waiting.csr_sha256 in browser(bob).get(steps, headers=HTMX).content.decode()
     assert "Only administrators approve nodes." in browser(bob).get(steps).content.decode()
     client = browser(alice)
     client.post(reverse("node-act", args=["ns1", "approve"]), {"fingerprint": waiting.csr_sha256})
-    asking_node.refresh_from_db()
-    assert asking_node.state == NodeState.ACTIVE
+    requesting_node.refresh_from_db()
+    assert requesting_node.state == NodeState.ACTIVE
     assert b"ns1 is approved; its first zones are on their way." in client.get(NODES).content
 
 
 def test_an_approval_holds_only_for_the_fingerprint_that_was_seen(
-    asking_node: Node, browser: Browser, alice: User
+    requesting_node: Node, browser: Browser, alice: User
 ) -> None:
     client = browser(alice)
     client.post(reverse("node-act", args=["ns1", "approve"]), {"fingerprint": "00" * 32})
-    asking_node.refresh_from_db()
-    assert asking_node.state == NodeState.AWAITING_APPROVAL
+    requesting_node.refresh_from_db()
+    assert requesting_node.state == NodeState.AWAITING_APPROVAL
     assert b"The request has changed since you compared it. Nothing was changed." in client.get(NODES).content
 
 
-def test_a_declined_node_may_ask_again(asking_node: Node, browser: Browser, alice: User) -> None:
+def test_a_declined_node_may_ask_again(requesting_node: Node, browser: Browser, alice: User) -> None:
     browser(alice).post(reverse("node-act", args=["ns1", "decline"]))
-    assert enroll.request_of(asking_node) is None
+    assert enroll.request_of(requesting_node) is None
 
 
 def test_a_waiting_node_leads_to_its_steps(waiting_node: MakeNode, browser: Browser, bob: User) -> None:
@@ -172,5 +172,5 @@ def test_a_node_whose_certificate_was_revoked_can_be_retired_on_its_page(
 def test_the_command_for_ring0_leaves_out_the_caches(waiting_node: MakeNode, browser: Browser, alice: User) -> None:
     for name, is_ring0 in (("ns1", False), ("ring0", True)):
         Node.objects.filter(pk=waiting_node(name).pk).update(is_ring0=is_ring0)
-        shown = browser(alice).post(reverse("node-enrolment", args=[name]), follow=True).content
-        assert (b"--without-caches" in shown) is is_ring0
+        page = browser(alice).post(reverse("node-enrolment", args=[name]), follow=True).content
+        assert (b"--without-caches" in page) is is_ring0

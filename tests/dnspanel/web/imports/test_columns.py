@@ -51,7 +51,7 @@ def test_the_columns_are_kept_and_the_table_is_read_so(browser: Browser, bob: Us
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"column-4": ""}, "Say which column is the value."),
         ({"column-3": "value"}, "Only one column can be the value."),
@@ -60,11 +60,11 @@ def test_the_columns_are_kept_and_the_table_is_read_so(browser: Browser, bob: Us
     ],
 )
 def test_columns_that_say_too_little_are_refused(
-    browser: Browser, bob: User, job: ImportJob, changed: dict[str, Any], said: str
+    browser: Browser, bob: User, job: ImportJob, changed: dict[str, Any], message: str
 ) -> None:
     response = browser(bob).post(columns(job), {**GUESSED, "header": "on", **changed})
     assert response.status_code == 422
-    assert said in response.content.decode()
+    assert message in response.content.decode()
     job.refresh_from_db()
     assert job.state == State.UPLOADING
 

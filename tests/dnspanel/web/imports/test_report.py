@@ -49,7 +49,7 @@ def test_each_fault_says_file_line_and_column_what_and_how_to_fix_it(
 
 
 @pytest.mark.parametrize(
-    ("asked", "count"),
+    ("query", "count"),
     [
         ({"severity": "error"}, 2),
         ({"severity": "warning"}, 0),
@@ -58,8 +58,8 @@ def test_each_fault_says_file_line_and_column_what_and_how_to_fix_it(
         ({"code": "rdata"}, 2),
     ],
 )
-def test_faults_can_be_narrowed(browser: Browser, bob: User, job: ImportJob, asked: dict[str, str], count: int) -> None:
-    page = browser(bob).get(at(job, "faults/"), asked).content.decode()
+def test_faults_can_be_narrowed(browser: Browser, bob: User, job: ImportJob, query: dict[str, str], count: int) -> None:
+    page = browser(bob).get(at(job, "faults/"), query).content.decode()
     assert page.count("data-row") == count
     assert ("No fault matches" in page) is (count == 0)
 

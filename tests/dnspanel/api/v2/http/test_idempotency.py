@@ -65,10 +65,10 @@ def test_a_retry_after_a_lost_answer_writes_once(call: Caller, zone: Zone) -> No
     call.good("PATCH", WWW, {"remove": ["192.0.2.7"]})  # others went on meanwhile
     _lose_the_answer()
     answer = call("PATCH", WWW, {"add": ["192.0.2.7"]}, idempotency_key="k1")
-    shown = json.loads(answer.content)
+    replayed = json.loads(answer.content)
     assert (answer.status_code, answer["Idempotency-Replayed"]) == (202, "true")
-    assert shown["publication"]["sequence"] == first["publication"]["sequence"]
-    assert shown["zones"] == first["zones"]
+    assert replayed["publication"]["sequence"] == first["publication"]["sequence"]
+    assert replayed["zones"] == first["zones"]
     assert call.get(WWW)["rdata"] == ["192.0.2.1", "192.0.2.2"]
 
 

@@ -98,13 +98,13 @@ def test_a_problem_is_sent_as_its_own_media_type_without_empty_places() -> None:
     response = answer(
         Problem("invalid", "No. \ud800", [RequestFault("x", "No.", pointer="/a")], {"ETag": '"1"'}, {"more": 1})
     )
-    shown = json.loads(response.content)
+    body = json.loads(response.content)
     assert (response.status_code, response["Content-Type"], response["ETag"]) == (
         422,
         "application/problem+json",
         '"1"',
     )
-    assert (shown["errors"], shown["more"]) == ([{"code": "x", "detail": "No.", "pointer": "/a"}], 1)
+    assert (body["errors"], body["more"]) == ([{"code": "x", "detail": "No.", "pointer": "/a"}], 1)
 
 
 @pytest.mark.django_db

@@ -29,14 +29,14 @@ def test_pages_join_though_more_is_written_meanwhile(api: MakeApi, make_zone: Ma
     for number in range(4):
         make_zone(name=f"z{number}.test.")
         admin.post("/api/v2/teams", {"name": f"Team {number}"})
-    whole = [(act["kind"], act["id"]) for act in admin.get(AUDIT).json()["items"]]
+    complete = [(act["kind"], act["id"]) for act in admin.get(AUDIT).json()["items"]]
     joined, url = [], f"{AUDIT}?limit=3"
     while url:
         page = admin.get(url.removeprefix("http://testserver")).json()
         joined += [(act["kind"], act["id"]) for act in page["items"]]
         admin.post("/api/v2/teams", {"name": f"Later {len(joined)}"})
         url = page["next"]
-    assert joined == whole
+    assert joined == complete
 
 
 def test_who_may_not_read_the_log_sees_the_tokens_own_acts(api: MakeApi) -> None:

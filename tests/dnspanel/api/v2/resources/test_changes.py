@@ -35,11 +35,11 @@ def test_orders_build_on_each_other_and_are_one_revision(call: Caller, zone: Zon
         {"op": "delete", "name": "shop", "type": "CNAME"},
         {"op": "extend", "name": "txt", "type": "TXT", "rdata": ['"a"']},
     ]
-    shown = call.good("POST", CHANGES, {"changes": orders, "reason": "many", "confirm": True})
-    assert shown["zones"] == [
+    result = call.good("POST", CHANGES, {"changes": orders, "reason": "many", "confirm": True})
+    assert result["zones"] == [
         {"zone": "example.test.", "revision": 2, "serial": 2, "added": 2, "changed": 1, "removed": 1}
     ]
-    assert shown["publication"]["reason"] == "many"
+    assert result["publication"]["reason"] == "many"
     rrsets = {(item["name"], item["type"]): item for item in call.all("/zones/example.test./rrsets")}
     assert rrsets["new.example.test.", "A"]["rdata"] == ["192.0.2.7", "192.0.2.8"]
     assert rrsets["www.example.test.", "A"]["rdata"] == ["192.0.2.2", "192.0.2.3"]
@@ -111,12 +111,12 @@ def test_a_bulk_change_is_one_publication_of_many_zones(call: Caller, zone: Zone
             {"zone": "other.test.", "at_revision": 1, "changes": [replace("www", "A", "192.0.2.8")]},
         ]
     }
-    shown = call.good("POST", "/bulk", body)
-    assert [(moved["zone"], moved["revision"]) for moved in shown["zones"]] == [
+    result = call.good("POST", "/bulk", body)
+    assert [(moved["zone"], moved["revision"]) for moved in result["zones"]] == [
         ("example.test.", 2),
         ("other.test.", 2),
     ]
-    assert len(shown["publication"]["zones"]) == 2
+    assert len(result["publication"]["zones"]) == 2
 
 
 def test_one_bad_item_keeps_all_zones_as_they_were(call: Caller, zone: Zone, other: Zone) -> None:
@@ -189,5 +189,5 @@ def test_a_semicolon_is_refused_where_the_rest_would_be_lost_and_kept_in_text(ca
         ("/changes/2/rdata/1", "bad-rdata"),
     ]
     call.good("POST", CHANGES, {"changes": [replace("dkim", "TXT", "v=DKIM1; k=rsa; p=abc")]})
-    shown = call.good("GET", "/zones/example.test./rrsets/dkim/TXT")
-    assert shown["rdata"] == ['"v=DKIM1; k=rsa; p=abc"']
+    found = call.good("GET", "/zones/example.test./rrsets/dkim/TXT")
+    assert found["rdata"] == ['"v=DKIM1; k=rsa; p=abc"']

@@ -14,8 +14,8 @@ WWW = "/zones/example.test./rrsets/www/A"
 
 
 def test_the_draft_holds_what_is_wanted_and_publishes_it(call: Caller, zone: Zone) -> None:
-    shown = call.good("PUT", DRAFT + "www/A", {"wanted": content("192.0.2.7")})
-    assert (shown["mark"], shown["wanted"]["rdata"], shown["conflict"]) == ("changed", ["192.0.2.7"], False)
+    operation = call.good("PUT", DRAFT + "www/A", {"wanted": content("192.0.2.7")})
+    assert (operation["mark"], operation["wanted"]["rdata"], operation["conflict"]) == ("changed", ["192.0.2.7"], False)
     call.good("PUT", DRAFT + "shop/CNAME", {"wanted": None})
     call.good("PUT", DRAFT + "new/A", {"wanted": content("192.0.2.8")})
     assert call.get("/draft")["zones"] == [{"zone": "example.test.", "added": 1, "changed": 1, "deleted": 1}]
@@ -25,8 +25,8 @@ def test_the_draft_holds_what_is_wanted_and_publishes_it(call: Caller, zone: Zon
     assert len(plan["changes"]) == 3
     assert call.get(WWW)["rdata"] == ["192.0.2.1", "192.0.2.2"]
     tag = call("GET", "/draft")["ETag"]
-    shown = call.good("POST", "/draft/publish", {"reason": "all", "confirm": True}, if_match=tag)
-    assert (shown["zones"][0]["revision"], shown["publication"]["reason"]) == (2, "all")
+    result = call.good("POST", "/draft/publish", {"reason": "all", "confirm": True}, if_match=tag)
+    assert (result["zones"][0]["revision"], result["publication"]["reason"]) == (2, "all")
     assert call.get("/draft")["operations"] == 0
     assert call.problem(409, "POST", "/draft/publish", {})["code"] == "nothing-to-publish"
 
@@ -72,8 +72,8 @@ def test_conflicts_are_shown_and_resolved(call: Caller, zone: Zone, choice: str,
 
 def test_the_base_is_what_the_writer_was_looking_at(call: Caller, zone: Zone) -> None:
     call.good("PUT", WWW, content("192.0.2.9"))
-    shown = call.good("PUT", DRAFT + "www/A", {"wanted": content("192.0.2.7"), "base_revision": 1})
-    assert shown["conflict"] is True
+    operation = call.good("PUT", DRAFT + "www/A", {"wanted": content("192.0.2.7"), "base_revision": 1})
+    assert operation["conflict"] is True
 
 
 def test_warnings_must_be_accepted(call: Caller, zone: Zone) -> None:

@@ -31,13 +31,13 @@ def prove(node: Node, sequence: int) -> None:
 
 def test_a_publication_shows_what_every_node_has_of_it(call: Caller, zone: Zone, active_node: MakeNode) -> None:
     near, _ = active_node("near"), active_node("far")
-    shown = call.good("PUT", WWW, content("192.0.2.7"))["publication"]
-    assert [(n["node"], n["state"]) for n in shown["nodes"]] == [("far", "pending"), ("near", "pending")]
-    prove(near, shown["sequence"])
-    shown = call.get(shown["url"])
-    assert [(n["node"], n["state"]) for n in shown["nodes"]] == [("far", "pending"), ("near", "answers")]
-    assert shown["nodes"][1]["ms"] > 0
-    assert (shown["reached"], shown["of"], shown["everywhere"]) == (1, 2, False)
+    publication = call.good("PUT", WWW, content("192.0.2.7"))["publication"]
+    assert [(n["node"], n["state"]) for n in publication["nodes"]] == [("far", "pending"), ("near", "pending")]
+    prove(near, publication["sequence"])
+    publication = call.get(publication["url"])
+    assert [(n["node"], n["state"]) for n in publication["nodes"]] == [("far", "pending"), ("near", "answers")]
+    assert publication["nodes"][1]["ms"] > 0
+    assert (publication["reached"], publication["of"], publication["everywhere"]) == (1, 2, False)
 
 
 def test_a_publication_says_what_another_zone_answers_for(
@@ -56,8 +56,8 @@ def test_a_publication_says_what_another_zone_answers_for(
 
 def test_without_nodes_nothing_is_everywhere_and_nobody_waits(call: Caller, zone: Zone) -> None:
     answer = call("PUT", WWW + "?wait=60", content("192.0.2.7"))
-    shown = json.loads(answer.content)["publication"]
-    assert (answer.status_code, shown["everywhere"], shown["of"]) == (202, False, 0)
+    publication = json.loads(answer.content)["publication"]
+    assert (answer.status_code, publication["everywhere"], publication["of"]) == (202, False, 0)
 
 
 def test_a_write_waits_until_all_nodes_answer(
@@ -108,7 +108,7 @@ def test_only_publications_of_visible_zones_are_shown(
     active_node("ns1")
     other = make_zone(name="other.test.")
     narrow = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({zone.pk})), permissions=frozenset())
-    (shown,) = narrow.all("/publications")
+    (visible,) = narrow.all("/publications")
     narrow.problem(404, "GET", f"/publications/{other.sequence}")
-    found = narrow.get(shown["url"])
+    found = narrow.get(visible["url"])
     assert (found["nodes"], found["of"]) == (None, 1)

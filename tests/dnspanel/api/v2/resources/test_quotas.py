@@ -37,11 +37,11 @@ def test_every_face_says_whose_quota_it_is(api: MakeApi) -> None:
     caller = api(Caller.ADMINISTRATOR)
     refused = caller.post("/api/v2/zones", {"name": "more.test"})
     assert (refused.status_code, refused.json()["code"]) == (409, "quota-exceeded")
-    said = "You may have 1 zone and have 1; this would add 1. An administrator can allow more."
-    assert refused.json()["detail"] == said
+    message = "You may have 1 zone and have 1; this would add 1. An administrator can allow more."
+    assert refused.json()["detail"] == message
     new = {"name": "more.test.", "kind": "Native", "nameservers": []}
     v1 = caller.post("/api/v1/servers/localhost/zones", new)
-    assert (v1.status_code, v1.json()["error"]) == (422, said)
+    assert (v1.status_code, v1.json()["error"]) == (422, message)
     bigger = {"changes": [{"op": "replace", "name": "mail", "type": "A", "ttl": 300, "rdata": ["192.0.2.2"]}]}
     grown = caller.post("/api/v2/zones/example.test/changes", bigger)
     assert (grown.status_code, grown.json()["code"]) == (409, "quota-exceeded")

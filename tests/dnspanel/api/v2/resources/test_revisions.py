@@ -24,9 +24,9 @@ def test_revisions_are_listed_and_shown_with_what_they_changed(call: Caller, zon
         (2, "change", "move"),
         (1, "create", ""),
     ]
-    shown = call.get(PATH + "/revisions/2")
-    (change,) = shown.pop("changes")
-    assert shown == {**listed[0], "left_out": 0}
+    displayed = call.get(PATH + "/revisions/2")
+    (change,) = displayed.pop("changes")
+    assert displayed == {**listed[0], "left_out": 0}
     assert (change["before"]["rdata"], change["after"]["rdata"]) == (["192.0.2.1", "192.0.2.2"], ["192.0.2.7"])
     for number in (0, 3, 2**40):
         call.problem(404, "GET", f"{PATH}/revisions/{number}")
@@ -40,8 +40,8 @@ def test_a_zone_is_shown_as_it_was(call: Caller, zone: Zone, changed: int) -> No
 
 def test_a_revision_is_undone_and_the_rest_stays(call: Caller, zone: Zone, changed: int) -> None:
     call.good("PUT", PATH + "/rrsets/mail/A", content("192.0.2.10"))
-    shown = call.good("POST", PATH + "/revisions/2/undo", {"reason": "back"})
-    assert (shown["zones"][0]["revision"], shown["publication"]["reason"]) == (4, "back")
+    result = call.good("POST", PATH + "/revisions/2/undo", {"reason": "back"})
+    assert (result["zones"][0]["revision"], result["publication"]["reason"]) == (4, "back")
     assert call.get(WWW)["rdata"] == ["192.0.2.1", "192.0.2.2"]
     assert call.get(PATH + "/rrsets/mail/A")["rdata"] == ["192.0.2.10"]
     assert call.good("POST", PATH + "/revisions/2/undo", {})["publication"] is None
@@ -80,8 +80,8 @@ def test_a_publication_is_undone_in_all_its_zones(call: Caller, zone: Zone, make
 
 def test_a_zone_goes_back_to_a_revision(call: Caller, zone: Zone, changed: int) -> None:
     call.good("PUT", PATH + "/rrsets/new/A", content("192.0.2.10"))
-    shown = call.good("POST", PATH + "/revisions/1/restore", {"confirm": True})
-    assert (shown["zones"][0]["changed"], shown["zones"][0]["removed"]) == (1, 1)
+    result = call.good("POST", PATH + "/revisions/1/restore", {"confirm": True})
+    assert (result["zones"][0]["changed"], result["zones"][0]["removed"]) == (1, 1)
     assert call.get(WWW)["rdata"] == ["192.0.2.1", "192.0.2.2"]
     assert call.good("POST", PATH + "/revisions/1/restore", {"into": "draft"})["publication"] is None
 
@@ -102,7 +102,7 @@ def test_a_narrow_token_does_not_see_others_reasons_and_authors(
 ) -> None:
     """A token on a router read why colleagues changed the zone, and who they are."""
     narrow = make_caller(Grant(EVERY_RIGHT, zones=frozenset({zone.pk}), names=("www",)))
-    whole = make_caller(Grant(EVERY_RIGHT, zones=frozenset({zone.pk})))
+    full = make_caller(Grant(EVERY_RIGHT, zones=frozenset({zone.pk})))
     own = narrow.good("PUT", WWW + "?reason=mine", content("192.0.2.8"))["publication"]
 
     def told(caller: Caller) -> list[object]:
@@ -114,6 +114,6 @@ def test_a_narrow_token_does_not_see_others_reasons_and_authors(
         return [*found, tokens, caller.get(PATH)["changed_by"], caller.all("/zones")[0]["changed_by"]]
 
     assert told(narrow) == [*[(False, "")] * 4, [False, False], None, None]
-    assert told(whole) == [*[(True, "move")] * 4, [True, True], "alice", "alice"]
+    assert told(full) == [*[(True, "move")] * 4, [True, True], "alice", "alice"]
     assert (own["author"], own["reason"]) == ("alice", "mine")
     assert [row["reason"] for row in narrow.all(PATH + "/revisions")] == ["mine", "", ""]

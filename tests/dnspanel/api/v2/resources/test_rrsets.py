@@ -24,8 +24,8 @@ WWW = "/zones/example.test./rrsets/www/A"
 
 
 def test_an_rrset_is_read_by_a_relative_or_absolute_name(call: Caller, zone: Zone) -> None:
-    shown = call.get(WWW)
-    assert shown == {
+    displayed = call.get(WWW)
+    assert displayed == {
         "name": "www.example.test.",
         "type": "A",
         "ttl": 300,
@@ -33,7 +33,7 @@ def test_an_rrset_is_read_by_a_relative_or_absolute_name(call: Caller, zone: Zon
         "disabled": [],
         "comment": "",
     }
-    assert call.get("/zones/Example.TEST/rrsets/www.example.test./a") == shown
+    assert call.get("/zones/Example.TEST/rrsets/www.example.test./a") == displayed
     assert call.get("/zones/example.test./rrsets/@/MX")["rdata"] == ["10 mail.example.test."]
 
 
@@ -58,12 +58,12 @@ def test_a_read_with_the_tag_of_what_one_has_answers_304(call: Caller, zone: Zon
 def test_a_put_publishes_and_answers_with_publication_rrset_and_tag(call: Caller, zone: Zone) -> None:
     answer = call("PUT", WWW + "?reason=move", content("192.0.2.7", comment="new rack"))
     assert answer.status_code == 202
-    shown = json.loads(answer.content)
-    assert shown["rrset"]["rdata"] == ["192.0.2.7"]
-    assert shown["zones"] == [
+    result = json.loads(answer.content)
+    assert result["rrset"]["rdata"] == ["192.0.2.7"]
+    assert result["zones"] == [
         {"zone": "example.test.", "revision": 2, "serial": 2, "added": 0, "changed": 1, "removed": 0}
     ]
-    publication = shown["publication"]
+    publication = result["publication"]
     assert (publication["reason"], publication["channel"], publication["author"]) == ("move", "api", "alice")
     assert publication["token"]["purpose"] == "tests"
     assert answer["Location"] == publication["url"]
@@ -123,8 +123,8 @@ def test_weak_and_broken_tags_are_no_tags(call: Caller, zone: Zone) -> None:
 
 def test_a_patch_adds_and_removes_records_and_keeps_the_rest(call: Caller, zone: Zone) -> None:
     body = {"add": ["192.0.2.7"], "remove": ["192.0.2.1"], "ttl": 60, "disabled": ["192.0.2.2"]}
-    shown = call.good("PATCH", WWW, body)["rrset"]
-    assert (shown["ttl"], shown["rdata"], shown["disabled"]) == (60, ["192.0.2.2", "192.0.2.7"], ["192.0.2.2"])
+    rrset = call.good("PATCH", WWW, body)["rrset"]
+    assert (rrset["ttl"], rrset["rdata"], rrset["disabled"]) == (60, ["192.0.2.2", "192.0.2.7"], ["192.0.2.2"])
     assert call.good("PATCH", WWW, {"comment": "x"}, media="application/merge-patch+json")["rrset"]["comment"] == "x"
     assert call.good("PATCH", WWW, {"remove": ["192.0.2.2", "192.0.2.7"]})["rrset"] is None
     call.problem(404, "PATCH", WWW, {"ttl": 60})
@@ -237,7 +237,7 @@ def test_of_two_writers_with_one_tag_one_wins_and_nothing_is_lost(call: Caller, 
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(write, ["192.0.2.10", "192.0.2.11"]))
     assert sorted(status for status, _ in answers) == [202, 412]
-    loser = next(shown for status, shown in answers if status == 412)
+    loser = next(answer for status, answer in answers if status == 412)
     assert loser["base"]["rdata"] == ["192.0.2.1", "192.0.2.2"]
     assert loser["theirs"] == call.get(WWW)
     assert loser["mine"]["rdata"] != loser["theirs"]["rdata"]

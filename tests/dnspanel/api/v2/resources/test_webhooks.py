@@ -12,7 +12,7 @@ BODY = {"url": "https://192.0.2.1/hook", "events": ["publication.saved"]}
 
 
 @pytest.fixture(autouse=True)
-def may_send_there(settings: Any) -> None:
+def may_send_to_test_net(settings: Any) -> None:
     settings.OUTBOUND_NETWORKS = ["192.0.2.0/24"]
 
 

@@ -29,17 +29,17 @@ def zones(alice: User) -> list[str]:
 
 def test_a_zone_is_shown_with_its_tag(call: Caller, zone: Zone) -> None:
     answer = call("GET", "/zones/example.test.")
-    shown = json.loads(answer.content)
-    assert shown["etag"] == answer["ETag"]
-    assert (shown["name"], shown["revision"], shown["rrset_count"], shown["tags"], shown["changed_by"]) == (
+    found = json.loads(answer.content)
+    assert found["etag"] == answer["ETag"]
+    assert (found["name"], found["revision"], found["rrset_count"], found["tags"], found["changed_by"]) == (
         "example.test.",
         1,
         6,
         [],
         "alice",
     )
-    assert call("GET", shown["url"], if_none_match=shown["etag"]).status_code == 304
-    assert call.get("/zones?q=example")["items"] == [shown]
+    assert call("GET", found["url"], if_none_match=found["etag"]).status_code == 304
+    assert call.get("/zones?q=example")["items"] == [found]
 
 
 def test_pages_neither_repeat_nor_skip_while_others_write(call: Caller, alice: User, zones: list[str]) -> None:
@@ -114,10 +114,10 @@ def test_a_zone_is_created_with_what_it_lacks(call: Caller) -> None:
         "rrsets": [{"name": "ns1", "type": "A", "ttl": 60, "rdata": ["192.0.2.1"]}],
     }
     answer = call("POST", "/zones", body)
-    shown = json.loads(answer.content)
+    result = json.loads(answer.content)
     assert answer.status_code == 202
-    assert (answer["Location"], answer["ETag"]) == ("/api/v2/zones/new.test.", shown["zone"]["etag"])
-    [made] = shown["publication"]["zones"]
+    assert (answer["Location"], answer["ETag"]) == ("/api/v2/zones/new.test.", result["zone"]["etag"])
+    [made] = result["publication"]["zones"]
     serial = int(f"{timezone.now():%Y%m%d}01")
     assert made == {"zone": "new.test.", "revision": 1, "serial": serial, "kind": "create"}
     assert len(call.all("/zones/new.test./rrsets")) == 3
@@ -164,8 +164,8 @@ def test_what_a_new_zone_cannot_have_is_pointed_at(call: Caller, body: Any, poin
 
 def test_settings_change_under_the_zones_tag(call: Caller, zone: Zone) -> None:
     tag = call.get("/zones/example.test.")["etag"]
-    shown = call.good("PATCH", "/zones/example.test.", {"tags": ["b", "A", "a"]}, if_match=tag)
-    assert (shown["tags"], shown["revision"]) == (["a", "b"], 1)
+    changed = call.good("PATCH", "/zones/example.test.", {"tags": ["b", "A", "a"]}, if_match=tag)
+    assert (changed["tags"], changed["revision"]) == (["a", "b"], 1)
     problem = call.problem(412, "PATCH", "/zones/example.test.", {"tags": []}, if_match=tag)
     assert (problem["theirs"]["tags"], problem["mine"], problem["base"]) == (["a", "b"], {"tags": []}, {"revision": 1})
     assert call.problem(422, "PATCH", "/zones/example.test.", {"tags": ["ä"]})["errors"][0]["pointer"] == "/tags"
@@ -224,16 +224,16 @@ def test_a_zone_is_deleted_and_restored(call: Caller, zone: Zone) -> None:
     assert missing["trash"] == {name: trashed[name] for name in ("deleted_at", "gone_at", "url")}
     assert call.problem(404, "GET", "/zones/example.test./rrsets")["trash"] == missing["trash"]
     assert (trashed["name"], trashed["id"]) == ("example.test.", zone.pk)
-    shown = call.good("POST", trashed["url"] + "/restore")
-    assert (shown["zone"]["name"], shown["zone"]["revision"]) == ("example.test.", 4)
+    restored = call.good("POST", trashed["url"] + "/restore")
+    assert (restored["zone"]["name"], restored["zone"]["revision"]) == ("example.test.", 4)
     call.problem(404, "POST", trashed["url"] + "/restore")
     call.problem(404, "POST", f"/trash/{2**70}/restore")
 
 
 def test_a_zone_with_a_slash_in_its_name_has_an_address(call: Caller, make_zone: MakeZone) -> None:
     make_zone("www 300 A 192.0.2.1", name="0/25.2.0.192.test.")
-    (shown,) = call.all("/zones")
-    assert call.get(shown["url"]) == shown
+    (listed,) = call.all("/zones")
+    assert call.get(listed["url"]) == listed
 
 
 def test_what_a_token_may_not_know_about_is_not_there(

@@ -26,10 +26,10 @@ def v2_urls(resolver: URLResolver, prefix: str = "") -> Iterator[URLPattern]:
 
 
 def test_it_is_valid_and_makes_no_warning() -> None:
-    said = io.StringIO()
-    with redirect_stdout(said), redirect_stderr(said):
+    output = io.StringIO()
+    with redirect_stdout(output), redirect_stderr(output):
         call_command("spectacular", "--validate", "--fail-on-warn")
-    assert "openapi: 3.1" in said.getvalue()
+    assert "openapi: 3.1" in output.getvalue()
 
 
 def test_every_url_and_method_is_in_it() -> None:

@@ -16,7 +16,7 @@ class Every(fields.Shape):
     """One of each."""
 
     text = fields.Text(required=False)
-    whole = fields.Integer(required=False, max_value=10)
+    integer = fields.Integer(required=False, max_value=10)
     flag = fields.Flag(required=False)
     choice = fields.Choice(choices=[("a", "A")], required=False)
     at = fields.Moment(required=False)
@@ -29,8 +29,8 @@ class Every(fields.Shape):
     ("name", "sent", "meant"),
     [
         ("text", " as it is ", " as it is "),
-        ("whole", 7, 7),
-        ("whole", 7.0, 7),
+        ("integer", 7, 7),
+        ("integer", 7.0, 7),
         ("flag", False, False),
         ("choice", "a", "a"),
         ("at", "2026-11-21T12:00:00Z", datetime(2026, 11, 21, 12, tzinfo=UTC)),
@@ -50,11 +50,11 @@ def test_a_value_is_taken_and_made_canonical(name: str, sent: Any, meant: Any) -
         ("text", None),
         ("text", ["a"]),
         ("text", ""),
-        ("whole", "7"),
-        ("whole", True),
-        ("whole", 7.5),
-        ("whole", 11),
-        ("whole", 1e300),
+        ("integer", "7"),
+        ("integer", True),
+        ("integer", 7.5),
+        ("integer", 11),
+        ("integer", 1e300),
         ("flag", "true"),
         ("flag", 1),
         ("flag", "yes"),
