@@ -23,12 +23,14 @@ from replication.steps import Nothing, Refuse, SendSnapshot, Way, next_step
 from replication.store.snapshot import snapshot_id
 from replication.wire.position import Position
 from replication.wire.protocol import (
+    ACK_PATH,
     CERTIFICATE_PATH,
     CHECK_PATH,
     COMPUTED_TYPES_PATH,
     KEYS_PATH,
     LOG_PATH,
     REPAIRS_PATH,
+    RESPOND_ASYNC,
     RESTART_PATH,
     SAMPLES_PATH,
     SEGMENTS_PATH,
@@ -189,13 +191,21 @@ class NodeClient:
             raise BadBytes(what="log", reason=f"{message!r:.80} has no lines")
         return [str(line) for line in lines]
 
-    def push(self, body: bytes | BinaryIO, size: int) -> Ack:
+    def push(self, body: bytes | BinaryIO, size: int, *, may_defer: bool = False) -> Ack:
         """Send sealed segments; return once PowerDNS on the node was seen to answer accordingly.
+
+        If it `may_defer`, zones that are new may be excepted from that: then the ack has `applied`, and `ack` gives
+        the next one. Agents from before that wait in any case.
 
         Raises what the agent refuses with (Gap, NotServed, Busy, Refused ...), or NodeUnreachable: then the
         node may or may not have applied them, and sending them again is harmless.
         """
-        return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self._seconds_for(size)))
+        headers = f"Prefer: {RESPOND_ASYNC}\r\n" if may_defer else ""
+        return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self._seconds_for(size), headers))
+
+    def ack(self) -> Ack:
+        """Up to where PowerDNS answers, after an ack with `applied`. Raises NotServed, Busy, NodeUnreachable."""
+        return Ack.from_json(self._get(ACK_PATH))
 
     def repair(self, sealed: bytes) -> "RepairAnswer":
         """Send a repair (`repair.seal_repair`); return once PowerDNS was seen to answer accordingly.
@@ -247,24 +257,28 @@ class NodeClient:
     def _get(self, target: str) -> Any:
         return self._request("GET", target, b"", 0, self._answer_seconds)
 
-    def _request(self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float) -> Any:
+    def _request(
+        self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str = ""
+    ) -> Any:
         """One request; again on a new connection if the agent had closed the kept one meanwhile."""
         if self._socket is not None:
             try:
-                return self._attempt(method, target, body, size, seconds)
+                return self._attempt(method, target, body, size, seconds, headers)
             except _Broken:
                 if not isinstance(body, bytes):
                     body.seek(0)
         try:
-            return self._attempt(method, target, body, size, seconds)
+            return self._attempt(method, target, body, size, seconds, headers)
         except _Broken as exc:
             raise NodeUnreachable(host=self.host, port=self.port, reason=str(exc)) from exc
 
-    def _attempt(self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float) -> Any:
+    def _attempt(
+        self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str
+    ) -> Any:
         try:
             connection = self._connected()
             connection.settimeout(seconds)
-            self._send(connection, method, target, body, size)
+            self._send(connection, method, target, body, size, headers)
             with closing(http.client.HTTPResponse(connection, method=method)) as response:
                 response.begin()
                 answer = response.read()
@@ -335,10 +349,12 @@ class NodeClient:
             return f"{whose} has expired; revoke it on the node's page and enroll the node again"
         return f"{whose} is not valid yet; one of the two clocks is wrong"
 
-    def _send(self, connection: ssl.SSLSocket, method: str, target: str, body: bytes | BinaryIO, size: int) -> None:
+    def _send(
+        self, connection: ssl.SSLSocket, method: str, target: str, body: bytes | BinaryIO, size: int, headers: str
+    ) -> None:
         """Few header bytes, and one piece with a small body: an edit fits one packet."""
         length = "" if method == "GET" else f"Content-Length: {size}\r\n"
-        head = f"{method} {target} HTTP/1.1\r\nHost: {self.host}\r\n{length}\r\n".encode("ascii")
+        head = f"{method} {target} HTTP/1.1\r\nHost: {self.host}\r\n{length}{headers}\r\n".encode("ascii")
         pieces = [head + body] if isinstance(body, bytes) else chain([head], iter(partial(body.read, 1 << 16), b""))
         for piece in pieces:
             connection.sendall(piece)
@@ -392,6 +408,8 @@ def bring_to_head(
 ) -> Ack | None:
     """Push what the node lacks until it is where it may be; return its last ack, None if it lacked nothing.
 
+    The ack may be of an earlier position than the node's files: while its PowerDNS does not know all new zones.
+
     `have` is where the panel believes the node to be; if the node says Gap, its own position counts. `until`
     (monotonic time) ends the work early between two requests. Raises NeedsSnapshot where no segments are to be
     sent, what `next_step` refuses with, what reading the log raises and what the agent answers.
@@ -408,8 +426,8 @@ def bring_to_head(
             return ack
         try:
             for body, size in _batches(log.segments_after(step.after)):
-                ack = client.push(body, size)
-                have = ack.position
+                ack = client.push(body, size, may_defer=True)
+                have = ack.place
                 if until is not None and time.monotonic() >= until:
                     return ack
         except Gap as gap:

@@ -49,7 +49,7 @@ class HealthInputs:
     state: str
     epoch: UUID | None
     acked: int
-    acked_at: datetime | None
+    moved_at: datetime | None  # when it last acked something, or took new zones into its files
     contact_at: datetime | None
     refusal: str
     head_epoch: UUID
@@ -116,7 +116,7 @@ def _judge(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> 
 
 def _moved_lately(inputs: HealthInputs, now: datetime) -> bool:
     """True while a node that is far behind, such as a new one, makes progress."""
-    return inputs.acked_at is not None and _since(inputs.acked_at, now) <= LATE_AFTER
+    return inputs.moved_at is not None and _since(inputs.moved_at, now) <= LATE_AFTER
 
 
 def _since(at: datetime | None, now: datetime) -> timedelta:

@@ -98,6 +98,9 @@ class Node(models.Model):
     acked = models.BigIntegerField(default=0)
     acked_at = models.DateTimeField(null=True)
     digest = models.BinaryField(null=True)
+    # Where its files were, and when, if that was beyond: for the pace of imports, no proof of anything.
+    applied = models.BigIntegerField(default=0, db_default=0)
+    applied_at = models.DateTimeField(null=True)
     contact_at = models.DateTimeField(null=True)
     # The last refusal in words; empty when the node is well.
     refusal = models.TextField(blank=True, default="")

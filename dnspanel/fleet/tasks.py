@@ -6,6 +6,7 @@ them for every node that is behind, in case nobody could be woken.
 
 import logging
 import random
+import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -36,9 +37,12 @@ from dnspanel.wake import wake, wake_each
 from replication.errors import BadSignature, Refused, ReplicationError
 from replication.push import NodeClient, bring_to_head
 from replication.wire.position import Position
+from replication.wire.protocol import Ack
 
 # How often the progress of a node far behind is recorded: an edit in the middle of an import is proved that late.
 PROGRESS_SECONDS = 0.25
+# After this a node whose files are beyond its ack is asked for the next one.
+ASK_AGAIN_SECONDS = 0.25
 # A node that refuses is tried again this often, and at every new segment.
 REFUSAL_PAUSE = timedelta(seconds=10)
 
@@ -246,6 +250,7 @@ def wake_released_nodes(*, node_ids: Iterable[int], **_: Any) -> None:
 
 
 def _push_released(node_id: int) -> None:
+    connections[node_id].is_scheduled = False
     try:
         push_node(node_id)
     except Exception:  # nobody asks for what came of it
@@ -262,8 +267,9 @@ def _push(node_id: int, connection: AgentConnection) -> None:
         acks.record_refusal(node_id=node_id, message=machines.describe_conflict(node), now=timezone.now())
         return
     try:
-        _bring_to_head_with_keys(node, connection.client(node.agent_host, node.agent_port, node.pins))
+        _bring_to_head_with_keys(node, connection)
     except ReplicationError as exc:
+        connection.applied = None
         match outcome_of(exc, is_ring0=node.is_ring0):
             case TryAgain():
                 if connection.reachable:
@@ -290,14 +296,15 @@ def _record(node: Node, refusal: Refusal) -> None:
         _ask_for_snapshot(node.pk, refusal.snapshot)
 
 
-def _bring_to_head_with_keys(node: Node, client: NodeClient) -> None:
+def _bring_to_head_with_keys(node: Node, connection: AgentConnection) -> None:
     """Push; a node that was away while the signing keys changed gets them first."""
+    client = connection.client(node.agent_host, node.agent_port, node.pins)
     try:
-        _bring_to_head(node, client)
+        _bring_to_head(node, connection, client)
     except Refused as exc:
         if not exc.was(BadSignature) or keys.send_keys(client) != keys.KeysSent.NOW:
             raise
-        _bring_to_head(node, client)
+        _bring_to_head(node, connection, client)
 
 
 def _ask_for_snapshot(node_id: int, reason: str) -> None:
@@ -305,33 +312,68 @@ def _ask_for_snapshot(node_id: int, reason: str) -> None:
         wake(bootstrap_node, node_id)
 
 
-def _bring_to_head(node: Node, client: NodeClient) -> None:
-    """Push until the node is at the head, recording how far it is at least every PROGRESS_SECONDS."""
+def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) -> None:
+    """Push until the node is at the head, recording how far it is at least every PROGRESS_SECONDS.
+
+    A node whose PowerDNS does not know all new zones yet is asked again for its ack, after ASK_AGAIN_SECONDS.
+    """
     started, sent = time.monotonic(), client.bytes_sent
-    begin = have = Position(node.epoch, node.acked) if node.epoch else None
+    begin = _acked(node)
+    have = connection.place(begin)
     log = DatabaseChangeLog(node.schema, limit=node.limit)  # type: ignore[attr-defined]
+    ack: Ack | None = None
     at_head = False
     while not at_head:
         until = time.monotonic() + PROGRESS_SECONDS
-        ack = bring_to_head(client, log, have, until=until)
+        pushed = bring_to_head(client, log, have, until=until)
         at_head = time.monotonic() < until
-        if ack is None:
+        if pushed is None:
             break
-        log.check(ack)
-        acks.record_ack(node_id=node.pk, ack=ack, now=timezone.now())
-        if node.is_gate:  # type: ignore[attr-defined]
-            deliver.advance(now=timezone.now())
-        have = ack.position
-    if have is begin:
+        ack, have = pushed, pushed.place
+        _take_ack(node, connection, log, ack)
+    if ack is None and connection.applied is not None:
+        ack = client.ack()
+        _take_ack(node, connection, log, ack)
+    if ack is None:
         if node.refusal:
             acks.clear_refusal(node_id=node.pk)
         return
+    if connection.applied is not None:
+        _ask_again(node.pk, connection)
     ms = (time.monotonic() - started) * 1000
     logger.info(
-        "pushed node=%s from=%s to=%s bytes=%s ms=%.1f",
+        "pushed node=%s from=%s to=%s acked=%s bytes=%s ms=%.1f",
         node.name,
         begin.sequence if begin else 0,
-        have.sequence if have else 0,
+        ack.place.sequence,
+        ack.position.sequence,
         client.bytes_sent - sent,
         ms,
     )
+
+
+def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, ack: Ack) -> None:
+    """Record an ack, which may be the one from before with newer files, and let others go on by it."""
+    log.check(ack)
+    connection.applied = ack.applied
+    if ack.applied is not None:
+        acks.record_applied(node_id=node.pk, position=ack.applied, now=timezone.now())
+    if ack.position == _acked(node):
+        return
+    acks.record_ack(node_id=node.pk, ack=ack, now=timezone.now())
+    node.epoch, node.acked = ack.position.epoch, ack.position.sequence
+    if node.is_gate:  # type: ignore[attr-defined]
+        deliver.advance(now=timezone.now())
+
+
+def _acked(node: Node) -> Position | None:
+    return Position(node.epoch, node.acked) if node.epoch else None
+
+
+def _ask_again(node_id: int, connection: AgentConnection) -> None:
+    """Push to the node once more in a moment, by this process: a dead worker costs two seconds."""
+    if not connection.is_scheduled:
+        connection.is_scheduled = True
+        timer = threading.Timer(ASK_AGAIN_SECONDS, lambda: _released.submit(_push_released, node_id))
+        timer.daemon = True
+        timer.start()

@@ -3,6 +3,13 @@
 One push at a time. Data that was committed stays committed whatever comes after: PowerDNS being down delays the
 ack, not the data. The panel repeats what was not acknowledged, and what is repeated is verified again, never
 acknowledged from memory.
+
+PowerDNS knows many new zones only once it has read the list of all zones anew (`zonecache`), 2.5 µs for each zone
+that there is. During an import that would be done with push after push, in time quadratic in the zones, and whoever
+edits something meanwhile would wait for it. A panel that asks for it (`may_defer`) therefore gets its ack in two
+parts: where the files are, at once, and up to where PowerDNS answers, later. `read_list` reads the list beside the
+pushes, in a tenth of the time or when pushes pause, and proves then what was new. Everything else in those pushes,
+edits of zones that PowerDNS knows, is purged and verified as ever before the push is answered.
 """
 
 import contextlib
@@ -10,13 +17,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import BinaryIO
 
 from replication import stats, verify
-from replication.agent.purge import MAX_ZONES, Purger
-from replication.agent.stale import ZoneChange, changes_in
+from replication.agent.purge import Purger
+from replication.agent.touched import Touched, no_zone
+from replication.agent.zonecache import MAX_SINGLE
+from replication.codec.keys import zone_prefix
 from replication.codec.schema import Dbi
 from replication.errors import (
     NEEDS_A_PERSON,
@@ -31,7 +40,6 @@ from replication.errors import (
 from replication.store.applying import record_keys
 from replication.store.repair import Repaired
 from replication.store.store import Applied, Store
-from replication.wire.operations import ZoneMark
 from replication.wire.position import Position
 from replication.wire.protocol import Ack, Unanswered
 from replication.wire.segment import Segment, open_segment, open_segments
@@ -43,8 +51,12 @@ ATTEMPTS = 2
 PAUSE_SECONDS = 0.05
 # Of a segment whose digest differs, so many zones are checked before all others.
 MAX_SUSPECTS = 200
-# Up to so many names are purged one by one; beyond, their zones are purged.
-MAX_STALE_NAMES = 1_000
+# Zones that PowerDNS does not know yet, at most: each of them is noted.
+MAX_UNLISTED = 100_000
+# The list is read at once when no new zones came for this long, or for so many times as long as reading it takes.
+QUIET_SECONDS = 0.5
+QUIET_READINGS = 2
+RETRY_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +70,31 @@ class Health:
     unserved: str = ""
     unserved_since: float = 0.0
     answered: Position | None = None
+
+
+@dataclass(slots=True)
+class _Unlisted:
+    """New zones that PowerDNS does not know yet: the prefixes of their keys, and what has to be proved of them."""
+
+    prefixes: set[bytes] = field(default_factory=set)
+    touched: Touched = field(default_factory=Touched)
+    # Why the list could not be read, or its answers were not as they should be, and when to try again (monotonic).
+    problem: ReplicationError | None = None
+    retry_at: float = 0.0
+
+    def take_prefixes(self, segment: Segment) -> bool:
+        """Note the zones of a segment that brings many; False for any other segment."""
+        if not segment.main_op_count or segment.mark_count <= MAX_SINGLE:
+            return False
+        marks = list(segment.marks())
+        if any(mark.serial is None for mark in marks):  # zones that go are to be gone at once
+            return False
+        self.prefixes.update(zone_prefix(mark.zone_id) for mark in marks)
+        return True
+
+    def add(self, other: "_Unlisted") -> None:
+        self.prefixes |= other.prefixes
+        self.touched.add(other.touched)
 
 
 class Applier:
@@ -77,6 +114,14 @@ class Applier:
         self._signing_keys = signing_keys
         self._dns_address, self._dns_port = dns_address, dns_port
         self._lock = threading.Lock()
+        # Zones that are new in the files and not in PowerDNS's list: those that wait, and those for which it is read
+        # just now. With `_lock`.
+        self._unlisted, self._listing = _Unlisted(), _Unlisted()
+        self._has_unlisted = threading.Event()
+        self._added_at = 0.0  # monotonic time
+        # Up to where everything is proved, and up to where everything is but what waits for PowerDNS's list.
+        self._acked: Ack | None = None
+        self._acked_but_new: Ack | None = None
         self._health_lock = threading.Lock()
         self.health = Health()
         self.powerdns_version = ""
@@ -88,20 +133,22 @@ class Applier:
         # Called with the reason where a file may be damaged.
         self.damaged: Callable[[str], None] = lambda reason: None
 
-    def apply(self, body: bytes | BinaryIO) -> Ack:
+    def apply(self, body: bytes | BinaryIO, *, may_defer: bool = False) -> Ack:
         """Bring the store to the end of these segments and prove it by DNS.
 
         1. Each segment's signature, then its content, in order; what one transaction committed stays.
         2. Purge and verify everything touched, also when a later segment was refused.
         3. Acknowledge the store's position.
 
+        Where many zones are new and the panel asks for it, the ack is of an earlier position, with `applied` for the
+        store's; `ack` gives a newer one later.
+
         Raises what `open_segments` and `Store.apply` raise, NotServed, or Busy if another push takes too long.
         """
         with self._alone():
             before = self._store.position()
-            ack = self._apply(body)
-        self._note_answered(ack.position)
-        if ack.position != before:
+            ack = self._apply(body, may_defer=may_defer)
+        if ack.place != before:
             self._change_health(refusal="", refused_at=0.0)
         return ack
 
@@ -136,20 +183,17 @@ class Applier:
         """
         with self._alone():
             segment = open_segment(body, self._signing_keys)
-            touched = _Touched()
+            touched = Touched()
             touched.add_marks(segment)
             repaired = self._store.repair(segment)
             touched.keys.extend(repaired.keys)
-            position = self._purge_and_verify(touched)
-            unanswered = self.prove_computed(touched.selection()[1])
-        self._note_answered(position)
+            ack = self._prove(touched)
         stats.ROWS_WRITTEN.add(repaired.rows)
         stats.WRITE_LOCK_MS_MAX.note(repaired.longest_hold_ms)
         logger.warning(
             "repaired zone=%s rows=%d: %s", repaired.mark.name, repaired.rows, "; ".join(repaired.differences)
         )
-        ack = Ack(position, *self._store.digests(), lock_ms=repaired.longest_hold_ms, unanswered=unanswered)
-        return ack, repaired
+        return replace(ack, lock_ms=repaired.longest_hold_ms), repaired
 
     def install(self, write: Callable[[Callable[[], None]], Applied | None]) -> Ack:
         """Have a snapshot written and prove by DNS that PowerDNS answers from it.
@@ -162,8 +206,7 @@ class Applier:
             began = time.perf_counter()
             applied = write(self._make_zones_known)
             written = time.perf_counter()
-            position = self._purge_and_verify(_Touched.sample_of(self._store))
-        self._note_answered(position)
+            ack = self._prove(Touched.sample_of(self._store))
         self._change_health(refusal="", refused_at=0.0)
         rows, hold = (applied.rows, applied.longest_hold_ms) if applied else (0, 0.0)
         stats.ROWS_WRITTEN.add(rows)
@@ -171,19 +214,81 @@ class Applier:
         apply_ms, verify_ms = (written - began) * 1000, (time.perf_counter() - written) * 1000
         logger.info(
             "snapshot installed position=%s rows=%d install_ms=%.0f lock_ms=%.1f verify_ms=%.1f",
-            position,
+            ack.position,
             rows,
             apply_ms,
             hold,
             verify_ms,
         )
-        digests, unanswered = self._store.digests(), self.prove_computed(())
-        return Ack(position, *digests, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms, unanswered=unanswered)
+        return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms, unanswered=self.prove_computed(()))
 
     def _make_zones_known(self) -> None:
         """PowerDNS finds zones as the files have them. One that is down finds them when it starts."""
         with contextlib.suppress(NotServed):
             self._purger.purge_everything(None)
+
+    def ack(self) -> Ack:
+        """Up to where PowerDNS answers, and where the files are. Raises NotServed while it does not answer, or Busy."""
+        acked, problem = self._acked, self._unlisted.problem
+        if problem is not None:
+            raise problem
+        if acked is None:
+            raise Busy(what="the agent")
+        return self._with_applied(acked)
+
+    def read_list(self) -> None:
+        """Have PowerDNS read its list of zones, if any are new and it is time to; then prove and acknowledge them.
+
+        Pushes go on meanwhile. What fails is tried again by the next call, and `ack` says so until then.
+        """
+        if not self._is_time_to_read():
+            return
+        with self._lock:
+            listing, self._unlisted = self._unlisted, _Unlisted()
+            self._listing = listing
+            self._has_unlisted.clear()
+            ack = self._acked_but_new
+        try:
+            self._purger.read_list()
+            with self._alone():
+                if self._listing is not listing:
+                    return  # a push has proved it meanwhile
+                if not self._unlisted.prefixes:  # edits of these zones may have come meanwhile, and no others
+                    listing.touched.add(self._unlisted.touched)
+                    self._unlisted, ack = _Unlisted(), self._acked_but_new
+                self._purge_and_verify(listing.touched, learn=False)
+                self._listing = _Unlisted()
+                if ack is not None:
+                    self._keep(ack)
+        except (NotServed, Busy) as exc:
+            self._list_later(listing, exc)
+        else:
+            logger.info("listed zones=%d acked=%s", len(listing.prefixes), ack and ack.position)
+
+    def wait_for_new_zones(self, seconds: float) -> None:
+        """Return when `read_list` may have something to do, or after so long."""
+        if self._has_unlisted.wait(seconds):
+            time.sleep(PAUSE_SECONDS)
+
+    def _is_time_to_read(self) -> bool:
+        """Whether zones wait that PowerDNS does not know, and reading its list takes no more than its share of time."""
+        if not self._unlisted.prefixes:
+            return False
+        now = time.monotonic()
+        if now < self._unlisted.retry_at:
+            return False
+        quiet = max(QUIET_SECONDS, QUIET_READINGS * self._purger.list_seconds)
+        return now >= self._purger.list_due or now - self._added_at > quiet
+
+    def _list_later(self, listing: "_Unlisted", problem: ReplicationError) -> None:
+        if isinstance(problem, NotServed):
+            self._note_unserved(problem)
+        with self._lock:
+            if self._listing is listing:
+                self._listing = _Unlisted()
+                self._unlisted.add(listing)
+                self._unlisted.problem, self._unlisted.retry_at = problem, time.monotonic() + RETRY_SECONDS
+                self._has_unlisted.set()
 
     def check_powerdns(self) -> None:
         """Check that PowerDNS runs and answers our position; called at the start and once a second.
@@ -196,10 +301,19 @@ class Applier:
             self.powerdns_version = self._purger.version()
             if self._store.installing():  # nothing to verify before a snapshot is complete
                 self._change_health(unserved="", unserved_since=0.0)
-            elif self.health.unserved or not self._has_checked or self.health.answered != self._store.position():
+            elif self.health.unserved or not self._has_checked or self._is_unproven:
                 self._purge_everything()
         except NotServed as exc:
             self._note_unserved(exc)
+
+    @property
+    def _is_unproven(self) -> bool:
+        """Whether the files have what nobody has proved, nor will when the list has been read."""
+        return not self._waits_for_list and self.health.answered != self._store.position()
+
+    @property
+    def _waits_for_list(self) -> bool:
+        return bool(self._unlisted.prefixes or self._listing.prefixes)
 
     def _purge_everything(self) -> None:
         """Unless a push is under way, which proves more. Raises NotServed."""
@@ -209,25 +323,28 @@ class Applier:
             position = self._store.position()
             self._purger.purge_everything(position)
             self._has_checked = True
-            if position is not None:
-                self._note_answered(position)
-            else:
+            if position is None or self._waits_for_list:  # what is new has yet to be proved
                 self._change_health(unserved="", unserved_since=0.0)
+            else:
+                self._note_answered(position)
         finally:
             self._lock.release()
 
-    def _apply(self, body: bytes | BinaryIO) -> Ack:
+    def _apply(self, body: bytes | BinaryIO, *, may_defer: bool) -> Ack:
         began = time.perf_counter()
-        touched = _Touched()
+        touched, new = Touched(), _Unlisted()
         first = last = size = 0
         hold = 0.0
         if self._store.installing():  # before anything is touched that would have to be purged
             raise Unfinished(what="this node")
+        may_defer = may_defer and self._may_defer()
         try:
             for segment in open_segments(body, self._signing_keys):
-                hold = max(hold, self._apply_one(segment, touched))
+                is_new = may_defer and new.take_prefixes(segment)
+                hold = max(hold, self._apply_one(segment, new.touched if is_new else touched))
                 first, last, size = first or segment.first, segment.last, size + segment.size
         except ReplicationError:
+            self._wait_for_list(new)
             if touched.zones:  # a part may have been committed; nobody acknowledges it, but it has to be seen
                 with contextlib.suppress(NotServed):
                     self._purge(touched, None, by_names=False)
@@ -235,8 +352,8 @@ class Applier:
         if not first:
             raise BadSegment(reason="the push is empty")
         applied = time.perf_counter()
-        position = self._purge_and_verify(touched)
-        unanswered = self.prove_computed(touched.selection()[1])
+        self._wait_for_list(new)
+        ack = self._prove_known(touched) if may_defer else self._prove(touched)
         now = time.perf_counter()
         apply_ms, verify_ms = (applied - began) * 1000, (now - applied) * 1000
         stats.VERIFY_MS_MAX.note(verify_ms)
@@ -249,10 +366,62 @@ class Applier:
             hold,
             verify_ms,
         )
-        digests = self._store.digests()
-        return Ack(position, *digests, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms, unanswered=unanswered)
+        return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
 
-    def _apply_one(self, segment: Segment, touched: "_Touched") -> float:
+    def _may_defer(self) -> bool:
+        """Whether PowerDNS has a list to read, and there is an ack to give meanwhile."""
+        waiting = len(self._unlisted.prefixes) + len(self._listing.prefixes)
+        return self._acked is not None and waiting < MAX_UNLISTED and self._purger.has_caches()
+
+    def _wait_for_list(self, new: "_Unlisted") -> None:
+        """Zones that PowerDNS does not know yet wait until it has read its list."""
+        if new.prefixes:
+            self._unlisted.add(new)
+            self._added_at = time.monotonic()
+            self._has_unlisted.set()
+
+    def _prove_known(self, touched: Touched) -> Ack:
+        """As `_prove`, but for zones that PowerDNS does not know yet, which delay the ack. Raises NotServed."""
+        if not self._waits_for_list:
+            return self._prove(touched)
+        position = self._store.position()
+        assert position is not None  # or nothing would be deferred
+        assert self._acked is not None
+        unanswered: tuple[Unanswered, ...] = ()
+        if touched.zones:
+            self._purge_and_verify(touched, without=self._is_unlisted)
+            self._unlisted.touched.add(touched)
+            unanswered = self.prove_computed(touched.selection(self._is_unlisted)[1])
+        self._acked_but_new = Ack(position, *self._store.digests())
+        return replace(self._with_applied(self._acked), unanswered=unanswered)
+
+    def _prove(self, touched: Touched) -> Ack:
+        """Purge and verify these and whatever waits for PowerDNS's list; return the ack of the store's position.
+
+        Raises NotServed.
+        """
+        for waiting in (self._unlisted, self._listing):
+            if waiting.prefixes:
+                touched.add(waiting.touched)
+        position = self._purge_and_verify(touched)
+        self._unlisted, self._listing = _Unlisted(), _Unlisted()
+        self._has_unlisted.clear()
+        ack = self._acked_but_new = Ack(position, *self._store.digests())
+        self._keep(ack)
+        return replace(ack, unanswered=self.prove_computed(touched.selection()[1]))
+
+    def _keep(self, ack: Ack) -> None:
+        self._acked = ack
+        self._note_answered(ack.position)
+
+    def _with_applied(self, ack: Ack) -> Ack:
+        later = self._acked_but_new
+        return ack if later is None or later.position == ack.position else replace(ack, applied=later.position)
+
+    def _is_unlisted(self, prefix: bytes) -> bool:
+        return prefix in self._unlisted.prefixes or prefix in self._listing.prefixes
+
+    def _apply_one(self, segment: Segment, touched: Touched) -> float:
         """Write one segment; return the longest time the write lock was held, in ms."""
         touched.add_changes(segment, self._store)
         try:
@@ -272,14 +441,19 @@ class Applier:
         stats.WRITE_LOCK_MS_MAX.note(applied.longest_hold_ms)
         return applied.longest_hold_ms
 
-    def _purge_and_verify(self, touched: "_Touched") -> Position:
-        """Purge until PowerDNS answers what the store holds; return the position it answered. Raises NotServed."""
+    def _purge_and_verify(
+        self, touched: Touched, *, without: Callable[[bytes], bool] = no_zone, learn: bool = True
+    ) -> Position:
+        """Purge until PowerDNS answers what the store holds; return the position it answered. Raises NotServed.
+
+        Zones `without` (by the prefixes of their keys) are not asked for. Unless it is to `learn`, it knows new zones.
+        """
         position = self._store.position()
         assert position is not None  # something was applied just now, or earlier
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                self._purge(touched, position, by_names=attempt == 1)
-                expected = list(verify.expectations(self._store, *touched.selection()))
+                self._purge(touched, position, by_names=attempt == 1, learn=learn)
+                expected = list(verify.expectations(self._store, *touched.selection(without)))
                 verify.verify(expected, self._dns_address, self._dns_port, seconds=VERIFY_SECONDS)
             except NotServed:
                 if attempt == ATTEMPTS:
@@ -290,12 +464,13 @@ class Applier:
         self._store.release_pages()
         return position
 
-    def _purge(self, touched: "_Touched", position: Position | None, *, by_names: bool) -> None:
+    def _purge(self, touched: Touched, position: Position | None, *, by_names: bool, learn: bool = True) -> None:
+        appeared = touched.appeared if learn else ()
         if touched.everything:
-            self._purger.purge_everything(position, appeared=bool(touched.appeared))
+            self._purger.purge_everything(position, appeared=bool(appeared))
             return
         zones, names = touched.stale(self._store) if by_names else (touched.zones, set[str]())
-        self._purger.purge_zones(zones, position, names=names, appeared=touched.appeared)
+        self._purger.purge_zones(zones, position, names=names, appeared=appeared)
 
     def _note_answered(self, position: Position) -> None:
         if self.health.unserved:
@@ -319,84 +494,3 @@ class Applier:
     def _change_health(self, **changes: str | float | Position) -> None:
         with self._health_lock:
             self.health = replace(self.health, **changes)  # type: ignore[arg-type]
-
-
-class _Touched:
-    """What a push touched: the zones to purge, and a bounded selection of zones and rows to verify."""
-
-    def __init__(self) -> None:
-        self.zones: set[str] = set()
-        self.appeared: set[str] = set()  # those that may be new to PowerDNS
-        self.changes: dict[str, ZoneChange] = {}  # of zones of which single names can be purged
-        self.everything = False  # too many zones to name
-        self.marks: verify.EvenSample[ZoneMark] = verify.EvenSample()
-        self.keys: verify.EvenSample[bytes] = verify.EvenSample()
-
-    @classmethod
-    def sample_of(cls, store: Store) -> "_Touched":
-        """Everything was touched; zones from all over the id space are asked for."""
-        touched = cls()
-        touched.everything = True
-        for first in (1 << power for power in range(31)):
-            for zone in store.zones_from(first, limit=1):
-                touched.marks.add(ZoneMark(zone.zone_id, zone.name, zone.serial))
-                touched.appeared.add(zone.name)
-        return touched
-
-    def add_changes(self, segment: Segment, store: Store) -> None:
-        """As `add_marks`, of a segment that is about to be applied, and note which names of its zones change."""
-        known = set(self.zones)
-        marks = self.add_marks(segment)
-        if self._is_beyond_names:
-            return
-        changes = {change.name: change for change in changes_in(segment, marks, store)}
-        for mark in marks:
-            self._merge(mark.name, changes.get(mark.name), is_first=mark.name not in known)
-
-    def add_marks(self, segment: Segment) -> list[ZoneMark]:
-        """Note its zones, and return their marks.
-
-        Of a segment with more zones than are purged by name, only as many as could be verified are noted.
-        """
-        self.everything |= segment.mark_count > MAX_ZONES
-        every = -(-segment.mark_count // verify.MAX_QUESTIONS) if segment.mark_count > MAX_ZONES else 1
-        marks = list(segment.marks(every))
-        for mark in marks:
-            if len(self.zones) <= MAX_ZONES:
-                self.zones.add(mark.name)
-            if segment.main_op_count and mark.serial is not None and len(self.appeared) <= MAX_ZONES:
-                self.appeared.add(mark.name)
-            self.marks.add(mark)
-        return marks
-
-    def _merge(self, zone: str, change: ZoneChange | None, *, is_first: bool) -> None:
-        """Names of a zone are purged singly only if that is possible for every segment of the push."""
-        before = self.changes.pop(zone, None)
-        if change is not None and (before is not None or is_first):
-            self.changes[zone] = before.followed_by(change) if before else change
-
-    @property
-    def _is_beyond_names(self) -> bool:
-        """More zones than are noted were touched: everything is purged."""
-        return self.everything or len(self.zones) > MAX_ZONES
-
-    def stale(self, store: Store) -> tuple[set[str], set[str]]:
-        """The zones to purge with all their names, and the single names to purge of the others."""
-        if self._is_beyond_names:
-            return self.zones, set()
-        zones, names = set(self.zones), set[str]()
-        for zone, change in self.changes.items():
-            stale = change.stale_names(store)
-            if stale is not None and len(names) + len(stale) <= MAX_STALE_NAMES:
-                zones.discard(zone)
-                names.update(stale)
-        return zones, names
-
-    def selection(self) -> tuple[list[ZoneMark], list[bytes]]:
-        """The zones and rows to ask for.
-
-        The digest says that every row is right, the position that PowerDNS reads this very file, and the purge
-        that it holds nothing older. The questions prove the way from file to answer; a few do that as well as many.
-        """
-        every = verify.MAX_QUESTIONS // verify.FEW_QUESTIONS if self.everything else 1
-        return self.marks.items[::every], self.keys.items[::every]

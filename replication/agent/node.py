@@ -148,6 +148,7 @@ class AgentNode:
         )
         thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True)
         thread.start()
+        threading.Thread(target=self._read_list, args=(stop,), name="read-list", daemon=True).start()
         checking = threading.Thread(target=self._scan, name="integrity-scan", daemon=True)
         checking.start()
         if self._metrics is not None:
@@ -176,6 +177,12 @@ class AgentNode:
             self._has_checked.set()
             self.computed_types.check()
             stop.wait(INTERVAL_SECONDS)
+
+    def _read_list(self, stop: threading.Event) -> None:
+        """PowerDNS gets to know zones that are new."""
+        while not stop.is_set() and not self.starts_anew:
+            self.applier.wait_for_new_zones(INTERVAL_SECONDS)
+            self.applier.read_list()
 
     def _scan(self) -> None:
         """Check rows until the end, but not before they can be read at all."""

@@ -15,7 +15,7 @@ finished, caches included. `Receivers` asks through so many sockets that every r
 the questions. The steps after a commit:
 
 0. Tell PowerDNS of zones that are new (`zonecache`), before anything is purged: until then it answers REFUSED, and
-   would put that into its packet cache again.
+   would put that into its packet cache again. Those of an import come later, with a purge of their own (`apply`).
 1. Purge. New data is visible from here on, but for the two races above.
 2. Wait for all receivers. Every reading of LMDB from before the commit is now over: from here on nobody
    *begins* to put old rows into the query cache. Old rows may lie there, put there since step 1.
@@ -54,7 +54,7 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import count
 
 from replication import stats
-from replication.agent.zonecache import ZoneCache
+from replication.agent.zonecache import REDISCOVER_SECONDS, ZoneCache
 from replication.dns import rdtypes
 from replication.errors import NotServed
 from replication.store.applying import POSITION_ZONE
@@ -200,7 +200,7 @@ class Purger:
         has_caches: Callable[[], bool] = lambda: True,
     ) -> None:
         self._control, self._receivers, self._zone_cache = control, receivers, zone_cache
-        self._has_caches = has_caches
+        self.has_caches = has_caches
         self._again: deque[str] = deque()
 
     def purge_zones(
@@ -217,7 +217,7 @@ class Purger:
         `appeared` zones that may be new; more than MAX_ZONES zones stand for all. Raises NotServed; then nothing may
         be acknowledged. Repeating is harmless.
         """
-        if not self._has_caches():
+        if not self.has_caches():
             self._receivers.wait(position)
             return
         self._zone_cache.learn(appeared)
@@ -225,17 +225,31 @@ class Purger:
 
     def purge_everything(self, position: Position | None, *, appeared: bool = True) -> None:
         """As `purge_zones`, for every zone there is; any of them may be new unless told otherwise."""
-        if not self._has_caches():
+        if not self.has_caches():
             self._receivers.wait(position)
             return
         if appeared:
             self._zone_cache.learn_all()
         self._purge_and_wait("purge", position)
 
+    @property
+    def list_due(self) -> float:
+        """When PowerDNS may read its list of zones again without taking more than its share of the time; monotonic."""
+        return self._zone_cache.due
+
+    @property
+    def list_seconds(self) -> float:
+        """How long PowerDNS needed for its list the last time."""
+        return self._zone_cache.seconds
+
+    def read_list(self) -> None:
+        """PowerDNS knows every zone that is in its files now; old answers are not purged. Raises NotServed."""
+        self._zone_cache.read()
+
     def _purge_and_wait(self, command: str, position: Position | None) -> None:
         self._purge(command)
         self._receivers.wait(None)
-        if self._control.send("show open-tcp-connections").strip() not in ("", "0"):
+        if self._send("show open-tcp-connections").strip() not in ("", "0"):
             self._again.append(command)
             time.sleep(TCP_GRACE_SECONDS)
         self._purge(command)
@@ -250,11 +264,15 @@ class Purger:
 
     def version(self) -> str:
         """The release of the PowerDNS that runs. Raises NotServed if none does."""
-        return self._control.send("version").strip()
+        return self._send("version").strip()
+
+    def _send(self, command: str) -> str:
+        seconds = REDISCOVER_SECONDS if self._zone_cache.is_reading else COMMAND_SECONDS
+        return self._control.send(command, seconds=seconds)
 
     def _purge(self, command: str) -> None:
         stats.PURGES.add()
-        reply = self._control.send(command)
+        reply = self._send(command)
         if not reply.strip().isdigit():
             raise NotServed(question="purge on the control socket", expected="a number", found=reply[:80] or "nothing")
 

@@ -29,6 +29,7 @@ from replication.store.snapshot import MAX_MANIFEST, MAX_STORED_CHUNK
 from replication.store.store import Store
 from replication.wire.position import Position
 from replication.wire.protocol import (
+    ACK_PATH,
     CERTIFICATE_PATH,
     CHECK_PATH,
     COMPUTED_TYPES_PATH,
@@ -36,6 +37,7 @@ from replication.wire.protocol import (
     LOG_PATH,
     PANEL_NAME,
     REPAIRS_PATH,
+    RESPOND_ASYNC,
     RESTART_PATH,
     SAMPLES_PATH,
     SEGMENTS_PATH,
@@ -186,6 +188,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(400, _bad_request("after has to be a unix time"))
         elif target.path.startswith(ZONES_PATH):
             self._show_zones(target.path, urllib.parse.parse_qs(target.query))
+        elif target.path == ACK_PATH:
+            self._answer_with(lambda: self.server.applier.ack().to_json())
         elif target.path == TOP_PATH:
             self._answer_with(lambda: self.server.top().to_json())
         elif target.path == LOG_PATH:
@@ -254,7 +258,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             body = self._receive(size)
             try:
-                message = _PUSHES[self.path](self.server, body)
+                message = _PUSHES[self.path](self.server, body, self.headers.get("Prefer") == RESPOND_ASYNC)
             finally:
                 if not isinstance(body, bytes):
                     body.close()
@@ -374,9 +378,9 @@ _SNAPSHOT = re.compile(re.escape(SNAPSHOTS_PATH) + r"/([0-9a-f]{32})")
 _SNAPSHOT_CHUNK = re.compile(_SNAPSHOT.pattern + r"/chunks/([0-9]{1,6})")
 _INSTALL = re.compile(_SNAPSHOT.pattern + r"/install")
 # What is taken from memory or from disk, however large.
-_PUSHES: Mapping[str, Callable[[AgentServer, bytes | BinaryIO], Mapping[str, Any]]] = {
-    SEGMENTS_PATH: lambda server, body: server.applier.apply(body).to_json(),
-    REPAIRS_PATH: _repair,
+_PUSHES: Mapping[str, Callable[[AgentServer, bytes | BinaryIO, bool], Mapping[str, Any]]] = {
+    SEGMENTS_PATH: lambda server, body, may_defer: server.applier.apply(body, may_defer=may_defer).to_json(),
+    REPAIRS_PATH: lambda server, body, may_defer: _repair(server, body),
 }
 # Bodies that are read at once; everything else that is put is a push.
 _SMALL_PUTS: Mapping[str, Callable[[AgentServer, bytes], None]] = {

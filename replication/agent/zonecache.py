@@ -20,8 +20,9 @@ from replication.agent.pdns_api import PdnsApi
 # More zones than these are added by reading the full list.
 MAX_SINGLE = 20
 _ANSWER_SECONDS = 5.0
-_REDISCOVER_SECONDS = 60.0
-# During an import the list is read again and again: it may take this share of the time, and delay nothing for longer.
+REDISCOVER_SECONDS = 60.0
+# During an import the list is read again and again: it may take this share of the time. Whoever waits for it is not
+# delayed for longer than this by the pause.
 _SHARE = 0.1
 _LONGEST_PAUSE = 1.0
 
@@ -33,7 +34,7 @@ class _Control(Protocol):
 
 
 class ZoneCache:
-    """The list of one PowerDNS. Not for several threads at once."""
+    """The list of one PowerDNS."""
 
     def __init__(
         self,
@@ -45,7 +46,10 @@ class ZoneCache:
     ) -> None:
         self._control, self._api = control, api
         self._clock, self._sleep = clock, sleep
-        self._free_at = 0.0
+        self.due = 0.0  # on the clock: before, one reading after the other would take more than its share of the time
+        self._read_at = 0.0
+        self.seconds = 0.0  # that the last reading took
+        self.is_reading = False  # PowerDNS answers nothing else on its control socket meanwhile
 
     def learn(self, zones: Collection[str]) -> None:
         """PowerDNS knows these zones, as far as they are in its files. Raises NotServed."""
@@ -56,11 +60,20 @@ class ZoneCache:
 
     def learn_all(self) -> None:
         """PowerDNS knows every zone in its files. Raises NotServed."""
-        self._sleep(max(0.0, self._free_at - self._clock()))
+        self._sleep(max(0.0, min(self.due, self._read_at + _LONGEST_PAUSE) - self._clock()))
+        self.read()
+
+    def read(self) -> None:
+        """As `learn_all`, without a pause; may run beside another call. Raises NotServed."""
         began = self._clock()
-        self._control.send("rediscover", seconds=_REDISCOVER_SECONDS)
-        ended = self._clock()
-        self._free_at = ended + min(_LONGEST_PAUSE, (ended - began) / _SHARE)
+        self.is_reading = True
+        try:
+            self._control.send("rediscover", seconds=REDISCOVER_SECONDS)
+        finally:
+            self.is_reading = False
+        self._read_at = self._clock()
+        self.seconds = self._read_at - began
+        self.due = self._read_at + self.seconds / _SHARE
 
     def _flush(self, zone: str) -> bool:
         """Tell of one zone; False if PowerDNS does not take its name this way. Raises NotServed."""

@@ -1,7 +1,10 @@
 """What the panel and an agent say to each other over HTTPS with certificates on both sides. Pure.
 
     GET  /v1/status                         200 Status
-    PUT  /v1/segments                       200 Ack            body: sealed segments, end to end, in order
+    PUT  /v1/segments                       200 Ack            body: sealed segments, end to end, in order; with
+                                                               `Prefer: respond-async` (RFC 7240) of an earlier
+                                                               position, where many zones are new
+    GET  /v1/ack                            200 Ack            the newest; 503 while PowerDNS does not answer
     GET  /v1/samples?after=<unix>           200 [Sample]       newer than `after`, oldest first
     PUT  /v1/snapshots/<id>                 200 Missing        body: the sealed manifest (`snapshot`); which chunks lack
     PUT  /v1/snapshots/<id>/chunks/<n>      200 {}             body: one chunk as it is stored
@@ -36,6 +39,7 @@ from replication.wire.position import Position, position_from_json
 
 STATUS_PATH = "/v1/status"
 SEGMENTS_PATH = "/v1/segments"
+ACK_PATH = "/v1/ack"
 SAMPLES_PATH = "/v1/samples"
 SNAPSHOTS_PATH = "/v1/snapshots"
 REPAIRS_PATH = "/v1/repairs"
@@ -47,6 +51,8 @@ CERTIFICATE_PATH = "/v1/certificate"
 KEYS_PATH = "/v1/keys"
 RESTART_PATH = "/v1/restart"
 COMPUTED_TYPES_PATH = "/v1/computed-types"
+
+RESPOND_ASYNC = "respond-async"  # RFC 7240, section 4.1
 
 ZONES_PAGE = 5_000
 MAX_ROWS_AT_ONCE = 10_000
@@ -128,14 +134,22 @@ class Ack:
     lock_ms: float = 0.0
     verify_ms: float = 0.0
     unanswered: tuple[Unanswered, ...] = ()  # as in Status
+    # Where its files are, if that is beyond: zones are new in them, and PowerDNS has not read its list of zones since.
+    applied: Position | None = None
+
+    @property
+    def place(self) -> Position:
+        """What the node has: segments after this bring it on."""
+        return self.applied or self.position
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        message = {
             "position": self.position.to_json(),
             "digests": [self.digest_main.hex(), self.digest_records.hex()],
             "ms": [round(ms, 2) for ms in (self.apply_ms, self.lock_ms, self.verify_ms)],
             "unanswered": [list(each) for each in self.unanswered],
         }
+        return message if self.applied is None else message | {"applied": self.applied.to_json()}
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
@@ -144,7 +158,8 @@ class Ack:
             unanswered = _unanswered(message.get("unanswered", ()))
             apply_ms, lock_ms, verify_ms = map(float, message["ms"])
             position = position_from_json(message["position"])
-            return cls(position, main, records, apply_ms, lock_ms, verify_ms, unanswered)
+            applied = position_from_json(message["applied"]) if "applied" in message else None
+            return cls(position, main, records, apply_ms, lock_ms, verify_ms, unanswered, applied)
         except (KeyError, TypeError, ValueError) as exc:
             raise BadBytes(what="ack", reason=f"{message!r} is not one") from exc
 

@@ -14,7 +14,7 @@ from tests.faults.conftest import NewChecker, Run, durable_stack
 from tests.faults.disk import Disk
 from tests.faults.member import Member
 from tests.faults.panel import ActFailed, Panel, PanelGone
-from tests.faults.test_network import assert_others_are_quick, shown
+from tests.faults.test_network import assert_others_are_quick, status_of
 from tests.stack import ask_all, until
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("root")]
@@ -38,9 +38,9 @@ def test_a_slow_disk_makes_its_node_late_and_no_other(
     with new_checker() as checker:
         checker.more(10)
         with crash.slowed([member.agent.pid], "fdatasync", seconds=2.0):
-            began = shown(panel, member.name)[1]
+            began = status_of(panel, member.name)[1]
             checker.more(run.few(60, 600), seconds=300)
-            until(lambda: shown(panel, member.name)[1] > began, seconds=120, what="progress on a slow disk")  # type: ignore[operator]
+            until(lambda: status_of(panel, member.name)[1] > began, seconds=120, what="progress on a slow disk")  # type: ignore[operator]
             assert_others_are_quick(panel, faulty, checker, after)
         member.wait_until_in_sync()
     checker.judge()
@@ -63,9 +63,9 @@ def test_a_full_disk_stops_applying_and_not_serving(
             checker.more(10)
             disk.fill()
             sequence = bulk(panel)
-            until(lambda: shown(panel, node.name)[2] == "rejecting", seconds=120, what="an alarm")
-            assert "could not be written" in str(shown(panel, node.name)[3])
-            assert shown(panel, node.name)[1] < sequence  # type: ignore[operator]
+            until(lambda: status_of(panel, node.name)[2] == "rejecting", seconds=120, what="an alarm")
+            assert "could not be written" in str(status_of(panel, node.name)[3])
+            assert status_of(panel, node.name)[1] < sequence  # type: ignore[operator]
             disk.free()
             node.wait_until_in_sync(seconds=120)
         checker.judge()
@@ -79,15 +79,15 @@ def test_a_full_map_stops_applying_until_the_operator_raises_it(
     bulk(panel, zones=1)
     with Member(faulty, panel, f"map{next(seeds)}", map_size_mib=2) as node:
         until(
-            lambda: shown(panel, node.name)[1] > 0 or shown(panel, node.name)[2] == "rejecting",
+            lambda: status_of(panel, node.name)[1] > 0 or status_of(panel, node.name)[2] == "rejecting",
             seconds=60,
             what="a word",
         )  # type: ignore[operator]
         with new_checker() as checker:
             checker.more(5)
             bulk(panel)
-            until(lambda: shown(panel, node.name)[2] == "rejecting", seconds=120, what="an alarm")
-            assert "map size" in str(shown(panel, node.name)[3])
+            until(lambda: status_of(panel, node.name)[2] == "rejecting", seconds=120, what="an alarm")
+            assert "map size" in str(status_of(panel, node.name)[3])
             node.set(map_size_mib=256)
             for stop, start in ((node.kill_agent, node.start_agent), (node.kill_pdns, node.start_pdns)):
                 stop()

@@ -85,6 +85,11 @@ def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> bool:
     return moved
 
 
+def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
+    """The node has this position in its files; imports go on, and nothing is proved."""
+    Node.objects.filter(pk=node_id, epoch=position.epoch).update(applied=position.sequence, applied_at=now)
+
+
 def record_snapshot_ack(
     *, node_id: int, ack: protocol.Ack, schema: int, before: Position | None, now: datetime
 ) -> bool:

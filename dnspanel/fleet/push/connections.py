@@ -11,6 +11,7 @@ from django.utils import timezone
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from replication.errors import Busy
 from replication.push import NodeClient
+from replication.wire.position import Position
 
 CLIENT_KEPT_SECONDS = 3600
 
@@ -27,6 +28,10 @@ class AgentConnection:
         self._attempt: Callable[[AgentConnection], None] | None = None
         # Locked by whoever repairs the node's content, beside pushes.
         self.repairing = threading.Lock()
+        # Where the node's files are while its PowerDNS does not answer for all new zones in them, and whether its
+        # next push has been scheduled.
+        self.applied: Position | None = None
+        self.is_scheduled = False
         # Whether the last attempt got through: only a change of this is worth a line in the log.
         self.reachable = True
 
@@ -59,6 +64,13 @@ class AgentConnection:
             self._free.release()
             if self._requested and self._attempt is not None:
                 self.push(self._attempt)
+
+    def place(self, acked: Position | None) -> Position | None:
+        """Return what the node has, as far as this process knows: at least what it acked."""
+        applied = self.applied
+        if applied is None or acked is None or applied.epoch != acked.epoch or applied.sequence <= acked.sequence:
+            return acked
+        return applied
 
     def client(self, host: str, port: int, pins: frozenset[str]) -> NodeClient:
         """Return the kept client for the agent that shows one of these certificates.

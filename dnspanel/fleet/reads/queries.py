@@ -120,7 +120,7 @@ def _inputs(node: Any, newest: Position, lacks_since: datetime | None, gates: Ga
         state=node.state,
         epoch=node.epoch,
         acked=node.acked,
-        acked_at=node.acked_at,
+        moved_at=max((at for at in (node.acked_at, node.applied_at) if at is not None), default=None),
         contact_at=node.contact_at,
         refusal=machines.describe_conflict(node) or node.refusal,
         head_epoch=newest.epoch,

@@ -2,7 +2,8 @@
 
 The log has one order, so an edit waits behind whatever was published before
 it. Keeping few publications on their way bounds that wait; a node that does
-not move holds nothing up.
+not move holds nothing up, nor does a PowerDNS that has new zones in its files
+and not yet in its list.
 """
 
 import time
@@ -12,8 +13,9 @@ from django.db import connection
 
 from dnspanel.publish.schemas import schemas_in_use
 
-# Publications that may be on their way to the nodes when the next one is made.
-MOST_UNDER_WAY = 2
+# Publications that may be on their way to the nodes when the next one is made. More of them make an import no faster,
+# and edits later: 585 instead of 330 ms.
+MOST_UNDER_WAY = 1
 # A node that is behind and did not move for this long is not waited for.
 STUCK_SECONDS = 3.0
 _POLL_SECONDS = 0.02
@@ -25,9 +27,9 @@ SELECT head.sequence - coalesce((
             WHERE s.epoch = head.epoch AND s.schema = ANY(%(schemas)s) GROUP BY s.schema
         ) AS encoded), 0) AS not_encoded,
     coalesce((
-        SELECT max(head.sequence - n.acked) FROM fleet_node n
-        WHERE n.state = 'active' AND n.acked_at > now() - %(stuck)s * interval '1 second'
-    ), 0) AS not_acked
+        SELECT max(head.sequence - greatest(n.acked, n.applied)) FROM fleet_node n
+        WHERE n.state = 'active' AND greatest(n.acked_at, n.applied_at) > now() - %(stuck)s * interval '1 second'
+    ), 0) AS not_applied
 FROM zones_loghead head"""
 
 

@@ -4,7 +4,7 @@ import ssl
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.zones import zones_answer
-from replication.errors import ReplicationError
+from replication.errors import Busy, ReplicationError
 from replication.store.snapshot import Manifest, SnapshotFile, open_manifest, snapshot_id
 from replication.store.store import Copied, Store
 from replication.wire import protocol
@@ -41,6 +41,9 @@ class Agent:
     server: ThreadingHTTPServer | None = None
     checks: int = 0
     repairs: list[str] = field(default_factory=list)
+    # Its PowerDNS has not read its list of zones yet; the newest ack, None after a start.
+    lists_later: bool = False
+    last_ack: Ack | None = None
     # A snapshot on its way: its id, its manifest, and the pieces of the files that came.
     snapshot: str = ""
     manifest: Manifest | None = None
@@ -78,7 +81,22 @@ class Agent:
         position = self.store.position()
         assert position is not None
         main, records = self.store.digests()
-        return Ack(position, bytes(16) if self.lie else main, records)
+        ack = Ack(position, bytes(16) if self.lie else main, records)
+        if self.lists_later and self.last_ack is not None:
+            return replace(self.last_ack, applied=position)
+        self.last_ack = ack
+        return ack
+
+    def ack(self) -> Ack:
+        """The newest; of an agent that starts there is none."""
+        if self.last_ack is None:
+            raise Busy(what="the agent")
+        position = self.store.position()
+        assert position is not None
+        if self.lists_later:
+            return replace(self.last_ack, applied=position)
+        self.last_ack = Ack(position, *self.store.digests())
+        return self.last_ack
 
     def repair(self, body: bytes) -> dict[str, object]:
         repaired = self.store.repair(open_segment(body, self.signing_keys))
@@ -187,6 +205,11 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         if url.path == protocol.STATUS_PATH:
             self._answer(200, encode_message(self.agent.status().to_json()))
+        elif url.path == protocol.ACK_PATH:
+            try:
+                self._answer(200, encode_message(self.agent.ack().to_json()))
+            except ReplicationError as exc:
+                self._answer(*encode_refusal(exc, self.agent.store.position()))
         elif url.path == protocol.TOP_PATH and self.agent.top is not None:
             self._answer(200, encode_message(self.agent.top.to_json()))
         elif url.path == protocol.LOG_PATH and self.agent.log:

@@ -15,6 +15,7 @@ from dnspanel.fleet.push.connections import AgentConnection
 from dnspanel.fleet.tasks import late_nodes, push_node
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
+from dnspanel.transfer.imports.pace import publications_under_way
 from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
 from replication.errors import DiskFull, MapFull
@@ -80,6 +81,66 @@ def test_a_new_node_takes_a_log_of_many_pages(served: Serve, monkeypatch: pytest
     assert late_nodes() == [made.node.pk]
     push_node(made.node.pk)
     assert (node().acked, node().refusal, late_nodes()) == (7, "", [])
+
+
+@pytest.fixture
+def scheduled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The nodes that this process would ask again in a moment."""
+    found: list[int] = []
+    monkeypatch.setattr(tasks, "_ask_again", lambda node_id, connection: found.append(node_id))
+    return found
+
+
+def test_a_node_whose_list_is_read_later_gets_more_meanwhile_and_proves_it_then(
+    served: Serve, scheduled: list[int]
+) -> None:
+    made = served()
+    publish("one.test.")
+    push_node(made.node.pk)
+    made.agent.lists_later = True
+    publish("two.test.")
+    push_node(made.node.pk)
+    assert (node().acked, node().applied, scheduled) == (1, 2, [made.node.pk])
+    assert late_nodes() == [made.node.pk]
+    publish("three.test.")
+    push_node(made.node.pk)
+    assert (node().acked, node().applied, made.agent.requests) == (1, 3, 3), "each segment once"
+    push_node(made.node.pk)
+    assert (node().acked, made.agent.requests) == (1, 3), "it was asked for its ack"
+    assert publications_under_way() == 0
+    made.agent.lists_later = False
+    scheduled.clear()
+    push_node(made.node.pk)
+    assert (node().acked, late_nodes(), scheduled) == (3, [], [])
+    assert sorted(Ack.objects.values_list("sequence", flat=True)) == [1, 3]
+    assert made.agent.requests == 3
+
+
+def test_a_node_whose_agent_forgot_its_ack_is_given_everything_since_again(served: Serve, scheduled: list[int]) -> None:
+    made = served()
+    publish("one.test.")
+    push_node(made.node.pk)
+    made.agent.lists_later = True
+    publish("two.test.")
+    push_node(made.node.pk)
+    made.agent.lists_later, made.agent.last_ack = False, None
+    push_node(made.node.pk)
+    assert (node().acked, node().refusal) == (1, "")
+    push_node(made.node.pk)
+    assert (node().acked, made.agent.requests) == (2, 3)
+
+
+def test_a_node_is_scheduled_once_however_often_that_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
+    pushed: list[int] = []
+    done = threading.Event()
+    monkeypatch.setattr(tasks, "ASK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(tasks, "push_node", lambda node_id: (pushed.append(node_id), done.set()))
+    connection = tasks.connections[77]
+    tasks._ask_again(77, connection)
+    assert done.wait(10)
+    connection.is_scheduled = True
+    tasks._ask_again(77, connection)
+    assert pushed == [77]
 
 
 def test_a_dead_node_is_no_refusal_and_delays_nobody(served: Serve) -> None:

@@ -1,4 +1,7 @@
-"""Which names are forgotten after a change: the decision on rows, and on a real PowerDNS that nothing old is left."""
+"""Which names are forgotten after a change: the decision on rows, and on a real PowerDNS that nothing old is left.
+
+Tests `agent.touched` too.
+"""
 
 import random
 from collections.abc import Sequence
@@ -8,9 +11,9 @@ import dns.message
 import pytest
 
 from replication import verify
-from replication.agent.apply import _Touched
 from replication.agent.purge import MAX_ZONES, ControlSocket, purge_command
 from replication.agent.stale import MAX_NAMES, ZoneChange, changes_in
+from replication.agent.touched import Touched
 from replication.codec import keys
 from replication.codec.schema import Dbi
 from replication.dns import rdtypes
@@ -185,7 +188,7 @@ def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, st
     """Each of its segments could be told by itself; the last zones are noted nowhere."""
     zones = [f"z{number}.test." for number in range(MAX_ZONES + 50)]
     follow(store, panel.create(*(small_zone(zone) for zone in zones)))
-    touched = _Touched()
+    touched = Touched()
     for half in (zones[:150], zones[150:]):
         owner = "www" if half[0] == zones[0] else "*"  # the first are told by names, the others are not
         change = panel.change_all({zone: [records(zone, owner, "A", 300, "192.0.2.7")] for zone in half})

@@ -1,5 +1,6 @@
 """Messages survive the journey, and refusals arrive as the errors they were."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -36,6 +37,10 @@ HERE = Position(EPOCH, 41)
 def test_an_ack_survives() -> None:
     ack = Ack(HERE, b"m" * 16, b"r" * 16, 1.25, 0.5, 3.0)
     assert Ack.from_json(decode_message(encode_message(ack.to_json()))) == ack
+    assert ack.place == HERE
+    later = replace(ack, applied=Position(EPOCH, 43))
+    assert Ack.from_json(decode_message(encode_message(later.to_json()))) == later
+    assert later.place == Position(EPOCH, 43)
 
 
 def test_a_status_survives() -> None:

@@ -60,6 +60,13 @@ def test_a_node_that_stands_still_or_is_drained_is_not_waited_for() -> None:
     assert pace.publications_under_way() == 0
 
 
+def test_what_waits_for_powerdns_to_read_its_list_is_not_waited_for() -> None:
+    at(100)
+    node("ns1", 10, seconds_ago=60)
+    Node.objects.update(applied=99, applied_at=timezone.now())
+    assert pace.publications_under_way() == 1
+
+
 def test_what_is_not_encoded_yet_is_under_way() -> None:
     head = at(90)
     head.sequence = 97
