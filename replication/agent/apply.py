@@ -234,7 +234,7 @@ class Applier:
             raise problem
         if acked is None:
             raise Busy(what="the agent")
-        return self._with_applied(acked)
+        return replace(self._with_applied(acked), unanswered=self.prove_computed(()))
 
     def read_list(self) -> None:
         """Have PowerDNS read its list of zones, if any are new and it is time to; then prove and acknowledge them.
@@ -257,18 +257,26 @@ class Applier:
                     listing.touched.add(self._unlisted.touched)
                     self._unlisted, ack = _Unlisted(), self._acked_but_new
                 self._purge_and_verify(listing.touched, learn=False)
+                self.prove_computed(listing.touched.selection()[1])
                 self._listing = _Unlisted()
                 if ack is not None:
                     self._keep(ack)
+            logger.info("listed zones=%d acked=%s", len(listing.prefixes), ack and ack.position)
         except (NotServed, Busy) as exc:
             self._list_later(listing, exc)
-        else:
-            logger.info("listed zones=%d acked=%s", len(listing.prefixes), ack and ack.position)
+        except Exception as exc:  # a fault of ours; the thread that calls this goes on, and the panel shall see it
+            logger.exception("new zones could not be proved")
+            question, expected = "the list of zones", "every new zone"
+            self._list_later(listing, NotServed(question=question, expected=expected, found=str(exc)))
 
     def wait_for_new_zones(self, seconds: float) -> None:
-        """Return when `read_list` may have something to do, or after so long."""
+        """Return when `read_list` may have something to do, after so long, or after `stop`."""
         if self._has_unlisted.wait(seconds):
             time.sleep(PAUSE_SECONDS)
+
+    def stop(self) -> None:
+        """Nobody waits for new zones any longer."""
+        self._has_unlisted.set()
 
     def _is_time_to_read(self) -> bool:
         """Whether zones wait that PowerDNS does not know, and reading its list takes no more than its share of time."""
@@ -387,12 +395,11 @@ class Applier:
         position = self._store.position()
         assert position is not None  # or nothing would be deferred
         assert self._acked is not None
-        unanswered: tuple[Unanswered, ...] = ()
         if touched.zones:
             self._purge_and_verify(touched, without=self._is_unlisted)
             self._unlisted.touched.add(touched)
-            unanswered = self.prove_computed(touched.selection(self._is_unlisted)[1])
         self._acked_but_new = Ack(position, *self._store.digests())
+        unanswered = self.prove_computed(touched.selection(self._is_unlisted)[1])
         return replace(self._with_applied(self._acked), unanswered=unanswered)
 
     def _prove(self, touched: Touched) -> Ack:

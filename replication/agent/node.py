@@ -148,7 +148,8 @@ class AgentNode:
         )
         thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True)
         thread.start()
-        threading.Thread(target=self._read_list, args=(stop,), name="read-list", daemon=True).start()
+        reading = threading.Thread(target=self._read_list, args=(stop,), name="read-list", daemon=True)
+        reading.start()
         checking = threading.Thread(target=self._scan, name="integrity-scan", daemon=True)
         checking.start()
         if self._metrics is not None:
@@ -165,9 +166,11 @@ class AgentNode:
         if self._metrics is not None:
             self._metrics.shutdown()
         self.scanner.stop()
+        self.applier.stop()
         self.rebuild.probed.set()
         checking.join()
-        checking_powerdns.join(FIRST_CHECK_SECONDS)
+        for waiting in (checking_powerdns, reading):
+            waiting.join(FIRST_CHECK_SECONDS)
         logger.info("stopped node=%s position=%s", self._config.identity.node, self._store.position() or "none")
 
     def _check_powerdns(self, stop: threading.Event) -> None:

@@ -72,7 +72,7 @@ class Touched:
         """What another push touched is part of this; its zones are purged whole."""
         self.everything |= other.everything
         for names, more in ((self.zones, other.zones), (self.appeared, other.appeared)):
-            names.update(islice(more, max(0, MAX_ZONES + 1 - len(names))))
+            names |= set(islice(more - names, max(0, MAX_ZONES + 1 - len(names))))
         self.marks.extend(other.marks.items)
         self.keys.extend(other.keys.items)
         self.changes.clear()

@@ -16,7 +16,7 @@ from replication.agent.zonecache import MAX_SINGLE, ZoneCache
 from replication.errors import Busy, NotServed
 from replication.store.store import Store
 from replication.wire.position import Position
-from replication.wire.protocol import Ack
+from replication.wire.protocol import Ack, Unanswered
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import API_KEY
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone
@@ -158,6 +158,29 @@ def read_list_until(applier: Applier, *, seconds: float) -> None:
             return False
 
     until(is_acked, seconds=seconds, what="everything to be acked")
+
+
+def test_a_fault_of_ours_is_seen_and_does_not_end_the_thread(
+    applier: Applier, panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applier.apply(panel.create(small_zone(ZONE)))
+    applier.apply(create_many(panel), may_defer=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(applier._purger, "read_list", lambda: 1 / 0)
+        applier.read_list()
+    with pytest.raises(NotServed, match="division by zero"):
+        applier.ack()
+    read_list_until(applier, seconds=10)
+    assert applier.ack().position == at(2)
+
+
+def test_what_computed_records_lack_is_in_every_ack(applier: Applier, panel: Panel) -> None:
+    lacking = (Unanswered(ZONE, WWW, "ALIAS", "no answer"),)
+    applier.apply(panel.create(small_zone(ZONE)))
+    applier.prove_computed = lambda record_keys: lacking
+    assert applier.apply(create_many(panel), may_defer=True).unanswered == lacking
+    read_list_until(applier, seconds=10)
+    assert applier.ack().unanswered == lacking
 
 
 def test_an_agent_that_starts_has_no_ack_to_give_and_defers_nothing(

@@ -198,6 +198,19 @@ def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, st
     assert purge_command(*touched.stale(store)) == "purge"
 
 
+@pytest.mark.parametrize(("begin", "end"), [(50, 150), (50, MAX_ZONES + 50)])
+def test_two_pushes_as_one_forget_the_zones_of_both(begin: int, end: int) -> None:
+    """Zones of both count once; if there are more than are noted, everything is forgotten."""
+    first, second = Touched(), Touched()
+    first.zones.update(f"z{number}.test." for number in range(100))
+    second.zones.update(f"z{number}.test." for number in range(begin, end))
+    first.add(second)
+    if end <= MAX_ZONES:
+        assert first.zones == {f"z{number}.test." for number in range(end)}
+    else:
+        assert purge_command(first.zones) == "purge"
+
+
 # --- on a real PowerDNS
 
 TYPES = (rdtypes.A, rdtypes.TXT, rdtypes.MX, rdtypes.SRV, rdtypes.CNAME, rdtypes.NS, rdtypes.SOA, 255)
