@@ -158,7 +158,8 @@ def mariadb() -> Iterator[MariaDB]:
     """An empty MariaDB in a directory that its own user can reach: it refuses to run as root."""
     needed("mariadbd", "mariadb-install-db", "mariadb")
     with tempfile.TemporaryDirectory(prefix="mariadb-", dir="/tmp") as place:
-        arguments = ["--no-defaults", f"--datadir={place}/data"]
+        # One that starts removes the temporary tables of others that have the same directory for them.
+        arguments = ["--no-defaults", f"--datadir={place}/data", f"--tmpdir={place}"]
         if os.geteuid() == 0:
             shutil.chown(place, "mysql", "mysql")
             arguments.append("--user=mysql")
