@@ -11,8 +11,9 @@ estate are not measured.
 Printed besides: bytes sent per node and edit (on the TCP connection: HTTP
 headers and TLS included), the largest resident memory of the three agents
 during the edits, the longest LMDB write transaction of any agent during
-the edits, and the processor time of the whole stack for each edit, which says
-more than milliseconds on a machine that others use too.
+the edits, the processor time of the whole stack for each edit, which says
+more than milliseconds on a machine that others use too, and the time line of
+an edit, step by step (`timeline`).
 """
 
 import argparse
@@ -23,7 +24,7 @@ import sys
 import time
 from typing import Any
 
-from tests.benchmarks import answers, estate, peaks, stacks
+from tests.benchmarks import answers, estate, peaks, stacks, timeline
 
 EDITS = 300
 SMALL = 1_000
@@ -36,15 +37,18 @@ def measure(stack: stacks.BenchStack, *, edits: int, seed: int) -> dict[str, flo
     chosen = random.Random(seed)
     targets = estate.address_names(count=edits, seed=seed)
     milliseconds: list[float] = []
+    made: list[timeline.Edit] = []
     before = stack.bytes_pushed()
     rss_mb = 0.0
     with peaks.Peaks(stack.supervisor_pid()) as processes:
         for number, (zone_id, name) in enumerate(targets):
             address = f"198.51.{number // 250}.{number % 250 + 1}"
-            start = time.monotonic()
-            estate.publish_address(zone_id=zone_id, name=name, address=address)
+            start, began = time.monotonic(), time.time()
+            sequence = estate.publish_address(zone_id=zone_id, name=name, address=address)
+            committed = time.time()
             answered = answers.wait_for(stack.dns_addresses, name, address)
             milliseconds.append((max(answered) - start) * 1000)
+            made.append(timeline.Edit(sequence, began, committed, began + max(answered) - start))
             if number % 20 == 0:
                 rss_mb = max([rss_mb, *stack.agent_rss_mb()])
             time.sleep(chosen.uniform(0.0, 0.05))
@@ -53,6 +57,8 @@ def measure(stack: stacks.BenchStack, *, edits: int, seed: int) -> dict[str, flo
     status = stack.status()
     for row in processes.by_name():
         say(f"  {row.name:>36} {row.seconds * 1000 / edits:7.1f} ms of a core for each edit")
+    for step in timeline.time_line(made, stack.stack.directory / "log"):
+        say(f"  {step.ms:7.1f} ms  {step.name}")
     milliseconds.sort()
     return {
         "p50_ms": round(statistics.median(milliseconds), 1),
