@@ -91,7 +91,7 @@ class Server:
             self.stack.manage("approve_node", node.name, "--fingerprint", fingerprint)
             assert enrolling.wait(timeout=60) == 0
         with node.agent_toml.open("a") as file:
-            file.write(f'pdns_conf = "{node.pdns / "pdns.conf"}"\npdns_server = "{self.program}"\n')
+            file.write(f'pdns_server = "{self.program}"\n')
         subprocess.run(self._command("prepare", "--config", str(node.agent_toml)), check=True, cwd=ROOT)
         conf = subprocess.run(
             self._command("pdnsconf", "--config", str(node.agent_toml)), check=True, cwd=ROOT, capture_output=True
