@@ -45,6 +45,13 @@ def test_a_text_that_is_nowhere_is_looked_for_a_part_at_a_time(bob: User, zone: 
     assert pages(zone, bob, "absent") == [([], f"h{number}") for number in ("07", 17, 27, 37, 47)] + [([], "")]
 
 
+def test_a_zone_of_as_many_rrsets_as_are_compared_at_a_time_is_one_page(
+    bob: User, zone: Zone, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(find_rrsets, "MOST_COMPARED", zone.rrset_count)
+    assert pages(zone, bob, "absent") == [([], "")]
+
+
 @pytest.mark.parametrize("text", ["192.0.2.4", "H0", "h", "h48"])
 def test_the_pages_together_have_all_that_one_would_have(bob: User, zone: Zone, text: str, monkeypatch: Any) -> None:
     parts = [owner for limit in (3, 100) for owners, _ in pages(zone, bob, text, limit) for owner in owners]
