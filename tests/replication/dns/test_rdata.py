@@ -243,3 +243,9 @@ sys.exit(any(name == "dns" or name.startswith("dns.") for name in sys.modules))
 @pytest.mark.parametrize("type", sorted(SERVED_TYPES))
 def test_every_type_has_a_name(type: int) -> None:
     assert not type_to_text(type).startswith("TYPE")
+
+
+def test_a_value_of_an_unknown_type_has_at_most_as_many_bytes_as_its_length_can_say() -> None:
+    assert rdata.to_wire(65280, f"\\# 65535 {'00' * 65535}") == bytes(65535)
+    with pytest.raises(BadRdata, match="65536 bytes, at most 65535"):
+        rdata.to_wire(65280, f"\\# 65536 {'00' * 65536}")
