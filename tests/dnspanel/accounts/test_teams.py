@@ -23,6 +23,13 @@ def actions() -> list[str]:
     return list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
 
 
+def test_a_name_has_as_many_characters_as_may_be_said_of_it(alice: User, team: Team) -> None:
+    teams.rename_team(team=team, name="x" * teams.LONGEST_NAME, by=alice, now=NOW)
+    assert Team.objects.get().name == "x" * teams.LONGEST_NAME
+    with pytest.raises(TeamRefused):
+        teams.rename_team(team=team, name="x" * (teams.LONGEST_NAME + 1), by=alice, now=NOW)
+
+
 def test_a_team_is_created_renamed_and_deleted_and_the_audit_log_says_so(alice: User, team: Team) -> None:
     teams.rename_team(team=team, name="  Web   shop ", by=alice, now=NOW)
     assert Team.objects.get().name == "Web shop"

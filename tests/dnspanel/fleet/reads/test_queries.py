@@ -67,6 +67,12 @@ def test_the_summary_names_who_is_in_trouble(active_node: MakeNode) -> None:
     Node.objects.filter(name="ns2").update(refusal="disk full")
     summary = fleet_summary(now=NOW)
     assert (summary.tone, summary.message) == ("bad", "1 of 2 nodes live; ns2 rejecting")
+    for name in ("ns3", "ns4"):
+        at_sequence(active_node(name), 3)
+    Node.objects.exclude(name="ns1").update(refusal="disk full")
+    assert fleet_summary(now=NOW).message == "1 of 4 nodes live; ns2 rejecting; ns3 rejecting; ns4 rejecting"
+    Node.objects.update(refusal="disk full")
+    assert fleet_summary(now=NOW).message.endswith("; ns3 rejecting; 1 more")
 
 
 def test_the_summary_says_that_publishing_stands_still(active_node: MakeNode) -> None:
