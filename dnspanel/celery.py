@@ -14,10 +14,13 @@ from celery import Celery
 from celery.signals import celeryd_init
 from django.db import InterfaceError, OperationalError, close_old_connections
 
+from dnspanel import broker
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 # Django's checks import every page, a third of what a worker's start takes, and Celery looks at no result of them.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
+broker.use()
 app = Celery("dnspanel")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

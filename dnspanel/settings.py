@@ -222,7 +222,8 @@ def _database(conninfo: str) -> dict[str, Any]:
         "PASSWORD": parts.pop("password", ""),
         "HOST": parts.pop("host", ""),
         "PORT": str(parts.pop("port", "")),
-        "OPTIONS": parts,
+        # For `prepared_statements` alone: Django's own cursors bind parameters themselves, and prepare nothing.
+        "OPTIONS": parts | {"prepare_threshold": 1},
         "CONN_MAX_AGE": 600,
         "CONN_HEALTH_CHECKS": True,
     }
@@ -278,6 +279,8 @@ CELERY_TASK_ROUTES = {
     "dnspanel.api.tasks.*": {"queue": "system"},
     "dnspanel.transfer.tasks.forget_old_files": {"queue": "system"},
     "dnspanel.transfer.tasks.drive_transfers": {"queue": "push"},
+    # Somebody asked for it, and nobody asks again.
+    "dnspanel.fleet.tasks.check_node": {"queue": "system"},
     "dnspanel.fleet.tasks.bootstrap_node": {"queue": "bootstrap"},
     "dnspanel.publish.*": {"queue": "publish"},
     "dnspanel.fleet.*": {"queue": "push"},

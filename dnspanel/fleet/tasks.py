@@ -32,7 +32,7 @@ from dnspanel.fleet.push.regressed import regressed_nodes
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
 from dnspanel.fleet.push.send_snapshot import send_snapshot
 from dnspanel.fleet.rollout import deliver, poison
-from dnspanel.fleet.rollout.gates import free_nodes, with_limit
+from dnspanel.fleet.rollout.gates import free_nodes, node_to_push, with_limit
 from dnspanel.wake import wake, wake_each
 from replication.errors import BadSignature, Refused, ReplicationError
 from replication.push import NodeClient, bring_to_head
@@ -49,23 +49,26 @@ REFUSAL_PAUSE = timedelta(seconds=10)
 # A node that met rows which are not the panel's looks which they are; it is asked for them after this many seconds.
 MENDING_DELAY = 1
 
-_PUSHED_BY = (
-    "name",
-    "schema",
-    "agent_host",
-    "agent_port",
-    "epoch",
-    "acked",
-    "refusal",
-    "certificate_sha256",
-    "next_certificate_sha256",
-    "machine",
-    "machine_address",
-    "other_machine",
-    "other_machine_address",
-    "is_ring0",
-    "dns_address",
-    "dns_port",
+_PUSHED_BY = frozenset(
+    {
+        "id",
+        "name",
+        "schema",
+        "agent_host",
+        "agent_port",
+        "epoch",
+        "acked",
+        "refusal",
+        "certificate_sha256",
+        "next_certificate_sha256",
+        "machine",
+        "machine_address",
+        "other_machine",
+        "other_machine_address",
+        "is_ring0",
+        "dns_address",
+        "dns_port",
+    }
 )
 
 # As many as Celery has for this queue: whoever waits here would wait there.
@@ -259,8 +262,7 @@ def _push_released(node_id: int) -> None:
 
 def _push(node_id: int, connection: AgentConnection) -> None:
     """Close the difference for one node, and record what it acked or why it refused."""
-    takes_pushes = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE, bootstrap=None)
-    node = with_limit(takes_pushes).only(*_PUSHED_BY).first()
+    node = node_to_push(node_id, _PUSHED_BY)
     if node is None:
         return
     if node.other_machine:
@@ -319,7 +321,7 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
     """
     started, sent = time.monotonic(), client.bytes_sent
     begin = _acked(node)
-    have = connection.place(begin)
+    before = have = connection.place(begin)
     log = DatabaseChangeLog(node.schema, limit=node.limit)  # type: ignore[attr-defined]
     ack: Ack | None = None
     at_head = False
@@ -333,13 +335,14 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
         _take_ack(node, connection, log, ack)
     if ack is None and connection.applied is not None:
         ack = client.ack()
+        have = ack.place
         _take_ack(node, connection, log, ack)
-    if ack is None:
-        if node.refusal:
-            acks.clear_refusal(node_id=node.pk)
-        return
     if connection.applied is not None:
         _ask_again(node.pk, connection)
+    if ack is None and node.refusal:
+        acks.clear_refusal(node_id=node.pk)
+    if ack is None or (have, _acked(node)) == (before, begin):
+        return
     ms = (time.monotonic() - started) * 1000
     logger.info(
         "pushed node=%s from=%s to=%s acked=%s bytes=%s ms=%.1f",
@@ -355,10 +358,12 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
 def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, ack: Ack) -> None:
     """Record an ack, which may be the one from before with newer files, and let others go on by it."""
     log.check(ack)
-    connection.applied = ack.applied
-    if ack.applied is not None:
+    if ack.applied is not None and ack.applied != connection.applied:
         acks.record_applied(node_id=node.pk, position=ack.applied, now=timezone.now())
+    connection.applied = ack.applied
     if ack.position == _acked(node):
+        if node.refusal:
+            acks.clear_refusal(node_id=node.pk)
         return
     acks.record_ack(node_id=node.pk, ack=ack, now=timezone.now())
     node.epoch, node.acked = ack.position.epoch, ack.position.sequence

@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Q
 
 from dnspanel.fleet.models import Node
+from dnspanel.prepared_statements import prepared_cursor
 from replication.wire import protocol
 from replication.wire.position import Position
 
@@ -67,7 +68,7 @@ def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> bool:
     An ack of another epoch than the node's changes nothing either.
     """
     position = ack.position
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             _RECORD_ACK,
             {

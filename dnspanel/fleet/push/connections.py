@@ -67,10 +67,9 @@ class AgentConnection:
 
     def place(self, acked: Position | None) -> Position | None:
         """Return what the node has, as far as this process knows: at least what it acked."""
-        applied = self.applied
-        if applied is None or acked is None or applied.epoch != acked.epoch or applied.sequence <= acked.sequence:
+        if self.applied is None or acked is None or self.applied.epoch != acked.epoch:
             return acked
-        return applied
+        return max(self.applied, acked)
 
     def client(self, host: str, port: int, pins: frozenset[str]) -> NodeClient:
         """Return the kept client for the agent that shows one of these certificates.

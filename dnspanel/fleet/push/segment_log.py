@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.publish.damage import record_damage
 from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.objects import open_segment_object
@@ -135,7 +136,7 @@ class DatabaseChangeLog:
         return Way(head, target, oldest, segments, size, snapshot, snapshot_size, knows_epoch)
 
     def _read(self, sequence: int) -> list[_Row]:
-        with connection.cursor() as cursor:
+        with prepared_cursor() as cursor:
             cursor.execute(_FROM, (self._schema, sequence, PAGE))
             return [_Row._make((*row[:5], bytes(row[5]), row[6])) for row in cursor.fetchall()]
 

@@ -23,6 +23,7 @@ from dnspanel.fleet.rollout import isolation
 from dnspanel.fleet.rollout.gates import Gates, read_gates
 from dnspanel.fleet.rollout.stages import Ring0, Stop, stop_for
 from dnspanel.fleet.signals import released
+from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.zones import access
 from dnspanel.zones.models import LogHead
 
@@ -168,7 +169,7 @@ def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
 
 
 def _advance(now: datetime) -> None:
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(_IS_STAGED)
         is_staged, is_isolating = cursor.fetchone()
     if is_isolating:
@@ -192,7 +193,7 @@ def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
     moved: set[int | None] = set()
     limited = [c for c in gates.clearances() if c.sequence is not None and c.stage.ring0 is Ring0.NO]
     rows = gates.releases + sum(clearance.stage.released is None for clearance in limited)
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         for clearance in limited:
             if clearance.sequence != clearance.stage.released:
                 cursor.execute(_RELEASE, (clearance.stage.group_id, gates.epoch, clearance.sequence, now))

@@ -5,7 +5,7 @@ is asked more than the one statement that loads a node anyway.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from dnspanel.fleet import telemetry
 from dnspanel.fleet.health import OFFLINE_AFTER
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.rollout.stages import Answers, Clearance, Member, Ring0, Stage, clearances
+from dnspanel.prepared_statements import prepared_cursor
 
 RING0 = "ring 0"
 # Nodes of a fleet without groups.
@@ -46,6 +47,11 @@ _IS_GATE = """(
     OR EXISTS (SELECT FROM fleet_nodegroup mine JOIN fleet_nodegroup later ON later."order" > mine."order"
                WHERE mine.id = fleet_node.group_id)
 )"""
+
+_TAKES_PUSHES = f"""
+    SELECT %s, {_LIMIT}, {_IS_GATE} FROM fleet_node
+    WHERE id = %%s AND state = 'active'
+        AND NOT EXISTS (SELECT FROM fleet_bootstrap WHERE fleet_bootstrap.node_id = fleet_node.id)"""
 
 # Silence means nothing while the collector, which asks the nodes, does not run.
 _HEARD = """CASE WHEN (SELECT at FROM fleet_heartbeat WHERE process = 'collector') > %s THEN contact_at ELSE %s END"""
@@ -136,6 +142,21 @@ def with_limit(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
     )
 
 
+def node_to_push(node_id: int, fields: Collection[str]) -> Any | None:
+    """Return the node with these fields, `limit` and `is_gate`; None unless it takes pushes."""
+    read = [field.attname for field in Node._meta.concrete_fields if field.attname in fields]  # as `from_db` has them
+    columns = ", ".join(f"fleet_node.{connection.ops.quote_name(name)}" for name in read)
+    with prepared_cursor() as cursor:
+        cursor.execute(_TAKES_PUSHES % columns, (node_id,))
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    *values, limit, is_gate = row
+    node: Any = Node.from_db(connection.alias, read, values)
+    node.limit, node.is_gate = limit, is_gate
+    return node
+
+
 def free_nodes(*, schema: int) -> list[int]:
     """Return the active nodes of a schema that wait for no other: those to wake when there is something new."""
     active = with_limit(Node.objects.filter(state=NodeState.ACTIVE, schema=schema))
@@ -144,7 +165,7 @@ def free_nodes(*, schema: int) -> list[int]:
 
 def read_gates(*, now: datetime) -> Gates:
     """Return the status of delivery: three statements, and two more for each group that asks for time to verify."""
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(_STATE)
         epoch, head, reason, stopped_group, is_stopped, pinned, resumed_at, isolated, releases = cursor.fetchone()
         refused_since = now - timedelta(seconds=settings.REFUSAL_PATIENCE)

@@ -91,22 +91,31 @@ def scheduled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_a_node_whose_list_is_read_later_gets_more_meanwhile_and_proves_it_then(
-    served: Serve, scheduled: list[int]
-) -> None:
+@pytest.fixture
+def listing(served: Serve, scheduled: list[int]) -> Served:
+    """A node that has acked sequence 1, and has 2 in its files while its PowerDNS reads its list."""
     made = served()
     publish("one.test.")
     push_node(made.node.pk)
     made.agent.lists_later = True
     publish("two.test.")
     push_node(made.node.pk)
+    return made
+
+
+def test_a_node_whose_list_is_read_later_gets_more_meanwhile_and_proves_it_then(
+    listing: Served, scheduled: list[int]
+) -> None:
+    made = listing
     assert (node().acked, node().applied, scheduled) == (1, 2, [made.node.pk])
     assert late_nodes() == [made.node.pk]
     publish("three.test.")
     push_node(made.node.pk)
     assert (node().acked, node().applied, made.agent.requests) == (1, 3, 3), "each segment once"
+    moved_at = node().applied_at
     push_node(made.node.pk)
     assert (node().acked, made.agent.requests) == (1, 3), "it was asked for its ack"
+    assert node().applied_at == moved_at, "it did not move"
     assert publications_under_way() == 0
     made.agent.lists_later = False
     scheduled.clear()
@@ -116,13 +125,18 @@ def test_a_node_whose_list_is_read_later_gets_more_meanwhile_and_proves_it_then(
     assert made.agent.requests == 3
 
 
-def test_a_node_whose_agent_forgot_its_ack_is_given_everything_since_again(served: Serve, scheduled: list[int]) -> None:
-    made = served()
-    publish("one.test.")
-    push_node(made.node.pk)
-    made.agent.lists_later = True
-    publish("two.test.")
-    push_node(made.node.pk)
+def test_a_refusal_is_over_with_the_next_push_also_while_the_list_is_read(listing: Served) -> None:
+    publish("three.test.")
+    listing.agent.refuse_with = MapFull(path="pdns.lmdb", map_size=1 << 20)
+    push_node(listing.node.pk)
+    assert "map size" in node().refusal
+    listing.agent.refuse_with = None
+    push_node(listing.node.pk)
+    assert (node().acked, node().applied, node().refusal) == (1, 3, "")
+
+
+def test_a_node_whose_agent_forgot_its_ack_is_given_everything_since_again(listing: Served) -> None:
+    made = listing
     made.agent.lists_later, made.agent.last_ack = False, None
     push_node(made.node.pk)
     assert (node().acked, node().refusal) == (1, "")
