@@ -26,6 +26,10 @@ the questions. The steps after a commit:
 Which names a purge names is worked out before step 1 and is the same in all three (`stale`): single names, where no
 other question's answer can have changed, or else the zone and all below it.
 
+PowerDNS works off one command at a time on its control socket. While it reads its list of zones there, which takes
+most of a second with hundreds of thousands, a few names are purged over HTTP instead, and TCP connections taken for
+open.
+
 A PowerDNS that keeps nothing (`caches = false` in agent.toml, for a private node such as ring 0) needs none of this:
 every lookup opens a read transaction of its own and sees the last commit. Then one question to each receiver is all.
 There PowerDNS itself is asked whether that is so (`running_config`): what agent.toml says may be younger than the
@@ -54,7 +58,7 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import count
 
 from replication import stats
-from replication.agent.zonecache import REDISCOVER_SECONDS, ZoneCache
+from replication.agent.zonecache import MAX_SINGLE, REDISCOVER_SECONDS, ZoneCache
 from replication.dns import rdtypes
 from replication.errors import NotServed
 from replication.store.applying import POSITION_ZONE
@@ -68,6 +72,10 @@ RETRY_SECONDS = 0.02
 TCP_GRACE_SECONDS = 0.01
 # With more zones than this to purge, everything is purged at once.
 MAX_ZONES = 200
+
+# What a purge names, `zone$` for a zone and everything below it; or nothing, and then everything goes.
+Targets = tuple[str, ...]
+EVERYTHING: Targets = ()
 
 # The chance that some receiver gets none of the questions.
 _MISS = 1e-9
@@ -201,7 +209,7 @@ class Purger:
     ) -> None:
         self._control, self._receivers, self._zone_cache = control, receivers, zone_cache
         self.has_caches = has_caches
-        self._again: deque[str] = deque()
+        self._again: deque[Targets] = deque()
 
     def purge_zones(
         self,
@@ -221,7 +229,7 @@ class Purger:
             self._receivers.wait(position)
             return
         self._zone_cache.learn(appeared)
-        self._purge_and_wait(purge_command(zones, names), position)
+        self._purge_and_wait(targets(zones, names), position)
 
     def purge_everything(self, position: Position | None, *, appeared: bool = True) -> None:
         """As `purge_zones`, for every zone there is; any of them may be new unless told otherwise."""
@@ -230,7 +238,7 @@ class Purger:
             return
         if appeared:
             self._zone_cache.learn_all()
-        self._purge_and_wait("purge", position)
+        self._purge_and_wait(EVERYTHING, position)
 
     @property
     def list_due(self) -> float:
@@ -246,21 +254,27 @@ class Purger:
         """PowerDNS knows every zone that is in its files now; old answers are not purged. Raises NotServed."""
         self._zone_cache.read()
 
-    def _purge_and_wait(self, command: str, position: Position | None) -> None:
-        self._purge(command)
+    def _purge_and_wait(self, old: Targets, position: Position | None) -> None:
+        self._purge(old)
         self._receivers.wait(None)
-        if self._send("show open-tcp-connections").strip() not in ("", "0"):
-            self._again.append(command)
+        if self._may_have_tcp():
+            self._again.append(old)
             time.sleep(TCP_GRACE_SECONDS)
-        self._purge(command)
+        self._purge(old)
         self._receivers.wait(position)
-        self._purge(command)
+        self._purge(old)
+
+    def _may_have_tcp(self) -> bool:
+        """Whether TCP connections are open, or PowerDNS cannot say just now."""
+        if self._zone_cache.is_reading:
+            return True
+        return self._send("show open-tcp-connections").strip() not in ("", "0")
 
     def sweep(self) -> None:
         """Purge once more what was purged while TCP connections were open. Called every second."""
-        commands = {self._again.popleft() for _ in range(len(self._again))}
-        for command in sorted(commands):
-            self._purge(command)
+        again = {self._again.popleft() for _ in range(len(self._again))}
+        for old in sorted(again):
+            self._purge(old)
 
     def version(self) -> str:
         """The release of the PowerDNS that runs. Raises NotServed if none does."""
@@ -270,16 +284,22 @@ class Purger:
         seconds = REDISCOVER_SECONDS if self._zone_cache.is_reading else COMMAND_SECONDS
         return self._control.send(command, seconds=seconds)
 
-    def _purge(self, command: str) -> None:
+    def _purge(self, old: Targets) -> None:
         stats.PURGES.add()
-        reply = self._send(command)
+        if self._zone_cache.is_reading and self._flush(old):
+            return
+        reply = self._send(" ".join(["purge", *old]))
         if not reply.strip().isdigit():
             raise NotServed(question="purge on the control socket", expected="a number", found=reply[:80] or "nothing")
 
+    def _flush(self, old: Targets) -> bool:
+        """Purge a few over HTTP, names with all below them; False where that is not done."""
+        return 0 < len(old) <= MAX_SINGLE and self._zone_cache.flush(target.removesuffix("$") for target in old)
 
-def purge_command(zones: Iterable[str], names: Iterable[str] = ()) -> str:
-    """One command for all these zones, names, and our own; `zone$` is the zone and everything below it."""
+
+def targets(zones: Iterable[str], names: Iterable[str] = ()) -> Targets:
+    """What to purge for all these zones, names, and our own position."""
     unique = sorted(set(zones))
     if len(unique) > MAX_ZONES:
-        return "purge"
-    return " ".join(["purge", *(f"{zone}$" for zone in unique), *sorted(set(names)), POSITION_ZONE])
+        return EVERYTHING
+    return (*(f"{zone}$" for zone in unique), *sorted(set(names)), POSITION_ZONE)

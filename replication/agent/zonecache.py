@@ -4,15 +4,16 @@ With `zone-cache-refresh-interval` above 0 PowerDNS looks for a question's zone 
 of every question may cost a lookup in LMDB, a fifth of the processor time of an answer to a random name. The price:
 a new zone answers REFUSED until it is in the list. Two requests add it, and return once it is there:
 
-    PUT /api/v1/servers/localhost/cache/flush?domain=<zone>    that one zone: below 1 ms
+    PUT /api/v1/servers/localhost/cache/flush?domain=<zone>    that one zone, and purges it: below 1 ms
     `rediscover` on the control socket                          all zones: about 2.5 µs each
 
 A zone that is gone may stay in the list: its id finds nothing, and the answer is REFUSED as it should be.
 """
 
+import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 from replication.agent.pdns_api import PdnsApi
@@ -46,17 +47,33 @@ class ZoneCache:
     ) -> None:
         self._control, self._api = control, api
         self._clock, self._sleep = clock, sleep
-        self.due = 0.0  # on the clock: before, one reading after the other would take more than its share of the time
+        self._reading = threading.Lock()
         self._read_at = 0.0
         self.seconds = 0.0  # that the last reading took
-        self.is_reading = False  # PowerDNS answers nothing else on its control socket meanwhile
+
+    @property
+    def due(self) -> float:
+        """When the list may be read again without taking more than its share of the time; on the clock."""
+        return self._read_at + self.seconds / _SHARE
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether PowerDNS reads its list just now; it answers nothing else on its control socket meanwhile."""
+        return self._reading.locked()
 
     def learn(self, zones: Collection[str]) -> None:
         """PowerDNS knows these zones, as far as they are in its files. Raises NotServed."""
         if not zones:
             return
-        if not self._api.has_key or len(zones) > MAX_SINGLE or not all(map(self._flush, zones)):
+        if len(zones) > MAX_SINGLE or not self.flush(zones):
             self.learn_all()
+
+    def flush(self, names: Iterable[str]) -> bool:
+        """PowerDNS knows those of the names that are zones, and has forgotten every answer for them and below them.
+
+        False if it could not be told of one of them this way. Raises NotServed.
+        """
+        return self._api.has_key and all(map(self._flush, names))
 
     def learn_all(self) -> None:
         """PowerDNS knows every zone in its files. Raises NotServed."""
@@ -65,18 +82,14 @@ class ZoneCache:
 
     def read(self) -> None:
         """As `learn_all`, without a pause; may run beside another call. Raises NotServed."""
-        began = self._clock()
-        self.is_reading = True
-        try:
+        with self._reading:
+            began = self._clock()
             self._control.send("rediscover", seconds=REDISCOVER_SECONDS)
-        finally:
-            self.is_reading = False
-        self._read_at = self._clock()
-        self.seconds = self._read_at - began
-        self.due = self._read_at + self.seconds / _SHARE
+            self._read_at = self._clock()
+            self.seconds = self._read_at - began
 
     def _flush(self, zone: str) -> bool:
-        """Tell of one zone; False if PowerDNS does not take its name this way. Raises NotServed."""
+        """Tell of one name; False if PowerDNS does not take its name this way. Raises NotServed."""
         path = f"/cache/flush?domain={urllib.parse.quote(zone)}"
         with self._api.request("PUT", path, question=f"cache/flush of {zone}", seconds=_ANSWER_SECONDS) as connection:
             return connection.getresponse().status == 200

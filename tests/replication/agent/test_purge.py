@@ -3,14 +3,24 @@
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from replication.agent.pdns_api import PdnsApi
-from replication.agent.purge import MAX_ZONES, ControlSocket, Purger, Receivers, purge_command, socket_count
-from replication.agent.zonecache import ZoneCache
+from replication.agent.purge import (
+    COMMAND_SECONDS,
+    EVERYTHING,
+    MAX_ZONES,
+    ControlSocket,
+    Purger,
+    Receivers,
+    socket_count,
+    targets,
+)
+from replication.agent.zonecache import MAX_SINGLE, ZoneCache
 from replication.errors import NotServed
 from replication.store.applying import POSITION_ZONE
 from replication.store.store import Store
@@ -20,6 +30,7 @@ from replication.wire.segment import open_segment
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import API_KEY
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone
+from tests.stack import until
 
 # --- a model of PowerDNS: two receiver threads, two caches, and an agent; every interleaving of their steps
 
@@ -123,9 +134,10 @@ def test_anything_less_does_leave_one(plan: tuple[str, ...]) -> None:
 # --- commands
 
 
-def test_a_command_names_each_zone_with_all_below_it() -> None:
-    assert purge_command(["b.test.", "a.test.", "b.test."]) == f"purge a.test.$ b.test.$ {POSITION_ZONE}"
-    assert purge_command([f"{number}.test." for number in range(MAX_ZONES + 1)]) == "purge"
+def test_a_purge_names_each_zone_with_all_below_it() -> None:
+    found = targets(["b.test.", "a.test.", "b.test."], ["www.c.test."])
+    assert found == ("a.test.$", "b.test.$", "www.c.test.", POSITION_ZONE)
+    assert targets([f"{number}.test." for number in range(MAX_ZONES + 1)]) == EVERYTHING
 
 
 @pytest.mark.parametrize(("receivers", "sockets"), [(0, 1), (1, 1), (2, 31), (4, 77), (128, 512)])
@@ -158,43 +170,63 @@ def test_a_powerdns_that_keeps_silent_is_given_up(directory: Path) -> None:
 # --- on a real PowerDNS
 
 
-def purger_of(node: RunningNode) -> tuple[Purger, Receivers]:
-    receivers = Receivers("127.0.0.1", node.pdns.port, node.pdns.cores)
-    control = ControlSocket(str(node.pdns.control_socket))
-    return Purger(control, receivers, ZoneCache(control, PdnsApi(node.pdns.api_port, API_KEY))), receivers
+class WatchedControl(ControlSocket):
+    """The control socket of a real PowerDNS; remembers what was sent."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.sent: list[str] = []
+
+    def send(self, command: str, *, seconds: float = COMMAND_SECONDS) -> str:
+        self.sent.append(command)
+        return super().send(command, seconds=seconds)
+
+
+class ReadingZoneCache(ZoneCache):
+    """A list that is read all the time."""
+
+    is_reading = True
+
+
+@contextmanager
+def purger_of(
+    node: RunningNode, *, control: ControlSocket | None = None, cache: type[ZoneCache] = ZoneCache
+) -> Iterator[tuple[Purger, Receivers]]:
+    control = control or ControlSocket(str(node.pdns.control_socket))
+    with closing(Receivers("127.0.0.1", node.pdns.port, node.pdns.cores)) as receivers:
+        yield Purger(control, receivers, cache(control, PdnsApi(node.pdns.api_port, API_KEY))), receivers
 
 
 def test_powerdns_understands_every_name_we_send(node: RunningNode, panel: Panel) -> None:
-    purger, receivers = purger_of(node)
-    node.client.push(sealed := panel.create(small_zone("example.test.")), len(sealed))
-    odd = [
-        ".",
-        "a\\032b.test.",
-        'q\\"uote.test.',
-        "d\\.ot.test.",
-        "h\\255igh.test.",
-        "dollar\\$.test.",
-        "xn--bcher-kva.test.",
-    ]
-    purger.purge_zones(odd, panel.store.position())
-    assert purger.version()[0].isdigit()
-    receivers.close()
+    with purger_of(node) as (purger, _):
+        node.client.push(sealed := panel.create(small_zone("example.test.")), len(sealed))
+        odd = [
+            ".",
+            "a\\032b.test.",
+            'q\\"uote.test.',
+            "d\\.ot.test.",
+            "h\\255igh.test.",
+            "dollar\\$.test.",
+            "xn--bcher-kva.test.",
+        ]
+        purger.purge_zones(odd, panel.store.position())
+        assert purger.version()[0].isdigit()
 
 
 def test_waiting_ends_when_all_receivers_answered(node: RunningNode, panel: Panel) -> None:
     sealed = panel.create(small_zone("example.test."))
     node.client.push(sealed, len(sealed))
-    _, receivers = purger_of(node)
-    receivers.wait(panel.store.position())
-    with pytest.raises(NotServed, match="another position"):
-        receivers.wait(Position(EPOCH, 77))
-    node.pdns.kill()
-    with pytest.raises(NotServed, match="none from"):
-        receivers.wait(None, seconds=0.2)
-    receivers.close()
+    with purger_of(node) as (_, receivers):
+        receivers.wait(panel.store.position())
+        with pytest.raises(NotServed, match="another position"):
+            receivers.wait(Position(EPOCH, 77))
+        node.pdns.kill()
+        with pytest.raises(NotServed, match="none from"):
+            receivers.wait(None, seconds=0.2)
 
 
-def test_answers_stay_old_without_a_purge(node: RunningNode, panel: Panel) -> None:
+@pytest.mark.parametrize("cache", [ZoneCache, ReadingZoneCache])
+def test_answers_stay_old_without_a_purge(node: RunningNode, panel: Panel, cache: type[ZoneCache]) -> None:
     """That the caches are in play at all: else the tests of purging prove nothing."""
     zone = "example.test."
     sealed = panel.create(small_zone(zone))
@@ -205,23 +237,38 @@ def test_answers_stay_old_without_a_purge(node: RunningNode, panel: Panel) -> No
         change = panel.change(zone, records(zone, "www", "A", 300, "192.0.2.2"))
         store.apply(open_segment(change, PUBLIC_KEYS))
     assert node.answer("www.example.test.") == ["192.0.2.1"]
-    purger, receivers = purger_of(node)
-    purger.purge_zones([zone], panel.store.position())
-    assert node.answer("www.example.test.") == ["192.0.2.2"]
-    receivers.close()
+    with purger_of(node, cache=cache) as (purger, _):
+        purger.purge_zones([], panel.store.position(), names=["www.example.test."])
+        assert node.answer("www.example.test.") == ["192.0.2.2"]
+
+
+def test_while_powerdns_reads_its_list_a_few_names_are_purged_beside_its_control_socket(
+    node: RunningNode, panel: Panel
+) -> None:
+    node.client.push(sealed := panel.create(small_zone("example.test.")), len(sealed))
+    control = WatchedControl(str(node.pdns.control_socket))
+    with purger_of(node, control=control, cache=ReadingZoneCache) as (purger, _):
+        purger.purge_zones(["example.test."], None, names=["www.other.test."])
+        purger.sweep()  # as it cannot say whether TCP connections are open
+        assert control.sent == []
+        purger.purge_zones([f"{number}.test." for number in range(MAX_SINGLE + 1)], None)
+        purger.purge_everything(None, appeared=False)
+        assert [command.partition(" ")[0] for command in control.sent] == ["purge"] * 6
 
 
 def test_an_open_tcp_connection_means_a_second_look(node: RunningNode, panel: Panel) -> None:
     sealed = panel.create(small_zone("example.test."))
     node.client.push(sealed, len(sealed))
-    purger, receivers = purger_of(node)
-    with socket.create_connection(("127.0.0.1", node.pdns.port)) as tcp:
-        tcp.sendall(b"\0")
-        purger.purge_zones(["example.test."], None)
-        assert purger._again
-    purger.sweep()
-    assert not purger._again
-    receivers.close()
+    control = ControlSocket(str(node.pdns.control_socket))
+    with purger_of(node, control=control) as (purger, _):
+        with socket.create_connection(("127.0.0.1", node.pdns.port)) as tcp:
+            tcp.sendall(b"\0")
+            accepted = "show open-tcp-connections"
+            until(lambda: control.send(accepted).strip() == "1", seconds=10, what="PowerDNS accepted it")
+            purger.purge_zones(["example.test."], None)
+            assert purger._again
+        purger.sweep()
+        assert not purger._again
 
 
 @pytest.mark.parametrize("hammers", [3])

@@ -11,7 +11,7 @@ import dns.message
 import pytest
 
 from replication import verify
-from replication.agent.purge import MAX_ZONES, ControlSocket, purge_command
+from replication.agent.purge import EVERYTHING, MAX_ZONES, ControlSocket, targets
 from replication.agent.stale import MAX_NAMES, ZoneChange, changes_in
 from replication.agent.touched import Touched
 from replication.codec import keys
@@ -195,7 +195,7 @@ def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, st
         segment = open_segment(change, PUBLIC_KEYS)
         touched.add_changes(segment, store)
         store.apply(segment)
-    assert purge_command(*touched.stale(store)) == "purge"
+    assert targets(*touched.stale(store)) == EVERYTHING
 
 
 @pytest.mark.parametrize(("begin", "end"), [(50, 150), (50, MAX_ZONES + 50)])
@@ -208,7 +208,7 @@ def test_two_pushes_as_one_forget_the_zones_of_both(begin: int, end: int) -> Non
     if end <= MAX_ZONES:
         assert first.zones == {f"z{number}.test." for number in range(end)}
     else:
-        assert purge_command(first.zones) == "purge"
+        assert targets(first.zones) == EVERYTHING
 
 
 # --- on a real PowerDNS
