@@ -34,6 +34,9 @@ RESERVED = "position.dnspanel.invalid."
 
 Beside = Callable[[Publication], object]
 
+# One array: Django looks at each of thousands of parameters several times.
+_EXISTING = "SELECT name, id, revision, serial FROM zones_zone WHERE deleted_at IS NULL AND name = ANY(%s)"
+
 # One call at a time, so that its ids have none of another's between them: rows of LMDB lie by zone id, and those of an
 # import are put fastest where nothing else lies between them.
 _ALLOCATE = f"""
@@ -137,9 +140,9 @@ def nothing(publication: Publication) -> None:
 
 def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
     """Those of these names that have a zone, in one query."""
-    alive = Zone.objects.filter(name__in=list(zone_names), deleted_at=None)
-    found = alive.values_list("name", "id", "revision", "serial")
-    return {name: ExistingZone(id, revision, serial) for name, id, revision, serial in found}
+    with connection.cursor() as cursor:
+        cursor.execute(_EXISTING, [list(zone_names)])
+        return {name: ExistingZone(*row) for name, *row in cursor.fetchall()}
 
 
 def allocate_zone_ids(count: int) -> list[int]:

@@ -267,8 +267,8 @@ def _report_signed(
     from where they are signed.
     """
     found = [zone.name for _, zone in zones]
-    kept = KeptItem.objects.filter(job=job, kind=KeptKind.KEY, zone__in=found)
-    with_keys = set(kept.values_list("zone", flat=True))
+    kept = KeptItem.objects.filter(job=job, kind=KeptKind.KEY)  # most sources have no keys at all
+    with_keys = set(kept.filter(zone__in=found).values_list("zone", flat=True)) if kept.exists() else set()
     parents = nesting.signed_at_parent(found)
     for path, zone in zones:
         is_signed = zone.name in with_keys or any(fault.code == DNSSEC_LEFT_OUT for fault in zone.faults)
