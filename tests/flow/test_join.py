@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import dns.exception
@@ -14,6 +15,7 @@ from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from tests.ports import free_port
+from tests.replication.agent.servers import short_directory
 from tests.stack import ROOT, ask, until, wait_until_in_sync
 
 pytestmark = [
@@ -51,12 +53,18 @@ def started(unit: Path, log: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def test_one_command_makes_a_server_a_node(fresh_stack: Stack) -> None:
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """Where the server's files are: not below the checkout, which may lie where the node's user may not enter."""
+    with short_directory() as path:
+        unprivileged.make_directory(path)
+        yield path
+
+
+def test_one_command_makes_a_server_a_node(fresh_stack: Stack, place: Path) -> None:
     account = unprivileged.account()
     assert account is not None
-    place = fresh_stack.directory / "joined"
     sockets = fresh_stack.run_directory / "joined"
-    unprivileged.make_directory(place)
     unprivileged.make_directory(sockets)
     node = DemoNode("joined", place / "lib", sockets, free_port(), free_port(), free_port())
     places = {"dns": str(node.dns_port), "agent": str(node.agent_port)}
