@@ -4,10 +4,11 @@ from dnspanel.demo import ports
 from tests.workers import WORKER
 
 # Below the ephemeral range, where a port may be an outgoing connection's before the server binds it, and apart from the
-# ports of stacks, which are chosen some time before they are bound. No two processes of a run choose the same one.
+# ports of stacks. All are chosen some time before they are bound: no two processes of a run choose the same one.
 _PROCESSES = 8
 _NUMBER = int(WORKER.removeprefix("gw")) % _PROCESSES if WORKER != "main" else _PROCESSES - 1
 _RANGE = range(10_000 + _NUMBER, ports.RANGE.start, _PROCESSES)
+OF_STACKS = ports.RANGE[_NUMBER::_PROCESSES]
 _given: set[int] = set()
 
 

@@ -21,6 +21,7 @@ from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack, StackError
 from tests.interpreter import Interpreter
+from tests.ports import OF_STACKS
 from tests.workers import FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -110,7 +111,14 @@ def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = F
     files = prepared_stack()
     unprivileged.make_directory(directory)
     subprocess.run(["cp", "-a", *map(str, files.iterdir()), str(directory)], check=True)
-    return PreparedStack(directory, sample_zones=sample_zones, traffic=traffic, durable=durable, environment=PATIENCE)
+    return PreparedStack(
+        directory,
+        sample_zones=sample_zones,
+        traffic=traffic,
+        durable=durable,
+        free_ports=OF_STACKS,
+        environment=PATIENCE,
+    )
 
 
 @cache

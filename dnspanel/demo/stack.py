@@ -59,7 +59,8 @@ class Stack:
     `durable=False` lets PostgreSQL skip waiting for the disk; `ring0=False`
     leaves out the private server that has to answer with a publication before
     the others get it; `stores_only` starts PostgreSQL and Redis and nothing else. Of `requested_ports`, the web
-    port is insisted on; the others are used where they can be had. `environment` is added to that of every process.
+    port is insisted on; the others are used where they can be had, and what is not requested is one of `free_ports`.
+    `environment` is added to that of every process.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Stack:
         stores_only: bool = False,
         ring0: bool = True,
         requested_ports: Mapping[str, int] = MappingProxyType({}),
+        free_ports: Sequence[int] = ports.RANGE,
         environment: Mapping[str, str] = MappingProxyType({}),
         say: Callable[[str], None] = lambda message: None,
     ) -> None:
@@ -82,6 +84,7 @@ class Stack:
         self.has_ring0 = ring0 and not stores_only
         self._durable = durable
         self._requested_ports = requested_ports
+        self._free_ports = free_ports
         self._environment = environment
         self._say = say
         self._ports: dict[str, int] = {}
@@ -349,7 +352,8 @@ class Stack:
                     raise ports.PortTaken(chosen[name], name.replace("-", "'s ", 1), instead="stop that program")
                 del chosen[name]
             if name not in chosen:
-                chosen[name] = ports.choose(taken=set(chosen.values()), preferred=self._requested_ports.get(name))
+                preferred = self._requested_ports.get(name)
+                chosen[name] = ports.choose(taken=set(chosen.values()), preferred=preferred, among=self._free_ports)
         unprivileged.write(path, json.dumps({"ports": chosen}, indent=1) + "\n")
         self._ports = chosen
 
