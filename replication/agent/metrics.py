@@ -21,6 +21,7 @@ from replication.agent.strangers import Strangers
 from replication.wire.protocol import Status
 
 METRICS_PATH = "/metrics"
+PLAIN_TEXT = "text/plain; charset=utf-8"
 # A scraper that is stuck holds one thread for so long.
 IDLE_SECONDS = 10.0
 
@@ -68,10 +69,17 @@ class _Handler(BaseHTTPRequestHandler):
     server: MetricsServer
 
     def do_GET(self) -> None:
-        if self.path.partition("?")[0] == METRICS_PATH:
-            self._answer(200, self.server.exposition(), CONTENT_TYPE_LATEST)
+        if self.path.partition("?")[0] != METRICS_PATH:
+            self._answer(404, f"There is {METRICS_PATH} and nothing else.\n".encode(), PLAIN_TEXT)
+            return
+        try:
+            text = self.server.exposition()
+        except Exception:
+            # Closed without a word it would look like a network's fault, and nobody would look for it here.
+            logger.exception("metrics failed")
+            self._answer(500, b"The metrics could not be read; this agent's log says why.\n", PLAIN_TEXT)
         else:
-            self._answer(404, f"There is {METRICS_PATH} and nothing else.\n".encode(), "text/plain; charset=utf-8")
+            self._answer(200, text, CONTENT_TYPE_LATEST)
 
     def _answer(self, status: int, body: bytes, kind: str) -> None:
         self.send_response_only(status)

@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -131,6 +132,20 @@ def test_while_powerdns_is_down_its_counters_are_not_told() -> None:
     assert with_counters["dnspanel_powerdns_latency_seconds"] == 0.0015
     assert not [name for name in without if name.startswith("dnspanel_powerdns_")]
     assert without["dnspanel_agent_powerdns_answers"] == 0
+
+
+def test_metrics_that_cannot_be_read_are_answered_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def status() -> Status:
+        raise OSError("the disk is gone")
+
+    with MetricsServer(("127.0.0.1", 0), status=status, counters=lambda: None) as server:
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving.start()
+        answer = get(server.server_address[1])
+        server.shutdown()
+        serving.join()
+    assert answer == (500, "The metrics could not be read; this agent's log says why.\n")
+    assert "the disk is gone" in caplog.text
 
 
 def test_every_metric_of_stats_is_told() -> None:
