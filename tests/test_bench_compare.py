@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.benchmarks.bench_compare import Comparison, Runs, compared, flat, rows, write_down
+from tests.benchmarks.bench_compare import Comparison, Runs, compared, flat, section, write_down
 
 
 def test_every_number_has_a_name() -> None:
@@ -18,15 +18,19 @@ def test_a_ratio_is_ours_by_theirs_and_the_noise_is_theirs_by_themselves() -> No
     assert [Comparison(0, after, 0).ratio for after in (0, 1)] == [1.0, float("inf")]
 
 
-def test_rows_follow_one_another_in_one_table(tmp_path: Path) -> None:
+def test_each_comparison_is_a_section_of_its_own(tmp_path: Path) -> None:
     document = tmp_path / "benchmarks.md"
     document.write_text("# Benchmarks\n")
     for title in ("one", "two"):
-        write_down(document, rows({"push": {"p50": Comparison(10, 11, 0.02), "zones": Comparison(5, 5, 0)}}, title))
-    lines = document.read_text().splitlines()
-    assert lines[2:] == [
-        "| Compared | Figure | Before | After | Ratio | Noise |",
-        "|---|---|---|---|---|---|",
-        "| one | push p50 | 10 | 11 | 1.10 | 2% |",
-        "| two | push p50 | 10 | 11 | 1.10 | 2% |",
+        found = {"push": {"p50": Comparison(10, 11, 0.02), "zones": Comparison(5, 5, 0)}}
+        write_down(document, section(found, title, "With 8c6b4db."))
+    of_two = [
+        "#### two",
+        "",
+        "With 8c6b4db.",
+        "",
+        "| Figure | Before | After | Ratio | Noise |",
+        "|---|---|---|---|---|",
     ]
+    assert document.read_text().splitlines()[-8:] == ["", *of_two, "| push p50 | 10 | 11 | 1.10 | 2% |"]
+    assert document.read_text().count("#### one") == 1

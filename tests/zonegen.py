@@ -56,10 +56,15 @@ _HOSTS = (
 _HOST_WEIGHTS = list(accumulate((40, 10, 20, 12, 8, 6, 4)))
 
 
+def provider_records(zones: int) -> int:
+    """How many records so many zones have if the provider's are as large: about 10.6 each."""
+    return round(zones * PROVIDER_RECORDS / PROVIDER_ZONES)
+
+
 def estate(zones: int, records: int | None = None, seed: int = 1) -> Iterator[tuple[str, list[RRset]]]:
     """`zones` zones with `records` records (rdata, SOA included) altogether; about 10.6 per zone by default."""
     if records is None:
-        records = round(zones * PROVIDER_RECORDS / PROVIDER_ZONES)
+        records = provider_records(zones)
     for number, size in enumerate(zone_sizes(zones, records, seed)):
         name = f"zone-{number:07d}.{_ENDINGS[number % len(_ENDINGS)]}."
         yield name, zone_rrsets(name, size, seed=seed * 1_000_003 + number)
@@ -186,11 +191,16 @@ def write_estate(directory: Path, zones: int, records: int) -> Path:
     return write_files(directory, ((name, zone_text(rrsets).encode()) for name, rrsets in estate(zones, records)))
 
 
+def zone_path(directory: Path, name: str) -> Path:
+    """Where the file of a zone is written in a directory."""
+    return directory / f"{name}zone"
+
+
 def write_files(directory: Path, files: Iterable[tuple[str, bytes]]) -> Path:
     """Each zone's file in the directory, and a named.conf that names them; returns its path."""
     conf = [f'options {{ directory "{directory}"; }};\n']
     for name, content in files:
-        file = directory / f"{name}zone"
+        file = zone_path(directory, name)
         file.write_bytes(content)
         conf.append(f'zone "{name[:-1]}" {{ type master; file "{file.name}"; }};\n')
     path = directory / "named.conf"

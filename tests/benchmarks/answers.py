@@ -61,6 +61,14 @@ def ask(node: Address, wire: bytes, timeout: float = 2.0) -> set[bytes]:
         return addresses_in(sock.recv(4096))
 
 
+def has_address(node: Address, name: str) -> bool:
+    """True if somebody answers there with an A record of the name."""
+    try:
+        return bool(ask(node, query(name)))
+    except OSError:
+        return False
+
+
 def wait_for(
     nodes: Sequence[Address], name: str, address: str, *, timeout: float = 10.0, every: float = POLL_SECONDS
 ) -> list[float]:

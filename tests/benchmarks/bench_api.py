@@ -27,7 +27,6 @@ import random
 import secrets
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -39,6 +38,7 @@ from urllib.parse import urlsplit
 from dnspanel.demo import ports
 from tests import zonegen
 from tests.benchmarks import answers, estate, rivals, stacks
+from tests.benchmarks.say import say
 
 ZONES = 10_000
 RECORDS = 106_000
@@ -302,11 +302,6 @@ def main() -> None:
     }
     say("Targets: patch_p50_ms ≤ 15, get, bulk and list at least equal (≥ 1), bulk_changes_per_s ≥ 2000")
     say(json.dumps(result))
-
-
-def say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

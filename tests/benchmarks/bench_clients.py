@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.benchmarks import stacks
+from tests.benchmarks.say import say
 from tests.clients import certbot, external_dns, lego
 from tests.clients.packages import forget_go_caches, go_programs, python_programs
 from tests.clients.pebble import Pebble, names_in, pebble
@@ -164,11 +165,6 @@ def accepted(client: str, service: Service) -> bool:
             return False
     say(f"{client:>22} {service.name:<12} passed {time.monotonic() - began:6.1f} s")
     return True
-
-
-def say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def main() -> None:

@@ -13,11 +13,11 @@ rest. Benchmarks run in a short form, unless `--full-size`.
 
 import argparse
 import json
+import os
 import platform
 import shutil
 import statistics
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,10 +25,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.say import say
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PLACE = ROOT / "var" / "bench" / "compare"
 DOCUMENT = ROOT / "docs" / "develop" / "benchmarks.md"
-TABLE = "| Compared | Figure | Before | After | Ratio | Noise |\n|---|---|---|---|---|---|\n"
+HEAD = "| Figure | Before | After | Ratio | Noise |\n|---|---|---|---|---|\n"
 # A run each of a minute or two. What is not here has no short form.
 SHORT: dict[str, list[str]] = {
     "push": ["--edits", "200", "--large", "2000"],
@@ -94,22 +96,20 @@ def compared(runs: Runs) -> dict[str, Comparison]:
     return found
 
 
-def rows(names: Mapping[str, Mapping[str, Comparison]], title: str) -> str:
-    """Lines of the table in the document: one for each figure that is not the same in every run."""
-    return "".join(
-        f"| {title} | {bench} {name} | {one.before:,.6g} | {one.after:,.6g} | {one.ratio:.2f} | {one.noise:.0%} |\n"
+def section(names: Mapping[str, Mapping[str, Comparison]], title: str, conditions: str) -> str:
+    """A section of the document: a row for each figure that is not the same in every run."""
+    rows = "".join(
+        f"| {bench} {name} | {one.before:,.6g} | {one.after:,.6g} | {one.ratio:.2f} | {one.noise:.0%} |\n"
         for bench, figures in names.items()
         for name, one in figures.items()
         if one.noise or one.ratio != 1
     )
+    return f"\n#### {title}\n\n{conditions}\n\n{HEAD}{rows}"
 
 
-def write_down(document: Path, new_rows: str) -> None:
-    """The rows stand at the end of the table of comparisons, which is made at the end of the document if need be."""
-    text = document.read_text()
-    if TABLE not in text:
-        text = f"{text.rstrip()}\n\n{TABLE}"
-    document.write_text(text.rstrip() + "\n" + new_rows)
+def write_down(document: Path, new_section: str) -> None:
+    """The section stands at the end of the document."""
+    document.write_text(document.read_text().rstrip() + "\n" + new_section)
 
 
 @contextmanager
@@ -140,11 +140,6 @@ def _lock(tree: Path, name: str) -> bytes:
     return (tree / "requirements" / f"{name}.txt").read_bytes()
 
 
-def say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit")
@@ -170,8 +165,9 @@ def main() -> None:
             for figure, one in found[bench].items():
                 say(f"  {figure:>28} {one.before:12,.6g} → {one.after:12,.6g}  × {one.ratio:.2f}  ± {one.noise:.0%}")
     if args.record:
-        day, cpu = datetime.now(tz=UTC).date(), f"{platform.machine()}, {args.rounds} rounds"
-        write_down(DOCUMENT, rows(found, f"{args.record}; with {commit}, {day}, {cpu}"))
+        day, rounds = datetime.now(tz=UTC).date(), f"{args.rounds} round{'s' * (args.rounds != 1)}"
+        conditions = f"With {commit}, {day}, {platform.machine()}, {os.cpu_count()} cores, {rounds}."
+        write_down(DOCUMENT, section(found, args.record, conditions))
     last: dict[str, Any] = {"bench": "compare", "before": commit, "rounds": args.rounds}
     for bench, figures in found.items():
         last[bench] = {

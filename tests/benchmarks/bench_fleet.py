@@ -13,7 +13,6 @@ import argparse
 import json
 import random
 import statistics
-import sys
 import threading
 import time
 from typing import Any
@@ -24,6 +23,7 @@ from dnspanel.demo.nodes import DemoNode
 from tests.benchmarks import answers, estate, stacks
 from tests.benchmarks.bench_push import LARGE, LARGE_RECORDS
 from tests.benchmarks.more_nodes import MoreNodes, addresses_of
+from tests.benchmarks.say import say
 
 SMALL = 1_000
 CHANGES = 36_000
@@ -247,11 +247,6 @@ class _Peak:
 def _cpu_seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
-
-
-def say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -11,11 +11,9 @@ machine need for that alone is the floor of an import.
 
 import argparse
 import json
-import math
 import os
 import socket
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -26,6 +24,7 @@ import lmdb
 
 from tests import zonegen
 from tests.benchmarks import answers, bench_import, bench_push, estate, peaks, stacks
+from tests.benchmarks.say import say
 
 REPEATED = 200
 LMDB_COPIES = 5  # the panel's, ring 0's and three nodes'
@@ -52,14 +51,12 @@ def median_ms(act: Callable[[], object], times: int = REPEATED) -> float:
     return statistics.median(found)
 
 
-def steps(stack: stacks.BenchStack) -> dict[str, float]:
+def steps(stack: stacks.BenchStack, directory: Path) -> dict[str, float]:
     """Milliseconds of each step by itself."""
     from django.conf import settings
     from django.db import connection
     from redis import Redis
 
-    place = stack.stack.directory / "floors"
-    place.mkdir()
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE floors (id serial PRIMARY KEY, text text)")
         commit = median_ms(lambda: cursor.execute("INSERT INTO floors (text) VALUES ('x')"))
@@ -68,10 +65,10 @@ def steps(stack: stacks.BenchStack) -> dict[str, float]:
     node, name = stack.dns_addresses[0], estate.address_names(count=1, seed=1)[0][1]
     found = {
         "commit of PostgreSQL": commit,
-        "fsync": median_ms(lambda: write_durably(place / "file")),
+        "fsync": median_ms(lambda: write_durably(directory / "file")),
         "round trip to Redis": median_ms(redis.ping),
         "round trip over TCP": tcp_round_trip(),
-        "commit of LMDB": lmdb_commit(place / "lmdb"),
+        "commit of LMDB": lmdb_commit(directory / "lmdb"),
         "DNS question": median_ms(lambda: answers.ask(node, answers.query(name))),
     }
     redis.close()
@@ -145,8 +142,8 @@ def lmdb_seconds(records: Path, directory: Path) -> float:
         return time.perf_counter() - began
 
 
-def of_edit(stack: stacks.BenchStack, edits: int) -> dict[str, Any]:
-    each = steps(stack)
+def of_edit(stack: stacks.BenchStack, directory: Path, edits: int) -> dict[str, Any]:
+    each = steps(stack, directory)
     floor = sum(each[name] * times for name, times in EDIT_STEPS.items())
     bench_push.measure(stack, edits=20, seed=1)
     ours = bench_push.measure(stack, edits=edits, seed=2)["p50_ms"]
@@ -156,9 +153,8 @@ def of_edit(stack: stacks.BenchStack, edits: int) -> dict[str, Any]:
     return {"edit_ms": ours, "edit_floor_ms": round(floor, 2)}
 
 
-def of_import(stack: stacks.BenchStack, zones: int) -> dict[str, Any]:
-    directory = stack.stack.directory / "floors"
-    archive, records = directory / "estate.tar.gz", round(zones * zonegen.PROVIDER_RECORDS / zonegen.PROVIDER_ZONES)
+def of_import(stack: stacks.BenchStack, directory: Path, zones: int) -> dict[str, Any]:
+    archive, records = directory / "estate.tar.gz", zonegen.provider_records(zones)
     last = zonegen.write_archive(archive, zones, records, seed=3, prefix="floor")
     with peaks.Peaks(stack.supervisor_pid()) as processes:
         timing = bench_import.run_import(stack, bench_import.uploaded(archive), zones=zones, last=last)
@@ -170,7 +166,7 @@ def of_import(stack: stacks.BenchStack, zones: int) -> dict[str, Any]:
     say(f"  1 × COPY into PostgreSQL {copied:7.2f} s")
     say(f"  {LMDB_COPIES} × rows into LMDB      {put:7.2f} s")
     say(f"{records:,} records imported: {ours:.1f} s of a core, {timing.answered:.1f} s until answered;")
-    say(f"  the floor is {floor:.1f} s of a core, {math.ceil(floor / cores * 10) / 10:.1f} s on {cores} cores")
+    say(f"  the floor is {floor:.1f} s of a core, {floor / cores:.1f} s on {cores} cores")
     return {
         "import_core_s": round(ours, 1),
         "import_floor_core_s": round(floor, 1),
@@ -179,21 +175,18 @@ def of_import(stack: stacks.BenchStack, zones: int) -> dict[str, Any]:
     }
 
 
-def say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--edits", type=int, default=100)
     parser.add_argument("--zones", type=int, default=26_324)
     args = parser.parse_args()
     with stacks.bench_stack("floors") as stack:
-        estate.fill(first=0, zones=1_000, of=1_000, records=10_631, say=say)
+        estate.fill(first=0, zones=1_000, of=1_000, records=zonegen.provider_records(1_000), say=say)
         stack.wait_until_in_sync(timeout=600)
-        result = {"bench": "floors", **of_edit(stack, args.edits), **of_import(stack, args.zones)}
-    say(json.dumps(result))
+        directory = stack.stack.directory / "floors"
+        directory.mkdir()
+        figures = of_edit(stack, directory, args.edits) | of_import(stack, directory, args.zones)
+    say(json.dumps({"bench": "floors", **figures}))
 
 
 if __name__ == "__main__":

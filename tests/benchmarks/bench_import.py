@@ -16,23 +16,20 @@ are their seconds by ours, which last until the nodes answer.
 """
 
 import argparse
-import contextlib
 import json
 import math
-import os
 import random
 import shutil
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dnspanel.demo import unprivileged
 from tests import zonegen
-from tests.benchmarks import answers, estate, peaks, rivals, stacks
+from tests.benchmarks import answers, peaks, rivals, stacks, timeline
+from tests.benchmarks.say import say
 
 EDITED_ZONES = 50
 EDIT_PAUSE = (0.2, 0.8)
@@ -51,20 +48,12 @@ class Timing:
     answered: float
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """When an edit began (monotonic clock), and the milliseconds until the last node answered with it."""
-
-    began: float
-    milliseconds: float
-
-
 class Editor(threading.Thread):
     """Somebody who edits one record after another, and waits each time until all nodes answer with it."""
 
     def __init__(self, nodes: list[answers.Address], targets: list[tuple[int, str]]) -> None:
         super().__init__(daemon=True)
-        self.edits: list[Edit] = []
+        self.edits: list[timeline.Edit] = []
         self.failure: BaseException | None = None
         self._nodes, self._targets = nodes, targets
         self._stop_soon = threading.Event()
@@ -81,7 +70,7 @@ class Editor(threading.Thread):
         finally:
             connection.close()
 
-    def finish(self) -> list[Edit]:
+    def finish(self) -> list[timeline.Edit]:
         """All edits that it made. Raises what stopped it, if it did not last until now."""
         self._stop_soon.set()
         self.join()
@@ -92,10 +81,8 @@ class Editor(threading.Thread):
     def _edit(self, number: int) -> None:
         zone_id, name = self._targets[number % len(self._targets)]
         address = f"198.51.{number // 250 % 250}.{number % 250 + 1}"
-        began = time.monotonic()
-        estate.publish_address(zone_id=zone_id, name=name, address=address)
-        answered = answers.wait_for(self._nodes, name, address, timeout=60, every=0.004)
-        self.edits.append(Edit(began, (max(answered) - began) * 1000))
+        edit = timeline.publish(self._nodes, zone_id=zone_id, name=name, address=address, timeout=60, every=0.004)
+        self.edits.append(edit)
 
 
 def make_edited_zones() -> list[tuple[int, str]]:
@@ -114,33 +101,21 @@ def make_edited_zones() -> list[tuple[int, str]]:
     return [(ids[name], f"www.{name}") for name in names]
 
 
-@contextlib.contextmanager
-def as_stack_user() -> Iterator[None]:
-    """What is written here belongs to the user of the stack's processes."""
-    user = unprivileged.account()
-    if user is None:
-        yield
-        return
-    os.setegid(user.pw_gid)
-    os.seteuid(user.pw_uid)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-
-
 def uploaded(archive: Path) -> Any:
     """A job whose upload is complete."""
+    from django.conf import settings
     from django.utils import timezone
 
     from dnspanel.transfer.files import upload
     from dnspanel.transfer.imports import jobs
     from dnspanel.transfer.models import SourceKind
 
-    with archive.open("rb") as stream, as_stack_user():
+    with archive.open("rb") as stream:
         job = jobs.create_job(source=SourceKind.FILES, title=archive.name, author=None, now=timezone.now())
         upload.receive_file(job=job, name=archive.name, stream=stream)
+    # It was written by whoever runs the benchmark, and belongs to the user of the stack's processes.
+    for path in (settings.TRANSFER_DIR, *settings.TRANSFER_DIR.rglob("*")):
+        unprivileged.give(path)
     return job
 
 
@@ -176,17 +151,10 @@ def wait_until_answered(stack: stacks.BenchStack, zone_names: list[str]) -> None
     deadline = time.monotonic() + STALLS_AFTER
     for node in stack.dns_addresses:
         for name in zone_names:
-            while not _has_address(node, name):
+            while not answers.has_address(node, name):
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{node} does not answer for {name}")
                 time.sleep(_POLL_SECONDS)
-
-
-def _has_address(node: answers.Address, name: str) -> bool:
-    try:
-        return bool(answers.ask(node, answers.query(name)))
-    except TimeoutError:
-        return False
 
 
 def _published_last() -> str:
@@ -231,35 +199,34 @@ def measure(stack: stacks.BenchStack, archive: Path, *, zones: int, records: int
     stack.wait_until_in_sync(timeout=STALLS_AFTER)
     editor = Editor(stack.dns_addresses, targets)
     editor.start()
-    began = time.monotonic()
+    began = time.time()
     timing = run_import(stack, job, zones=zones, last=last)
     edits = editor.finish()
     say(f"scan {timing.scan:.1f} s, with dry run {timing.dry_run:.1f} s, saved after {timing.saved:.1f} s more,")
     say(f"  answered by all nodes {timing.answered:.1f} s after the upload: {records / timing.answered:,.0f} records/s")
     say_edits("scan and dry run", [edit for edit in edits if edit.began < began + timing.dry_run])
-    say_edits("apply", [edit for edit in edits if edit.began >= began + timing.dry_run])
+    applying = [edit for edit in edits if edit.began >= began + timing.dry_run]
+    say_edits("apply", applying)
+    for step in timeline.time_line(applying, stack.stack.directory / "log"):
+        say(f"  {step.ms:7.1f} ms  {step.name}")
     return {
         "dry_run_s": round(timing.dry_run, 1),
         "saved_s": round(timing.saved, 1),
         "answered_s": round(timing.answered, 1),
+        "write_lock_ms_max": round(max(one.write_lock_ms_max for one in stack.status()), 1),
         "edit_p99_ms": round(percentile(edits, 0.99), 1),
     }
 
 
-def percentile(edits: list[Edit], share: float) -> float:
+def percentile(edits: list[timeline.Edit], share: float) -> float:
     """Milliseconds that this share of the edits did not exceed."""
     return sorted(edit.milliseconds for edit in edits)[math.ceil(len(edits) * share) - 1]
 
 
-def say_edits(meanwhile: str, edits: list[Edit]) -> None:
+def say_edits(meanwhile: str, edits: list[timeline.Edit]) -> None:
     if edits:
         p50, p99, longest = (percentile(edits, share) for share in (0.5, 0.99, 1.0))
         say(f"{len(edits)} edits during {meanwhile}: p50 {p50:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms")
-
-
-def say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def main() -> None:
@@ -268,7 +235,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, help="by default as many per zone as the published estate has")
     args = parser.parse_args()
     zones = args.zones
-    records = args.records or round(zones * zonegen.PROVIDER_RECORDS / zonegen.PROVIDER_ZONES)
+    records = args.records or zonegen.provider_records(zones)
     with stacks.bench_stack("import") as stack:
         directory = stack.stack.directory / "import"
         directory.mkdir()

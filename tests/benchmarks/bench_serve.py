@@ -18,13 +18,13 @@ import contextlib
 import json
 import shutil
 import statistics
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,15 @@ import psutil
 
 from dnspanel.demo.stack import Stack
 from dnspanel.publish.pace import MOST, PER_SECOND
-from replication.agent.pdnsconf import PdnsSettings, render
 from replication.dns.rdtypes import A
 from replication.dns.rrset import RRset
 from replication.push import NodeClient
-from tests.benchmarks import serving
-from tests.benchmarks.serving import CACHES_OFF, Figures, Server
+from tests.benchmarks import pdns_settings, serving
+from tests.benchmarks.say import say
+from tests.benchmarks.serving import CACHES_OFF, OWN_CORE, SAME_RATE, SHARED, Figures, Load, Processes, Server
 from tests.ports import free_port
 from tests.replication.agent.servers import AgentFiles, AgentProcess, Authority, Pdns, client_for
-from tests.replication.panel import MAP_SIZE, Panel
+from tests.replication.panel import Panel
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ZONES = 10_000
@@ -49,20 +49,7 @@ SEGMENTS_PER_SECOND = round(PER_SECOND / MOST)  # the publisher seals no more of
 CHANGE_ROUNDS = 3  # times the rounds of everything else: the effect is small beside the machine's drift
 IMPORT_ZONES = 33_334  # of three records each
 IMPORT_PIECE = 1_300
-RATE = 20_000  # a fourth of what a server answers here: none falls behind, and nothing is lost
 
-# What PowerDNS must be told to serve these files at all; nothing that makes it faster or slower.
-MUST = {
-    "launch": "lmdb",
-    "lmdb-shards": "1",
-    "local-address": "127.0.0.1",
-    "daemon": "no",
-    "guardian": "no",
-    "write-pid": "no",
-    "disable-syslog": "yes",
-    "security-poll-suffix": "",
-    "loglevel": "3",
-}
 # Lines of our configuration that may change what an answer costs, for --lines.
 CANDIDATES = (
     "receiver-threads",
@@ -106,17 +93,13 @@ def main() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """How servers are asked: so many questions per second, or as fast as they answer; on shared cores or apart."""
+class LineCost:
+    """A line of our configuration, and what an answer costs without it: processor time by that with all lines."""
 
-    words: str
-    rate: int = 0
-    apart: bool = False  # the server has a core of its own, and so has dnsperf
-
-
-SHARED = Load("as fast as they answer, on cores shared with dnsperf")
-SAME_RATE = Load(f"{RATE:,} questions/s for each", rate=RATE)
-OWN_CORE = Load("as fast as they answer, on a core of their own", apart=True)
+    name: str
+    value: str
+    cold: float
+    warm: float
 
 
 class Bench:
@@ -134,11 +117,10 @@ class Bench:
         sockets = Path(tempfile.mkdtemp(prefix="dp-"))
         with contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, sockets, ignore_errors=True)
-            stores = stack.enter_context(Stack(directory, sample_zones=False, traffic=False, stores_only=True))
+            self.stores = stack.enter_context(Stack(directory, sample_zones=False, traffic=False, stores_only=True))
             stack.callback(shutil.rmtree, directory, ignore_errors=True)
             self.directory, self.sockets, self.port = directory, sockets, free_port()
-            self.postgres = stores.stores
-            serving.write_postgresql(self.postgres.database_url, self.zones)
+            serving.write_postgresql(self.stores.stores.database_url, self.zones)
             serving.write_lmdb(directory, self.zones).close()
             self.questions = [self._questions(number) for number in range(self.rounds + 1)]
             say(f"{self.zones:,} zones in LMDB and in PostgreSQL; {self.rounds} rounds of {self.seconds:g} s each")
@@ -153,19 +135,27 @@ class Bench:
 
     def backends(self) -> dict[str, Any]:
         """LMDB against PostgreSQL, each with our caches and with none."""
-        say("\nOur LMDB against PowerDNS on PostgreSQL (gpgsql), same zones, same pdns.conf but for the backend")
-        servers = [
-            self._server("LMDB, caches off", self._ours(**CACHES_OFF)),
-            self._server("gpgsql, caches off", self._gpgsql(**CACHES_OFF)),
-            self._server("LMDB, caches warm", self._ours()),
-            self._server("gpgsql, caches warm", self._gpgsql()),
-        ]
-        lmdb_off, pgsql_off, lmdb, pgsql = self._in_turns(servers, warm=True)
+        say("\nOur LMDB against PowerDNS on PostgreSQL (gpgsql) as its makers recommend it, same zones")
+        ours_off, pgsql_off, ours, pgsql = self.in_turns(self.backend_servers(), warm=True).values()
         return {
-            "lmdb_vs_pgsql_uncached": _ratio(lmdb_off, pgsql_off, "qps"),
-            "lmdb_vs_pgsql_cached": _ratio(lmdb, pgsql, "qps"),
-            "lmdb_vs_pgsql_uncached_cpu": _ratio(pgsql_off, lmdb_off, "cpu_us"),
+            "lmdb_vs_pgsql_uncached": serving.ratio(ours_off, pgsql_off, "qps"),
+            "lmdb_vs_pgsql_cached": serving.ratio(ours, pgsql, "qps"),
+            "lmdb_vs_pgsql_uncached_cpu": serving.ratio(pgsql_off, ours_off, "cpu_us"),
         }
+
+    def backend_servers(self) -> list[Server]:
+        """LMDB and PostgreSQL without caches, then with them."""
+        database = self.stores.supervisor.pid("postgres")
+        pgsql_off, pgsql = (
+            replace(self.server(f"PowerDNS on PostgreSQL, caches {state}", settings), databases=(database,))
+            for state, settings in (("off", self._gpgsql(**CACHES_OFF)), ("on", self._gpgsql()))
+        )
+        return [
+            self.server("ours, caches off", self.ours(**CACHES_OFF)),
+            pgsql_off,
+            self.server("ours, caches on", self.ours()),
+            pgsql,
+        ]
 
     def configurations(self) -> dict[str, Any]:
         """Our pdns.conf against the defaults of PowerDNS, on the same files, under each load."""
@@ -182,36 +172,43 @@ class Bench:
         1 ours is better. The defaults run twice per round: what the second differs from the first is noise."""
         cores = 1 if load.apart else psutil.cpu_count() or 1
         servers = [
-            self._server("ours", self._ours(**{"receiver-threads": str(cores)})),
-            self._server("defaults", self._defaults()),
-            self._server("defaults again", self._defaults()),
+            self.server("ours", self.ours(**{"receiver-threads": str(cores)})),
+            self.server("defaults", pdns_settings.defaults(self.directory / "panel.lmdb", self.sockets)),
+            self.server("defaults again", pdns_settings.defaults(self.directory / "panel.lmdb", self.sockets)),
         ]
         found = {}
         for state in ("warm", "cold"):
             say(f"\nOur pdns.conf against PowerDNS's defaults, on the same LMDB, caches {state}: {load.words}")
-            ours, defaults, again = self._in_turns(servers, warm=state == "warm", load=load)
-            found[f"cpu_{state}"] = _ratio(defaults, ours, "cpu_us")
-            found[f"qps_{state}"] = _ratio(ours, defaults, "qps")
-            found[f"cpu_{state}_noise"] = _ratio(again, defaults, "cpu_us")
+            ours, defaults, again = self.in_turns(servers, warm=state == "warm", load=load).values()
+            found[f"cpu_{state}"] = serving.ratio(defaults, ours, "cpu_us")
+            found[f"qps_{state}"] = serving.ratio(ours, defaults, "qps")
+            found[f"cpu_{state}_noise"] = serving.ratio(again, defaults, "cpu_us")
         return found
 
-    def lines(self) -> None:
-        """Each line that may matter, taken away: what an answer costs then, warm and cold, against all lines."""
+    def lines(self) -> list[LineCost]:
+        """What an answer costs without each line that may matter, each taken in turns with all lines."""
+        ours = self.ours()
+        everything = self.server("all lines", ours)
         say("\nEach line of our pdns.conf taken away (100 % = with all lines; above: the line saves processor time)")
         say(f"  {SAME_RATE.words}")
-        ours = self._ours()
-        everything = self._server("all lines", ours)
-        for name in CANDIDATES:
-            if name not in ours:
-                continue
-            without = {key: value for key, value in ours.items() if key != name}
-            servers = [everything, self._server(f"without {name}", without)]
-            warm_all, warm = self._in_turns(servers, warm=True, load=SAME_RATE, quiet=True)
-            cold_all, cold = self._in_turns(servers, warm=False, load=SAME_RATE, quiet=True)
-            say(
-                f"  {name:>30}={ours[name]:<9} warm {_ratio(warm, warm_all, 'cpu_us'):>6.0%}, "
-                f"cold {_ratio(cold, cold_all, 'cpu_us'):>6.0%} of the processor time"
+        return [self._line(name, ours, everything) for name in CANDIDATES if name in ours]
+
+    def _line(self, name: str, ours: Mapping[str, str], everything: Server) -> LineCost:
+        without = self.server(f"without {name}", {key: value for key, value in ours.items() if key != name})
+        competitors = {server.name: partial(self._cold_and_warm, server) for server in (everything, without)}
+        of_all, of_fewer = (zip(*found, strict=True) for found in serving.in_turns(self.rounds, competitors).values())
+        cold, warm = (serving.ratio(fewer, all_, "cpu_us") for fewer, all_ in zip(of_fewer, of_all, strict=True))
+        say(f"  {name:>30}={ours[name]:<9} warm {warm:>6.0%}, cold {cold:>6.0%} of the processor time")
+        return LineCost(name, ours[name], cold=cold, warm=warm)
+
+    def _cold_and_warm(self, server: Server, number: int) -> tuple[Figures, Figures]:
+        """From its start on, and then: most names were asked before."""
+        with server.running() as processes:
+            files = self.questions[number], self.questions[-1]
+            cold, warm = (
+                serving.dnsperf(processes, self.port, file, seconds=self.seconds, load=SAME_RATE) for file in files
             )
+        return cold, warm
 
     def changes(self) -> dict[str, Any]:
         """One real node: under changes, and while an import arrives, each beside a slice of the same length without."""
@@ -256,81 +253,28 @@ class Bench:
 
     # Servers
 
-    def _server(self, name: str, settings: Mapping[str, str]) -> Server:
-        text = serving.conf_text({**settings, "local-port": str(self.port), "socket-dir": str(self.sockets)})
-        return Server(name, self.directory / name.replace(" ", "-").replace(",", ""), text, port=self.port)
+    def server(self, name: str, settings: Mapping[str, str]) -> Server:
+        return serving.pdns_server(name, self.directory / name.replace(" ", "-"), settings, port=self.port)
 
-    def _ours(self, **changes: str) -> dict[str, str]:
-        text = render(
-            PdnsSettings(
-                schema=4,
-                lmdb_path=str(self.directory / "panel.lmdb"),
-                socket_dir=str(self.sockets),
-                addresses=("127.0.0.1",),
-                cores=psutil.cpu_count() or 1,
-                api_port=free_port(),
-                api_key="bench",
-                map_size=MAP_SIZE,
-            )
-        )
-        return serving.settings_in(text) | changes
-
-    def _defaults(self) -> dict[str, str]:
-        return MUST | {"lmdb-filename": str(self.directory / "panel.lmdb")}
+    def ours(self, **changes: str) -> dict[str, str]:
+        return pdns_settings.ours(self.directory / "panel.lmdb", self.sockets) | changes
 
     def _gpgsql(self, **changes: str) -> dict[str, str]:
-        """Our configuration, with the other backend; PowerDNS's own advice for it is what it has by default."""
-        ours = {name: value for name, value in self._ours().items() if not name.startswith("lmdb-")}
-        place = self.postgres
-        url = place.database_url.removeprefix("postgresql://")
-        user, _, rest = url.partition(":")
-        password, _, rest = rest.partition("@")
-        database = rest.rpartition("/")[2]
-        return (
-            ours
-            | {
-                "launch": "gpgsql",
-                "gpgsql-host": "127.0.0.1",
-                "gpgsql-port": str(place.postgres_port),
-                "gpgsql-dbname": database,
-                "gpgsql-user": user,
-                "gpgsql-password": password,
-            }
-            | changes
-        )
+        backend = pdns_settings.gpgsql(self.stores.stores.database_url)
+        return pdns_settings.recommended(backend, self.sockets) | changes
 
-    def _in_turns(
-        self, servers: Sequence[Server], *, warm: bool, load: Load = SHARED, quiet: bool = False
-    ) -> list[list[Figures]]:
+    def in_turns(self, servers: Sequence[Server], *, warm: bool, load: Load = SHARED) -> dict[str, list[Figures]]:
         """Each server once per round, alone on the machine; the figures of each, round by round."""
-        server_core, client_core = (serving.SERVER_CORE, serving.CLIENT_CORE) if load.apart else (None, None)
-        found: dict[str, list[Figures]] = {server.name: [] for server in servers}
-        for number in range(self.rounds):
-            for server in servers if number % 2 == 0 else reversed(servers):
-                with server.running(core=server_core) as process:
-                    if warm:
-                        serving.dnsperf(process, self.port, self.questions[-1], seconds=3)
-                    figures = serving.dnsperf(
-                        process,
-                        self.port,
-                        self.questions[number],
-                        seconds=self.seconds,
-                        rate=load.rate,
-                        core=client_core,
-                    )
-                    found[server.name].append(figures)
-        for server in () if quiet else servers:
-            figures = serving.figures_of(found[server.name])
-            say(f"  {server.name:>22} {figures.qps:>10,.0f}/s {figures.cpu_us:>8.2f} µs each, {figures.lost} lost")
-        return [found[server.name] for server in servers]
+        competitors = {server.name: partial(self._measure, server, warm, load) for server in servers}
+        found = serving.in_turns(self.rounds, competitors)
+        serving.say_figures(found)
+        return found
 
-
-def _ratio(of: Sequence[Figures], to: Sequence[Figures], name: str) -> float:
-    """The median over the rounds of one server's figure divided by the other's in the same round.
-
-    The machine's speed drifts by a third within minutes; what was measured side by side still compares.
-    """
-    return round(statistics.median(getattr(a, name) / getattr(b, name) for a, b in zip(of, to, strict=True)), 2)
+    def _measure(self, server: Server, warm: bool, load: Load, number: int) -> Figures:
+        with server.running(core=serving.SERVER_CORE if load.apart else None) as processes:
+            if warm:
+                serving.dnsperf(processes, self.port, self.questions[-1], seconds=3)
+            return serving.dnsperf(processes, self.port, self.questions[number], seconds=self.seconds, load=load)
 
 
 def _middle(ratios: Iterable[float]) -> float:
@@ -380,7 +324,7 @@ class BenchNode:
             yield cls(panel, pdns, client, zones, agent.pid)
 
     def measure(self, questions: Path, seconds: float) -> Figures:
-        return serving.dnsperf(psutil.Process(self.pdns.pid), self.pdns.port, questions, seconds=seconds)
+        return serving.dnsperf(Processes(self.pdns.pid), self.pdns.port, questions, seconds=seconds)
 
     @contextlib.contextmanager
     def changing(self, seconds: float) -> Iterator[Counted]:
@@ -441,11 +385,6 @@ class BenchNode:
             thread.join()
         if failures:
             raise failures[0]
-
-
-def say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -15,19 +15,42 @@ import contextlib
 import json
 import re
 import signal
+import socket
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dnspanel.demo.stack import Stack
-from tests.benchmarks import estate, stacks
+from tests.benchmarks import answers, estate, stacks
+from tests.benchmarks.say import say
 
 UPDATES = 10_000
 NAMES = 200
 SECONDS_PER_UPDATE = 1.0  # upper bound that ends dnsperf by itself should this process die
+PRINTED = 100  # of the stale answers
+WAYS = ("plain", "edns", "do", "cname", "far cname")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one node answered for a name's A records, asked in one way."""
+
+    node: answers.Address
+    way: str
+    addresses: frozenset[str]
+
+
+@dataclass(slots=True)
+class Storm:
+    """What it found: stale answers by the way they were asked for, and milliseconds until each change was in sync."""
+
+    stale: Counter[str] = field(default_factory=Counter)
+    waited: list[float] = field(default_factory=list)
+    qps: float = 0.0
 
 
 def owner(number: int) -> str:
@@ -52,8 +75,25 @@ def dnsperf(host: str, port: int, queries: Path, *, seconds: int, qps: int, opti
     return ["dnsperf", *target, "-l", str(seconds), "-Q", str(qps), "-c", "4", "-q", "20", *options]
 
 
+def ask_every_way(nodes: Sequence[answers.Address], update: int) -> list[Answer]:
+    """Ask every node for the update's name plainly, with EDNS, with EDNS and DO, and through CNAMEs in two zones."""
+    name = owner(update)
+    wires = (
+        answers.query(name),
+        answers.query(name, edns=True),
+        answers.query(name, edns=True, do=True),
+        answers.query(alias(update)),
+        answers.query(far_alias(update)),
+    )
+    return [
+        Answer(node, way, frozenset(map(socket.inet_ntoa, answers.ask(node, wire))))
+        for node in nodes
+        for way, wire in zip(WAYS, wires, strict=True)
+    ]
+
+
 @contextlib.contextmanager
-def load(stack: stacks.BenchStack, *, qps: int, seconds: int) -> Iterator[list[subprocess.Popen[str]]]:
+def load(nodes: Sequence[answers.Address], *, qps: int, seconds: int) -> Iterator[list[subprocess.Popen[str]]]:
     """One dnsperf per node over the storm's names, with and without EDNS; stopped at the end."""
     with tempfile.TemporaryDirectory() as folder:
         queries = Path(folder) / "queries"
@@ -65,7 +105,7 @@ def load(stack: stacks.BenchStack, *, qps: int, seconds: int) -> Iterator[list[s
                 stderr=subprocess.DEVNULL,
                 text=True,
             )
-            for host, port in stack.dns_addresses
+            for host, port in nodes
             for options in ([], ["-e"])
         ]
         try:
@@ -83,41 +123,44 @@ def queries_per_second(process: subprocess.Popen[str]) -> float:
     return float(found.group(1)) if found else 0.0
 
 
+def storm(nodes: Sequence[answers.Address], publish: Callable[[str, str], object], *, updates: int, qps: int) -> Storm:
+    """Make the updates one after another. `publish` gives a name an address, and returns when every node must know."""
+    found = Storm()
+    with load(nodes, qps=qps, seconds=int(updates * SECONDS_PER_UPDATE) + 60) as running:
+        time.sleep(1)
+        for update in range(1, updates + 1):
+            ask_every_way(nodes, update)
+            start = time.monotonic()
+            publish(owner(update), address(update))
+            found.waited.append((time.monotonic() - start) * 1000)
+            wrong = [one for one in ask_every_way(nodes, update) if one.addresses != {address(update)}]
+            for one in wrong[: max(0, PRINTED - found.stale.total())]:
+                say(f"STALE update {update}: {one}, published {address(update)}")
+            found.stale.update(one.way for one in wrong)
+            if update % 500 == 0:
+                say(f"{update:,} of {updates:,} updates, {found.stale.total()} stale")
+    found.waited.sort()
+    found.qps = sum(queries_per_second(process) for process in running)
+    return found
+
+
 def run_storm(stack: stacks.BenchStack, *, updates: int, qps: int) -> dict[str, float]:
     """Make the updates one after another; return updates, stale answers, milliseconds and load."""
     zone_id = estate.fill_storm_zone(names=NAMES)
     stack.wait_until_in_sync()
-    stale = 0
-    waited: list[float] = []
-    with load(stack, qps=qps, seconds=int(updates * SECONDS_PER_UPDATE) + 60) as running:
-        time.sleep(1)
-        for update in range(1, updates + 1):
-            name, value = owner(update), address(update)
-            stack.ask_every_way(name, alias(update), far_alias(update))
-            start = time.monotonic()
-            sequence = estate.publish_address(zone_id=zone_id, name=name, address=value)
-            stack.wait_until_in_sync(sequence=sequence)
-            waited.append((time.monotonic() - start) * 1000)
-            found = stack.ask_every_way(name, alias(update), far_alias(update))
-            wrong = [one for one in found if one.addresses != {value}]
-            stale += len(wrong)
-            for one in wrong:
-                say(f"STALE update {update}: {one}, published {value}")
-            if update % 500 == 0:
-                say(f"{update:,} of {updates:,} updates, {stale} stale")
-    waited.sort()
+
+    def publish(name: str, value: str) -> None:
+        sequence = estate.publish_address(zone_id=zone_id, name=name, address=value)
+        stack.wait_until_in_sync(sequence=sequence)
+
+    found = storm(stack.dns_addresses, publish, updates=updates, qps=qps)
     return {
         "updates": updates,
-        "stale": stale,
-        "qps": round(sum(queries_per_second(process) for process in running)),
-        "in_sync_p50_ms": round(waited[len(waited) // 2], 1),
-        "in_sync_p99_ms": round(waited[int(len(waited) * 0.99) - 1], 1),
+        "stale": found.stale.total(),
+        "qps": round(found.qps),
+        "in_sync_p50_ms": round(found.waited[len(found.waited) // 2], 1),
+        "in_sync_p99_ms": round(found.waited[int(len(found.waited) * 0.99) - 1], 1),
     }
-
-
-def say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def main() -> None:

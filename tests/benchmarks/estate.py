@@ -68,25 +68,28 @@ def publish_address(*, zone_id: int, name: str, address: str) -> int:
 
 
 def fill_storm_zone(*, names: int) -> int:
-    """Create the storm's zone: `n<i>` with an address, and `c<i>` as a CNAME to it; return its id.
-
-    A second zone has CNAMEs `c<i>` to the same names.
-    """
+    """Create the zones of the storm; return the id of the one that changes."""
     from django.utils import timezone
 
     from dnspanel.zones import edit
     from dnspanel.zones.models import Channel, Zone
 
     edit.create_zones(
-        zones=[
-            edit.NewZone(name=STORM_ZONE, rrsets=list(_storm_rrsets(names))),
-            edit.NewZone(name=ALIAS_ZONE, rrsets=[*_apex(ALIAS_ZONE), *_aliases(ALIAS_ZONE, names)]),
-        ],
+        zones=[edit.NewZone(name=name, rrsets=rrsets) for name, rrsets in storm_zones(names)],
         author=None,
         channel=Channel.IMPORT,
         now=timezone.now(),
     )
     return Zone.objects.get(name=STORM_ZONE, deleted_at=None).pk
+
+
+def storm_zones(names: int) -> list[tuple[str, list[RRset]]]:
+    """The zone that changes: `n<i>` with an address, and `c<i>` as a CNAME to it. A second one has CNAMEs `c<i>` to the
+    same names."""
+    return [
+        (STORM_ZONE, list(_storm_rrsets(names))),
+        (ALIAS_ZONE, [*_apex(ALIAS_ZONE), *_aliases(ALIAS_ZONE, names)]),
+    ]
 
 
 def _storm_rrsets(names: int) -> Iterator[RRset]:

@@ -5,14 +5,14 @@ transaction per zone and the same durable PostgreSQL server that the panel
 uses; neither has to bring anything to a node, check zones, or keep history.
 """
 
-import gzip
 import subprocess
 import time
 from pathlib import Path
 
 import psycopg
 
-SCHEMA = Path("/usr/share/doc/pdns-backend-pgsql/schema.pgsql.sql")
+from tests.dnspanel.transfer.running import MariaDB
+
 DATABASE = "powerdns"
 
 PDNS_CONF = """\
@@ -37,26 +37,40 @@ def zone2sql_seconds(named_conf: Path, *, server: str, records: int) -> float:
     url = f"{server}/{DATABASE}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(rival_schema())
-    began = time.monotonic()
-    zone2sql = subprocess.Popen(
-        ["zone2sql", "--gpgsql", "--transactions", f"--named-conf={named_conf}"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+    seconds = _zone2sql_seconds(
+        named_conf, "--gpgsql", ["psql", "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", url]
     )
-    psql = subprocess.run(
-        ["psql", "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", url],
-        stdin=zone2sql.stdout,
-        capture_output=True,
-        text=True,
-    )
-    if zone2sql.wait() or psql.returncode:
-        raise RivalFailed("zone2sql | psql", psql.stderr)
-    seconds = time.monotonic() - began
     with psycopg.connect(url) as connection:
         found = connection.execute("SELECT count(*) FROM records").fetchone()
     if found is None or found[0] != records:
         raise RivalFailed("zone2sql | psql", f"{found} records of {records}")
     return seconds
+
+
+def zone2mariadb_seconds(named_conf: Path, *, server: MariaDB, records: int) -> float:
+    """Load the zones into a new database of the MariaDB server, with PowerDNS's schema."""
+    server.client(f"CREATE DATABASE {DATABASE}")
+    server.client(rival_schema("mysql"), DATABASE)
+    client = ["mariadb", f"--socket={server.socket}", "--user=root", DATABASE]
+    seconds = _zone2sql_seconds(named_conf, "--gmysql", client)
+    found = server.client("SELECT count(*) FROM records", "--skip-column-names", DATABASE).strip()
+    if found != str(records):
+        raise RivalFailed("zone2sql | mariadb", f"{found} records of {records}")
+    return seconds
+
+
+def _zone2sql_seconds(named_conf: Path, backend: str, client: list[str]) -> float:
+    """One transaction for each zone, as the client reads them."""
+    began = time.monotonic()
+    zone2sql = subprocess.Popen(
+        ["zone2sql", backend, "--transactions", f"--named-conf={named_conf}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    done = subprocess.run(client, stdin=zone2sql.stdout, capture_output=True, text=True)
+    if zone2sql.wait() or done.returncode:
+        raise RivalFailed(f"zone2sql | {client[0]}", done.stderr)
+    return time.monotonic() - began
 
 
 def b2b_migrate_seconds(named_conf: Path, *, directory: Path, zones: int) -> float:
@@ -78,7 +92,6 @@ def b2b_migrate_seconds(named_conf: Path, *, directory: Path, zones: int) -> flo
     return seconds
 
 
-def rival_schema() -> str:
-    """PowerDNS's own tables for PostgreSQL."""
-    packed = SCHEMA.with_name(f"{SCHEMA.name}.gz")
-    return gzip.decompress(packed.read_bytes()).decode() if packed.exists() else SCHEMA.read_text()
+def rival_schema(kind: str = "pgsql") -> str:
+    """PowerDNS's own tables for PostgreSQL, or for `mysql` or `sqlite3`."""
+    return Path(f"/usr/share/pdns-backend-{kind}/schema/schema.{kind}.sql").read_text()

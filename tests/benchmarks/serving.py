@@ -1,4 +1,4 @@
-"""PowerDNS servers side by side on loopback: the same zones in LMDB and in PostgreSQL, and dnsperf asking them.
+"""Name servers side by side on loopback: the same zones in LMDB and in PostgreSQL, and dnsperf asking them.
 
 The zones are those of a published comparison of PowerDNS backends: `test<N>.org.`, each with SOA, one NS and
 `www` with two addresses. Of the questions 40 % are for names that do not exist, a new one each time.
@@ -8,21 +8,28 @@ import contextlib
 import os
 import random
 import re
+import statistics
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import psutil
 import psycopg
 
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
-from tests.benchmarks.rivals import rival_schema
+from tests.benchmarks import answers
+from tests.benchmarks.powerdns_tables import Tables
+from tests.benchmarks.say import say
 from tests.replication.panel import Panel
 
 START_SECONDS = 30
+NAME_SERVER = "ns1.test1.org."
+POLL_SECONDS = 0.02
+RATE = 20_000  # a fourth of what a server answers here: none falls behind, and nothing is lost
 RANDOM_SHARE = 0.4
 # Questions in one file: more than any server here answers in a measurement, so that no random name comes twice.
 QUESTIONS = 700_000
@@ -30,6 +37,10 @@ QUESTIONS = 700_000
 CLIENTS = 64
 # What `Server.running` and `dnsperf` may be told to stay on: the server's own core, and the generator's.
 SERVER_CORE, CLIENT_CORE = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
+T = TypeVar("T")
+_TEXT: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True}
+DOMAIN_COLUMNS = ("id", "name", "type")
+RECORD_COLUMNS = ("domain_id", "name", "type", "content", "ttl", "prio", "disabled", "ordername", "auth")
 CACHES_OFF = {"cache-ttl": "0", "query-cache-ttl": "0", "negquery-cache-ttl": "0"}
 
 
@@ -50,8 +61,10 @@ def zone_rrsets(number: int) -> list[RRset]:
     name = zone_name(number)
     return [
         RRset(name, rdtypes.SOA, 3600, (f"a.invalid. hostmaster.{name} 1 10800 3600 604800 3600",)),
-        RRset(name, rdtypes.NS, 3600, ("ns1.test1.org.",)),
+        RRset(name, rdtypes.NS, 3600, (NAME_SERVER,)),
         RRset("www." + name, rdtypes.A, 3600, ("1.1.1.1", "42.42.42.42")),
+        # BIND does not load a zone whose name server in it has no address.
+        *([RRset(NAME_SERVER, rdtypes.A, 3600, ("192.0.2.53",))] if NAME_SERVER.endswith("." + name) else []),
     ]
 
 
@@ -64,23 +77,11 @@ def write_lmdb(directory: Path, zones: int) -> Panel:
 
 
 def write_postgresql(url: str, zones: int) -> None:
-    """The same zones in PowerDNS's own tables, rectified as `pdnsutil` would leave them."""
+    """The same zones in PowerDNS's own tables."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(rival_schema())
-        with connection.cursor() as cursor:
-            with cursor.copy("COPY domains (id, name, type) FROM STDIN") as copy:
-                for number in range(1, zones + 1):
-                    copy.write_row((number, zone_name(number).rstrip("."), "NATIVE"))
-            columns = "domain_id, name, type, content, ttl, prio, disabled, ordername, auth"
-            with cursor.copy(f"COPY records ({columns}) FROM STDIN") as copy:
-                for number in range(1, zones + 1):
-                    for rrset in zone_rrsets(number):
-                        owner = rrset.name.rstrip(".")
-                        ordername = owner.removesuffix(zone_name(number).rstrip(".")).rstrip(".")
-                        for text in rrset.rdata:
-                            row = (number, owner, rdtypes.type_to_text(rrset.type), text, rrset.ttl, 0, False)
-                            copy.write_row((*row, ordername, True))
-        connection.execute("VACUUM ANALYZE")
+        tables = Tables(connection, url)
+        tables.add((zone_name(number), zone_rrsets(number)) for number in range(1, zones + 1))
+        tables.finish()
 
 
 def write_questions(path: Path, *, zones: int, seed: int, count: int = QUESTIONS) -> None:
@@ -93,86 +94,157 @@ def write_questions(path: Path, *, zones: int, seed: int, count: int = QUESTIONS
             file.write(f"{word}.{zone} A\n")
 
 
-class Server:
-    """One pdns_server with this configuration text; only one runs at a time."""
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How servers are asked: so many questions per second, or as fast as they answer; on shared cores or apart."""
 
-    def __init__(self, name: str, directory: Path, conf: str, *, port: int) -> None:
-        self.name, self.directory, self.port = name, directory, port
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / "pdns.conf").write_text(conf)
+    words: str
+    rate: int = 0
+    apart: bool = False  # the server has a core of its own, and so has dnsperf
+    once: bool = False  # no question is asked again when all were asked
+    outstanding: int = 200  # questions without an answer yet, of all clients: no socket's buffer overflows
+
+
+SHARED = Load("as fast as they answer, on cores shared with dnsperf")
+SAME_RATE = Load(f"{RATE:,} questions/s for each", rate=RATE)
+OWN_CORE = Load("as fast as they answer, on a core of their own", apart=True)
+
+
+class Processes:
+    """Processes that answer together, such as a server and its database, with all that they started."""
+
+    def __init__(self, *pids: int) -> None:
+        self._roots = [psutil.Process(pid) for pid in pids]
+
+    def cpu_seconds(self) -> float:
+        """The processor time that they have spent."""
+        seconds = 0.0
+        for process in self._all():
+            with contextlib.suppress(psutil.NoSuchProcess):  # a database ends workers as it likes
+                seconds += cpu_seconds(process)
+        return seconds
+
+    def memory_mb(self) -> float:
+        """Their memory in MiB, mapped files included; what several of them share counts once."""
+        return sum(process.memory_full_info().pss for process in self._all()) / 2**20
+
+    def stay_on(self, core: int) -> None:
+        """Every thread of them, and what they start from now on, runs on this core alone."""
+        for thread in (thread for process in self._all() for thread in process.threads()):
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(thread.id, {core})
+
+    def _all(self) -> list[psutil.Process]:
+        return [one for root in self._roots for one in (root, *root.children(recursive=True))]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A name server on a loopback port, as a process in the foreground. `configuration` is for readers."""
+
+    name: str
+    port: int
+    command: tuple[str, ...]
+    directory: Path
+    configuration: str = ""
+    first: str = f"www.{zone_name(1)}"  # it runs once it has an address for this name
+    databases: tuple[int, ...] = ()  # processes that answer with it
+    start_seconds: float = START_SECONDS
 
     @contextlib.contextmanager
-    def running(self, *, core: int | None = None) -> Iterator[psutil.Process]:
-        """It answers; on this core alone, if one is named."""
-        with (self.directory / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [*_on(core), "pdns_server", f"--config-dir={self.directory}"], stdout=log, stderr=subprocess.STDOUT
-            )
+    def running(self, *, core: int | None = None) -> Iterator[Processes]:
+        """It answers; on this core alone, if one is named. Raises RuntimeError with the end of its log."""
+        log = self.directory / "log"
+        with log.open("wb") as out:
+            process = subprocess.Popen([*_on(core), *self.command], stdout=out, stderr=subprocess.STDOUT)
         try:
-            deadline = time.monotonic() + START_SECONDS
-            while not answers(self.port):
+            deadline = time.monotonic() + self.start_seconds
+            while not answers.has_address(("127.0.0.1", self.port), self.first):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"{self.name} does not answer: {(self.directory / 'log').read_text()[-2000:]}")
-                time.sleep(0.05)
-            yield psutil.Process(process.pid)
+                    raise RuntimeError(f"{self.name} does not answer: {log.read_text(errors='replace')[-2000:]}")
+                time.sleep(POLL_SECONDS)
+            yield Processes(process.pid, *self.databases)
         finally:
-            process.kill()
-            process.wait()
+            _end(process)
 
 
-def answers(port: int) -> bool:
-    """True if a server at this port answers for the first zone."""
-    done = subprocess.run(
-        ["dig", "+short", "+time=1", "+tries=1", "@127.0.0.1", "-p", str(port), f"www.{zone_name(1)}"],
-        capture_output=True,
-        text=True,
-    )
-    return "1.1.1.1" in done.stdout.split()
+def pdns_server(name: str, directory: Path, settings: Mapping[str, str], *, port: int) -> Server:
+    """A pdns_server with these settings."""
+    directory.mkdir(parents=True, exist_ok=True)
+    conf = conf_text({**settings, "local-port": str(port)})
+    (directory / "pdns.conf").write_text(conf)
+    return Server(name, port, ("pdns_server", f"--config-dir={directory}"), directory, conf)
 
 
-def dnsperf(
-    process: psutil.Process, port: int, questions: Path, *, seconds: float, rate: int = 0, core: int | None = None
-) -> Figures:
-    """Ask for so long: so many questions per second, or without a rate as fast as the server answers."""
-    before = cpu_seconds(process)
-    done = subprocess.run(
-        [
-            *_on(core),
-            "dnsperf",
-            "-s",
-            "127.0.0.1",
-            "-p",
-            str(port),
-            "-d",
-            str(questions),
-            "-l",
-            f"{seconds:g}",
-            "-c",
-            str(CLIENTS),
-            "-T",
-            "1",
-            "-q",
-            "200",
-            "-t",
-            "2",
-            *(["-Q", str(rate)] if rate else []),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    spent = cpu_seconds(process) - before
-    completed = int(_figure(r"Queries completed:\s+(\d+)", done.stdout))
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """It and all that it started are gone: some servers fork, and their children would stay."""
+    children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+    process.kill()
+    process.wait()
+    for child in children:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
+    psutil.wait_procs(children)
+
+
+def dnsperf(processes: Processes, port: int, *questions: Path, seconds: float, load: Load = SHARED) -> Figures:
+    """Ask for so long: one client address for each file of questions, with many ports each."""
+    core = CLIENT_CORE if load.apart else None
+    share = replace(load, rate=load.rate // len(questions), outstanding=load.outstanding // len(questions))
+    before = processes.cpu_seconds()
+    with contextlib.ExitStack() as stack:
+        generators = [
+            subprocess.Popen([*_on(core), *_dnsperf(f"127.0.0.{number}", port, file, seconds, share)], **_TEXT)
+            for number, file in enumerate(questions, 1)
+        ]
+        for one in generators:
+            stack.callback(one.kill)
+        outputs = [one.communicate()[0] for one in generators]
+    spent = processes.cpu_seconds() - before
+    completed = sum(_figure(r"Queries completed:\s+(\d+)", text) for text in outputs)
     return Figures(
-        qps=_figure(r"Queries per second:\s+([\d.]+)", done.stdout),
+        qps=sum(_figure(r"Queries per second:\s+([\d.]+)", text) for text in outputs),
         cpu_us=spent / completed * 1e6,
-        lost=int(_figure(r"Queries lost:\s+(\d+)", done.stdout)),
+        lost=sum(int(_figure(r"Queries lost:\s+(\d+)", text)) for text in outputs),
     )
+
+
+def _dnsperf(address: str, port: int, questions: Path, seconds: float, load: Load) -> list[str]:
+    return [
+        *("dnsperf", "-s", "127.0.0.1", "-p", str(port), "-a", address),
+        *("-d", str(questions), "-l", f"{seconds:g}"),
+        *("-c", str(CLIENTS), "-T", "1", "-q", str(load.outstanding), "-t", "2"),
+        *(["-Q", str(load.rate)] if load.rate else []),
+        *(["-n", "1"] if load.once else []),
+    ]
 
 
 def _on(core: int | None) -> list[str]:
     """What to write before a command that has to stay on a core."""
     return [] if core is None else ["taskset", "--cpu-list", str(core)]
+
+
+def in_turns(rounds: int, competitors: Mapping[str, Callable[[int], T]]) -> dict[str, list[T]]:
+    """What each found, round by round: one after another, and in the next round the other way round."""
+    found: dict[str, list[T]] = {name: [] for name in competitors}
+    for number in range(rounds):
+        for name in competitors if number % 2 == 0 else reversed(competitors):
+            found[name].append(competitors[name](number))
+    return found
+
+
+def say_figures(found: Mapping[str, Sequence[Figures]]) -> None:
+    for name, rounds in found.items():
+        figures = figures_of(rounds)
+        say(f"  {name:>22} {figures.qps:>10,.0f}/s {figures.cpu_us:>8.2f} µs each, {figures.lost} lost")
+
+
+def ratio(of: Sequence[Figures], to: Sequence[Figures], name: str) -> float:
+    """The median over the rounds of one server's figure divided by the other's in the same round.
+
+    The machine's speed drifts by a third within minutes; what was measured side by side still compares.
+    """
+    return round(statistics.median(getattr(a, name) / getattr(b, name) for a, b in zip(of, to, strict=True)), 2)
 
 
 def figures_of(rounds: Sequence[Figures]) -> Figures:
@@ -196,9 +268,13 @@ def settings_in(text: str) -> dict[str, str]:
 
 
 def cpu_seconds(process: psutil.Process) -> float:
-    """The processor time that a process has spent."""
-    times = process.cpu_times()
-    return float(times.user + times.system)
+    """The processor time that a process has spent, to the nanosecond: a measurement lasts seconds, and what is shown
+    below /proc counts in hundredths. Raises psutil.NoSuchProcess."""
+    clock = (~process.pid << 3) | 2  # as clock_getcpuclockid makes it, of which Python has none
+    try:
+        return time.clock_gettime(clock)
+    except OSError as exc:
+        raise psutil.NoSuchProcess(process.pid) from exc
 
 
 def _figure(pattern: str, text: str) -> float:

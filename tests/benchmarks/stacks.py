@@ -5,30 +5,18 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from dnspanel.demo.stack import Stack
 from replication.wire.protocol import Status
-from tests.benchmarks import answers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SYNC_POLL_SECONDS = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one node answered for a name's A records, asked in one way."""
-
-    node: tuple[str, int]
-    way: str
-    addresses: frozenset[str]
 
 
 class BenchStack:
@@ -93,21 +81,6 @@ class BenchStack:
         ).stdout
         mine = [line for line in listing.splitlines() if f"pid={pid}," in line]
         return sum(int(found.group(1)) for line in mine if (found := re.search(r"bytes_sent:(\d+)", line)))
-
-    def ask_every_way(self, name: str, alias: str, far_alias: str) -> list[Answer]:
-        """Ask every node for `name` plainly, with EDNS, with EDNS and DO, and through CNAMEs in two zones."""
-        found = []
-        for node in self.dns_addresses:
-            for way, wire in (
-                ("plain", answers.query(name)),
-                ("edns", answers.query(name, edns=True)),
-                ("do", answers.query(name, edns=True, do=True)),
-                ("cname", answers.query(alias)),
-                ("far cname", answers.query(far_alias)),
-            ):
-                addresses = answers.ask(node, wire)
-                found.append(Answer(node, way, frozenset(socket.inet_ntoa(one) for one in addresses)))
-        return found
 
 
 @contextlib.contextmanager

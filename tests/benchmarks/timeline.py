@@ -6,11 +6,14 @@ say how long each took; the steps are reckoned from that.
 
 import re
 import statistics
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from tests.benchmarks import answers, estate
 
 _AT = r"^\[?(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})"
 _ENCODED = re.compile(_AT + r".* encoded schema=\d+ from=\d+ to=(?P<to>\d+) bytes=\d+ ms=(?P<ms>[\d.]+)")
@@ -30,6 +33,19 @@ class Edit:
     began: float
     committed: float
     answered: float
+
+    @property
+    def milliseconds(self) -> float:
+        return (self.answered - self.began) * 1000
+
+
+def publish(nodes: Sequence[answers.Address], *, zone_id: int, name: str, address: str, **wait: float) -> Edit:
+    """Publish one A RRset, and `wait` until every node answers with it. Raises TimeoutError if one does not."""
+    start, began = time.monotonic(), time.time()
+    sequence = estate.publish_address(zone_id=zone_id, name=name, address=address)
+    committed = time.time()
+    answered = answers.wait_for(nodes, name, address, **wait)
+    return Edit(sequence, began, committed, began + max(answered) - start)
 
 
 @dataclass(frozen=True, slots=True)

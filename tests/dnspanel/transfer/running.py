@@ -44,8 +44,8 @@ def run(*command: str | Path, input: str | None = None) -> str:
 
 
 @contextmanager
-def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool]) -> Iterator[None]:
-    """A server in the foreground, once `ready` says so; killed at the end."""
+def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool]) -> Iterator[int]:
+    """The process of a server in the foreground, once `ready` says so; killed at the end."""
     with log.open("wb") as out:
         process = subprocess.Popen(
             list(map(str, command)),
@@ -61,7 +61,7 @@ def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool])
             assert process.poll() is None, f"{command[0]} ended: {log_end}"
             assert time.monotonic() < deadline, f"{command[0]} did not start: {log_end}"
             time.sleep(0.05)
-        yield
+        yield process.pid
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=10)
@@ -144,6 +144,7 @@ class MariaDB:
     """A server that only its socket leads to."""
 
     socket: Path
+    process: int = 0
 
     def url(self, database: str, user: str = "root", password: str = "") -> str:
         secret = f":{password}" if password else ""
@@ -153,8 +154,12 @@ class MariaDB:
         return run("mariadb", f"--socket={self.socket}", "--user=root", *arguments, input=text)
 
 
+# Commits need not survive the machine.
+FORGETFUL = "--innodb-flush-log-at-trx-commit=0"
+
+
 @contextmanager
-def mariadb() -> Iterator[MariaDB]:
+def mariadb(*options: str) -> Iterator[MariaDB]:
     """An empty MariaDB in a directory that its own user can reach: it refuses to run as root."""
     needed("mariadbd", "mariadb-install-db", "mariadb")
     with tempfile.TemporaryDirectory(prefix="mariadb-", dir="/tmp") as place:
@@ -164,14 +169,12 @@ def mariadb() -> Iterator[MariaDB]:
             shutil.chown(place, "mysql", "mysql")
             arguments.append("--user=mysql")
         run("mariadb-install-db", *arguments, "--auth-root-authentication-method=normal", "--skip-test-db")
-        server = MariaDB(Path(place, "socket"))
-        command = ["mariadbd", *arguments, "--skip-networking", f"--socket={server.socket}"]
-        # Commits need not survive the machine.
-        command.append("--innodb-flush-log-at-trx-commit=0")
+        socket_path = Path(place, "socket")
+        command = ["mariadbd", *arguments, "--skip-networking", f"--socket={socket_path}", *(options or [FORGETFUL])]
 
         def ready() -> bool:
             with socket.socket(socket.AF_UNIX) as probe:
-                return probe.connect_ex(str(server.socket)) == 0
+                return probe.connect_ex(str(socket_path)) == 0
 
-        with running(command, Path(place, "log"), ready):
-            yield server
+        with running(command, Path(place, "log"), ready) as process:
+            yield MariaDB(socket_path, process)

@@ -1,0 +1,77 @@
+"""The published tests that this project started from, repeated: our node and its rivals on the same zones.
+
+    ./dev bench published                       all of them, at the published sizes
+    ./dev bench published backends stale        these
+    ./dev bench published --record              with the page docs/develop/published.md and its charts
+
+Each part is a module of `tests/benchmarks/published/`. What a part found is kept in `var/`, and --record makes the page
+of what all parts last found; `--record none` measures nothing. Ratios are above 1 where ours is better.
+"""
+
+import argparse
+import contextlib
+import importlib
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.benchmarks.published import page, recorded
+from tests.benchmarks.published.options import Options
+from tests.benchmarks.published.result import Result
+from tests.benchmarks.say import say
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PLACE = ROOT / "var" / "bench" / "published"
+RESULTS = ROOT / "var" / "bench" / "published-results"
+DOCUMENT = ROOT / "docs" / "develop" / "published.md"
+# Modules of tests.benchmarks.published, each with `run(options) -> Result`.
+PARTS = ("backends", "estate", "random_names", "many_clients", "stale", "propagation")
+SIZES = ("zones", "small_zones", "backend_zones", "rounds", "questions", "updates", "edits")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words = [*PARTS, "all", "none"]
+    parser.add_argument("parts", nargs="*", metavar="PART", choices=words, default="all", help=", ".join(words))
+    defaults = Options(PLACE)
+    for name in SIZES:
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(defaults, name))
+    parser.add_argument("--seconds", type=float, default=defaults.seconds)
+    parser.add_argument("--record", action="store_true", help=f"write {DOCUMENT.relative_to(ROOT)}")
+    args = parser.parse_args()
+    options = Options(PLACE, seconds=args.seconds, **{name: getattr(args, name) for name in SIZES})
+    figures: dict[str, float] = {}
+    for part in PARTS if "all" in args.parts else [part for part in args.parts if part in PARTS]:
+        result = run(part, options)
+        recorded.keep(RESULTS, part, options, result)
+        figures |= result.figures
+    if args.record:
+        page.write_page(DOCUMENT, recorded.kept(RESULTS, PARTS))
+    say(json.dumps({"bench": "published", **figures}))
+
+
+def run(part: str, options: Options) -> Result:
+    """Measure one part in its directory, and print what the page says of it."""
+    module = importlib.import_module(f"tests.benchmarks.published.{part}")
+    with _empty(options.directory):
+        result: Result = module.run(options)
+    say(f"\n{result.title}\n")
+    for text in result.text:
+        say(f"{text}\n")
+    return result
+
+
+@contextlib.contextmanager
+def _empty(directory: Path) -> Iterator[None]:
+    """The directory exists and is empty; it is gone afterwards."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    try:
+        yield
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

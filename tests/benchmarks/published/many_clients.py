@@ -1,0 +1,149 @@
+"""Many client addresses and ports, query logging off and on: ours beside BIND 9.18, and what our pdns.conf's lines do.
+
+Published for BIND 9.18: what a log of queries costs, in a file and as dnstap
+(https://www.cavellaservices.com/blogs/post/Impact-of-enabling-querylogging-on-BIND). PowerDNS has no dnstap; its log
+goes to standard error, which is a file here.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from tests.benchmarks import serving
+from tests.benchmarks.bench_serve import Bench, LineCost
+from tests.benchmarks.published import name_servers
+from tests.benchmarks.published.options import Options
+from tests.benchmarks.published.result import Result
+from tests.benchmarks.published.tables import (
+    Found,
+    answers_chart,
+    answers_table,
+    by_lost,
+    processor_chart,
+    table,
+    who_answers_most,
+    who_computes_least,
+    who_wins,
+)
+from tests.benchmarks.serving import CLIENTS, OWN_CORE, QUESTIONS, RANDOM_SHARE, SAME_RATE, Figures, Load, Server
+
+ADDRESSES = 8
+# Answered or not: dnsperf forgets a question after two seconds.
+FLOOD_RATE = 60_000
+FLOOD = Load(
+    f"{FLOOD_RATE:,} questions/s for each, answered or not, on a core of their own",
+    rate=FLOOD_RATE,
+    apart=True,
+    outstanding=3 * FLOOD_RATE,
+)
+LOADS = (SAME_RATE, OWN_CORE, FLOOD)
+WARM_SECONDS = 3.0
+FEW_QUESTIONS = QUESTIONS // ADDRESSES // 2  # of one address under one load
+LINE_SECONDS = 1.5  # of one of the sixty measurements of lines in a round
+# Buffered, as the manual says that it saves input and output:
+# https://bind9.readthedocs.io/en/v9.18/reference.html#namedconf-statement-buffered
+LOG_FILE = 'channel queries {{ file "{directory}/queries.log"; buffered yes; }}; category queries {{ queries; }};'
+DNSTAP = 'dnstap {{ auth query; }}; dnstap-output file "{directory}/queries.dnstap";'
+
+
+def run(options: Options) -> Result:
+    clients = _Clients(options)
+    bench = Bench(zones=options.backend_zones, rounds=options.rounds, seconds=min(options.seconds, LINE_SECONDS))
+    with bench.prepared():
+        competitors = servers(bench, options.directory)
+        turns = serving.in_turns(options.rounds, {one.name: partial(clients.measure, one) for one in competitors})
+        lines = bench.lines()
+    found = {load: {name: [of[load] for of in rounds] for name, rounds in turns.items()} for load in LOADS}
+    return Result(
+        title=f"Many clients, with and without a log of queries, {options.backend_zones:,} zones",
+        charts=[
+            answers_chart("many-clients-answers", f"Many clients, {OWN_CORE.words}", found[OWN_CORE]),
+            processor_chart("many-clients-processor", f"Many clients, {SAME_RATE.words}", found[SAME_RATE]),
+        ],
+        text=[*_text(found), *_text_of_lines(lines)],
+        configurations={server.name: server.configuration for server in competitors},
+    )
+
+
+def servers(bench: Bench, directory: Path) -> list[Server]:
+    """Ours without and with a log, BIND without one, with one in a file, and with dnstap: with a thread per core."""
+    zones = name_servers.zone_list(
+        name_servers.BIND_ZONE, name_servers.write_zone_files(directory / "zones", bench.zones)
+    )
+
+    def bind(name: str, **lines: str) -> Server:
+        place = directory / name.replace(" ", "-")
+        more = {key: line.format(directory=place) for key, line in lines.items()}
+        return name_servers.bind(place, port=bench.port, zones=zones, name=name, **more)
+
+    return [
+        bench.server("ours", bench.ours()),
+        bench.server("ours, logging to a file", bench.ours(**{"log-dns-queries": "yes", "loglevel": "5"})),
+        bind("BIND"),
+        bind("BIND, logging to a file", options="querylog yes;", logging=LOG_FILE),
+        bind("BIND, dnstap", options=DNSTAP),
+    ]
+
+
+class _Clients:
+    """Several addresses with many ports each, and the questions of each address in each round."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def measure(self, server: Server, number: int) -> dict[Load, Figures]:
+        """Under each load, one after another, with caches warm."""
+        with server.running() as processes:
+            found = {}
+            serving.dnsperf(processes, server.port, *self._questions(-1), seconds=WARM_SECONDS)
+            for load, files in zip(LOADS, self._questions_by_load(number), strict=True):
+                if load.apart:
+                    processes.stay_on(serving.SERVER_CORE)
+                seconds = self._options.seconds
+                found[load] = serving.dnsperf(processes, server.port, *files, seconds=seconds, load=load)
+        return found
+
+    def _questions_by_load(self, number: int) -> Iterator[list[Path]]:
+        """Names that nobody has come once in the life of a server."""
+        return (self._questions(number * len(LOADS) + load) for load in range(len(LOADS)))
+
+    def _questions(self, number: int) -> list[Path]:
+        return [self._file(number * ADDRESSES + address) for address in range(ADDRESSES)]
+
+    def _file(self, seed: int) -> Path:
+        path = self._options.directory / f"questions{seed}"
+        if not path.exists():
+            zones = self._options.backend_zones
+            serving.write_questions(path, zones=zones, seed=seed, count=FEW_QUESTIONS)
+        return path
+
+
+def _text(found: dict[Load, Found]) -> Iterator[str]:
+    yield (
+        f"{ADDRESSES} client addresses with {CLIENTS} ports each; {RANDOM_SHARE:.0%} of the questions are for names "
+        "that nobody has. Every server has a thread and a socket per core (`reuseport`), also where it is kept on one "
+        "core."
+    )
+    for load, of_load in found.items():
+        yield f"{load.words[0].upper()}{load.words[1:]}:"
+        yield answers_table(of_load)
+        for log, ours, logs in (("without a log", "ours", False), ("with a log", "ours, logging to a file", True)):
+            alike = {name: rounds for name, rounds in of_load.items() if ("," in name) == logs}
+            yield _winner(load, alike, log, ours)
+
+
+def _winner(load: Load, alike: Found, log: str, ours: str) -> str:
+    if load == OWN_CORE:
+        return who_answers_most(alike, f" {log}", ours=ours)
+    if load == SAME_RATE:
+        return who_computes_least(alike, f" {log}", ours=ours)
+    return who_wins(f"Lost questions {log}", by_lost(alike), is_less_better=True, ours=ours)
+
+
+def _text_of_lines(lines: list[LineCost]) -> Iterator[str]:
+    yield (
+        "What our configuration gains line by line: the processor time per answer without a line, divided by that "
+        f"with all lines, {SAME_RATE.words}. Above 1 the line saves processor time; from the start on (cold), and when "
+        "most names were asked before (warm). What differs from 1 by less than 0.05 is in the noise."
+    )
+    yield table(("Without", "Cold", "Warm"), ((f"`{line.name}={line.value}`", line.cold, line.warm) for line in lines))

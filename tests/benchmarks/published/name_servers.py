@@ -1,0 +1,155 @@
+"""BIND, NSD and Knot as processes in the foreground on a loopback port, configured as their makers recommend.
+
+Each function writes the configuration into a directory and returns the server, which does not run yet. `zones` is text
+in the server's own format, at the end of its configuration; `zone_list` makes it for zone files. Nobody changes their
+user: the directory's owner runs them.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tests import zonegen
+from tests.benchmarks.serving import Server, zone_rrsets
+
+CORES = len(os.sched_getaffinity(0))
+
+# One thread per core is the default, and what -n says is that number. `minimal-responses yes` "can improve the
+# performance of the server": https://bind9.readthedocs.io/en/v9.18/reference.html#namedconf-statement-minimal-responses
+# A server that is only authoritative does no recursion: https://kb.isc.org/docs/bind-best-practices-authoritative
+BIND_CONF = """\
+options {{
+    directory "{directory}";
+    listen-on port {port} {{ 127.0.0.1; }};
+    listen-on-v6 {{ none; }};
+    recursion no;
+    minimal-responses yes;
+    dnssec-validation no;
+    pid-file none;
+    session-keyfile none;
+    {options}
+}};
+controls {{ }};
+logging {{
+    channel file {{ file "{directory}/named.log"; severity warning; }};
+    category default {{ file; }};
+    {logging}
+}};
+"""
+BIND_ZONE = 'zone "{zone}" {{ type primary; file "{file}"; }};\n'
+
+# `server-count` is the number of cores and `reuseport` is on: https://nsd.docs.nlnetlabs.nl/en/latest/running/tuning.html
+# Without a database on disk it needs half of the memory: https://blog.nlnetlabs.nl/tuning-nsd-for-even-better-performance/
+# The limit of answers per client is off: a limit would be measured, not the server.
+NSD_CONF = """\
+server:
+    ip-address: 127.0.0.1@{port}
+    server-count: {cores}
+    reuseport: yes
+    minimal-responses: yes
+    database: ""
+    rrl-ratelimit: 0
+    rrl-whitelist-ratelimit: 0
+    username: ""
+    zonesdir: "{directory}"
+    zonelistfile: "{directory}/zone.list"
+    xfrdfile: "{directory}/xfrd.state"
+    xfrdir: "{directory}"
+    pidfile: "{directory}/nsd.pid"
+    logfile: "{directory}/nsd.log"
+    {options}
+remote-control:
+    control-enable: yes
+    control-interface: "{directory}/nsd.ctl"
+"""
+NSD_ZONE = 'zone:\n    name: "{zone}"\n    zonefile: "{file}"\n'
+
+# One UDP worker per core is the default: https://www.knot-dns.cz/docs/3.2/html/reference.html#udp-workers
+KNOT_CONF = """\
+server:
+    listen: 127.0.0.1@{port}
+    rundir: "{directory}"
+    udp-workers: {cores}
+    {options}
+control:
+    listen: "{directory}/knot.sock"
+database:
+    storage: "{directory}/db"
+log:
+  - target: "{directory}/knot.log"
+    any: warning
+template:
+  - id: default
+    storage: "{directory}"
+{sections}zone:
+"""
+KNOT_ZONE = '  - domain: "{zone}"\n    file: "{file}"\n'
+
+
+def bind(
+    directory: Path,
+    *,
+    port: int,
+    zones: str,
+    cores: int = CORES,
+    options: str = "",
+    logging: str = "",
+    name: str = "BIND",
+) -> Server:
+    """`options` are statements of its block `options`, `logging` further ones of `logging`."""
+    conf = BIND_CONF.format(directory=directory, port=port, options=options, logging=logging)
+    return _server(name, port, directory, ("named", "-f", "-n", str(cores)), conf, zones)
+
+
+def nsd(directory: Path, *, port: int, zones: str, cores: int = CORES, options: str = "", name: str = "NSD") -> Server:
+    """`options` are lines of its section `server`; `nsd-control` reaches it at `nsd.ctl` in the directory."""
+    conf = NSD_CONF.format(directory=directory, port=port, cores=cores, options=options)
+    return _server(name, port, directory, ("nsd", "-d"), conf, zones)
+
+
+def knot(
+    directory: Path,
+    *,
+    port: int,
+    zones: str,
+    cores: int = CORES,
+    options: str = "",
+    sections: str = "",
+    name: str = "Knot",
+) -> Server:
+    """`options` are lines of its section `server`, `sections` what comes before the zones, such as `remote` and `acl`;
+    `knotc` reaches it at `knot.sock` in the directory."""
+    conf = KNOT_CONF.format(directory=directory, port=port, cores=cores, options=options, sections=sections)
+    return _server(name, port, directory, ("knotd",), conf, zones)
+
+
+def zone_list(template: str, files: Mapping[str, Path]) -> str:
+    """The statements of these zones, which are named with their last dot; `template` is BIND_ZONE, NSD_ZONE, ..."""
+    return "".join(template.format(zone=zone.removesuffix("."), file=file) for zone, file in files.items())
+
+
+def zone_files(directory: Path, zones: Iterable[str]) -> dict[str, Path]:
+    """Where `tests.zonegen` writes the files of these zones."""
+    return {zone: zonegen.zone_path(directory, zone) for zone in zones}
+
+
+def write_zone_files(directory: Path, zones: int) -> dict[str, Path]:
+    """The zones of `serving` as files in a new directory: by zone."""
+    directory.mkdir()
+    contents = {rrsets[0].name: zonegen.zone_text(rrsets).encode() for rrsets in map(zone_rrsets, range(1, zones + 1))}
+    zonegen.write_files(directory, contents.items())
+    return zone_files(directory, contents)
+
+
+def abridged(conf: str, zones: str) -> str:
+    """The configuration with the first of its zones only."""
+    lines = [line for line in conf.splitlines() if line.strip()]
+    first, found, _ = zones.partition("\nzone" if zones.startswith("zone") else "\n  - domain")
+    return "\n".join([*lines, first.rstrip(), *(["(and so on, for each zone)"] if found else [])]) + "\n"
+
+
+def _server(name: str, port: int, directory: Path, command: tuple[str, ...], conf: str, zones: str) -> Server:
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{command[0]}.conf"
+    path.write_text(conf + zones)
+    return Server(name, port, (*command, "-c", str(path)), directory, abridged(conf, zones))

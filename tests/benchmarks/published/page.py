@@ -1,0 +1,119 @@
+"""The page of the published tests: what was compared, on which machine and when, who won, and every configuration."""
+
+import os
+import platform
+import re
+import subprocess
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import psutil
+
+from tests.benchmarks.published.charts import write_svg
+from tests.benchmarks.published.recorded import Recorded
+from tests.benchmarks.published.tables import table
+
+WIDTH = 140
+PACKAGES = (
+    *("pdns-server", "bind9", "nsd", "knot", "mariadb-server", "postgresql", "libsqlite3-0", "dnsperf"),
+    *("pdns-backend-lmdb", "pdns-backend-pgsql", "pdns-backend-mysql", "pdns-backend-sqlite3", "pdns-backend-bind"),
+)
+HEAD = """\
+# The published tests, repeated
+
+`./dev bench published --record` writes this page and its charts. Each test was published by somebody for other
+servers, or for an older PowerDNS; here they run side by side with our node on the same zones, in turns, in one run.
+Figures are medians of rounds. Where the server shares its cores with the program that asks, processor time per answer
+says more than answers per second. A server with a database is charged with its database's processor time and memory.
+"""
+NOTHING = "\nNothing was recorded yet.\n"
+
+
+def write_page(document: Path, recorded: Sequence[Recorded]) -> None:
+    """The document, and its charts in the folder of its name beside it, which is emptied before."""
+    charts = document.with_suffix("")
+    charts.mkdir(exist_ok=True)
+    for old in charts.glob("*.svg"):
+        old.unlink()
+    for one in recorded:
+        for chart in one.result.charts:
+            write_svg(charts, chart)
+    sections = [section for one in recorded for section in _sections(one, charts.name)]
+    document.write_text("\n".join([HEAD, *_short(recorded), *_machine(), *sections]) if recorded else HEAD + NOTHING)
+
+
+def _short(recorded: Sequence[Recorded]) -> Iterator[str]:
+    """The figures of all tests, of which benchmarks.md says what they are."""
+    yield from (
+        "## In short",
+        "",
+        "Ratios are above 1 where ours is better: [what they are](benchmarks.md#published).",
+        "",
+    )
+    figures = {name: value for one in recorded for name, value in one.result.figures.items()}
+    yield table(
+        ("Figure", "", "Better"), ((f"`{name}`", value, _better(name, value)) for name, value in figures.items())
+    )
+    yield ""
+
+
+def _better(name: str, value: float) -> str:
+    if name == "stale":
+        return "ours: no answer was stale" if value == 0 else "**the rival**"
+    return "ours" if value >= 1 else "**the rival**"
+
+
+def _machine() -> Iterator[str]:
+    memory = psutil.virtual_memory().total / 2**30
+    yield from ("## Machine and versions", "")
+    yield f"{_processor()}, {os.cpu_count()} cores, {memory:.0f} GiB, Linux {platform.release()}, {platform.machine()}."
+    yield from ("", "| Package | Version |", "|---|---|", *_versions(), "")
+
+
+def _processor() -> str:
+    found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1] if found else "An unnamed processor"
+
+
+def _versions() -> list[str]:
+    query = ["dpkg-query", "-W", "-f", "| ${Package} | ${Version} |\\n", *PACKAGES]
+    return subprocess.run(query, capture_output=True, text=True).stdout.splitlines()
+
+
+def _sections(one: Recorded, folder: str) -> Iterator[str]:
+    yield from (f"## {one.result.title}", "", f"Measured on {one.day}; {one.options}.", "")
+    for text in one.result.text:
+        yield from (*_wrapped(text), "")
+    for chart in one.result.charts:
+        yield from (f"![{chart.title}]({folder}/{chart.name}.svg)", "")
+    for name, configuration in one.result.configurations.items():
+        yield from (
+            "<details>",
+            f"<summary>{name}</summary>",
+            "",
+            "```",
+            *_lines(configuration),
+            "```",
+            "",
+            "</details>",
+            "",
+        )
+
+
+def _wrapped(text: str) -> list[str]:
+    """Lines of a table or a list as they are, everything else no longer than a document's lines."""
+    return [
+        line
+        for paragraph in text.splitlines()
+        for line in ([paragraph] if paragraph.startswith("|") else textwrap.wrap(paragraph, WIDTH) or [""])
+    ]
+
+
+def _lines(configuration: str) -> list[str]:
+    """The lines of a configuration without this machine's folders and passwords, which differ at each run."""
+    public = re.sub(r"(/[\w.~-]+)*/(dp-\w+|mariadb-\w+|bench)(?=[/\"\s;]|$)", "/srv/bench", configuration)
+    public = re.sub(r"(password|api-key)=.*", r"\1=(made for the run)", public)
+    return [
+        line for long in public.splitlines() for line in textwrap.wrap(long, WIDTH, replace_whitespace=False) or [""]
+    ]

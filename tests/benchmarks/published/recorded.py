@@ -1,0 +1,47 @@
+"""What each published test found when it last ran, kept between runs: a page is made of all of them."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.benchmarks.published.options import Options
+from tests.benchmarks.published.result import Bar, Chart, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One test's result, the day it ran, and its options as text."""
+
+    day: str
+    options: str
+    result: Result
+
+
+def keep(directory: Path, part: str, options: Options, result: Result) -> None:
+    """The result replaces the one that this test had there."""
+    directory.mkdir(parents=True, exist_ok=True)
+    sizes = asdict(options)
+    del sizes["directory"]
+    words = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in sizes.items())
+    day = datetime.now(UTC).date().isoformat()
+    text = json.dumps({"day": day, "options": words, "result": asdict(result)}, indent=1)
+    (directory / f"{part}.json").write_text(text + "\n")
+
+
+def kept(directory: Path, parts: Iterable[str]) -> list[Recorded]:
+    """Those of these tests that ran, in this order."""
+    files = [directory / f"{part}.json" for part in parts]
+    return [_recorded(json.loads(file.read_text())) for file in files if file.exists()]
+
+
+def _recorded(found: dict[str, object]) -> Recorded:
+    result = Result(**found["result"])  # type: ignore[arg-type]
+    result.charts = [_chart(dict(chart)) for chart in result.charts]  # type: ignore[call-overload]
+    return Recorded(str(found["day"]), str(found["options"]), result)
+
+
+def _chart(found: dict[str, object]) -> Chart:
+    bars = tuple(Bar(**bar) for bar in found.pop("bars"))  # type: ignore[attr-defined]
+    return Chart(bars=bars, **found)  # type: ignore[arg-type]

@@ -1,0 +1,35 @@
+"""What one of the published tests found: figures for the last line, charts and the rivals' configurations."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One competitor's median in a chart, in the chart's unit."""
+
+    label: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Bars side by side. `name` is that of its SVG file, without its ending."""
+
+    name: str
+    title: str
+    unit: str
+    bars: tuple[Bar, ...]
+    is_less_better: bool = False
+
+
+@dataclass(slots=True)
+class Result:
+    """Of one published test."""
+
+    title: str
+    figures: dict[str, float] = field(default_factory=dict)
+    charts: list[Chart] = field(default_factory=list)
+    # What was measured and how, and who won what: sentences and Markdown tables for the page.
+    text: list[str] = field(default_factory=list)
+    # By competitor: every line of its configuration, as it was run.
+    configurations: dict[str, str] = field(default_factory=dict)

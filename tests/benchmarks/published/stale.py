@@ -1,0 +1,114 @@
+"""Changes under query load, each asked for as soon as the caches were told of it: does anybody get an old answer?
+
+As published: the change is committed, the caches are purged of its name, and the name is asked for at once. Ours is
+`bench_storm`, where the panel says when all nodes are in sync. The rival is what PowerDNS documents for a database
+that others write to (https://doc.powerdns.com/authoritative/performance.html#caches-memory-allocations): three servers
+with default caches, each told with `pdns_control purge NAME$` (https://doc.powerdns.com/authoritative/manpages/pdns_control.1.html)
+after the commit. Both are asked the same five ways, under the same load of dnsperf.
+"""
+
+import contextlib
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tests.benchmarks import bench_storm, estate, pdns_settings, powerdns_tables, serving
+from tests.benchmarks.bench_storm import Storm
+from tests.benchmarks.powerdns_tables import Tables
+from tests.benchmarks.published.last_line import last_line
+from tests.benchmarks.published.options import Options
+from tests.benchmarks.published.result import Bar, Chart, Result
+from tests.benchmarks.published.tables import table
+from tests.benchmarks.say import say
+from tests.benchmarks.serving import Server
+from tests.ports import free_port
+from tests.replication.agent.servers import short_directory
+
+QPS = 3_000  # at each server, at most
+SERVERS = 3
+RIVAL = "PowerDNS, SQL and pdns_control purge"
+
+
+def run(options: Options) -> Result:
+    """Both one after the other, with the same number of changes."""
+    result = Result("Stale answers after a change")
+    say(f"ours: {options.updates:,} changes")
+    ours = last_line("storm", "--updates", str(options.updates), "--qps", str(QPS))
+    say(f"{RIVAL}: {options.updates:,} changes")
+    with rival(options.directory) as (tables, servers):
+        result.configurations[RIVAL] = servers[0].configuration
+        theirs = storm(tables, servers, updates=options.updates)
+    total = options.updates * SERVERS * len(bench_storm.WAYS)
+    result.figures["stale"] = ours["stale"]
+    result.text += [_summary(ours["stale"], theirs, total), _by_way(theirs, total // len(bench_storm.WAYS))]
+    result.charts.append(
+        Chart(
+            name="stale",
+            title=f"Stale answers of {total:,}, after {options.updates:,} changes",
+            unit="answers",
+            bars=(Bar("ours", ours["stale"]), Bar(RIVAL, theirs.stale.total())),
+            is_less_better=True,
+        )
+    )
+    return result
+
+
+@contextlib.contextmanager
+def rival(directory: Path) -> Iterator[tuple[Tables, list[Server]]]:
+    """Servers on one PostgreSQL that has the storm's zones."""
+    with contextlib.ExitStack() as stack:
+        tables = stack.enter_context(powerdns_tables.running(directory / "stores"))
+        tables.add(estate.storm_zones(bench_storm.NAMES))
+        tables.finish()
+        sockets = stack.enter_context(short_directory())
+        servers = [_server(sockets / f"ns{number}", tables.url) for number in range(1, SERVERS + 1)]
+        for server in servers:
+            stack.enter_context(server.running())
+        yield tables, servers
+
+
+def _server(directory: Path, url: str) -> Server:
+    settings = pdns_settings.recommended(pdns_settings.gpgsql(url), directory, cores=1)
+    server = serving.pdns_server(directory.name, directory, settings, port=free_port())
+    return replace(server, first=bench_storm.owner(0))
+
+
+def storm(tables: Tables, servers: Sequence[Server], *, updates: int) -> Storm:
+    """Commit, purge everywhere, ask: so many times."""
+
+    def publish(name: str, address: str) -> None:
+        tables.change(zone=estate.STORM_ZONE, name=name, address=address)
+        purge(servers, name)
+
+    nodes = [("127.0.0.1", server.port) for server in servers]
+    return bench_storm.storm(nodes, publish, updates=updates, qps=QPS)
+
+
+def purge(servers: Sequence[Server], name: str) -> None:
+    """Every server says that it forgot the name and all below it. Raises RuntimeError."""
+    telling = [
+        subprocess.Popen(
+            ["pdns_control", f"--socket-dir={server.directory}", "purge", f"{name}$"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for server in servers
+    ]
+    replies = [process.communicate()[0].strip() for process in telling]
+    if not all(reply.isdigit() for reply in replies):
+        raise RuntimeError(f"pdns_control purge {name}$ said {replies}")
+
+
+def _summary(ours: int, theirs: Storm, total: int) -> str:
+    straight = sum(theirs.stale[way] for way in ("plain", "edns", "do"))
+    return (
+        f"Of {total:,} answers {ours:,} of ours were stale, and {theirs.stale.total():,} of {RIVAL}:"
+        f" {straight:,} of those to questions for the name itself, and {theirs.stale.total() - straight:,} of those"
+        " through a CNAME, whose answers a purge of the name leaves in the cache for as long as `cache-ttl`, 20 s by"
+        " default."
+    )
+
+
+def _by_way(theirs: Storm, each: int) -> str:
+    return table((RIVAL, "Answers", "Stale"), [(way, each, theirs.stale[way]) for way in bench_storm.WAYS])

@@ -1,0 +1,115 @@
+"""The page of the published tests: its sentences, charts and configurations.
+
+Tests `published.page`, `published.recorded`, `published.tables` and `published.charts`."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.benchmarks.published import page, recorded
+from tests.benchmarks.published.estate import AGAIN_AFTER, half_of_them_twice
+from tests.benchmarks.published.name_servers import BIND_ZONE, KNOT_ZONE, NSD_ZONE, abridged, zone_list
+from tests.benchmarks.published.options import Options
+from tests.benchmarks.published.result import Bar, Chart, Result
+from tests.benchmarks.published.tables import answers_table, table, who_wins
+from tests.benchmarks.serving import Figures
+
+RESULT = Result(
+    title="Names",
+    figures={"cpu_vs_nsd": 0.5},
+    charts=[Chart("names", "Names & numbers", "answers a second", (Bar("ours", 61_234.5), Bar("NSD", 102_000.0)))],
+    text=["word " * 60, table(("", "Answers/s"), [("ours", 61_234.5), ("NSD", 3)])],
+    configurations={"NSD": 'zonesdir: "/home/somebody/checkout/var/bench/published/NSD"\npassword=secret\nport: 1'},
+)
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """The page of one test that was kept, and of others that never ran."""
+    recorded.keep(tmp_path / "kept", "random_names", Options(tmp_path, zones=12), RESULT)
+    path = tmp_path / "published.md"
+    page.write_page(path, recorded.kept(tmp_path / "kept", ("backends", "random_names")))
+    return path
+
+
+def test_what_was_kept_comes_back_as_it_was(tmp_path: Path) -> None:
+    recorded.keep(tmp_path, "random_names", Options(tmp_path), RESULT)
+    (one,) = recorded.kept(tmp_path, ("random_names",))
+    assert one.result == RESULT
+
+
+def test_the_page_says_when_and_at_which_size(document: Path) -> None:
+    assert "## Names\n\nMeasured on 20" in document.read_text()
+    assert "; zones 12, small zones 1,000, " in document.read_text()
+
+
+def test_the_page_begins_with_who_is_better(document: Path) -> None:
+    assert "| `cpu_vs_nsd` | 0.5 | **the rival** |\n" in document.read_text()
+
+
+def test_the_page_has_lines_that_a_document_may_have(document: Path) -> None:
+    assert max(len(line) for line in document.read_text().splitlines()) <= 160
+
+
+def test_the_page_shows_configurations_without_places_and_secrets_of_the_machine(document: Path) -> None:
+    text = document.read_text()
+    assert 'zonesdir: "/srv/bench/published/NSD"\npassword=(made for the run)\nport: 1\n' in text
+
+
+def test_charts_have_their_figures_and_no_script(document: Path) -> None:
+    assert "![Names & numbers](published/names.svg)" in document.read_text()
+    drawing = ElementTree.parse(document.parent / "published" / "names.svg")
+    assert {"61,234", "102,000", "ours", "NSD"} <= {element.text for element in drawing.iter()}
+    assert [element.tag for element in drawing.iter() if str(element.tag).endswith("script")] == []
+
+
+def test_whoever_draws_a_chart_can_still_import_as_before() -> None:
+    """pygal's finder has no `find_spec`: after it was imported, pytest could not import the next module of tests."""
+    assert [finder for finder in sys.meta_path if not hasattr(finder, "find_spec")] == []
+
+
+def test_a_new_page_has_no_charts_of_an_old_one(document: Path) -> None:
+    page.write_page(document, [])
+    assert list(document.with_suffix("").iterdir()) == []
+    assert page.NOTHING in document.read_text()
+
+
+@pytest.mark.parametrize(
+    ("values", "is_less_better", "sentence"),
+    [
+        ({"NSD": 50.0, "ours": 100.0}, False, "Speed: ours wins, with 2.00 times NSD."),
+        ({"NSD": 50.0, "ours": 100.0}, True, "Speed: **NSD wins**, with 0.50 times ours."),
+        ({"NSD": 0.0, "ours": 12.0}, True, "Speed: **NSD wins**, with 0 against 12 of ours."),
+        ({"NSD": 7.0, "ours": 0.0, "BIND": 0.0}, True, "Speed: ours wins, with 0 against 0 of BIND."),
+        ({"NSD": 0.0, "ours": 0.0}, True, "Speed: nobody wins."),
+    ],
+)
+def test_the_winner_is_named_also_where_it_is_not_us(
+    values: dict[str, float], is_less_better: bool, sentence: str
+) -> None:
+    assert who_wins("Speed", values, is_less_better=is_less_better) == sentence
+
+
+def test_a_table_has_medians_and_all_that_was_lost() -> None:
+    rounds = [Figures(10.0, 3.0, 1), Figures(12_000.0, 1.0, 0), Figures(20_000.0, 2.0, 4)]
+    assert answers_table({"ours": rounds}).splitlines()[-1] == "| ours | 12,000 | 2 | 5 |"
+
+
+@pytest.mark.parametrize("template", [BIND_ZONE, NSD_ZONE, KNOT_ZONE])
+def test_of_many_zones_a_configuration_shows_the_first(template: str) -> None:
+    zones = zone_list(template, {f"{name}.test.": Path(f"{name}.zone") for name in ("a", "b", "c")})
+    text = abridged("server:\n\n    port: 1\n", zones)
+    assert text.startswith("server:\n    port: 1\n")
+    assert "a.test" in text
+    assert "b.test" not in text
+    assert text.endswith("(and so on, for each zone)\n")
+
+
+def test_half_of_the_names_are_repeated_soon() -> None:
+    names = [str(number) for number in range(2 * AGAIN_AFTER)]
+    questions = Counter(half_of_them_twice(names))
+    assert {name for name, times in questions.items() if times == 2} == set(names[:AGAIN_AFTER:2])
+    assert set(questions) == set(names)
