@@ -52,8 +52,9 @@ class Point:
 
 @dataclass(slots=True)
 class Trace:
-    """What was called while strace was attached; complete once it let go."""
+    """What was called while strace was attached; complete once it let go. `output` is what it has written so far."""
 
+    output: Path
     calls: list[Call] = field(default_factory=list)
 
 
@@ -61,7 +62,8 @@ class Trace:
 def traced(pids: Sequence[int], kinds: Sequence[str], *options: str) -> Iterator[Trace]:
     """Attached to these processes and all their threads while the block lasts."""
     with tempfile.TemporaryDirectory(prefix="strace-") as directory:
-        trace, output = Trace(), Path(directory) / "calls"
+        output = Path(directory) / "calls"
+        trace = Trace(output)
         command = ["strace", "-f", "-s", "256", "-e", f"trace={','.join(kinds)}", *options, "-o", str(output)]
         for pid in pids:
             command += ["-p", str(pid)]
@@ -165,11 +167,12 @@ def slowed(pids: Sequence[int], name: str, *, seconds: float) -> Iterator[None]:
         yield
 
 
-def is_stopped(pid: int) -> bool:
-    """Whether the process was stopped by a signal."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] in "Tt"
-    return False
+def is_stopped(trace: Trace) -> bool:
+    """Whether a process was stopped by a signal while it was traced.
+
+    Its state in /proc does not tell: it is the same for a moment at every call that is traced.
+    """
+    return trace.output.exists() and "--- stopped by SIGSTOP ---" in trace.output.read_text(errors="replace")
 
 
 def wake(pid: int) -> None:

@@ -144,9 +144,9 @@ def test_a_publisher_that_lost_its_lock_while_it_slept_cannot_fork_the_log(
     panel = panels.test
     sleeper = publisher_pid(faulty)
     # It is stopped in the middle of a step: the object is being stored, the row that makes it count is not there.
-    with crash.at_call([sleeper], Point("fsync", 1), sig="SIGSTOP"):
+    with crash.at_call([sleeper], Point("fsync", 1), sig="SIGSTOP") as trace:
         sequence = edit(panel)
-        until(lambda: crash.is_stopped(sleeper), seconds=30, what="the publisher asleep")
+        until(lambda: crash.is_stopped(trace), seconds=30, what="the publisher asleep")
     try:
         before = panel.do(acts.rows, sql="SELECT coalesce(max(last), 0) FROM publish_segment")[0][0]
         assert before < sequence

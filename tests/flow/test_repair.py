@@ -100,7 +100,9 @@ def damage_and_wait(stack: Stack, node: DemoNode, damage: Callable[[int], None])
 
     def is_over() -> bool:
         now = state(stack)
-        return bool(now["found"][len(before["found"]) :]) and not now["open"] and now["equal"] is True
+        found = now["found"][len(before["found"]) :]
+        told = sum(": repaired (" in sentence for sentence in now["events"][len(before["events"]) :])
+        return bool(found) and told >= len(found) and not now["open"] and now["equal"] is True
 
     until(is_over, seconds=SECONDS_TO_REPAIR, what="the node found, repaired and equal")
     sys.stdout.write(f"found and repaired {time.monotonic() - began:.1f} s after the damage was done\n")

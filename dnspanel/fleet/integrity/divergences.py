@@ -47,8 +47,9 @@ def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: da
 def record_repaired(*, node_id: int, zone_id: int, zone_name: str, differences: Iterable[str], now: datetime) -> None:
     """The zone is again what the panel wrote; `differences` are what the node found when it was compared row by row."""
     found = "; ".join(differences)
-    row = Divergence.objects.filter(node_id=node_id, zone_id=zone_id, repaired_at=None).first()
-    if row is None:
+    row = Divergence.objects.filter(node_id=node_id, zone_id=zone_id).order_by("-found_at", "-pk").first()
+    # A comparison may have seen that all is well before the node's own answer was here: what it found is still news.
+    if row is None or (row.repaired_at is not None and (not found or found in row.words)):
         return
     row.zone_name, row.repaired_at, row.error = zone_name or row.zone_name, now, ""
     row.words = f"{row.words}: {found}" if found else row.words

@@ -56,6 +56,16 @@ def test_a_repair_tells_what_was_found_row_by_row(node: Node) -> None:
     assert messages()[-1] == f"example.test.: repaired ({words[0]}; {words[1]})."
 
 
+def test_what_a_repair_found_is_told_though_a_comparison_was_first(node: Node) -> None:
+    divergences.record_found(node_id=node.pk, zones=[(5, "example.test.", DESCRIPTION)], now=NOW)
+    divergences.record_over(node_id=node.pk, now=NOW)
+    for _ in range(2):
+        words = ("www.example.test. A was missing",)
+        divergences.record_repaired(node_id=node.pk, zone_id=5, zone_name="example.test.", differences=words, now=LATER)
+    assert Divergence.objects.get().words == f"{DESCRIPTION}: {words[0]}"
+    assert [message for message in messages() if "repaired" in message] == [f"example.test.: repaired ({words[0]})."]
+
+
 def test_the_same_zone_may_be_found_again_after_its_repair(node: Node) -> None:
     for _ in range(2):
         divergences.record_found(node_id=node.pk, zones=[(5, "example.test.", DESCRIPTION)], now=NOW)
