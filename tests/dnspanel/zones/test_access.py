@@ -84,6 +84,8 @@ def test_a_name_is_looked_for_in_the_trash_by_an_index(bob: User) -> None:
         SELECT 'z' || n || '.estate.test.', 1, 1, 0, now(), now(), 0, now() FROM generate_series(1, 5000) n"""
     with connection.cursor() as cursor:
         cursor.execute(fill)
+        # Names that wait for being sorted in make the index look dear; in a panel, vacuum has been there.
+        cursor.execute("SELECT gin_clean_pending_list('zone_name_trigram')")
         cursor.execute("ANALYZE zones_zone")
     with CaptureQueriesContext(connection) as queries:
         assert isinstance(access.unknown_to(bob, "z77.estate.test."), access.InTrash)
