@@ -88,20 +88,22 @@ def decode_records(body: bytes) -> tuple[StoredRecord, ...]:
     return tuple(found)
 
 
-def with_auth(body: bytes, auth: bool) -> bytes:
-    """The same records with another auth flag."""
+def with_flags(body: bytes, auth: bool, ordername: bool) -> bytes:
+    """The same records with other flags."""
     out = bytearray(body)
     at = 0
     while at < len(out):
         at += _LENGTH.size + _LENGTH.unpack_from(out, at)[0]
         out[at + 4] = auth
+        out[at + 6] = ordername
         at += _TAIL.size
     return bytes(out)
 
 
-def first_auth(body: bytes) -> bool:
-    """The auth flag of a row; the same for all its records."""
-    return bool(body[_LENGTH.size + _LENGTH.unpack_from(body)[0] + 4])
+def first_flags(body: bytes) -> tuple[bool, bool]:
+    """The flags auth and ordername of a row; the same for all its records."""
+    at = _LENGTH.size + _LENGTH.unpack_from(body)[0]
+    return bool(body[at + 4]), bool(body[at + 6])
 
 
 def encode_ent(auth: bool, ordername: bool = False) -> bytes:

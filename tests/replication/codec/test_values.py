@@ -27,13 +27,11 @@ def test_records_are_decoded_as_they_were_encoded(records: list[StoredRecord]) -
     assert values.decode_records(values.encode_records(records)) == tuple(records)
 
 
-@given(st.lists(RECORD, min_size=1, max_size=4), st.booleans())
-def test_the_auth_flag_of_a_row_can_be_read_and_replaced(records: list[StoredRecord], auth: bool) -> None:
-    body = values.with_auth(values.encode_records(records), auth)
-    assert values.first_auth(body) == auth
-    assert values.with_auth(body, records[0].auth)[: len(body)] == values.encode_records(
-        [StoredRecord(r.content, r.ttl, records[0].auth, r.disabled, r.ordername) for r in records]
-    )
+@given(st.lists(RECORD, min_size=1, max_size=4), st.booleans(), st.booleans())
+def test_the_flags_of_a_row_can_be_read_and_replaced(records: list[StoredRecord], auth: bool, ordername: bool) -> None:
+    body = values.with_flags(values.encode_records(records), auth, ordername)
+    assert values.first_flags(body) == (auth, ordername)
+    assert body == values.encode_records([StoredRecord(r.content, r.ttl, auth, r.disabled, ordername) for r in records])
 
 
 @given(st.binary(max_size=40))

@@ -1,7 +1,6 @@
-"""Compiling a zone whole, and compiling only what changed."""
+"""Compiling a zone in full."""
 
 import random
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -9,33 +8,13 @@ from hypothesis import strategies as st
 
 from replication.codec import keys, values
 from replication.codec.dnssec import Nsec3, nsec3_hash
-from replication.compile import Row, WireRRset, _general_rows, _owned, compile_changes, compile_wires, compile_zone
+from replication.compile import Row, WireRRset, compile_wires, compile_zone
+from replication.compile.full import _general_rows, _owned
 from replication.dns import names, rdata, rrset
-from replication.dns.rdtypes import AAAA, CNAME, DS, NS, SOA, TXT, A, type_from_text, type_to_text
+from replication.dns.rdtypes import NS, A, type_to_text
 from replication.dns.rrset import RRset
 from replication.errors import BadRRset
-from tests.full import examples
-
-ZONE = "example.test."
-RDATA = {
-    A: "192.0.2.1",
-    AAAA: "2001:db8::1",
-    CNAME: "www.example.test.",
-    DS: "1 13 2 " + "ab" * 32,
-    NS: "ns.example.test.",
-    SOA: "ns.example.test. hostmaster.example.test. 1 2 3 4 5",
-    TXT: '"text"',
-}
-
-
-def one(name: str, type: int, ttl: int = 300) -> RRset:
-    return rrset.make(name, type, ttl, [RDATA[type]], origin=ZONE)
-
-
-def zone_of(*texts: str) -> list[RRset]:
-    """RRsets of lines like `www A`, with an apex."""
-    lines = [text.split() for text in ("@ SOA", "@ NS", *texts)]
-    return [one(name, type_from_text(mnemonic)) for name, mnemonic in lines]
+from tests.replication.compile.zones import CONTENT, ZONE, one, zone_of
 
 
 def readable(rows: list[Row]) -> dict[str, int]:
@@ -45,28 +24,6 @@ def readable(rows: list[Row]) -> dict[str, int]:
         name = names.relative_text(keys.name_from_relative_key(rel, ZONE), ZONE)
         found[f"{name} {type_to_text(type) if type else 'ENT'}"] = values.decode_records(body)[0].auth
     return found
-
-
-class DictRows:
-    """Rows of one zone in memory; counts what is read."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        self.content = {(rel, type): body for rel, type, body in rows}
-        self.read = 0
-
-    def get(self, rel: bytes, type: int) -> bytes | None:
-        self.read += 1
-        return self.content.get((rel, type))
-
-    def at(self, rel: bytes) -> list[tuple[int, bytes]]:
-        self.read += 1
-        return [(type, body) for (key, type), body in sorted(self.content.items()) if key == rel]
-
-    def below(self, rel: bytes) -> Iterator[Row]:
-        for (key, type), body in sorted(self.content.items()):
-            if key != rel and (rel == keys.APEX or key.startswith(rel)):
-                self.read += 1
-                yield key, type, body
 
 
 def test_rows_come_in_the_order_of_record_keys() -> None:
@@ -172,18 +129,38 @@ def test_opt_out_leaves_insecure_delegations_out_of_the_chain() -> None:
     assert b"insecure2\0" not in with_it
 
 
+def test_a_name_that_is_the_hash_of_another_takes_nothing_out_of_the_chain() -> None:
+    """Whoever knows the salt, which anyone may ask for, can name a name so."""
+    nsec3 = Nsec3()
+    hashed = nsec3_hash("www." + ZONE, b"", 0)
+    rows = compile_zone(ZONE, [*zone_of("www A"), one(hashed.decode() + "." + ZONE, A)], nsec3=nsec3)
+    assert len({row[:2] for row in rows}) == len(rows)
+    chain = {body for _, type, body in rows if type == 50 and values.decode_records(body)[0].ttl == 0}
+    assert {values.decode_records(body)[0].content for body in chain} == {
+        b"\0",
+        b"\x03www\0",
+        b"\x20" + hashed + b"\0",
+    }
+
+
+@pytest.mark.parametrize(
+    ("lines", "flagged"),
+    [
+        (["sub NS"], set()),
+        (["sub NS", "sub DS"], {"NS", "DS"}),
+        (["sub NS", "sub TXT"], {"TXT"}),
+        (["sub NS", "sub A", "sub AAAA"], set()),
+        (["sub NS", "sub DS", "sub A", "sub TXT"], {"NS", "DS", "TXT"}),
+    ],
+)
+def test_with_opt_out_the_flags_at_a_delegation_depend_on_ds(lines: list[str], flagged: set[str]) -> None:
+    rows = compile_zone(ZONE, zone_of(*lines), nsec3=Nsec3(opt_out=True))
+    found = {type_to_text(type) for rel, type, body in rows if rel == b"sub\0" and values.first_flags(body)[1]}
+    assert found == flagged
+
+
 def test_narrow_mode_needs_no_helper_rows() -> None:
     assert all(type != 50 for _, type, _ in compile_zone(ZONE, zone_of("www A"), nsec3=Nsec3(narrow=True)))
-
-
-LABELS = ["a", "b", "*", "ns", "\\001", "\\255x", "a-", "\\."]
-NAMES = st.lists(st.sampled_from(LABELS), min_size=0, max_size=4).map(
-    lambda labels: ".".join([*labels, ZONE]) if labels else ZONE
-)
-TYPES = st.sampled_from([A, TXT, NS, NS, DS, AAAA])
-CONTENT = st.dictionaries(st.tuples(NAMES, TYPES), st.integers(0, 2), max_size=14)
-# A TTL of None deletes.
-EDITS = st.dictionaries(st.tuples(NAMES, TYPES), st.none() | st.integers(0, 2), max_size=6)
 
 
 @settings(max_examples=300, deadline=None)
@@ -197,35 +174,3 @@ def test_the_fast_way_and_the_general_way_compile_the_same(
     assert compile_wires(ZONE, rrsets) == expected
     plain = [item for item in rrsets if item[1] != NS or item[0] == keys.APEX]
     assert compile_wires(ZONE, iter(plain)) == _general_rows(ZONE, _owned(plain), None)
-
-
-@settings(max_examples=examples(150, 600), deadline=None)
-@given(content=CONTENT, edits=st.lists(EDITS, max_size=4), data=st.data())
-def test_compiling_changes_equals_the_difference_of_two_full_compiles(
-    content: dict[tuple[str, int], int], edits: list[dict[tuple[str, int], int | None]], data: st.DataObject
-) -> None:
-    zone = {key: one(*key, ttl) for key, ttl in content.items()}
-    for edit in edits:
-        # Deleting at random rarely hits; so delete some that are there too.
-        if zone:
-            edit = edit | dict.fromkeys(data.draw(st.lists(st.sampled_from(sorted(zone)), max_size=4)), None)
-        changed = {key: None if ttl is None else one(*key, ttl) for key, ttl in edit.items()}
-        rows = DictRows(compile_zone(ZONE, zone.values()))
-        for key, new in changed.items():
-            zone.pop(key, None)
-            if new is not None:
-                zone[key] = new
-        after = {(rel, type): body for rel, type, body in compile_zone(ZONE, zone.values())}
-        expected: dict[tuple[bytes, int], bytes | None] = {
-            key: after.get(key) for key in rows.content.keys() | after.keys() if rows.content.get(key) != after.get(key)
-        }
-        assert compile_changes(ZONE, rows, changed) == expected
-
-
-@pytest.mark.parametrize("size", [100, 3000])
-def test_the_reads_of_one_change_do_not_grow_with_the_zone(size: int) -> None:
-    rows = DictRows(compile_zone(ZONE, zone_of(*(f"h{n}.deep A" for n in range(size)))))
-    compile_changes(ZONE, rows, {("h50.deep." + ZONE, A): one("h50.deep", A, 60)})
-    compile_changes(ZONE, rows, {("new.deep." + ZONE, A): one("new.deep", A)})
-    compile_changes(ZONE, rows, {("h50.deep." + ZONE, A): None})
-    assert rows.read < 40

@@ -1,0 +1,271 @@
+"""Changed RRsets of a zone → the rows that change with them, in every denial of existence. Pure."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from replication.codec import values
+from replication.codec.dnssec import Nsec3
+from replication.codec.keys import APEX, parent_key
+from replication.codec.values import ENT
+from replication.compile.denial import ABSENT, FULL, HASHED, HELPER, PRESENT, Denial, is_like_hash, owned_types
+from replication.compile.full import key_within
+from replication.compile.rows import Rows, by_name
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import RRset
+
+
+def compile_changes(
+    zone: str, rows: Rows, changed: Mapping[tuple[str, int], RRset | None], nsec3: Nsec3 | None = None
+) -> dict[tuple[bytes, int], bytes | None]:
+    """The rows to put (body) or delete (None) so that `rows` become the zone with `changed` applied.
+
+    Equal to the difference of two calls of `compile_zone` with this `nsec3`,
+    which `rows` must have been compiled with. Values of `changed` are the
+    RRsets afterwards, None for absent ones.
+
+    The cost does not grow with the zone: a change reads the rows of its name
+    and of the names above it. What is in the NSEC3 chain, and each flag, follow
+    from these: see `denial`. Four things read more.
+
+    1. A delegation that appears or disappears, and is not below another one,
+       reads its subtree, because every auth below it turns, and with it the
+       chain.
+    2. The last RRset of a name that disappears reads below each empty name
+       above it up to the first name still present: rows of names that go in
+       the same call, and of empty names on the way to the first one.
+    3. Where a name that made an empty non-terminal authoritative, or put it
+       into the chain, goes or is delegated, the reading goes on to the next
+       name of the same rank. That is far only among delegations (with opt-out,
+       among insecure ones) and what is below them; never in NSEC3 without
+       opt-out, where a delegation will do.
+    4. In NSEC3 a zone whose apex owns nothing, which no server answers, is read
+       up to the first name of the chain.
+    """
+    return _Compiler(zone, rows, changed, Denial(zone, nsec3)).result()
+
+
+class _State:
+    """What exists in a zone at one time: the rows that `read` gives, with some RRsets changed."""
+
+    def __init__(
+        self,
+        read: Callable[[bytes], Mapping[int, bytes]],
+        changed: Mapping[bytes, Mapping[int, RRset | None]],
+        denial: Denial,
+    ) -> None:
+        self._read, self._changed, self._denial = read, changed, denial
+        self._types: dict[bytes, Collection[int]] = {}
+        self._occluded: dict[bytes, bool] = {}  # whether names directly below these are
+
+    def types(self, rel: bytes) -> Collection[int]:
+        """The types of the rows of a name; those that compiling adds are as they were."""
+        if rel not in self._changed:
+            return self._read(rel)
+        found = self._types.get(rel)
+        if found is None:
+            found = self._types[rel] = self._with_changes(rel, self._read(rel))
+        return found
+
+    def is_cut(self, rel: bytes) -> bool:
+        """The name is delegated."""
+        return rel != APEX and rdtypes.NS in self.types(rel)
+
+    def is_occluded(self, rel: bytes) -> bool:
+        """The name is below a delegation."""
+        above = parent_key(rel)
+        if above == APEX:
+            return False
+        found = self._occluded.get(above)
+        if found is None:
+            found = self._occluded[above] = rdtypes.NS in self.types(above) or self.is_occluded(above)
+        return found
+
+    def auth(self, rel: bytes) -> bool:
+        """RRsets of the name other than DS are authoritative."""
+        return not self.is_cut(rel) and not self.is_occluded(rel)
+
+    def rank(self, rel: bytes) -> int:
+        """The rank of a name."""
+        return self._rank(rel, self.types(rel))
+
+    def ranks_below(self, rel: bytes, rows: Rows) -> Iterator[int]:
+        """The ranks of the names below one that have rows; names that changes add elsewhere are not found."""
+        for name, stored in by_name(rows.below(rel)):
+            yield self._rank(name, self._with_changes(name, stored) if name in self._changed else stored)
+
+    def _rank(self, rel: bytes, types: Collection[int]) -> int:
+        owned = owned_types(types)
+        if not owned:
+            return ABSENT  # without a look at what is above
+        return self._denial.rank(owned, rel != APEX and rdtypes.NS in types, self.is_occluded(rel))
+
+    def _with_changes(self, rel: bytes, stored: Mapping[int, bytes]) -> Collection[int]:
+        types = set(stored)
+        for type, rrset in self._changed[rel].items():
+            if rrset is None:
+                types.discard(type)
+            else:
+                types.add(type)
+        return types
+
+
+@dataclass(slots=True)
+class _Below:
+    """What the changes did somewhere below a name."""
+
+    gained: int = ABSENT  # the highest rank that a name has now which had another one
+    lost: int = ABSENT  # the highest rank that a name had which has a lower one now
+
+
+class _Compiler:
+    """One call of `compile_changes`."""
+
+    def __init__(self, zone: str, rows: Rows, changed: Mapping[tuple[str, int], RRset | None], denial: Denial) -> None:
+        self._rows, self._denial = rows, denial
+        self._stored: dict[bytes, dict[int, bytes]] = {}
+        self._after: dict[bytes, dict[int, RRset | None]] = defaultdict(dict)
+        self._reshaped: dict[bytes, dict[int, RRset | None]] = {}  # where types come or go: nothing else has effects
+        for (name, type), rrset in changed.items():
+            served = rrset if rrset is not None and rrset.served else None
+            rel = key_within(zone, name, type)
+            self._after[rel][type] = served
+            if (served is None) == (type in self._read(rel)):
+                self._reshaped[rel] = self._after[rel]
+        self._old = _State(self._read, {}, denial)
+        self._new = _State(self._read, self._reshaped, denial)
+        self._touched: set[bytes] = set(self._reshaped)  # whose place in the chain or empty name's row may change
+        self._below: dict[bytes, _Below] = defaultdict(_Below)
+        self._result: dict[tuple[bytes, int], bytes | None] = {}
+
+    def result(self) -> dict[tuple[bytes, int], bytes | None]:
+        for rel, types in self._after.items():
+            for type, rrset in types.items():
+                self._set(rel, type, None if rrset is None else self._body(rel, rrset))
+        for rel in self._reshaped:
+            if self._denial.is_opt_out and self._new.is_cut(rel):
+                self._renew(rel)  # whether it is signed decides about the flag of NS and about the chain
+            self._tell_ancestors(rel)
+        for rel in self._turned_cuts():
+            self._renew_subtree(rel)
+        for rel in sorted(self._touched | self._below.keys()):
+            self._set_added_rows(rel)
+        return self._result
+
+    def _read(self, rel: bytes) -> dict[int, bytes]:
+        found = self._stored.get(rel)
+        if found is None:
+            found = self._stored[rel] = dict(self._rows.at(rel))
+        return found
+
+    def _set(self, rel: bytes, type: int, body: bytes | None) -> None:
+        if self._read(rel).get(type) != body:
+            self._result[rel, type] = body
+
+    def _body(self, rel: bytes, rrset: RRset) -> bytes:
+        to_wire, type = rdata.to_wire, rrset.type
+        return values.encode_rrset([to_wire(type, text) for text in rrset.served], rrset.ttl, *self._flags(rel, type))
+
+    def _flags(self, rel: bytes, type: int) -> tuple[bool, bool]:
+        """The flags auth and ordername of an RRset."""
+        new = self._new
+        auth = type == rdtypes.DS or new.auth(rel)
+        if not self._denial.has_helpers:
+            return auth, False
+        return auth, self._denial.has_ordername(type, new.types(rel), new.rank(rel), new.is_cut(rel))
+
+    def _renew(self, rel: bytes) -> None:
+        """Give the RRsets of a name that stay as they are the flags they have now."""
+        changed = self._after.get(rel, {})
+        for type, body in self._read(rel).items():
+            if type in (ENT, HELPER) or type in changed:
+                continue
+            if (flags := self._flags(rel, type)) != values.first_flags(body):
+                self._result[rel, type] = values.with_flags(body, *flags)
+
+    def _turned_cuts(self) -> list[bytes]:
+        """Delegations that appeared or disappeared, without those below another one of them or one that stays."""
+        found: list[bytes] = []
+        old, new = self._old, self._new
+        turned = [rel for rel in self._reshaped if old.is_cut(rel) != new.is_cut(rel)]
+        for rel in sorted(turned):
+            # Below a delegation that stays nothing depends on another one.
+            if not (found and rel.startswith(found[-1])) and not (old.is_occluded(rel) and new.is_occluded(rel)):
+                found.append(rel)
+        return found
+
+    def _renew_subtree(self, cut: bytes) -> None:
+        """Give every row at and below a turned delegation the flags it has now."""
+        for rel, stored in chain([(cut, self._read(cut))], by_name(self._rows.below(cut))):
+            self._stored.setdefault(rel, stored)
+            self._renew(rel)
+            self._tell_ancestors(rel)
+
+    def _tell_ancestors(self, rel: bytes) -> None:
+        """Note above a name what became of it, and that it may enter or leave the chain."""
+        was, becomes = self._old.rank(rel), self._new.rank(rel)
+        if was == becomes:
+            return
+        above = rel
+        while (above := parent_key(above)) != APEX:
+            self._note_below(above, was, becomes)
+        if self._denial.has_helpers:
+            self._touched.add(rel)
+            self._note_below(APEX, was, becomes)
+
+    def _note_below(self, rel: bytes, was: int, becomes: int) -> None:
+        below = self._below[rel]
+        if becomes > below.gained:
+            below.gained = becomes
+        if becomes < was and was > below.lost:
+            below.lost = was
+
+    def _set_added_rows(self, rel: bytes) -> None:
+        """Make the rows of a name as they must be: of an empty non-terminal, and of the NSEC3 chain."""
+        rank = self._new.rank(rel)
+        if rel != APEX:
+            ent_rank = ABSENT if rank else self._ent_rank(rel)
+            self._set(rel, ENT, self._denial.ent_body(ent_rank) if ent_rank else None)
+            rank = rank or ent_rank
+        elif not rank and self._denial.has_helpers:
+            rank = self._highest_below(rel, self._below[rel].gained, HASHED)
+        if self._denial.has_helpers and (rank >= HASHED) != self._was_in_chain(rel):
+            self._set_helpers(rel, rank >= HASHED)
+
+    def _ent_rank(self, rel: bytes) -> int:
+        """The highest rank below a name that owns nothing; ABSENT if nothing is there."""
+        below = self._below[rel]
+        before = self._denial.ent_rank(self._read(rel).get(ENT))
+        if before == ABSENT and not self._old.rank(rel):
+            return below.gained  # nothing was below it
+        if before > below.lost:
+            return max(before, below.gained)  # what made it so is still there
+        # A name of which nothing was noted has the rank that it had, so none above that of the row.
+        ceiling = PRESENT if self._new.is_occluded(rel) else before or FULL
+        return self._highest_below(rel, below.gained, ceiling)
+
+    def _highest_below(self, rel: bytes, found: int, ceiling: int) -> int:
+        """The highest rank among `found` and names below one, read until the ceiling."""
+        if found < ceiling:
+            for rank in self._new.ranks_below(rel, self._rows):
+                found = max(found, rank)
+                if found >= ceiling:
+                    break
+        return found
+
+    def _was_in_chain(self, rel: bytes) -> bool:
+        """The name was in the NSEC3 chain; not read from its own helper row, which names like hashes lack."""
+        stored = self._read(rel)
+        if rel == APEX:
+            return HELPER in stored
+        return (self._old.rank(rel) or self._denial.ent_rank(stored.get(ENT))) >= HASHED
+
+    def _set_helpers(self, rel: bytes, in_chain: bool) -> None:
+        if in_chain:
+            for key, type, body in self._denial.helper_rows(rel):
+                self._set(key, type, body)
+            return
+        self._set(self._denial.back_key(rel, self._read(rel)), HELPER, None)
+        if not is_like_hash(rel):
+            self._set(rel, HELPER, None)

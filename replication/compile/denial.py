@@ -1,0 +1,127 @@
+"""What a zone's denial of existence makes of its names: rank, flags and NSEC3's helper rows. Pure.
+
+The *rank* of a name says what it makes of empty names above it; an empty
+non-terminal is what the strongest name below it makes of it.
+
+    rank      an empty name above it      which names
+    ABSENT    -                           those that own nothing
+    PRESENT   has a row                   below a cut; cuts, but in NSEC3
+    HASHED    is in the NSEC3 chain too   opt-out: cuts that own more than NS
+    FULL      has auth 1 too              all others
+
+NSEC3 without opt-out gives an empty non-terminal auth 1 whenever it is in the
+chain, so there every name is FULL that is not below a cut. Narrow mode has no
+rows for its chain, so with opt-out its cuts are PRESENT.
+
+A name is in the chain if its rank is at least HASHED. That alone tells: a cut
+in opt-out that owns nothing but NS has only names below it that are not in the
+chain, and no other name can be out of it and above one that is in it.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+
+from replication.codec import values
+from replication.codec.dnssec import NSEC3_HASH_LENGTH, Nsec3, nsec3_hash
+from replication.codec.keys import name_from_relative_key
+from replication.codec.values import ENT
+from replication.compile.rows import Row
+from replication.dns import names, rdtypes
+
+HELPER = 50
+ABSENT, PRESENT, HASHED, FULL = range(4)
+
+_HELPER_BACK_TTL = 0  # hash → name; PowerDNS's search stops only at these
+_HELPER_FORWARD_TTL = 1  # name → hash
+_ADDRESSES = (rdtypes.A, rdtypes.AAAA)
+_HASH_LABEL = re.compile(rb"[0-9a-v]{%d}\x00" % NSEC3_HASH_LENGTH)
+_HASH_IN_FORWARD = slice(3, 3 + NSEC3_HASH_LENGTH)  # behind the lengths of content and label
+
+
+class Denial:
+    """One way of denying existence in one zone. `nsec3` is None for unsigned zones and for NSEC."""
+
+    __slots__ = ("_lone_cut", "_nsec3", "_other_cut", "_zone", "has_helpers", "is_opt_out")
+
+    def __init__(self, zone: str, nsec3: Nsec3 | None) -> None:
+        self._zone, self._nsec3 = zone, nsec3
+        self.has_helpers = nsec3 is not None and not nsec3.narrow
+        self.is_opt_out = nsec3 is not None and nsec3.opt_out
+        if nsec3 is None or (nsec3.opt_out and nsec3.narrow):
+            self._lone_cut = self._other_cut = PRESENT
+        else:
+            self._lone_cut, self._other_cut = (PRESENT, HASHED) if nsec3.opt_out else (FULL, FULL)
+
+    def rank(self, owned: int, at_cut: bool, occluded: bool) -> int:
+        """The rank of a name that owns RRsets of so many types."""
+        if occluded or not at_cut:
+            return ABSENT if not owned else PRESENT if occluded else FULL
+        return self._lone_cut if owned == 1 else self._other_cut
+
+    def has_ordername(self, type: int, types: Collection[int], rank: int, at_cut: bool) -> bool:
+        """The ordername flag of one RRset of a name with this rank and these types."""
+        if rank < HASHED or not self.has_helpers:
+            return False
+        return not (at_cut and is_unflagged_at_cut(type, types, opt_out=self.is_opt_out))
+
+    def ent_body(self, rank: int) -> bytes:
+        """The row of an empty non-terminal over names whose highest rank is this."""
+        return values.encode_ent(rank == FULL, self.has_helpers and rank >= HASHED)
+
+    def ent_rank(self, body: bytes | None) -> int:
+        """The inverse of `ent_body`; ABSENT without a row."""
+        if body is None:
+            return ABSENT
+        auth, ordername = values.first_flags(body)
+        return FULL if auth else HASHED if ordername else PRESENT
+
+    def has_same_hashes(self, other: "Denial") -> bool:
+        """Both write helper rows, with the same hash for each name."""
+        one, two = self._nsec3, other._nsec3
+        if one is None or two is None or not self.has_helpers or not other.has_helpers:
+            return False
+        return (one.salt, one.iterations) == (two.salt, two.iterations)
+
+    def helper_rows(self, rel: bytes) -> tuple[Row, ...]:
+        """The rows from a name's hash to the name and, but for names like hashes, back. The denial must be NSEC3."""
+        assert self._nsec3 is not None
+        return helper_rows(self._zone, rel, self._nsec3)
+
+    def back_key(self, rel: bytes, rows: Mapping[int, bytes]) -> bytes:
+        """The relative key of the row from the hash to a name in the chain that has these rows. It must be NSEC3."""
+        if HELPER in rows and not is_like_hash(rel):
+            return rows[HELPER][_HASH_IN_FORWARD] + b"\0"
+        return self.helper_rows(rel)[0][0]
+
+
+def owned_types(types: Collection[int]) -> int:
+    """How many of the types of a name's rows compiling has not added; none of a hash label's."""
+    return len(types) - (ENT in types) - (HELPER in types)
+
+
+def is_like_hash(rel: bytes) -> bool:
+    """The relative key is that of a hash label, or of a name that looks like one."""
+    return _HASH_LABEL.fullmatch(rel) is not None
+
+
+def is_unflagged_at_cut(type: int, types: Collection[int], *, opt_out: bool) -> bool:
+    """An RRset at a cut that is in the chain has no ordername flag nevertheless."""
+    if type == rdtypes.NS and opt_out:
+        return rdtypes.DS not in types
+    return type in _ADDRESSES
+
+
+def helper_rows(zone: str, rel: bytes, nsec3: Nsec3) -> tuple[Row, ...]:
+    """The row that leads from a name's hash to the name, and the one back.
+
+    A name that looks like a hash gets only the first. Its other row might have
+    the key of another name's first one, if somebody chose it so, and that name
+    would vanish from the chain. Answers do not need the other row.
+    """
+    hashed = nsec3_hash(name_from_relative_key(rel, zone), nsec3.salt, nsec3.iterations)
+    relative_name = names.to_wire(name_from_relative_key(rel, names.ROOT))
+    back = (hashed + b"\0", HELPER, values.encode_rrset((relative_name,), _HELPER_BACK_TTL, False))
+    if is_like_hash(rel):
+        return (back,)
+    label = bytes((NSEC3_HASH_LENGTH,)) + hashed + b"\0"
+    return back, (rel, HELPER, values.encode_rrset((label,), _HELPER_FORWARD_TTL, False))

@@ -1,0 +1,147 @@
+"""RRsets of a zone → rows of the records table, with everything that `pdnsutil rectify-zone` would do. Pure.
+
+The rules, for a zone that is unsigned or signed with NSEC:
+
+1. A *cut* is a name other than the apex that owns NS. Every row at a cut and
+   below one has auth 0, every other row 1; DS rows always 1.
+2. Every name between a stored name and the apex that owns nothing is an
+   *empty non-terminal* and gets a row of type 0, or it would answer NXDOMAIN.
+   Its auth is 1 if a name below it has auth 1.
+
+PowerDNS drops all empty non-terminals of a zone that has more than
+`max-ent-entries` (100,000) of them; we keep them, since the answers are wrong
+without. Disabled records do not travel.
+
+Names are relative keys here (`codec.keys`): parents sort before children, and
+a subtree is one prefix.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from replication.codec import values
+from replication.codec.dnssec import Nsec3
+from replication.codec.keys import APEX, parent_key, relative_key
+from replication.codec.values import ENT
+from replication.compile.denial import helper_rows, is_unflagged_at_cut
+from replication.compile.rows import Row
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset
+from replication.errors import BadRRset
+
+WireRRset = tuple[bytes, int, int, Sequence[bytes]]  # relative key, type, TTL, rdata in wire form
+Content = tuple[int, Sequence[bytes]]  # TTL, rdata in wire form
+
+_SEEN_ENT = values.encode_ent(True)
+
+
+def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None) -> list[Row]:
+    """Every row of the zone, sorted by record key. `nsec3` is None for unsigned zones and for NSEC."""
+    to_wire = rdata.to_wire
+    served = (
+        (key_within(zone, item.name, item.type), item.type, item.ttl, [to_wire(item.type, text) for text in texts])
+        for item in rrsets
+        if (texts := item.served)
+    )
+    return compile_wires(zone, served) if nsec3 is None else _general_rows(zone, _owned(served), nsec3)
+
+
+def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
+    """The rows of an unsigned zone, sorted by record key, from its served records in wire form.
+
+    An RRset without records counts as absent. Written for millions of RRsets: where the zone delegates
+    nothing, every auth is 1, and only names two labels below the apex can leave an empty name above them.
+    """
+    rows: list[Row] = []
+    deep: list[bytes] = []
+    listed = rrsets if isinstance(rrsets, list | tuple) else list(rrsets)
+    encode, ns = values.encode_rrset, rdtypes.NS
+    for rel, type, ttl, wires in listed:
+        if type == ns and rel != APEX:
+            return _general_rows(zone, _owned(listed), None)
+        if wires:
+            rows.append((rel, type, encode(wires, ttl, True)))
+            if rel.find(b"\0") != len(rel) - 1:
+                deep.append(rel)
+    if deep:
+        ents = _ents(dict.fromkeys(deep, True) | {row[0]: True for row in rows})
+        rows += [(rel, ENT, _SEEN_ENT) for rel in ents]
+    rows.sort()
+    return rows
+
+
+def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3: Nsec3 | None) -> list[Row]:
+    """The rows of a zone in which anything may occur, sorted by record key."""
+    cuts = {rel for rel, types in owned.items() if rdtypes.NS in types and rel != APEX}
+    occluded = _occluded(sorted(owned), cuts)
+    ents = _ents({rel: rel not in cuts and rel not in occluded for rel in owned})
+    hashed = _hashed_names(owned, cuts, occluded, nsec3) if nsec3 else set()
+    flagged = hashed if nsec3 and not nsec3.narrow else set()
+    opt_out = nsec3 is not None and nsec3.opt_out
+    rows: list[Row] = []
+    for rel, types in owned.items():
+        at_cut = rel in cuts
+        for type, (ttl, wires) in types.items():
+            auth = type == rdtypes.DS or not (at_cut or rel in occluded)
+            ordername = rel in flagged and not (at_cut and is_unflagged_at_cut(type, types, opt_out=opt_out))
+            rows.append((rel, type, values.encode_rrset(wires, ttl, auth, ordername)))
+    for rel, auth in ents.items():
+        authoritative = auth or (nsec3 is not None and not nsec3.opt_out and rel in hashed)
+        rows.append((rel, ENT, values.encode_ent(authoritative, rel in flagged)))
+    if nsec3:
+        rows += [row for rel in flagged for row in helper_rows(zone, rel, nsec3)]
+    rows.sort()
+    return rows
+
+
+def _owned(rrsets: Iterable[WireRRset]) -> dict[bytes, dict[int, Content]]:
+    """TTL and records of the served RRsets by relative key and type."""
+    owned: dict[bytes, dict[int, Content]] = {}
+    for rel, type, ttl, wires in rrsets:
+        if wires:
+            owned.setdefault(rel, {})[type] = ttl, wires
+    return owned
+
+
+def key_within(zone: str, name: str, type: int) -> bytes:
+    """The relative key of an RRset's name. Raises BadRRset if it is outside the zone."""
+    if not names.is_within(name, zone):
+        raise BadRRset(name=name, type=type, reason=f"{name} is not within the zone {zone}")
+    return relative_key(name, zone)
+
+
+def _occluded(ordered: list[bytes], cuts: set[bytes]) -> set[bytes]:
+    """The names strictly below a cut."""
+    found: set[bytes] = set()
+    cut: bytes | None = None
+    for rel in ordered if cuts else ():
+        if cut is not None and rel.startswith(cut):
+            found.add(rel)
+        elif rel in cuts:
+            cut = rel
+    return found
+
+
+def _ents(auth_of: Mapping[bytes, bool]) -> dict[bytes, bool]:
+    """Empty non-terminals and their auth, from the names that own something and theirs."""
+    ents: dict[bytes, bool] = {}
+    for rel, auth in auth_of.items():
+        above = parent_key(rel)
+        # An existing ancestor leads the way up itself, and with no less auth than what is below it.
+        while above != APEX and above not in auth_of and (above not in ents or ents[above] < auth):
+            ents[above] = auth
+            above = parent_key(above)
+    return ents
+
+
+def _hashed_names(
+    owned: Mapping[bytes, Mapping[int, Content]], cuts: set[bytes], occluded: set[bytes], nsec3: Nsec3
+) -> set[bytes]:
+    """The names of the NSEC3 chain: with opt-out, insecure delegations are not in it."""
+    hashed: set[bytes] = set()
+    for rel, types in owned.items():
+        if rel in occluded or (nsec3.opt_out and rel in cuts and set(types) == {rdtypes.NS}):
+            continue
+        while rel not in hashed:
+            hashed.add(rel)
+            rel = parent_key(rel)
+    return hashed

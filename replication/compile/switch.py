@@ -1,0 +1,118 @@
+"""Rows of a zone in one denial of existence → the rows that are others in another. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from replication.codec import values
+from replication.codec.dnssec import Nsec3
+from replication.codec.keys import APEX
+from replication.codec.values import ENT
+from replication.compile.denial import ABSENT, HASHED, HELPER, Denial, is_like_hash, owned_types
+from replication.compile.rows import Change, Rows, by_name
+from replication.dns import rdtypes
+
+
+def switch_denial(
+    zone: str, rows: Rows, before: Nsec3 | None, after: Nsec3 | None, *, puts: bool = True, deletes: bool = True
+) -> Iterator[Change]:
+    """Yield the rows to put and those to delete that lead from one denial of existence to another.
+
+    Equal to the difference of two calls of `compile_zone`; `rows` must have
+    been compiled with `before`. No row comes twice. One pass over `rows`, in
+    their order but for empty names and the apex, which come behind what is
+    below them. `puts` and `deletes` choose: to write the new chain before the
+    old one goes, call twice, both times with the rows as they were.
+
+    Holds the rows of one name, the name of one delegation, and the empty
+    non-terminals above the current name: never more with a larger zone.
+    """
+    if before != after:
+        switch = _Switch(Denial(zone, before), Denial(zone, after))
+        for change in switch.changes(rows, puts=puts, deletes=deletes):
+            if deletes if change[2] is None else puts:
+                yield change
+
+
+@dataclass(slots=True)
+class _Open:
+    """The apex, or an empty non-terminal above the current name."""
+
+    rel: bytes
+    rows: Mapping[int, bytes]
+    rank: int  # of the apex itself, and the highest one below so far
+
+
+class _Switch:
+    """One call of `switch_denial`."""
+
+    def __init__(self, before: Denial, after: Denial) -> None:
+        self._before, self._after = before, after
+        self._has_same_hashes = before.has_same_hashes(after)
+        self._has_flags = before.has_helpers or after.has_helpers
+        self._cut: bytes | None = None
+        self._open: list[_Open] = []
+
+    def changes(self, rows: Rows, *, puts: bool, deletes: bool) -> Iterator[Change]:
+        """Yield what differs; less hashing where puts or deletes are not of use."""
+        self._puts, self._deletes = puts, deletes
+        for rel, stored in chain([(APEX, dict(rows.at(APEX)))], by_name(rows.below(APEX))):
+            yield from self._close_all_but_above(rel)
+            if rel == APEX or ENT in stored:
+                self._open.append(_Open(rel, stored, ABSENT))
+            if owned_types(stored):
+                yield from self._of_name(rel, stored)
+        yield from self._close_all_but_above(None)
+
+    def _of_name(self, rel: bytes, stored: Mapping[int, bytes]) -> Iterator[Change]:
+        at_cut = rel != APEX and rdtypes.NS in stored
+        occluded = self._cut is not None and rel.startswith(self._cut)
+        if at_cut and not occluded:
+            self._cut = rel
+        owned = owned_types(stored)
+        was = self._before.rank(owned, at_cut, occluded)
+        becomes = self._after.rank(owned, at_cut, occluded)
+        self._open[-1].rank = max(self._open[-1].rank, becomes)
+        for type, body in stored.items() if self._has_flags else ():
+            if type != HELPER:
+                auth, had = values.first_flags(body)
+                has = self._after.has_ordername(type, stored, becomes, at_cut)
+                if has != had:
+                    yield rel, type, values.with_flags(body, auth, has)
+        if rel != APEX:
+            yield from self._helpers(rel, stored, was >= HASHED, becomes >= HASHED)
+
+    def _close_all_but_above(self, rel: bytes | None) -> Iterator[Change]:
+        """Yield what became of the empty names that are not above this one, and of the apex at the end (None)."""
+        while self._open:
+            last = self._open[-1]
+            if rel is not None and (last.rel == APEX or rel.startswith(last.rel)):
+                return
+            self._open.pop()
+            if self._open:
+                self._open[-1].rank = max(self._open[-1].rank, last.rank)
+            yield from self._of_closed(last)
+
+    def _of_closed(self, last: _Open) -> Iterator[Change]:
+        if last.rel == APEX:
+            was_in_chain = HELPER in last.rows
+        else:
+            was_in_chain = self._before.ent_rank(last.rows[ENT]) >= HASHED
+            body = self._after.ent_body(last.rank)
+            if body != last.rows[ENT]:
+                yield last.rel, ENT, body
+        yield from self._helpers(last.rel, last.rows, was_in_chain, last.rank >= HASHED)
+
+    def _helpers(
+        self, rel: bytes, stored: Mapping[int, bytes], was_in_chain: bool, is_in_chain: bool
+    ) -> Iterator[Change]:
+        goes = was_in_chain and self._before.has_helpers
+        comes = is_in_chain and self._after.has_helpers
+        if goes and comes and self._has_same_hashes:
+            return
+        if goes and self._deletes:
+            yield self._before.back_key(rel, stored), HELPER, None
+            if not comes and not is_like_hash(rel):
+                yield rel, HELPER, None
+        if comes and self._puts:
+            yield from self._after.helper_rows(rel)

@@ -1,0 +1,89 @@
+"""Made-up zones, rows in memory and denials of existence for the tests of compiling."""
+
+from collections.abc import Iterator, Mapping
+
+from hypothesis import strategies as st
+
+from replication.codec import keys
+from replication.codec.dnssec import Nsec3
+from replication.compile import Row
+from replication.dns import rrset
+from replication.dns.rdtypes import AAAA, CNAME, DS, NS, SOA, TXT, A, type_from_text
+from replication.dns.rrset import RRset
+
+ZONE = "example.test."
+RDATA = {
+    A: "192.0.2.1",
+    AAAA: "2001:db8::1",
+    CNAME: "www.example.test.",
+    DS: "1 13 2 " + "ab" * 32,
+    NS: "ns.example.test.",
+    SOA: "ns.example.test. hostmaster.example.test. 1 2 3 4 5",
+    TXT: '"text"',
+}
+Key = tuple[str, int]
+
+DENIALS: dict[str, Nsec3 | None] = {
+    "nsec": None,
+    "nsec3": Nsec3(),
+    "salted": Nsec3(iterations=2, salt=b"\xab\xcd"),
+    "opt-out": Nsec3(opt_out=True),
+    "salted-opt-out": Nsec3(iterations=1, salt=b"\xab\xcd", opt_out=True),
+    "narrow": Nsec3(narrow=True),
+    "narrow-opt-out": Nsec3(narrow=True, opt_out=True),
+}
+
+
+def one(name: str, type: int, ttl: int = 300) -> RRset:
+    return rrset.make(name, type, ttl, [RDATA[type]], origin=ZONE)
+
+
+def zone_of(*texts: str) -> list[RRset]:
+    """RRsets of lines like `www A`, with an apex."""
+    lines = [text.split() for text in ("@ SOA", "@ NS", *texts)]
+    return [one(name, type_from_text(mnemonic)) for name, mnemonic in lines]
+
+
+class DictRows:
+    """Rows of one zone in memory; counts what is read."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.content = {(rel, type): body for rel, type, body in rows}
+        # No key twice: in the file one of the rows would be lost.
+        assert len(self.content) == len(rows)
+        self.read = 0
+
+    def get(self, rel: bytes, type: int) -> bytes | None:
+        self.read += 1
+        return self.content.get((rel, type))
+
+    def at(self, rel: bytes) -> list[tuple[int, bytes]]:
+        self.read += 1
+        return [(type, body) for (key, type), body in sorted(self.content.items()) if key == rel]
+
+    def below(self, rel: bytes) -> Iterator[Row]:
+        for (key, type), body in sorted(self.content.items()):
+            if key != rel and (rel == keys.APEX or key.startswith(rel)):
+                self.read += 1
+                yield key, type, body
+
+
+def difference(before: Mapping[tuple[bytes, int], bytes], after: list[Row]) -> dict[tuple[bytes, int], bytes | None]:
+    """The rows to put or delete that lead from these to those."""
+    new = {(rel, type): body for rel, type, body in after}
+    return {key: new.get(key) for key in before.keys() | new.keys() if before.get(key) != new.get(key)}
+
+
+# Of no use but to look like a hash, which a person may write who knows the zone's salt.
+HASH_LIKE = "0123456789abcdefghijklmnopqrstuv"
+LABELS = ["a", "b", "*", "ns", "\\001", "\\255x", "a-", "\\.", HASH_LIKE]
+NAMES = st.lists(st.sampled_from(LABELS), min_size=0, max_size=4).map(
+    lambda labels: ".".join([*labels, ZONE]) if labels else ZONE
+)
+# Few names, so that they meet: chains of empty names, delegations one below the other.
+NEAR_NAMES = st.lists(st.sampled_from("ab*"), min_size=0, max_size=4).map(lambda labels: ".".join([*labels, ZONE]))
+TYPES = st.sampled_from([A, TXT, NS, NS, DS, AAAA])
+KEYS = st.tuples(NEAR_NAMES | NAMES, TYPES)
+CONTENT = st.dictionaries(KEYS, st.integers(0, 2), max_size=14)
+# A TTL of None deletes.
+EDITS = st.dictionaries(KEYS, st.none() | st.integers(0, 2), max_size=6)
