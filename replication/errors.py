@@ -3,6 +3,7 @@
     ReplicationError
     ├── Transient                 try again, the same thing may work
     │   ├── Gap                   the node lacks segments before the one it got
+    │   ├── UnknownSealingKey     the node lacks what opens a DNSSEC key that it got
     │   ├── NodeUnreachable       no connection, or it broke
     │   ├── NotServed             PowerDNS does not answer what was written
     │   ├── Busy                  another holds what this needs
@@ -70,6 +71,14 @@ class Gap(Transient):
         at = "has no position" if have is None else f"is at sequence {have.sequence}"
         super().__init__(f"the node {at} and cannot apply a segment that starts at {got}")
         self.have, self.got = have, got
+
+
+class UnknownSealingKey(Transient):
+    """A DNSSEC key is sealed with a key of this number that the node was not given; it can be, and then this works."""
+
+    def __init__(self, *, sealing_key: int) -> None:
+        super().__init__(f"sealing key {sealing_key} is not known on this node")
+        self.sealing_key = sealing_key
 
 
 class NodeUnreachable(Transient):

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Protocol, Self
 
 from replication.codec.keys import zone_prefix
+from replication.codec.sealed import SealingKey
 from replication.errors import BadBytes, Busy, Gap, NeedsSnapshot, NodeUnreachable, NotServed, Refused
 from replication.steps import Nothing, Refuse, SendSnapshot, Way, next_step
 from replication.store.snapshot import snapshot_id
@@ -33,6 +34,7 @@ from replication.wire.protocol import (
     RESPOND_ASYNC,
     RESTART_PATH,
     SAMPLES_PATH,
+    SEALING_KEYS_PATH,
     SEGMENTS_PATH,
     SNAPSHOTS_PATH,
     STATUS_PATH,
@@ -48,6 +50,7 @@ from replication.wire.protocol import (
     decode_refusal,
     encode_message,
 )
+from replication.wire.sealing_keys import encode_sealing_keys
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0
@@ -142,6 +145,11 @@ class NodeClient:
     def send_keys(self, sealed: bytes) -> None:
         """The agent accepts segments of the keys in this `keyring`, and of no others."""
         self._request("PUT", KEYS_PATH, sealed, len(sealed), self._answer_seconds)
+
+    def put_sealing_keys(self, keys: Iterable[SealingKey]) -> None:
+        """The agent opens DNSSEC keys with these, and with no others. Raises Refused by an agent from before that."""
+        body = encode_sealing_keys(keys)
+        self._request("PUT", SEALING_KEYS_PATH, body, len(body), self._answer_seconds)
 
     def offer_snapshot(self, sealed: bytes) -> list[int]:
         """Tell the agent of a snapshot by its sealed manifest; return the numbers of the chunks it lacks.

@@ -52,6 +52,7 @@ _HEADER = struct.Struct(">HHHHHH")
 _TAIL = struct.Struct(">HH")
 # EDNS with room for 1232 bytes, which is also where PowerDNS truncates.
 _OPT = b"\0" + struct.pack(">HHIH", 41, 1232, 0, 0)
+_OPT_DNSSEC = b"\0" + struct.pack(">HHIH", 41, 1232, 0x8000, 0)  # with DO
 _COMPUTED = frozenset((rdtypes.ALIAS, rdtypes.LUA))
 _NOT_COMPARABLE = frozenset((values.ENT, 46, 47, 48, 50, 51, 59, 60)) | _COMPUTED
 
@@ -101,7 +102,7 @@ class Expectation:
 
     def difference(self, answer: dns.message.Message) -> str | None:
         """A description of what the answer has instead; None if it is as expected."""
-        found = _rrset_in(answer, self.name, self.type)
+        found = rrset_in(answer, self.name, self.type)
         if not self.rdata:
             return None if found is None else f"{len(found)} records"
         if answer.rcode() != dns.rcode.NOERROR:
@@ -169,7 +170,7 @@ class ComputedQuestion:
                 return "its code is not run: LUA is off"  # to such a PowerDNS nothing is at the name
             if rcode != dns.rcode.NOERROR:
                 return dns.rcode.to_text(rcode)
-        if any(_rrset_in(answer, self.name, type) or answer.flags & dns.flags.TC for type, answer in answers.items()):
+        if any(rrset_in(answer, self.name, type) or answer.flags & dns.flags.TC for type, answer in answers.items()):
             return ""
         if self.type == rdtypes.LUA:
             return f"its code answers nothing for {rdata.type_to_text(self.types[0])}"
@@ -315,24 +316,26 @@ def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds:
                 raise NotServed(question=str(question), expected="an answer", found="none")
 
 
-def ask(address: str, port: int, name: str, type: int, seconds: float = 1.0) -> dns.message.Message:
+def ask(
+    address: str, port: int, name: str, type: int, seconds: float = 1.0, *, dnssec: bool = False
+) -> dns.message.Message:
     """The answer to one question, over TCP if it does not fit UDP. Raises NotServed if none comes."""
     deadline = time.monotonic() + seconds
     id_ = secrets.randbelow(1 << 16)
     with _connected(address, port) as sock:
         while time.monotonic() < deadline:
-            _send(sock, encode_question(id_, name, type))
+            _send(sock, encode_question(id_, name, type, dnssec=dnssec))
             retry_at = min(deadline, time.monotonic() + RETRY_SECONDS * 4)
             while (packet := _receive(sock, retry_at)) is not None:
                 if packet[:2] == id_.to_bytes(2, "big"):
-                    return _full_message(packet, name, type, address, port, deadline)
+                    return _full_message(packet, name, type, address, port, deadline, dnssec=dnssec)
     raise NotServed(question=f"{name} {rdata.type_to_text(type)}", expected="an answer", found="none")
 
 
-def encode_question(id_: int, name: str, type: int) -> bytes:
-    """One question with EDNS, as PowerDNS gets it from a resolver."""
+def encode_question(id_: int, name: str, type: int, *, dnssec: bool = False) -> bytes:
+    """One question with EDNS, as PowerDNS gets it from a resolver; from one that validates, if `dnssec`."""
     head = _HEADER.pack(id_ & 0xFFFF, 0, 1, 0, 0, 1)
-    return head + names.to_wire(name) + _TAIL.pack(type, 1) + _OPT
+    return head + names.to_wire(name) + _TAIL.pack(type, 1) + (_OPT_DNSSEC if dnssec else _OPT)
 
 
 def _connected(address: str, port: int) -> socket.socket:
@@ -378,19 +381,22 @@ def _take_answer(packet: bytes, waiting: dict[int, Expectation], address: str, p
     del waiting[id_]
 
 
-def _full_message(packet: bytes, name: str, type: int, address: str, port: int, deadline: float) -> dns.message.Message:
+def _full_message(
+    packet: bytes, name: str, type: int, address: str, port: int, deadline: float, *, dnssec: bool = False
+) -> dns.message.Message:
     question = f"{name} {rdata.type_to_text(type)}"
     try:
         message = dns.message.from_wire(packet, ignore_trailing=True, raise_on_truncation=False)
         if not message.flags & dns.flags.TC:
             return message
-        query = dns.message.from_wire(encode_question(message.id, name, type))
+        query = dns.message.from_wire(encode_question(message.id, name, type, dnssec=dnssec))
         return dns.query.tcp(query, address, timeout=max(0.1, deadline - time.monotonic()), port=port)
     except (dns.exception.DNSException, OSError, EOFError) as exc:
         raise NotServed(question=question, expected="an answer", found=str(exc) or exc.__class__.__name__) from exc
 
 
-def _rrset_in(answer: dns.message.Message, name: str, type: int) -> dns.rrset.RRset | None:
+def rrset_in(answer: dns.message.Message, name: str, type: int) -> dns.rrset.RRset | None:
+    """The RRset of this name and type in an answer, or None."""
     owner, _ = dns.name.from_wire(names.to_wire(name), 0)
     for rrset in answer.answer:
         if rrset.rdtype == type and rrset.rdclass == dns.rdataclass.IN and rrset.name == owner:

@@ -22,7 +22,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from replication import stats, verify
-from replication.agent.purge import Purger
+from replication.agent.purge import MAX_ZONES, Purger
 from replication.agent.touched import Touched, no_zone
 from replication.agent.zonecache import MAX_SINGLE
 from replication.codec.keys import zone_prefix
@@ -40,6 +40,7 @@ from replication.errors import (
 from replication.store.applying import record_keys
 from replication.store.repair import Repaired
 from replication.store.store import Applied, Store
+from replication.verify_signatures import verify_signatures
 from replication.wire.position import Position
 from replication.wire.protocol import Ack, Unanswered
 from replication.wire.segment import Segment, open_segment, open_segments
@@ -126,6 +127,8 @@ class Applier:
         self.health = Health()
         self.powerdns_version = ""
         self._has_checked = False
+        # Zones whose keys or metadata this push has changed, and PowerDNS may have those from before. With `_lock`.
+        self._unseen: set[str] = set()
         # Called with the zones of a segment that found rows which the agent did not write.
         self.suspect: Callable[[Iterable[int]], None] = lambda zone_ids: None
         # Called with the keys of rows that were proved, of which ALIAS and LUA are asked for; returns all that lack.
@@ -341,6 +344,7 @@ class Applier:
     def _apply(self, body: bytes | BinaryIO, *, may_defer: bool) -> Ack:
         began = time.perf_counter()
         touched, new = Touched(), _Unlisted()
+        self._unseen.clear()
         first = last = size = 0
         hold = 0.0
         if self._store.installing():  # before anything is touched that would have to be purged
@@ -430,12 +434,21 @@ class Applier:
 
     def _apply_one(self, segment: Segment, touched: Touched) -> float:
         """Write one segment; return the longest time the write lock was held, in ms."""
+        if self._unseen:  # what this segment begins with may be right only with the keys that the last one brought
+            self._purger.purge_before_late(self._unseen)
+            self._unseen.clear()
         touched.add_changes(segment, self._store)
         try:
-            applied = self._store.apply(segment, watch=touched.keys.extend)
+            applied = self._store.apply(
+                segment,
+                watch=touched.keys.extend,
+                before_late=lambda: self._purger.purge_before_late(_zones_of(segment)),
+            )
         except Diverged:
             self.suspect(mark.zone_id for mark in islice(segment.marks(), MAX_SUSPECTS))
             raise
+        if applied.leaves_attached or (applied.already and segment.main_op_count):
+            self._unseen.update(_zones_of(segment))
         if applied.already:
             touched.changes.clear()  # how it was before is not known any more
             for run in segment.runs():
@@ -462,6 +475,14 @@ class Applier:
                 self._purge(touched, position, by_names=attempt == 1, learn=learn)
                 expected = list(verify.expectations(self._store, *touched.selection(without)))
                 verify.verify(expected, self._dns_address, self._dns_port, seconds=VERIFY_SECONDS)
+                verify_signatures(
+                    self._store,
+                    *touched.selection(without),
+                    self._dns_address,
+                    self._dns_port,
+                    now=self._clock(),
+                    seconds=VERIFY_SECONDS,
+                )
             except NotServed:
                 if attempt == ATTEMPTS:
                     raise
@@ -501,3 +522,8 @@ class Applier:
     def _change_health(self, **changes: str | float | Position) -> None:
         with self._health_lock:
             self.health = replace(self.health, **changes)  # type: ignore[arg-type]
+
+
+def _zones_of(segment: Segment) -> list[str]:
+    """The zones of a segment, or so many that everything is purged."""
+    return [mark.name for mark in islice(segment.marks(), MAX_ZONES + 1)]

@@ -23,6 +23,7 @@ from replication.agent.pdns_api import PdnsApi
 from replication.agent.purge import ControlSocket, Purger, Receivers
 from replication.agent.rebuild import Rebuild
 from replication.agent.running_config import RunningConfig
+from replication.agent.sealing_keys import SealingKeys
 from replication.agent.server import AgentServer
 from replication.agent.snapshots import Snapshots
 from replication.agent.top import TopLists
@@ -60,7 +61,8 @@ class AgentNode:
         control = ControlSocket(str(config.control_socket))
         powerdns = RunningConfig(control)
         api = PdnsApi(config.api_port, config.api_key)
-        self.rebuild = Rebuild(config, self.identity, control)
+        self.sealing_keys = SealingKeys(config.state_dir)
+        self.rebuild = Rebuild(config, self.identity, control, sealing_keys=self.sealing_keys.secret)
         self._store = self.rebuild.open_store()
         purger = Purger(
             control,
@@ -107,6 +109,7 @@ class AgentNode:
             snapshots=self.snapshots,
             end_powerdns=self.rebuild.end_powerdns,
             computed_types=self.computed_types,
+            sealing_keys=self.sealing_keys,
             store=self._store,
             spool=config.state_dir,
             max_body=config.max_body,
@@ -248,6 +251,7 @@ class AgentNode:
             machine=self._machine,
             certificate_expires_at=self.identity.certificate_expires_at,
             signing_keys=tuple(key.hex() for key in self.identity.signing_keys),
+            sealing_keys=self.sealing_keys.ids,
             installed_powerdns=self.rebuild.installed_release,
             needed_schema=self.rebuild.needed_schema(self.applier.powerdns_version),
             installing=self.snapshots.progress,

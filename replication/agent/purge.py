@@ -30,6 +30,10 @@ PowerDNS works off one command at a time on its control socket. While it reads i
 most of a second with hundreds of thousands, a few names are purged over HTTP instead, and TCP connections taken for
 open.
 
+Keys and metadata of zones are kept apart from rows, 30 and 60 s, and `zone$` forgets those of all zones. Where records
+may only go once nobody uses the settings from before (a chain of NSEC3), the five steps are gone through in the midst
+of a segment: after the main file's commit, before those operations (`purge_before_late`).
+
 A PowerDNS that keeps nothing (`caches = false` in agent.toml, for a private node such as ring 0) needs none of this:
 every lookup opens a read transaction of its own and sees the last commit. Then one question to each receiver is all.
 There PowerDNS itself is asked whether that is so (`running_config`): what agent.toml says may be younger than the
@@ -239,6 +243,18 @@ class Purger:
         if appeared:
             self._zone_cache.learn_all()
         self._purge_and_wait(EVERYTHING, position)
+
+    def purge_before_late(self, zones: Collection[str]) -> None:
+        """Every later question is answered with the keys and metadata of these zones that are committed now.
+
+        A PowerDNS that does not run needs nothing: it reads them when it starts. Raises NotServed for one that runs
+        and does not answer.
+        """
+        try:
+            self.purge_zones(zones, None)
+        except NotServed:
+            if self._control.listener() is not None:
+                raise
 
     @property
     def list_due(self) -> float:

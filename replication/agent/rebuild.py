@@ -4,7 +4,8 @@ Two things need it: files that cannot be read any more, and a PowerDNS of anothe
 answering for as long as it can; the agent meanwhile takes no segments, says why, and waits for a snapshot. When that
 is here and verified, its two files are what PowerDNS needs, byte for byte:
 
-1. They are linked (or copied) beside the old ones as `<lmdb_path>.next`, opened and checked.
+1. They are linked (or copied) beside the old ones as `<lmdb_path>.next`, opened and checked, and their DNSSEC keys
+   are unsealed.
 2. `swap.json` in the agent's directory says that they are to be put in place: from here on that will happen.
 3. Four renames put them and their lock files there. Whoever has the old ones open keeps them.
 4. identity.json and, if the agent knows where it is, pdns.conf are written for the new schema.
@@ -35,6 +36,7 @@ from replication.agent.config import AgentConfig
 from replication.agent.identity import IdentityKeeper, write_atomically
 from replication.agent.installed import InstalledPowerdns, schema_of_release
 from replication.agent.purge import ControlSocket
+from replication.codec.sealed import SecretOf
 from replication.errors import BadBytes, BadSnapshot, DiskFull, NotServed
 from replication.store.store import Store
 from replication.wire.position import Position
@@ -53,8 +55,11 @@ logger = logging.getLogger(__name__)
 class Rebuild:
     """Whether this node needs new files, and how it gets them. `reason` is empty while it uses what it has."""
 
-    def __init__(self, config: AgentConfig, identity: IdentityKeeper, control: ControlSocket) -> None:
+    def __init__(
+        self, config: AgentConfig, identity: IdentityKeeper, control: ControlSocket, *, sealing_keys: SecretOf
+    ) -> None:
         self._config, self._identity, self._control = config, identity, control
+        self._sealing_keys = sealing_keys
         self._installed = InstalledPowerdns(config.pdns_server)
         self.anew = threading.Event()
         self.probed = threading.Event()
@@ -76,7 +81,7 @@ class Rebuild:
         self.reason = self._quarantined() or self._probe()
         if not self.reason:
             try:
-                store = open_store(self._config, self._identity.identity.schema)
+                store = open_store(self._config, self._identity.identity.schema, self._sealing_keys)
                 self.is_open = True
                 return store
             except BadBytes as exc:
@@ -157,7 +162,8 @@ class Rebuild:
     def place(self, path: Path, schema: int, position: Position) -> None:
         """Put the files at `path` in place of the node's, and end PowerDNS so that it takes them.
 
-        Raises BadSnapshot if they are not what they should be, or DiskFull.
+        Their DNSSEC keys are opened first. Raises BadSnapshot if they are not what they should be, UnknownSealingKey,
+        or DiskFull; then nothing was put in place.
         """
         beside = _beside(self._config.lmdb_path)
         try:
@@ -168,9 +174,12 @@ class Rebuild:
         except OSError as exc:
             raise DiskFull(path=str(beside), reason=str(exc)) from exc
         cluster = self._identity.identity.cluster
-        with Store.open(beside, schema, self._config.map_size, cluster=cluster, create=False) as store:
+        with Store.open(
+            beside, schema, self._config.map_size, cluster=cluster, create=False, sealing_keys=self._sealing_keys
+        ) as store:
             if store.position() != position:
                 raise BadSnapshot(reason=f"its files are at {store.position()}, the manifest says {position}")
+            store.open_keys()
         write_atomically(self._config.state_dir / SWAP_FILE, json.dumps({"schema": schema}))
         self._finish_swap()
 
@@ -214,10 +223,12 @@ class Rebuild:
         return ""
 
 
-def open_store(config: AgentConfig, schema: int) -> Store:
+def open_store(config: AgentConfig, schema: int, sealing_keys: SecretOf | None = None) -> Store:
     """The node's LMDB files, made if they do not exist. Raises BadBytes for files that cannot be used."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return Store.open(config.lmdb_path, schema, config.map_size, cluster=config.identity.cluster)
+    return Store.open(
+        config.lmdb_path, schema, config.map_size, cluster=config.identity.cluster, sealing_keys=sealing_keys
+    )
 
 
 def _beside(path: Path) -> str:

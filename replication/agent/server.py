@@ -21,6 +21,7 @@ from replication.agent.identity import IdentityKeeper
 from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.observe import Observer
 from replication.agent.recent_log import RECENT_LOG
+from replication.agent.sealing_keys import SealingKeys
 from replication.agent.snapshots import Snapshots
 from replication.agent.strangers import Strangers
 from replication.agent.zones import zones_answer
@@ -40,6 +41,7 @@ from replication.wire.protocol import (
     RESPOND_ASYNC,
     RESTART_PATH,
     SAMPLES_PATH,
+    SEALING_KEYS_PATH,
     SEGMENTS_PATH,
     SNAPSHOTS_PATH,
     STATUS_PATH,
@@ -89,10 +91,11 @@ class AgentServer(ThreadingHTTPServer):
         snapshots: Snapshots,
         end_powerdns: Callable[[], bool],
         computed_types: ComputedTypesKeeper,
+        sealing_keys: SealingKeys,
         spool: Path,
         max_body: int,
     ) -> None:
-        self.scanner, self.store = scanner, store
+        self.scanner, self.store, self.sealing_keys = scanner, store, sealing_keys
         self.snapshots, self.end_powerdns, self.computed_types = snapshots, end_powerdns, computed_types
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.identity, self.applier, self.observer, self.status = identity, applier, observer, status
@@ -364,6 +367,10 @@ def _take_keys(server: AgentServer, body: bytes) -> None:
     server.identity.take_keys(body)
 
 
+def _take_sealing_keys(server: AgentServer, body: bytes) -> None:
+    server.sealing_keys.take(body)
+
+
 def _choose_computed_types(server: AgentServer, body: bytes) -> None:
     server.computed_types.choose(decode_message(body))
 
@@ -386,6 +393,7 @@ _PUSHES: Mapping[str, Callable[[AgentServer, bytes | BinaryIO, bool], Mapping[st
 _SMALL_PUTS: Mapping[str, Callable[[AgentServer, bytes], None]] = {
     CERTIFICATE_PATH: _take_certificate,
     KEYS_PATH: _take_keys,
+    SEALING_KEYS_PATH: _take_sealing_keys,
     COMPUTED_TYPES_PATH: _choose_computed_types,
 }
 

@@ -20,6 +20,7 @@ So single names are enough unless
   answers to names without rows too, and may be the one before there for `cache-ttl` (5 or 20 s in our `pdns.conf`):
   nobody transfers, compares or caches by it, and all else in that answer is right;
 - the zone appears or goes, or its settings change: the segment then has operations on the main file;
+- it has DNSSEC keys: what denies a name names its neighbours, and changes when they come or go;
 - it has more names than MAX_NAMES.
 """
 
@@ -64,6 +65,8 @@ class ZoneChange:
 
     def stale_names(self, store: Store) -> list[str] | None:
         """The names to forget, now that the change is committed; None if the zone and all below it has to be."""
+        if store.has_keys(self.name):
+            return None
         zone = store.rows(self.zone_id)
         apex = dict(zone.at(keys.APEX))
         below = islice(((rel, type) for rel, type, _ in zone.below(keys.APEX)), _MAX_ROWS + 1)

@@ -83,6 +83,11 @@ class Reader:
         return self._body[self._at - size : self._at]
 
     @property
+    def at(self) -> int:
+        """How many bytes were read."""
+        return self._at
+
+    @property
     def at_end(self) -> bool:
         return self._at == len(self._body)
 

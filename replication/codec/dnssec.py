@@ -26,9 +26,12 @@ from dataclasses import dataclass
 
 from replication.codec import archive
 from replication.dns import names
+from replication.errors import UnknownSchema
 
 _U32 = struct.Struct("<I")
 _TO_BASE32HEX = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
+
+_READS_ALL = 6  # the schema whose objects begin like those of the others or say that they do not
 
 NSEC3_HASH_LENGTH = 32  # characters of a SHA-1 hash in base32hex
 
@@ -91,6 +94,25 @@ def _decode_zone(reader: archive.Reader, schema: int) -> tuple[str, str]:
     return reader.name(), reader.text()
 
 
+def _encode_zone(zone: str, variant: str, schema: int) -> bytes:
+    if schema in (4, 5):
+        return archive.encode_class(0) + archive.encode_name(zone)
+    if schema == 6:
+        head = archive.encode_class(1) + archive.encode_class(0)
+        return head + archive.encode_name(zone) + archive.encode_string(variant.encode())
+    raise UnknownSchema(schema=schema)
+
+
+def encode_metadata(obj: MetadataObject, schema: int) -> bytes:
+    """The body of a metadata row; raises UnknownSchema."""
+    return (
+        archive.encode_class(0)
+        + _encode_zone(obj.zone, obj.variant, schema)
+        + archive.encode_string(obj.kind.encode())
+        + archive.encode_string(obj.value.encode())
+    )
+
+
 def decode_metadata(body: bytes, schema: int) -> MetadataObject:
     """The metadata that PowerDNS wrote; raises BadBytes."""
     reader = archive.Reader(body, "metadata object")
@@ -99,6 +121,17 @@ def decode_metadata(body: bytes, schema: int) -> MetadataObject:
     found = MetadataObject(zone, reader.text(), reader.text(), variant)
     reader.finish()
     return found
+
+
+def encode_key(obj: KeyObject, schema: int) -> bytes:
+    """The body of a keydata row; raises UnknownSchema."""
+    return (
+        archive.encode_class(1)
+        + _encode_zone(obj.zone, obj.variant, schema)
+        + archive.encode_string(obj.content.encode())
+        + _U32.pack(obj.flags)
+        + bytes((obj.active, obj.published))
+    )
 
 
 def decode_key(body: bytes, schema: int) -> KeyObject:
@@ -110,6 +143,28 @@ def decode_key(body: bytes, schema: int) -> KeyObject:
     published = reader.flag() if version == 1 else True
     reader.finish()
     return KeyObject(zone, content, flags, active, published, variant)
+
+
+def zone_of(body: bytes) -> str:
+    """The zone of a metadata or key object, whatever the schema; raises BadBytes or BadName."""
+    reader = archive.Reader(body, "metadata or key object")
+    reader.class_version((0, 1))
+    return _decode_zone(reader, _READS_ALL)[0]
+
+
+def split_key(body: bytes) -> tuple[str, bytes, bytes, bytes]:
+    """Zone, what comes before the content, the content, and what follows it; raises BadBytes or BadName."""
+    reader = archive.Reader(body, "key object")
+    reader.class_version((0, 1))
+    zone, _ = _decode_zone(reader, _READS_ALL)
+    start = reader.at
+    content = reader.string()
+    return zone, body[:start], content, body[reader.at :]
+
+
+def join_key(before: bytes, content: bytes, after: bytes) -> bytes:
+    """The inverse of `split_key`."""
+    return before + archive.encode_string(content) + after
 
 
 def decode_tsig(body: bytes) -> TsigObject:

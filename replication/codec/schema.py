@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from uuid import UUID
 
-from replication.codec import domains, header, keys
+from replication.codec import dnssec, domains, header, keys
 from replication.errors import UnknownSchema
 
 
@@ -31,6 +31,11 @@ class Dbi(IntEnum):
     KEYDATA_INDEX = 6
     TSIG = 7
     TSIG_INDEX = 8
+
+
+# What is attached to a zone by its name; each of these tables is followed by its index.
+ATTACHED = (Dbi.METADATA, Dbi.KEYDATA)
+ATTACHED_TABLES = frozenset((Dbi.METADATA, Dbi.METADATA_INDEX, Dbi.KEYDATA, Dbi.KEYDATA_INDEX))
 
 
 class File(Enum):
@@ -116,6 +121,30 @@ class Schema:
         if self.has_header:
             return keys.encode_index_key(name, row_id), b""
         return keys.name_key(name), keys.encode_row_id(row_id, big_endian=False)
+
+    def index_prefix(self, name: str) -> bytes:
+        """What the keys of all index rows of a name begin with, and of no other name; in schema 4 it is the key."""
+        return self.index_prefix_of(self.index_row(name, 0)[0])
+
+    def index_prefix_of(self, key: bytes) -> bytes:
+        """The same of a key in an index."""
+        return key[:-4] if self.has_header else key
+
+    def key_rows(self, row_id: int, obj: dnssec.KeyObject) -> list[tuple[Dbi, bytes, bytes]]:
+        """The rows of a DNSSEC key: its object, and the index row that leads to it from its zone's name."""
+        key, value = self.index_row(obj.zone, row_id)
+        return [
+            (Dbi.KEYDATA, self.row_id_key(row_id), dnssec.encode_key(obj, self.number)),
+            (Dbi.KEYDATA_INDEX, key, value),
+        ]
+
+    def metadata_rows(self, row_id: int, obj: dnssec.MetadataObject) -> list[tuple[Dbi, bytes, bytes]]:
+        """The rows of one value of a zone's metadata: its object, and the index row of its zone's name."""
+        key, value = self.index_row(obj.zone, row_id)
+        return [
+            (Dbi.METADATA, self.row_id_key(row_id), dnssec.encode_metadata(obj, self.number)),
+            (Dbi.METADATA_INDEX, key, value),
+        ]
 
     def zone_rows(self, zone_id: int, name: str) -> list[tuple[Dbi, bytes, bytes]]:
         """The rows that make a zone known: its object, native, and its index row."""

@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from replication.codec import keys, values
-from replication.codec.schema import Dbi, Schema
+from replication.codec.schema import ATTACHED_TABLES, Dbi, Schema
 from replication.dns import names, rdtypes
 from replication.errors import BadSegment, Busy, Diverged
+from replication.store.attached import AttachedChanges
 from replication.store.file_row import ROW_KEY, Database, FileRow
+from replication.store.key_opener import KeyOpener
 from replication.store.own_commits import note_commit
 from replication.store.writing import WRITE_SHARE, put_before, rows_behind
 from replication.store.zone_digests import Changes, digests_by_zone
@@ -33,6 +35,8 @@ _BATCH_ROWS_PER_ROW = 8
 _ROWS_PER_RELEASE = 128
 # Fewer rows are put one by one.
 _SMALLEST_BATCH = 32
+# Metadata and keys are seen at once, like the rows of a zone: parameters of NSEC3 may be several rows.
+_ATTACHED_GROUP = b"attached"
 
 Watch = Callable[[Sequence[bytes]], None]
 
@@ -67,10 +71,19 @@ class Application:
     """One segment on its way into a store. Use once: `run`, or `abort` after an exception."""
 
     def __init__(
-        self, segment: Segment, schema: Schema, main: Database, records: Database, hold_seconds: float
+        self,
+        segment: Segment,
+        schema: Schema,
+        main: Database,
+        records: Database,
+        hold_seconds: float,
+        opener: KeyOpener,
     ) -> None:
         self._segment = segment
-        self._main = _Writer(main, segment, schema, segment.main_op_count, hold_seconds, is_hidden=lambda _: True)
+        self.leaves_attached = False
+        self._main = _Writer(
+            main, segment, schema, segment.main_op_count, hold_seconds, is_hidden=lambda _: True, opener=opener
+        )
         self._records = _Writer(
             records,
             segment,
@@ -78,6 +91,7 @@ class Application:
             segment.record_op_count,
             hold_seconds,
             is_hidden=lambda zone_id: not _is_known(main, schema, zone_id),
+            opener=opener,
             new_rows_digest=segment.new_rows_digest,
         )
 
@@ -93,15 +107,24 @@ class Application:
     def longest_hold(self) -> float:
         return max(self._main.longest_hold, self._records.longest_hold)
 
-    def run(self, watch: Watch | None, release_pages: Callable[[], None]) -> None:
-        """Write every operation, compare both digests, and commit the position last."""
+    def run(
+        self, watch: Watch | None, release_pages: Callable[[], None], before_late: Callable[[], None] = lambda: None
+    ) -> None:
+        """Write every operation, compare both digests, and commit the position last.
+
+        `before_late` is called where operations on records follow a change of keys or metadata, which is committed.
+        """
         self._main.release_pages = self._records.release_pages = release_pages
         current = self._records
         for run in self._segment.runs():
             writer = self._records if run.dbi is Dbi.RECORDS else self._main
             if writer is not current:
                 self._leave(current)
+                if current is self._main and self.leaves_attached:
+                    before_late()
+                    self.leaves_attached = False
                 current = writer
+            self.leaves_attached |= run.dbi in ATTACHED_TABLES
             if isinstance(run, Puts):
                 writer.write_puts(run)
             else:
@@ -154,9 +177,11 @@ class _Writer:
         hold_seconds: float,
         *,
         is_hidden: Callable[[int], bool],
+        opener: KeyOpener,
         new_rows_digest: int | None = None,
     ) -> None:
         self._database, self._segment, self._schema = database, segment, schema
+        self._opener = opener
         self._is_hidden = is_hidden
         self._write_seconds = hold_seconds * WRITE_SHARE
         self._row = database.row()
@@ -173,6 +198,7 @@ class _Writer:
         self._zone = b""
         self._has_duplicates = [schema.dbi(dbi).dupsort for dbi in schema.all_dbis]
         self._zones = Changes(database)
+        self._attached = AttachedChanges(database, schema)
         self.ops_left = ops
         self.rows = self.commits = 0
         self.longest_hold = 0.0
@@ -193,7 +219,8 @@ class _Writer:
 
     def write_puts(self, puts: Puts) -> None:
         """As `write`, for many rows; all at once where nothing can lie between them yet."""
-        if len(puts.rows) < _SMALLEST_BATCH or not (self._put_batch(puts) or self._put_between(puts)):
+        is_small = len(puts.rows) < _SMALLEST_BATCH or puts.dbi in ATTACHED_TABLES
+        if is_small or not (self._put_batch(puts) or self._put_between(puts)):
             for key, body in puts.rows:
                 self._enter(puts.dbi, key)
                 self._put(puts.dbi, key, body)
@@ -203,8 +230,9 @@ class _Writer:
         """Begin with the operation on this key: here, where another zone begins, the transaction may end."""
         if dbi is Dbi.RECORDS:
             _refuse_own_rows(key)
-        if key[:4] != self._zone:
-            self._zone, self._rows_of_zone = key[:4], 0
+        group = _ATTACHED_GROUP if dbi in ATTACHED_TABLES else key[:4]
+        if group != self._zone:
+            self._zone, self._rows_of_zone = group, 0
             if self._is_long():
                 self.commit_part()
 
@@ -295,6 +323,7 @@ class _Writer:
             self._txn.abort()
             self._txn = None
             self._zones.clear()
+            self._attached.clear()
 
     def _open(self) -> Any:
         """The transaction at hand. Raises Busy if another process wrote our row since."""
@@ -315,6 +344,7 @@ class _Writer:
     def _commit(self, row: FileRow) -> None:
         self._txn.put(ROW_KEY, row.encode(), db=self._database.own)
         self._zones.write(self._txn)
+        self._attached.write(self._txn)
         note_commit(self._txn, self._database)
         ending, self._txn = self._txn, None
         ending.commit()
@@ -342,7 +372,7 @@ class _Writer:
         if self._rows_of_zone < ZONE_ROWS_IN_ONE:
             if self._rows_in_txn & 63 or not self._is_long():
                 return False
-            if not self._is_hidden(int.from_bytes(self._zone, "big")):
+            if self._zone is _ATTACHED_GROUP or not self._is_hidden(int.from_bytes(self._zone, "big")):
                 return False
         elif not self._is_long():
             return False
@@ -353,9 +383,10 @@ class _Writer:
         txn, table = self._open(), self._database.tables[dbi]
         if self._has_duplicates[dbi]:
             if txn.put(key, body, db=table, dupdata=False):
-                self._digest += row_digest(dbi, key, body)
+                self._add(dbi, key, row_digest(dbi, key, body))
                 self._count_row()
             return
+        body = self._opener.opened(dbi, key, body)
         value = self._schema.wrap(body, self._segment.time_ns, self._segment.last)
         if not txn.put(key, value, db=table, overwrite=False):
             old = txn.get(key, db=table)
@@ -363,30 +394,37 @@ class _Writer:
                 return
             if self._only_new_rows:
                 raise BadSegment(reason=f"the row {key.hex()} of a new zone is there with another value")
-            self._add(dbi, key, -row_digest(dbi, key, self._schema.unwrap(old)))
+            before = self._schema.unwrap(old)
+            self._add(dbi, key, -row_digest(dbi, key, before), before)
             txn.put(key, value, db=table)
         if self._only_new_rows:
             self._zones.add_unhashed((key,))
         else:
-            self._add(dbi, key, row_digest(dbi, key, body))
+            self._add(dbi, key, row_digest(dbi, key, body), body)
         self._count_row()
 
-    def _add(self, dbi: Dbi, key: bytes, digest: int) -> None:
-        """The digest of the file has changed by so much, and with it that of the record's zone."""
+    def _add(self, dbi: Dbi, key: bytes, digest: int, body: bytes = b"") -> None:
+        """The digest of the file has changed by so much, and with it that of the record's zone.
+
+        Of an object that is attached to a zone, `body` has the zone's name.
+        """
         self._digest += digest
         if dbi is Dbi.RECORDS:
             self._zones.add(key, digest)
+        elif dbi in ATTACHED_TABLES:
+            self._attached.add(dbi, key, body, digest)
 
     def _delete(self, op: Op) -> None:
         txn, table = self._open(), self._database.tables[op.dbi]
         if self._has_duplicates[op.dbi]:
             if txn.delete(op.key, op.body, db=table):
-                self._digest -= row_digest(op.dbi, op.key, op.body)
+                self._add(op.dbi, op.key, -row_digest(op.dbi, op.key, op.body))
                 self._count_row()
             return
         old = txn.pop(op.key, db=table)
         if old is not None:
-            self._add(op.dbi, op.key, -row_digest(op.dbi, op.key, self._schema.unwrap(old)))
+            before = self._schema.unwrap(old)
+            self._add(op.dbi, op.key, -row_digest(op.dbi, op.key, before), before)
             self._count_row()
 
     def _delete_prefix(self, op: Op) -> None:
@@ -399,7 +437,8 @@ class _Writer:
             with self._open().cursor(db=table) as cursor:
                 found = cursor.set_range(op.key)
                 while found and (key := cursor.key()).startswith(op.key):
-                    self._add(op.dbi, key, -row_digest(op.dbi, key, self._schema.unwrap(cursor.value())))
+                    before = self._schema.unwrap(cursor.value())
+                    self._add(op.dbi, key, -row_digest(op.dbi, key, before), before)
                     found = cursor.delete()
                     if more := self._count_row():
                         break

@@ -12,6 +12,7 @@ from replication.codec.schema import Dbi, Schema
 from replication.errors import BadBytes, BadName
 from replication.store.applying import POSITION_ZONE_ID
 from replication.store.file_row import Database, common_position
+from replication.store.key_opener import KeyOpener
 
 # Rows read in one read transaction.
 ROWS_AT_ONCE = 20_000
@@ -46,6 +47,7 @@ class CheckState:
     main: Database
     records: Database
     lock: threading.Lock  # of the store: whoever writes the rows that hold positions and digests takes it
+    opener: KeyOpener
     diverged: dict[int, DivergedZone] = field(default_factory=dict)
     rows: int = 0
     share: float = 0.0  # of everything that was read

@@ -7,7 +7,7 @@ What must hold, and is true at every commit of ours:
 
 - records: the rows of a zone add up to its running digest (`zone_digests`); rows and digest change in one transaction;
 - main file: a zone in that table, and no other, has its object and its name there, exactly as `Schema.zone_rows` makes
-  them; nothing else leads to a zone, and no zone has metadata or keys;
+  them; nothing else leads to a zone; and what metadata and keys a zone has adds up to its digests of them (`attached`);
 - the digest of each file is the sum over what is in it.
 
 The main file is compared with the records file's table, so each part of that waits for a moment at which both are
@@ -24,9 +24,11 @@ from dataclasses import replace
 
 from replication.codec.schema import Dbi, Schema
 from replication.store.check_state import OWN_ZONES, CheckState, DivergedZone, Steps, count_rows
+from replication.store.checking_attached import AttachedCheck
 from replication.store.checking_records import ROWS_PER_STEP, RecordsCheck, is_at_rest
 from replication.store.checking_zone_list import ZoneListCheck
 from replication.store.file_row import ROW_KEY, Database, FileRow
+from replication.store.key_opener import KeyOpener
 from replication.store.own_commits import foreign_commit, newest_commit, note_commit
 from replication.store.zone_digests import adopt, decode_running, is_complete
 from replication.wire.operations import DIGEST_MODULUS
@@ -37,10 +39,13 @@ logger = logging.getLogger(__name__)
 class Check:
     """One check of everything, or of some zones. Use once; `lock` is the store's."""
 
-    def __init__(self, schema: Schema, main: Database, records: Database, lock: threading.Lock) -> None:
+    def __init__(
+        self, schema: Schema, main: Database, records: Database, lock: threading.Lock, opener: KeyOpener
+    ) -> None:
         self._main, self._records = main, records
-        self._state = CheckState(schema, main, records, lock)
+        self._state = CheckState(schema, main, records, lock, opener)
         self._of_records, self._of_list = RecordsCheck(self._state), ZoneListCheck(self._state)
+        self._of_attached = AttachedCheck(self._state)
         self.is_done = False  # everything was read; False where the files were never at one position
 
     @property
@@ -67,7 +72,7 @@ class Check:
             return
         yield
         yield from self._of_records.walk(entries)
-        for part in (self._of_list.walk(entries), self._of_list.names(), self._of_list.attachments()):
+        for part in (self._of_list.walk(entries), self._of_list.names(), self._of_attached.walk()):
             if not (yield from part):
                 return
         self._state.name_diverged()
@@ -87,6 +92,7 @@ class Check:
             with self._state.at_rest() as pair:
                 if pair is not None:
                     self._of_list.zone(*pair, zone_id)
+                    self._of_attached.zone(pair[0], zone_id)
             yield
         self._state.name_diverged()
         self.is_done = True
@@ -108,9 +114,11 @@ class Check:
 
     def _sums(self) -> Steps:
         """Where everything is ours: make each file's digest the sum of what is in it, if that is known."""
-        main, digest = self._of_list.row, self._of_list.digest
-        if main is not None and digest is not None and main.digest != digest % DIGEST_MODULUS:
-            self._correct(self._main, main, digest)
+        main, digest, attached = self._of_list.row, self._of_list.digest, self._of_attached.digest
+        if main is not None and main == self._of_attached.row and None not in (digest, attached):
+            total = ((digest or 0) + (attached or 0)) % DIGEST_MODULUS
+            if main.digest != total:
+                self._correct(self._main, main, total)
         with self._records.env.begin() as txn, txn.cursor(db=self._records.zones) as cursor:
             row, total = self._records.row(txn), 0
             for count, value in enumerate(cursor.iternext(keys=False)):

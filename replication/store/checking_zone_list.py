@@ -1,8 +1,7 @@
 """The main file against the table of zones that lies beside the records.
 
 A zone in that table, and no other, has its object and its name there, exactly as `Schema.zone_rows` makes them;
-nothing else leads to a zone, and no zone has metadata or keys. Each part waits for a moment at which both files are
-complete at one position.
+nothing else leads to a zone. Each part waits for a moment at which both files are complete at one position.
 """
 
 from collections.abc import Generator
@@ -165,42 +164,3 @@ class ZoneListCheck:
             self._state.note(zone_id, name, NOT_LISTED)
         elif self._state.name_in(object_value) != name and zone_id not in self._state.diverged:
             self._state.note(0, name, "its name leads to another zone")
-
-    def attachments(self) -> Generator[None, None, bool]:
-        """Metadata, keys and TSIG keys: the panel writes none, so each was added by hand."""
-        yield
-        with self._state.at_rest() as pair:
-            if pair is None:
-                return False
-            for index, noun in (
-                (Dbi.METADATA_INDEX, "metadata was added on the server"),
-                (Dbi.KEYDATA_INDEX, "a DNSSEC key was added on the server"),
-                (Dbi.TSIG_INDEX, "a TSIG key was added on the server"),
-            ):
-                for name in self._names_in_index(pair[0], index):
-                    zone_id = 0 if index is Dbi.TSIG_INDEX else self._zone_id(pair[0], name)
-                    self._state.note(zone_id, name, noun)
-        return True
-
-    def _names_in_index(self, main: Any, index: Dbi) -> list[str]:
-        names = []
-        with main.cursor(db=self._main.tables[index]) as cursor:
-            for key in cursor.iternext(values=False):
-                try:
-                    names.append(keys.decode_index_key(key)[0] if self._schema.has_header else keys.name_from_key(key))
-                except (BadBytes, BadName):
-                    names.append("")
-                if len(names) == ROWS_AT_ONCE:
-                    break
-        return names
-
-    def _zone_id(self, main: Any, name: str) -> int:
-        """The zone of this name, 0 if there is none."""
-        start, _ = self._schema.index_row(name, 0) if name else (b"", b"")
-        with main.cursor(db=self._main.tables[Dbi.DOMAINS_INDEX]) as cursor:
-            if not name or not cursor.set_range(start[:-4] if self._schema.has_header else start):
-                return 0
-            if self._schema.has_header:
-                key = cursor.key()
-                return int.from_bytes(key[-4:], "big") if key[:-4] == start[:-4] else 0
-            return int.from_bytes(cursor.value(), "little") if cursor.key() == start else 0

@@ -71,6 +71,7 @@ class Database:
     own: Any
     tables: list[Any]  # by Dbi; None where the table is in the other file
     zones: Any = None  # of the records file: the digests of zones (`zone_digests`)
+    attached: Any = None  # of the main file: the digests of what is attached to zones (`attached`)
 
     def installing(self) -> str | None:
         """The id of the snapshot whose installation was begun in this file and has not ended."""

@@ -23,6 +23,7 @@ from replication.codec.schema import Dbi, Schema
 from replication.errors import BadBytes, Busy
 from replication.store.applying import POSITION_ZONE_ID, ZONE_ROWS_IN_ONE, position_row
 from replication.store.file_row import INSTALLING_KEY, Database, FileRow
+from replication.store.key_opener import KeyOpener
 from replication.store.writing import Row, RowChange, Writer
 from replication.store.zone_digests import mark_complete, mark_unknown
 from replication.wire.position import Position
@@ -62,7 +63,9 @@ class Installation:
         hold_seconds: float,
         release_pages: Callable[[], None],
         before_removal: Callable[[], None],
+        opener: KeyOpener,
     ) -> None:
+        self._opener = opener
         self._source, self._schema = source, schema
         self._release_pages, self._before_removal = release_pages, before_removal
         self._main = Writer(main, schema, hold_seconds, release_pages)
@@ -82,7 +85,11 @@ class Installation:
         return max(self._main.longest_hold, self._records.longest_hold)
 
     def run(self) -> None:
-        """Make the store what the snapshot is. Raises Busy where somebody else wrote to it meanwhile."""
+        """Make the store what the snapshot is. Raises Busy where somebody else wrote to it meanwhile.
+
+        Raises UnknownSealingKey or BadBytes before anything is written, where a DNSSEC key cannot be opened.
+        """
+        self._refuse_unknown_keys()
         name = bytes.fromhex(self._source.name)
         for writer in (self._main, self._records):
             with writer.transaction() as txn:
@@ -91,11 +98,31 @@ class Installation:
         self._mark_digests_unknown()
         for dbi in _OBJECTS:
             self._merge_objects(dbi)
+        self._take_attached_digests()
         if self._removed:
             self._before_removal()
         self._records.delete_below(Dbi.RECORDS, self._removed)
         self._refuse_other_counts()
         self._finish()
+
+    def _refuse_unknown_keys(self) -> None:
+        if self._opener.is_active:
+            for _ in self._rows(Dbi.KEYDATA, of_snapshot=True).windows():
+                self._release_pages()
+
+    def _take_attached_digests(self) -> None:
+        """What metadata and keys should add up to: sealed and clear keys count the same, so the snapshot says it."""
+        with self._main.transaction() as txn:
+            txn.drop(self._main.database.attached, delete=False)
+        source, last = self._source.main, b"\0"
+        while source.attached is not None:
+            with source.env.begin() as txn, txn.cursor(db=source.attached) as cursor:
+                rows = list(islice(cursor.iternext(), _WINDOW)) if cursor.set_range(last) else []
+            if not rows:
+                return
+            with self._main.transaction() as txn, txn.cursor(db=self._main.database.attached) as cursor:
+                cursor.putmulti(rows)
+            last = rows[-1][0] + b"\0"
 
     def _merge_records(self) -> None:
         """Records of the snapshot's zones. Those of others are noted, and stay for as long as they are served."""
@@ -171,7 +198,8 @@ class Installation:
             self._records.put_row(txn, FileRow(source.position.epoch, sequence, sequence, digest_records, sequence))
 
     def _rows(self, dbi: Dbi, *, of_snapshot: bool = False) -> "_Rows":
-        return _Rows(self._file(dbi, of_snapshot=of_snapshot), dbi, self._schema, self._release_pages)
+        opener = self._opener if of_snapshot and dbi is Dbi.KEYDATA else None
+        return _Rows(self._file(dbi, of_snapshot=of_snapshot), dbi, self._schema, self._release_pages, opener)
 
     def _file(self, dbi: Dbi, *, of_snapshot: bool = False) -> Database:
         if dbi is Dbi.RECORDS:
@@ -210,13 +238,20 @@ def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[R
 class _Rows:
     """The rows of one table, read a window at a time, each in a transaction of its own, so that no reader grows old.
 
-    Rows of our own, which lie behind all zones in the table of records, are left out.
+    Rows of our own, which lie behind all zones in the table of records, are left out. With an opener, DNSSEC keys come
+    as they have to be written.
     """
 
     def __init__(
-        self, database: Database, dbi: Dbi, schema: Schema, release_pages: Callable[[], None] = lambda: None
+        self,
+        database: Database,
+        dbi: Dbi,
+        schema: Schema,
+        release_pages: Callable[[], None] = lambda: None,
+        opener: KeyOpener | None = None,
     ) -> None:
         self.release_pages = release_pages
+        self._opener = opener
         self._database, self._table, self._schema = database, database.tables[dbi], schema
         spec = schema.dbi(dbi)
         self._has_duplicates = spec.dupsort
@@ -238,6 +273,8 @@ class _Rows:
                 rows += [(last, value) for value in cursor.iternext_dup()]
             is_last = not rows or not (cursor.set_key(rows[-1][0]) and cursor.next_nodup())
         bounds = [bound for bound in (until, self._end) if bound is not None]
+        if self._opener is not None:
+            rows = [(key, self._opener.opened_value(Dbi.KEYDATA, key, value)) for key, value in rows]
         kept = self.up_to(rows, min(bounds, key=self._order)) if bounds else rows
         return kept, not is_last and len(kept) == len(rows)
 

@@ -3,7 +3,7 @@
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -12,6 +12,7 @@ import lmdb
 
 from replication.codec.schema import SETTINGS_DBI, Dbi, File, Schema
 from replication.errors import BadBytes, BadSnapshot, Damaged, DiskFull, MapFull
+from replication.store.attached import ATTACHED_DBI
 from replication.store.file_row import Database
 from replication.store.zone_digests import ZONES_DBI
 
@@ -71,7 +72,8 @@ def open_file(
                     spec.name, integerkey=spec.integerkey, dupsort=spec.dupsort, dupfixed=spec.dupfixed
                 )
         zones = env.open_db(ZONES_DBI) if file is File.SHARD else None
-        return Database(path, map_size, env, env.open_db(OWN_DBI), tables, zones)
+        attached = env.open_db(ATTACHED_DBI) if file is File.MAIN else None
+        return Database(path, map_size, env, env.open_db(OWN_DBI), tables, zones, attached)
     except BaseException:
         env.close()
         raise
@@ -91,6 +93,8 @@ def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Da
                 if spec.file is file:
                     opened[-1].tables[dbi] = env.open_db(spec.name, create=False)
             opened[-1] = replace(opened[-1], own=env.open_db(OWN_DBI, create=False))
+        with suppress(lmdb.NotFoundError):  # copies of older panels have nothing attached to zones
+            opened[0] = replace(opened[0], attached=opened[0].env.open_db(ATTACHED_DBI, create=False))
         yield opened[0], opened[1]
     except (*DAMAGE, lmdb.NotFoundError) as exc:
         raise BadSnapshot(reason=str(exc)) from exc

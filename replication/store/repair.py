@@ -3,16 +3,18 @@
 A repair is a segment of version 3. It moves nothing: `first` and `last` are the position where the node stands. Its one
 mark names the zone, by id, and its operations say everything that the zone consists of at this position:
 
-- a zone that is served: DELETE_PREFIX of its records, PUT of each record, PUT of its rows in the main file;
+- a zone that is served: DELETE_PREFIX of its records, PUT of each record, PUT of its rows in the main file, those of
+  its metadata and its sealed DNSSEC keys among them;
 - a zone that must not be there (no serial in the mark): DELETE_PREFIX of its records alone.
 
 A node takes that as a statement, not as a list of things to do. It compares and writes only what differs, and removes
-what is not ours: other names that lead to this zone, and metadata and DNSSEC keys of its name. Records of a served zone
-are changed as one, up to LONGEST_CHANGE rows; its rows in the main file come after them, and go before them.
+what is not ours: other names that lead to this zone, other metadata and DNSSEC keys of its name. Records of a served
+zone are changed as one, up to LONGEST_CHANGE rows; its rows in the main file come after them, and go before them.
 
 Digests (`zone_digests`): afterwards the zone's is that of the rows it was given, and the file's has moved by the
 difference between that and the one before. Where that was not known the file's stays: it is a sum of what we wrote, and
-another hand's rows never counted. The digest of the main file does not move for the same reason.
+another hand's rows never counted. The digest of the main file moves as the zone's digests of metadata and keys do
+(`attached`), and otherwise not, for the same reason.
 """
 
 import time
@@ -24,11 +26,14 @@ from uuid import UUID
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from replication.codec import keys
+from replication.codec.dnssec import zone_of
 from replication.codec.domains import decode_domain
-from replication.codec.schema import Dbi, Schema
+from replication.codec.schema import ATTACHED, ATTACHED_TABLES, Dbi, Schema
 from replication.dns import rdata
 from replication.errors import BadBytes, BadName, BadSegment, Busy, Gap, WrongEpoch
+from replication.store.attached import column_of, digests_of, index_rows, put_digests
 from replication.store.file_row import ROW_KEY, Database, FileRow, common_position
+from replication.store.key_opener import KeyOpener
 from replication.store.own_commits import note_commit
 from replication.store.zone_digests import Running, put_digest, running_digest
 from replication.wire.operations import DIGEST_MODULUS, Op, OpKind, Puts, ZoneMark, row_digest
@@ -43,7 +48,9 @@ MAX_DIFFERENCES = 20
 _ROWS_AT_ONCE = 20_000
 
 _OURS = frozenset((keys.MAX_ZONE_ID, keys.GUARD_ZONE_ID))
-_ATTACHED = ((Dbi.METADATA, "metadata"), (Dbi.KEYDATA, "a DNSSEC key"))
+_NOUNS = {Dbi.METADATA: "metadata", Dbi.KEYDATA: "a DNSSEC key"}
+# The operations on the main file that every repair of a served zone has.
+_OPS_OF_ZONE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +73,17 @@ def seal_repair(
     digests: tuple[bytes, bytes],
     mark: ZoneMark,
     records: Iterable[tuple[bytes, bytes]],
+    attached: Iterable[tuple[Dbi, bytes, bytes]] = (),
     key: Ed25519PrivateKey,
 ) -> bytes:
-    """The bytes of a repair; `records` are keys and bodies of all rows of the zone, none for one that must be gone."""
+    """The bytes of a repair; `records` are keys and bodies of all rows of the zone, none for one that must be gone.
+
+    `attached` are the rows of its metadata and sealed keys (`Store.attached_rows`); what else it has is removed.
+    """
     ops = [Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(mark.zone_id))]
     if mark.serial is not None:
         ops += [Op(OpKind.PUT, Dbi.RECORDS, record_key, body) for record_key, body in records]
-        ops += [Op(OpKind.PUT, *row) for row in schema.zone_rows(mark.zone_id, mark.name)]
+        ops += [Op(OpKind.PUT, *row) for row in (*schema.zone_rows(mark.zone_id, mark.name), *attached)]
     return seal(
         schema=schema.number,
         cluster=cluster,
@@ -102,7 +113,13 @@ class RepairWriter:
     """One repair on its way into a store. Use once."""
 
     def __init__(
-        self, segment: Segment, schema: Schema, main: Database, records: Database, hold_seconds: float
+        self,
+        segment: Segment,
+        schema: Schema,
+        main: Database,
+        records: Database,
+        hold_seconds: float,
+        opener: KeyOpener,
     ) -> None:
         if not segment.is_repair:
             raise BadSegment(reason="it does not repair a zone")
@@ -111,7 +128,9 @@ class RepairWriter:
         if self._mark.zone_id in _OURS:
             raise BadSegment(reason="it touches the zone that tells the position")
         self._prefix = keys.zone_prefix(self._mark.zone_id)
+        self._opener = opener
         self._row = self._row_at_position()
+        self._attached = self._expected_attached()
         self._digest = 0
         self._differences: list[str] = []
         self._keys: list[bytes] = []
@@ -127,6 +146,37 @@ class RepairWriter:
         if is_served:
             self._mend_main()
         return Repaired(self._mark, tuple(self._differences), self._rows, self._longest_hold * 1000, tuple(self._keys))
+
+    def _expected_attached(self) -> dict[tuple[Dbi, bytes], bytes]:
+        """The zone's metadata and keys as they have to be, by table and key of the objects.
+
+        Raises BadSegment for those of another zone, and UnknownSealingKey or BadBytes before anything is written.
+        """
+        if self._segment.main_op_count <= _OPS_OF_ZONE:
+            return {}
+        objects: dict[tuple[Dbi, bytes], bytes] = {}
+        indexed: set[tuple[Dbi, bytes, bytes]] = set()
+        for op in self._segment.ops():
+            if op.dbi not in ATTACHED_TABLES:
+                continue
+            if op.kind is not OpKind.PUT:
+                raise BadSegment(reason="a repair does more than to clear its zone and to put rows")
+            if op.dbi in ATTACHED:
+                objects[op.dbi, op.key] = self._opener.opened(op.dbi, op.key, op.body)
+                if zone_of(op.body) != self._mark.name:
+                    raise BadSegment(reason=f"a repair of zone {self._mark.zone_id} brings what is another zone's")
+            else:
+                indexed.add((op.dbi, op.key, op.body))
+        if self._mark.serial is None or indexed != {self._index_of(dbi, key) for dbi, key in objects}:
+            raise BadSegment(reason=f"a repair of zone {self._mark.zone_id} leads to other objects than it brings")
+        return objects
+
+    def _index_of(self, dbi: Dbi, key: bytes) -> tuple[Dbi, bytes, bytes]:
+        """The index row that leads from the zone's name to the object with this key."""
+        return Dbi(dbi + 1), *self._schema.index_row(self._mark.name, self._row_id(key))
+
+    def _row_id(self, key: bytes) -> int:
+        return keys.decode_row_id(key, big_endian=self._schema.has_header)
 
     def _row_at_position(self) -> FileRow:
         """The records file's row. Raises Gap unless both files are complete at the segment's position."""
@@ -243,7 +293,7 @@ class RepairWriter:
         return True
 
     def _mend_main(self) -> None:
-        """The zone's object and the name that leads to it, and nothing else of its name or id."""
+        """The zone's object, the name that leads to it, its metadata and keys, and nothing else of its name or id."""
         began = time.monotonic()
         with self._main.env.begin(write=True) as txn:
             differences = self._remove_foreign(txn)
@@ -251,7 +301,8 @@ class RepairWriter:
                 for dbi, key, body in self._schema.zone_rows(self._mark.zone_id, self._mark.name):
                     if self._puts_main(txn, dbi, key, body):
                         differences.append("its entry in the list of zones was missing or altered")
-            if differences:
+            differences += self._put_attached(txn)
+            if self._write_attached_digests(txn) or differences:
                 note_commit(txn, self._main)
         self._note(differences, time.monotonic() - began)
 
@@ -268,11 +319,8 @@ class RepairWriter:
             is_ours = self._mark.serial is not None and name == self._mark.name
             if not is_ours and self._delete_index(txn, Dbi.DOMAINS_INDEX, name, self._mark.zone_id):
                 differences.append(f"{name} led to it")
-            for dbi, noun in _ATTACHED:
-                for row_id in list(self._ids_of(txn, Dbi(dbi + 1), name)):
-                    txn.delete(self._schema.row_id_key(row_id), db=self._main.tables[dbi])
-                    self._delete_index(txn, Dbi(dbi + 1), name, row_id)
-                    differences.append(f"{noun} had been added")
+            for dbi in ATTACHED:
+                differences += self._remove_foreign_objects(txn, dbi, name, is_ours=is_ours)
         return differences
 
     def _name_in(self, value: bytes | None) -> Iterator[str]:
@@ -283,20 +331,63 @@ class RepairWriter:
             except (BadBytes, BadName):
                 return
 
-    def _ids_of(self, txn: Any, index: Dbi, name: str) -> Iterator[int]:
-        """The rows to which an index leads from a name."""
-        start, _ = self._schema.index_row(name, 0)
-        with txn.cursor(db=self._main.tables[index]) as cursor:
-            if not self._schema.has_header:
-                found = cursor.set_key(start)
-                while found:
-                    yield int.from_bytes(cursor.value(), "little")
-                    found = cursor.next_dup()
-                return
-            found = cursor.set_range(start)
-            while found and (key := cursor.key()).startswith(start[:-4]) and len(key) == len(start):
-                yield int.from_bytes(key[-4:], "big")
-                found = cursor.next()
+    def _remove_foreign_objects(self, txn: Any, dbi: Dbi, name: str, *, is_ours: bool) -> list[str]:
+        """Delete the metadata or keys of a name that are not ours, and the index rows that lead to others'."""
+        differences = []
+        index, prefix = Dbi(dbi + 1), self._schema.index_prefix(name)
+        led_to = {row.row_id for row in index_rows(txn, self._main, self._schema, index, prefix)}
+        for row_id in led_to | self._left_objects(txn, dbi, name):
+            key = self._schema.row_id_key(row_id)
+            if is_ours and (dbi, key) in self._attached:
+                continue
+            self._delete_index(txn, index, name, row_id)
+            if self._zone_of(txn, dbi, key) in (name, None):
+                txn.delete(key, db=self._main.tables[dbi])
+            differences.append(f"{_NOUNS[dbi]} had been added")
+        return differences
+
+    def _left_objects(self, txn: Any, dbi: Dbi, name: str) -> set[int]:
+        """The ids of a name's objects, wherever they are; looked for only where some may be without an index row."""
+        tables = self._main.tables
+        if txn.stat(tables[dbi])["entries"] == txn.stat(tables[dbi + 1])["entries"]:
+            return set()
+        with txn.cursor(db=tables[dbi]) as cursor:
+            return {self._row_id(key) for key, value in cursor if self._name_of_object(value) == name}
+
+    def _zone_of(self, txn: Any, dbi: Dbi, key: bytes) -> str | None:
+        """The name in an object, None where there is none, or it cannot be read."""
+        value = txn.get(key, db=self._main.tables[dbi])
+        return None if value is None else self._name_of_object(value)
+
+    def _name_of_object(self, value: bytes) -> str | None:
+        try:
+            return zone_of(self._schema.unwrap(value))
+        except (BadBytes, BadName):
+            return None
+
+    def _put_attached(self, txn: Any) -> list[str]:
+        """Put metadata and keys where they are not as they should be, objects before what leads to them."""
+        differences = []
+        for (dbi, key), body in self._attached.items():
+            is_put = self._puts_main(txn, dbi, key, body)
+            if self._puts_main(txn, *self._index_of(dbi, key)) or is_put:
+                differences.append(f"{_NOUNS[dbi]} was missing or altered")
+        return differences
+
+    def _write_attached_digests(self, txn: Any) -> bool:
+        """What metadata and keys add up to, and what that does to the file's digest; True if that was to be written."""
+        prefix = self._schema.index_prefix(self._mark.name)
+        before, sums = digests_of(txn, self._main, prefix), [0, 0]
+        for (dbi, key), body in self._attached.items():
+            sums[column_of(dbi)] += row_digest(dbi, key, body) + row_digest(*self._index_of(dbi, key))
+        after = sums[0] % DIGEST_MODULUS, sums[1] % DIGEST_MODULUS
+        row = self._main.row(txn)
+        if before == after or row is None:
+            return False
+        put_digests(txn, self._main, prefix, after)
+        moved = sum(after) - sum(before)
+        txn.put(ROW_KEY, replace(row, digest=(row.digest + moved) % DIGEST_MODULUS).encode(), db=self._main.own)
+        return True
 
     def _delete_index(self, txn: Any, index: Dbi, name: str, row_id: int) -> bool:
         key, body = self._schema.index_row(name, row_id)

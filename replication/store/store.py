@@ -34,9 +34,9 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -44,10 +44,14 @@ from uuid import UUID
 import lmdb
 
 from replication.codec import keys, values
+from replication.codec.dnssec import decode_key
 from replication.codec.domains import ZoneObject, decode_domain
 from replication.codec.schema import Dbi, File, Schema, schema_for
+from replication.codec.sealed import SecretOf
 from replication.dns import rdtypes
 from replication.errors import (
+    BadBytes,
+    BadName,
     BadSegment,
     BadSnapshot,
     Busy,
@@ -65,10 +69,12 @@ from replication.store.applying import (
     Watch,
     own_rows,
 )
+from replication.store.attached import IndexRow, attached_rows, index_rows
 from replication.store.checking import Check
 from replication.store.digest_delta import digest_delta
 from replication.store.file_row import INSTALLING_KEY, Database, combined_position, common_position
 from replication.store.installing import Installation, Source
+from replication.store.key_opener import KeyOpener
 from replication.store.opening import DAMAGE, FileUse, file_use, lmdb_errors, open_copy, open_file
 from replication.store.own_commits import foreign_commit, note_commit
 from replication.store.repair import Repaired, RepairWriter
@@ -84,6 +90,7 @@ COPY_SECONDS = 30.0
 LMDB_VERSION = ".".join(map(str, lmdb.version()))
 
 _COPY_PAUSE_SECONDS = 0.02
+_KEYS_AT_ONCE = 1_000
 
 # Resident pages of mapped files above this are let go after a commit.
 _RESIDENT_FILE_BYTES = 16 << 20
@@ -98,6 +105,7 @@ class Applied:
     rows: int = 0
     commits: int = 0
     longest_hold_ms: float = 0.0
+    leaves_attached: bool = False  # DNSSEC keys or metadata changed, and `before_late` was not called since
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +130,11 @@ class Copied:
 class Store:
     """The two files, open. One process may open them once; threads may share the store."""
 
-    def __init__(self, main: Database, records: Database, schema: Schema, cluster: UUID) -> None:
+    def __init__(
+        self, main: Database, records: Database, schema: Schema, cluster: UUID, opener: KeyOpener | None = None
+    ) -> None:
         self.schema, self.cluster = schema, cluster
+        self._opener = opener or KeyOpener(schema)
         self._main, self._records = main, records
         self._ranges = mapped.ranges_of((main.path, records.path))
         self._lock = threading.Lock()
@@ -138,8 +149,12 @@ class Store:
         cluster: UUID,
         create: bool = True,
         sync: bool = True,
+        sealing_keys: SecretOf | None = None,
     ) -> Self:
         """The store at `path`, its files created if need be so that PowerDNS accepts them.
+
+        With `sealing_keys`, a sealing key's secret by its id, DNSSEC keys are opened before they are written: PowerDNS
+        serves from this store. Without, they stay as sealed as they come.
 
         `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raises FileNotFoundError without
         `create`, BadBytes for files of another schema or cluster, and RuntimeError for an LMDB library of
@@ -156,7 +171,7 @@ class Store:
             opened.append(open_file(main_path, File.MAIN, kind, map_size, sync=sync, cluster=cluster))
             shard_size = min(map_size, RECORDS_MAP_SIZE)
             opened.append(open_file(main_path + "-0", File.SHARD, kind, shard_size, sync=sync))
-            store = cls(opened[0], opened[1], kind, cluster)
+            store = cls(opened[0], opened[1], kind, cluster, KeyOpener(kind, sealing_keys))
             store._write_own_zone()
         except BaseException as exc:
             for database in opened:
@@ -251,6 +266,60 @@ class Store:
             running.encode() if running is not None and running.is_known else b"",
         )
 
+    def has_keys(self, zone: str) -> bool:
+        """Whether the zone of this name has DNSSEC keys, active or not."""
+        with self._main.env.begin() as txn:
+            return any(self._key_rows(txn, zone))
+
+    def signed_zones(self, zones: Iterable[str]) -> set[str]:
+        """Those of these zones that PowerDNS has to sign: they have an active key, or one that cannot be read."""
+        found = set()
+        with self._main.env.begin() as txn:
+            for zone in zones:
+                for row in self._key_rows(txn, zone):
+                    value = txn.get(self.schema.row_id_key(row.row_id), db=self._main.tables[Dbi.KEYDATA])
+                    if value is not None and self._is_active(value):
+                        found.add(zone)
+                        break
+        return found
+
+    def _is_active(self, value: bytes) -> bool:
+        try:
+            return decode_key(self.schema.unwrap(value), self.schema.number).active
+        except (BadBytes, BadName):
+            return True
+
+    def _key_rows(self, txn: Any, zone: str) -> Iterator[IndexRow]:
+        return index_rows(txn, self._main, self.schema, Dbi.KEYDATA_INDEX, self.schema.index_prefix(zone))
+
+    def attached_rows(self, zone: str) -> list[tuple[Dbi, bytes, bytes]]:
+        """The rows of a zone's metadata and DNSSEC keys, as they are here: what a repair of it has to name."""
+        with self._main.env.begin() as txn:
+            return list(attached_rows(txn, self._main, self.schema, zone))
+
+    def open_keys(self) -> None:
+        """No DNSSEC key in the files is sealed any more; they came whole. Repeating is harmless.
+
+        Raises UnknownSealingKey or BadBytes, and then nothing has changed.
+        """
+        table = self._main.tables[Dbi.KEYDATA]
+        with lmdb_errors(self._main, self._records), self._main.env.begin(write=True) as txn:
+            last, changed = None, False
+            while True:
+                with txn.cursor(db=table) as cursor:
+                    more = cursor.first() if last is None else cursor.set_range(last) and cursor.next()
+                    rows = list(islice(cursor.iternext(), _KEYS_AT_ONCE)) if more else []
+                for key, value in rows:
+                    opened = self._opener.opened_value(Dbi.KEYDATA, key, value)
+                    if opened != value:
+                        txn.put(key, opened, db=table)
+                        changed = True
+                if not rows:
+                    break
+                last = rows[-1][0]
+            if changed:
+                note_commit(txn, self._main)
+
     def digest_delta(self, ops: Sequence[Op]) -> tuple[bytes, bytes]:
         """The digests (main, records) after these operations, which name each key once. Writes nothing."""
         return digest_delta(ops, self.schema, self._main, self._records)
@@ -261,13 +330,15 @@ class Store:
         *,
         hold_seconds: float = HOLD_SECONDS,
         watch: Watch | None = None,
+        before_late: Callable[[], None] = lambda: None,
     ) -> Applied:
         """Make the store what the panel had at `segment.after`, as the module's docstring lays out.
 
         A segment whose sequences are all applied already changes nothing (`Applied.already`). `watch` sees the
-        keys of records that are put or deleted. Raises Gap, WrongEpoch, Unfinished, Diverged, BadSegment, MapFull,
-        DiskFull, or Busy when another process writes our rows; whatever was committed before that is repeated by the
-        next attempt.
+        keys of records that are put or deleted. `before_late` is called between a change of DNSSEC keys or metadata,
+        once it is committed, and operations on records that follow it: those are right only when PowerDNS has seen it.
+        Raises Gap, WrongEpoch, Unfinished, Diverged, BadSegment, UnknownSealingKey, MapFull, DiskFull, or Busy when
+        another process writes our rows; whatever was committed before that is repeated by the next attempt.
         """
         with self._lock:
             main, records = self._main.row(), self._records.row()
@@ -286,14 +357,15 @@ class Store:
                 raise BadSegment(reason=f"it is for schema {segment.schema}, this store has {self.schema.number}")
             if (at.sequence if at else 0) < segment.first - 1:
                 raise Gap(have=at, got=segment.first)
-            application = Application(segment, self.schema, self._main, self._records, hold_seconds)
+            application = Application(segment, self.schema, self._main, self._records, hold_seconds, self._opener)
             with lmdb_errors(self._main, self._records):
                 try:
-                    application.run(watch, self.release_pages)
+                    application.run(watch, self.release_pages, before_late)
                 finally:
                     application.abort()
         hold = application.longest_hold * 1000
-        return Applied(segment.after, False, application.rows, application.commits, hold)
+        leaves_attached = application.leaves_attached
+        return Applied(segment.after, False, application.rows, application.commits, hold, leaves_attached)
 
     def repair(self, segment: Segment, *, hold_seconds: float = HOLD_SECONDS) -> Repaired:
         """Make one zone what the panel has at the position where the store is; only what differs is written.
@@ -307,7 +379,8 @@ class Store:
                 raise BadSegment(reason=f"it is for schema {segment.schema}, this store has {self.schema.number}")
             if self.installing():
                 raise Unfinished(what=self._main.path)
-            return RepairWriter(segment, self.schema, self._main, self._records, hold_seconds).run(self.release_pages)
+            writer = RepairWriter(segment, self.schema, self._main, self._records, hold_seconds, self._opener)
+            return writer.run(self.release_pages)
 
     def refuse_segments(self) -> None:
         """Take nothing but a snapshot from now on."""
@@ -332,8 +405,9 @@ class Store:
         still: whoever keeps a list of zones in memory has to forget them.
 
         What the copy holds, `copied`, has to come from a signed manifest. Raises BadSnapshot for a copy of
-        something else or from before the store's own position, MapFull, DiskFull, or Busy when another process writes
-        to the files: then the installation has to be repeated before the store has a position again.
+        something else or from before the store's own position, UnknownSealingKey before anything is written,
+        MapFull, DiskFull, or Busy when another process writes to the files: then the installation has to be repeated
+        before the store has a position again.
         """
         with self._lock, open_copy(path, self.schema) as (main, records):
             found = common_position(main.row(), records.row())
@@ -351,7 +425,14 @@ class Store:
                     mapped.release(chain(self._ranges, ranges))
 
             installation = Installation(
-                source, self.schema, self._main, self._records, hold_seconds, release_pages, before_removal
+                source,
+                self.schema,
+                self._main,
+                self._records,
+                hold_seconds,
+                release_pages,
+                before_removal,
+                self._opener,
             )
             with lmdb_errors(self._main, self._records):
                 installation.run()
@@ -360,7 +441,7 @@ class Store:
 
     def check(self) -> Check:
         """A check of every row, to be run in steps."""
-        return Check(self.schema, self._main, self._records, self._lock)
+        return Check(self.schema, self._main, self._records, self._lock, self._opener)
 
     def has_foreign_commit(self) -> bool:
         """Whether somebody else has written to a file since every row was last checked."""

@@ -24,6 +24,7 @@ from typing import BinaryIO, NamedTuple
 
 from replication.codec import keys
 from replication.codec.schema import Dbi
+from replication.codec.sealed import digested_body
 from replication.dns import names
 from replication.errors import BadName, BadSegment
 
@@ -77,6 +78,7 @@ class ZoneMark:
 def row_digest(dbi: Dbi, key: bytes, body: bytes) -> int:
     """The digest of one row, BLAKE2b-128 of: DBI (1), length of key (2), key, body without header.
 
+    A DNSSEC key counts with the fingerprint of its private part (`sealed.digested_body`), sealed or not.
     The digest of a file or of a zone is the sum over its rows, modulo 2^128.
     """
     return rows_digest(dbi, ((key, body),))
@@ -84,6 +86,8 @@ def row_digest(dbi: Dbi, key: bytes, body: bytes) -> int:
 
 def rows_digest(dbi: Dbi, rows: Iterable[tuple[bytes, bytes]]) -> int:
     """The sum of the digests of rows of one table, not reduced."""
+    if dbi is Dbi.KEYDATA:
+        rows = [(key, digested_body(body)) for key, body in rows]
     blake2b, number, prefixes = hashlib.blake2b, int.from_bytes, _DIGEST_PREFIXES[dbi]
     digests = [blake2b(prefixes[len(key)] + key + body, digest_size=DIGEST_SIZE).digest() for key, body in rows]
     return sum([number(digest, "big") for digest in digests])

@@ -34,7 +34,17 @@ from dataclasses import asdict, dataclass, field, fields
 from ipaddress import ip_address
 from typing import Any, NamedTuple, Self
 
-from replication.errors import BadBytes, Busy, DiskFull, Gap, NotServed, Refused, ReplicationError, TooMuch
+from replication.errors import (
+    BadBytes,
+    Busy,
+    DiskFull,
+    Gap,
+    NotServed,
+    Refused,
+    ReplicationError,
+    TooMuch,
+    UnknownSealingKey,
+)
 from replication.wire.position import Position, position_from_json
 
 STATUS_PATH = "/v1/status"
@@ -49,6 +59,7 @@ TOP_PATH = "/v1/top"
 LOG_PATH = "/v1/log"
 CERTIFICATE_PATH = "/v1/certificate"
 KEYS_PATH = "/v1/keys"
+SEALING_KEYS_PATH = "/v1/sealing-keys"
 RESTART_PATH = "/v1/restart"
 COMPUTED_TYPES_PATH = "/v1/computed-types"
 
@@ -64,7 +75,7 @@ _WITH_PORT = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<v4>[0-9.]+)):(?P<port>[
 # The subject (common name) of the panel's client certificate; nodes have certificates of the same authority.
 PANEL_NAME = "panel"
 
-_STATUS_OF = {TooMuch: 413, Gap: 409, NotServed: 503, Busy: 503, DiskFull: 503}
+_STATUS_OF = {TooMuch: 413, Gap: 409, UnknownSealingKey: 409, NotServed: 503, Busy: 503, DiskFull: 503}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +203,7 @@ class Status:
     machine: str = ""  # hex SHA-256 of what names this machine; the same identity on another one is a fault
     certificate_expires_at: float = 0.0
     signing_keys: tuple[str, ...] = ()  # hex of the public keys that it accepts
+    sealing_keys: tuple[int, ...] = ()  # the ids of the keys with which it opens DNSSEC keys
     installed_powerdns: str = ""  # the release of the program on disk, which may be newer than the one that runs
     needed_schema: int = 0  # what the installed PowerDNS needs; 0 while that is unknown
     installing: tuple[str, int, int] | None = None  # a snapshot on its way: its id, chunks here, chunks in all
@@ -225,6 +237,7 @@ class Status:
             for name in ("position", "answered"):
                 known[name] = position_from_json(known[name]) if known.get(name) else None
             known["signing_keys"] = tuple(known.get("signing_keys", ()))
+            known["sealing_keys"] = tuple(map(int, known.get("sealing_keys", ())))
             known["installing"] = tuple(known["installing"]) if known.get("installing") else None
             listed = known.get("diverged", ())
             known["diverged"] = tuple((int(zone), str(name), str(problem)) for zone, name, problem in listed)
@@ -368,6 +381,8 @@ def decode_refusal(status: int, body: bytes) -> ReplicationError:
         return BadBytes(what="answer of the agent", reason=f"status {status}, body {body[:200]!r}")
     if name == "Gap":
         return Gap(have=position, got=int(message.get("got", 0)))
+    if name == "UnknownSealingKey":
+        return UnknownSealingKey(sealing_key=int(message.get("sealing_key", 0)))
     if name == "NotServed":
         return NotServed(**{key: message.get(key, "") for key in ("question", "expected", "found")})
     if name == "Busy":

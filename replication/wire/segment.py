@@ -48,6 +48,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from replication.codec.schema import Dbi, schema_for
+from replication.codec.sealed import is_sealed_body
 from replication.errors import BadSegment, BadSignature
 from replication.wire.operations import (
     DIGEST_MODULUS,
@@ -188,22 +189,34 @@ def pack_puts(pieces: Iterable[bytes]) -> bytes:
     return _deflate(pieces, _BULK_LEVEL, zlib.Z_FULL_FLUSH)
 
 
-def arrange(ops: Iterable[Op], removed: Iterable[int] = ()) -> list[Op]:
+def arrange(ops: Iterable[Op], removed: Iterable[int] = (), late: Iterable[Op] = ()) -> list[Op]:
     """Operations in the order in which they may become visible; each key occurs once, or BadSegment.
 
     1. Records, by key: rows of new zones lie there unseen, and each zone's rows lie together.
     2. The main file, in the order given: in one transaction new zones appear and `removed` ones vanish.
-    3. Records of removed zones, which nothing reaches any more.
+    3. Records of removed zones, which nothing reaches any more, and the `late` operations on records: those that are
+       right only once PowerDNS follows the main file's (a chain of NSEC3 that its zone does not use any more).
     """
     gone = {zone_id.to_bytes(4, "big") for zone_id in removed}
     stages: tuple[list[Op], list[Op], list[Op]] = ([], [], [])
     for op in ops:
         stages[1 if op.dbi is not Dbi.RECORDS else 2 if op.key[:4] in gone else 0].append(op)
+    for op in late:
+        if op.dbi is not Dbi.RECORDS:
+            raise BadSegment(reason="an operation on the main file cannot come behind it")
+        stages[2].append(op)
     for stage in (stages[0], stages[2]):
         stage.sort(key=lambda op: op.key)
         for op, following in zip(stage, islice(stage, 1, None), strict=False):
             if op.key == following.key:
                 raise BadSegment(reason=f"two operations on the key {op.key.hex()}")
+    if late_keys := {op.key for op in stages[2]}:
+        for op in stages[0]:
+            if op.key in late_keys:
+                raise BadSegment(reason=f"two operations on the key {op.key.hex()}")
+    for op in stages[1]:
+        if op.dbi is Dbi.KEYDATA and op.kind is OpKind.PUT and not is_sealed_body(op.body):
+            raise BadSegment(reason="a DNSSEC key that is not sealed")
     return stages[0] + stages[1] + stages[2]
 
 
@@ -221,15 +234,17 @@ def seal(
     ops: Iterable[Op],
     key: Ed25519PrivateKey,
     puts: PackedPuts | None = None,
+    late: Iterable[Op] = (),
     is_repair: bool = False,
 ) -> bytes:
     """The bytes of a segment, signed. Operations are arranged here; raises BadSegment if they cannot be.
 
-    With `puts`, which come first, `ops` are those on the main file alone.
+    With `puts`, which come first, `ops` are those on the main file alone. `late` operations on records come last of
+    all. A DNSSEC key that anybody could read is refused.
     """
     if not 1 <= first <= last or (is_repair and (first < last or len(marks) != 1 or puts is not None)):
         raise BadSegment(reason=f"sequences {first}..{last} are not a range")
-    arranged = arrange(ops, removed=(mark.zone_id for mark in marks if mark.serial is None))
+    arranged = arrange(ops, (mark.zone_id for mark in marks if mark.serial is None), late)
     records = sum(op.dbi is Dbi.RECORDS for op in arranged)
     level = 9 if len(arranged) < _PIECES else 6
     if puts is None:

@@ -1,14 +1,18 @@
 """The publishing half of a panel, without Django: zones in memory, segments out of a real store."""
 
-from collections.abc import Mapping, Sequence
+import base64
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from replication.codec import keys
+from replication.codec.dnssec import KeyObject, MetadataObject, Nsec3
 from replication.codec.schema import Dbi
+from replication.codec.sealed import SealingKey, seal_key
 from replication.compile import compile_changes, compile_zone
 from replication.dns import rdtypes, rrset
 from replication.dns.rrset import RRset
@@ -23,7 +27,22 @@ PUBLIC_KEYS = (SIGNING_KEY.public_key().public_bytes_raw(),)
 MAP_SIZE = 1 << 30
 TIME_NS = 1_795_000_000_000_000_000
 
+SEALING_KEY = SealingKey(3, bytes(range(64)))
+SECRETS = {SEALING_KEY.id: SEALING_KEY.secret}
+
 Key = tuple[str, int]
+
+
+def private_key() -> str:
+    """A new key for ECDSAP256SHA256, as PowerDNS keeps it."""
+    secret = ec.generate_private_key(ec.SECP256R1()).private_numbers().private_value.to_bytes(32, "big")
+    lines = ("Private-key-format: v1.2", "Algorithm: 13 (ECDSAP256SHA256)")
+    return "".join(f"{line}\n" for line in (*lines, f"PrivateKey: {base64.b64encode(secret).decode()}"))
+
+
+def csk(zone: str, content: str = "", *, active: bool = True) -> KeyObject:
+    """A key that signs all of a zone."""
+    return KeyObject(zone, content or private_key(), 257, active, True)
 
 
 def records(zone: str, name: str, type: str, ttl: int, *rdata: str) -> RRset:
@@ -59,6 +78,8 @@ class Panel:
         self.sequence = 0
         self.segments: list[bytes] = []
         self._next_id = 1
+        self.sealing_key = SEALING_KEY
+        self._attached_ids: dict[KeyObject | MetadataObject, int] = {}
 
     def close(self) -> None:
         self.store.close()
@@ -118,6 +139,44 @@ class Panel:
             marks.append(ZoneMark(zone_id, zone, self.serial(zone)))
         return self.seal(ops, marks)
 
+    def attach(
+        self,
+        zone: str,
+        *,
+        keys_: Iterable[KeyObject] = (),
+        metadata: Iterable[MetadataObject] = (),
+        nsec3: Nsec3 | None = None,
+    ) -> bytes:
+        """Publish a zone with these keys and this metadata, and no others, and rows for its way of denial.
+
+        Rows that are not of use any more go behind the main file's change.
+        """
+        zone_id, rrsets = self.zones[zone]
+        schema = self.store.schema
+        rrsets[zone, rdtypes.SOA] = self.soa(zone, self.serial(zone) + 1)
+        rows = compile_zone(zone, list(rrsets.values()), nsec3)
+        compiled = {keys.record_key(zone_id, rel, type): body for rel, type, body in rows}
+        found = dict(self.store.rows(zone_id).raw())
+        ops = [Op(OpKind.PUT, Dbi.RECORDS, key, body) for key, body in compiled.items() if found.get(key) != body]
+        late = [Op(OpKind.DELETE, Dbi.RECORDS, key) for key in found if key not in compiled]
+        attached: list[tuple[Dbi, bytes, bytes]] = []
+        for obj in metadata:
+            attached += schema.metadata_rows(self._id_of(obj), obj)
+        for key in keys_:
+            row_id = self._id_of(key)
+            attached += schema.key_rows(row_id, seal_key(key, self.sealing_key, row_id=row_id))
+        stored = self.store.attached_rows(zone)
+        for dbi, row_key, body in stored:
+            if (dbi, row_key) not in {row[:2] for row in attached}:
+                ops.append(Op(OpKind.DELETE, dbi, row_key, body if schema.dbi(dbi).dupsort else b""))
+            elif schema.dbi(dbi).dupsort and (dbi, row_key, body) not in attached:
+                ops.append(Op(OpKind.DELETE, dbi, row_key, body))
+        ops += [Op(OpKind.PUT, *row) for row in attached if row not in stored]
+        return self.seal(ops, [ZoneMark(zone_id, zone, self.serial(zone))], late=late)
+
+    def _id_of(self, obj: KeyObject | MetadataObject) -> int:
+        return self._attached_ids.setdefault(obj, len(self._attached_ids) + 1)
+
     def delete(self, *zones: str) -> bytes:
         """Publish the deletion of zones."""
         ops, marks = [], []
@@ -130,14 +189,20 @@ class Panel:
     def deleted_ops(self, zone_id: int, zone: str) -> list[Op]:
         prefix = Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(zone_id))
         dupsort = {dbi: self.store.schema.dbi(dbi).dupsort for dbi in Dbi}
-        rows = self.store.schema.zone_rows(zone_id, zone)
+        rows = [*self.store.schema.zone_rows(zone_id, zone), *self.store.attached_rows(zone)]
         return [prefix, *(Op(OpKind.DELETE, dbi, key, body if dupsort[dbi] else b"") for dbi, key, body in rows)]
 
     def seal(
-        self, ops: Sequence[Op], marks: Sequence[ZoneMark], *, sequences: int = 1, puts: PackedPuts | None = None
+        self,
+        ops: Sequence[Op],
+        marks: Sequence[ZoneMark],
+        *,
+        sequences: int = 1,
+        puts: PackedPuts | None = None,
+        late: Sequence[Op] = (),
     ) -> bytes:
         """Seal the next sequences, apply them to the panel's own store, and return the segment."""
-        main, records_digest = self.store.digest_delta(ops)
+        main, records_digest = self.store.digest_delta([*ops, *late])
         if puts is not None:
             records_digest = digest_bytes(int.from_bytes(records_digest, "big") + puts.digest)
         sealed = seal(
@@ -153,6 +218,7 @@ class Panel:
             ops=ops,
             key=SIGNING_KEY,
             puts=puts,
+            late=late,
         )
         self.store.apply(open_segment(sealed, PUBLIC_KEYS))
         self.sequence += sequences

@@ -13,6 +13,7 @@ EPOCH = UUID(int=1)
 EXAMPLES: list[ReplicationError] = [
     errors.Gap(have=None, got=3),
     errors.Gap(have=Position(EPOCH, 7), got=9),
+    errors.UnknownSealingKey(sealing_key=7),
     errors.NodeUnreachable(host="ns1.test", port=8443, reason="refused"),
     errors.NotServed(question="www.test. A", expected="192.0.2.1", found="nothing"),
     errors.Busy(what="the store"),

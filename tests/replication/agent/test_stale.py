@@ -22,7 +22,7 @@ from replication.store.store import Store
 from replication.wire.operations import Op, OpKind, ZoneMark
 from replication.wire.segment import open_segment
 from tests.replication.agent.conftest import RunningNode
-from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Key, Panel, records, small_zone
+from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Key, Panel, csk, records, small_zone
 
 ZONE = "example.test."
 ALWAYS = {ZONE, f"ns1.{ZONE}", f"www.{ZONE}"}
@@ -314,3 +314,22 @@ def test_the_serial_beside_a_negative_answer_is_all_that_may_be_older(node: Runn
     assert serial_beside(f"nothing.{ZONE}") == "1"
     assert serial_beside(f"never-asked.{ZONE}") == "2"
     assert node.answer(ZONE, rdtypes.SOA)[0].split()[2] == "2"
+
+
+# --- signed zones
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_a_zone_with_keys_is_forgotten_whole(store: Store, panel: Panel, active: bool) -> None:
+    follow(store, panel.create(small_zone(ZONE)))
+    change = records(ZONE, "www", "A", 300, "192.0.2.2")
+    assert stale_after(store, panel.change(ZONE, change)) == [ALWAYS]
+    follow(store, panel.attach(ZONE, keys_=[csk(ZONE, active=active)]))
+    assert stale_after(store, panel.change(ZONE, records(ZONE, "www", "A", 300, "192.0.2.3"))) == [None]
+    follow(store, panel.attach(ZONE))
+    assert stale_after(store, panel.change(ZONE, records(ZONE, "www", "A", 300, "192.0.2.4"))) == [ALWAYS]
+
+
+def test_a_segment_that_changes_keys_is_not_purged_by_names(store: Store, panel: Panel) -> None:
+    follow(store, panel.create(small_zone(ZONE)))
+    assert changes_of(store, panel.attach(ZONE, keys_=[csk(ZONE)])) == []

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from replication.codec import domains
+from replication.codec import dnssec, domains
 from replication.codec.schema import Dbi, File, schema_for
 from replication.errors import UnknownSchema
 from tests.golden.vectors import GOLDEN
@@ -82,3 +82,17 @@ def test_the_index_of_later_schemas_has_the_id_in_its_key() -> None:
 def test_an_unknown_schema_is_refused() -> None:
     with pytest.raises(UnknownSchema, match="schema 3"):
         schema_for(3)
+
+
+@pytest.mark.parametrize("number", [4, 5, 6])
+def test_keys_and_metadata_are_found_by_the_name_of_their_zone(number: int) -> None:
+    schema = schema_for(number)
+    key = dnssec.KeyObject("a.test.", "Algorithm: 13\n", 257, True, True)
+    metadata = dnssec.MetadataObject("a.test.", "NSEC3NARROW", "1")
+    (dbi, row_key, body), index = schema.key_rows(9, key)
+    assert (dbi, row_key, dnssec.decode_key(body, number)) == (Dbi.KEYDATA, schema.row_id_key(9), key)
+    assert index == (Dbi.KEYDATA_INDEX, *schema.index_row("a.test.", 9))
+    (dbi, row_key, body), index = schema.metadata_rows(9, metadata)
+    assert (dbi, row_key, dnssec.decode_metadata(body, number)) == (Dbi.METADATA, schema.row_id_key(9), metadata)
+    assert index == (Dbi.METADATA_INDEX, *schema.index_row("a.test.", 9))
+    assert schema.index_prefix_of(index[1]) == schema.index_prefix("a.test.") != schema.index_prefix("b.a.test.")

@@ -200,7 +200,7 @@ def test_a_snapshot_installed_while_rows_are_read_forbids_to_fill_in_what_was_re
     table = pair.node._records
     with table.env.begin(write=True) as txn:
         mark_unknown(txn, table, [pair.zone_id])
-    check = RecordsCheck(CheckState(pair.node.schema, pair.node._main, table, pair.node._lock))
+    check = RecordsCheck(CheckState(pair.node.schema, pair.node._main, table, pair.node._lock, pair.node._opener))
     with table.env.begin() as txn:
         mark = unhashed_since(txn, table)
         for _ in check.zone(txn, pair.zone_id):

@@ -11,7 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replication.codec.schema import Dbi
+from replication.codec.dnssec import KeyObject
+from replication.codec.schema import Dbi, schema_for
+from replication.codec.sealed import SealingKey, seal_key
 from replication.errors import BadSegment, BadSignature, UnknownSchema
 from replication.wire.operations import DIGEST_MODULUS, Op, OpKind, ZoneMark, digest_bytes, record_puts, row_digest
 from replication.wire.segment import (
@@ -328,3 +330,28 @@ def test_packed_rows_of_another_number_are_noticed() -> None:
     for count, reason in ((3, "follow"), (5, "early")):
         with pytest.raises(BadSegment, match=reason):
             list(PackedPuts(puts.packed, count, puts.digest).runs())
+
+
+def test_late_operations_come_behind_the_main_file() -> None:
+    chain = Op(OpKind.DELETE, Dbi.RECORDS, b"\0\0\0\1hash\0\0\0\x32")
+    assert [op.dbi for op in arrange(OPS, late=[chain])] == [Dbi.RECORDS, Dbi.RECORDS, Dbi.DOMAINS, Dbi.RECORDS]
+    assert arrange(OPS, late=[chain])[-1] == chain
+    with pytest.raises(BadSegment, match="two operations"):
+        arrange(OPS, late=[OPS[1]])
+    with pytest.raises(BadSegment, match="cannot come behind it"):
+        arrange(OPS, late=[OPS[2]])
+
+
+@pytest.mark.parametrize("schema", [4, 5, 6])
+def test_a_key_that_anybody_could_read_is_not_put_into_a_segment(schema: int) -> None:
+    clear = KeyObject("a.test.", "Private-key-format: v1.2\n", 257, True, True)
+    closed = seal_key(clear, SealingKey(1, bytes(64)), row_id=3)
+    for obj, is_refused in ((clear, True), (closed, False)):
+        ops = [Op(OpKind.PUT, *row) for row in schema_for(schema).key_rows(3, obj)]
+        if is_refused:
+            with pytest.raises(BadSegment, match="not sealed"):
+                sealed(ops, schema=schema)
+        else:
+            assert list(open_segment(sealed(ops, schema=schema), PUBLIC_KEYS).ops()) == ops
+    deletion = Op(OpKind.DELETE, Dbi.KEYDATA, b"\0\0\0\3")
+    assert list(open_segment(sealed([deletion]), PUBLIC_KEYS).ops()) == [deletion]

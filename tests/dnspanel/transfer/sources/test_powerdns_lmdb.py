@@ -11,7 +11,7 @@ from dnspanel.transfer.documents import Document, Kept, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.models import KeptKind
 from dnspanel.transfer.sources.powerdns_lmdb import PowerdnsLmdbSource
-from replication.codec import comments, domains, header, keys, values
+from replication.codec import comments, dnssec, domains, header, keys, values
 from replication.codec.comments import CommentObject
 from replication.codec.dnssec import MetadataObject
 from replication.codec.domains import ZoneObject
@@ -180,7 +180,7 @@ def write_small(path: Path, number: int) -> None:
         (Dbi.DOMAINS_INDEX, *schema.index_row("a.test.", 1)),
         *schema.zone_rows(2, "b.test."),
         *(
-            (Dbi.METADATA, schema.row_id_key(row), powerdns_objects.encode_metadata(obj, number))
+            (Dbi.METADATA, schema.row_id_key(row), dnssec.encode_metadata(obj, number))
             for row, obj in enumerate(metadata, 1)
         ),
         (Dbi.METADATA_INDEX, *schema.index_row("a.test.", 1)),

@@ -1,0 +1,157 @@
+"""The private part of a DNSSEC key as it travels and rests everywhere but beside PowerDNS: sealed. Pure.
+
+In the panel's LMDB, in segments and in snapshots the content of a key object is one line of text; on a node, where
+PowerDNS signs with it, it is BIND's private-key text:
+
+    dnspanel-sealed: 1 <id of the sealing key> <fingerprint> <Base64 of the ciphertext>
+
+    ciphertext   AES-SIV (RFC 5297) of the clear content in UTF-8 under the 64 bytes of the sealing key. Associated
+                 data, in this order: `dnspanel sealed key 1`, the zone's name in wire form, the id of the row
+                 (u32 big endian), the fingerprint (32 bytes)
+    fingerprint  SHA-256 of `dnspanel key content 1` 00 and the clear content, in hex
+
+Sealing is deterministic: the same key, sealed again, is the same bytes. What is sealed for one row opens as no other.
+
+The fingerprint stands beside the ciphertext for all to read. It tells nothing of the key: a private key is not one of
+so few that somebody could try them all, which a hash of a password would allow. It makes the digest of a row the same
+wherever the row is, sealed with whichever sealing key, or clear (`digested_body`).
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+from replication.codec import dnssec
+from replication.codec.dnssec import KeyObject
+from replication.dns import names
+from replication.errors import BadBytes, BadName, UnknownSealingKey
+
+SECRET_SIZE = 64
+MAX_ID = 0x7FFFFFFF
+
+_PREFIX = "dnspanel-sealed: "
+_PREFIX_BYTES = _PREFIX.encode("ascii")
+_SEALED = re.compile(rb"dnspanel-sealed: 1 ([1-9][0-9]{0,9}) ([0-9a-f]{64}) ([A-Za-z0-9+/]+={0,2})")
+_ASSOCIATED = b"dnspanel sealed key 1"
+_FINGERPRINTED = b"dnspanel key content 1\0"
+_DIGESTED = b"dnspanel-fingerprint: "
+_WHAT = "sealed key"
+
+# The secret of a sealing key by its id, None for one that is not known here.
+SecretOf = Callable[[int], bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class SealingKey:
+    """What seals private keys; `id` names it. Not shown in logs."""
+
+    id: int
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.id <= MAX_ID or len(self.secret) != SECRET_SIZE:
+            raise ValueError(f"a sealing key has an id of 1 to {MAX_ID} and {SECRET_SIZE} bytes")
+
+
+def is_sealed(content: str) -> bool:
+    """Whether this content of a key is sealed, or was meant to be."""
+    return content.startswith(_PREFIX)
+
+
+def fingerprint(content: str) -> str:
+    """The fingerprint of a key's content, 64 hex digits: of a sealed one, what it states. Raises BadBytes."""
+    return _fingerprint(content.encode())
+
+
+def seal_content(content: str, key: SealingKey, *, zone: str, row_id: int) -> str:
+    """The clear content of a zone's key, sealed for the row of this id. Raises BadBytes for one that is sealed."""
+    if is_sealed(content):
+        raise BadBytes(what=_WHAT, reason="it is sealed already")
+    mark = fingerprint(content)
+    ciphertext = AESSIV(key.secret).encrypt(content.encode(), _associated(zone, row_id, mark))
+    return f"{_PREFIX}1 {key.id} {mark} {base64.b64encode(ciphertext).decode('ascii')}"
+
+
+def open_content(content: str, secret_of: SecretOf, *, zone: str, row_id: int) -> str:
+    """The inverse: clear content, which is returned as it is where it was not sealed.
+
+    Raises UnknownSealingKey, or BadBytes for what does not open as the key of this zone and row.
+    """
+    return _open(content.encode(), secret_of, zone, row_id).decode()
+
+
+def seal_key(obj: KeyObject, key: SealingKey, *, row_id: int) -> KeyObject:
+    """The key as it may leave the panel."""
+    return replace(obj, content=seal_content(obj.content, key, zone=obj.zone, row_id=row_id))
+
+
+def is_sealed_body(body: bytes) -> bool:
+    """Whether the body of a key's row has sealed content; False for one that cannot be read."""
+    try:
+        return dnssec.split_key(body)[2].startswith(_PREFIX_BYTES)
+    except (BadBytes, BadName):
+        return False
+
+
+def opened_body(body: bytes, secret_of: SecretOf, *, row_id: int) -> bytes:
+    """The body of a key's row with clear content. Raises UnknownSealingKey, BadBytes or BadName."""
+    zone, before, content, after = dnssec.split_key(body)
+    if not content.startswith(_PREFIX_BYTES):
+        return body
+    return dnssec.join_key(before, _open(content, secret_of, zone, row_id), after)
+
+
+def digested_body(body: bytes) -> bytes:
+    """What the digest of a key's row is made of: the body with the fingerprint for its content.
+
+    A body that is none, or has sealed content that is none, stands for itself: a check has to go on.
+    """
+    try:
+        _, before, content, after = dnssec.split_key(body)
+        return dnssec.join_key(before, _DIGESTED + _fingerprint(content).encode("ascii"), after)
+    except (BadBytes, BadName):
+        return body
+
+
+def _fingerprint(content: bytes) -> str:
+    if not content.startswith(_PREFIX_BYTES):
+        return hashlib.sha256(_FINGERPRINTED + content).hexdigest()
+    return _parse(content)[1]
+
+
+def _open(content: bytes, secret_of: SecretOf, zone: str, row_id: int) -> bytes:
+    if not content.startswith(_PREFIX_BYTES):
+        return content
+    key_id, mark, ciphertext = _parse(content)
+    secret = secret_of(key_id)
+    if secret is None:
+        raise UnknownSealingKey(sealing_key=key_id)
+    try:
+        clear = AESSIV(secret).decrypt(ciphertext, _associated(zone, row_id, mark))
+    except (InvalidTag, ValueError) as exc:
+        reason = f"row {row_id} of zone {zone} does not open with sealing key {key_id}"
+        raise BadBytes(what=_WHAT, reason=reason) from exc
+    if _fingerprint(clear) != mark:
+        raise BadBytes(what=_WHAT, reason=f"row {row_id} of zone {zone} holds another key than it states")
+    return clear
+
+
+def _parse(content: bytes) -> tuple[int, str, bytes]:
+    """Id of the sealing key, fingerprint and ciphertext of sealed content; raises BadBytes."""
+    found = _SEALED.fullmatch(content)
+    if found is None or int(found[1]) > MAX_ID:
+        raise BadBytes(what=_WHAT, reason="it is not of version 1, or damaged")
+    try:
+        return int(found[1]), found[2].decode("ascii"), base64.b64decode(found[3], validate=True)
+    except binascii.Error as exc:
+        raise BadBytes(what=_WHAT, reason="its ciphertext is not Base64") from exc
+
+
+def _associated(zone: str, row_id: int, mark: str) -> list[bytes]:
+    return [_ASSOCIATED, names.to_wire(zone), row_id.to_bytes(4, "big"), bytes.fromhex(mark)]

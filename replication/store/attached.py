@@ -1,0 +1,138 @@
+"""What is attached to zones by name, metadata and DNSSEC keys: the rows of a name, and what they should add up to.
+
+PowerDNS finds both by the index rows of a zone's name. Table `dnspanel_attached` of the main file has a row for every
+name to which we attached anything:
+
+    key     what the keys of the name's index rows begin with (`Schema.index_prefix`)
+    value   32 bytes: the digest of the name's metadata and its index rows, then that of its keys and theirs;
+            sums as in `operations`, in which a key counts with its fingerprint
+
+It changes in the transaction that changes the rows, and the digest of the main file has these sums in it. What another
+hand adds, alters or deletes changes no row here. An object that cannot be read belongs to the name FF.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from replication.codec import dnssec
+from replication.codec.schema import ATTACHED, Dbi, Schema
+from replication.errors import BadBytes, BadName
+from replication.store.file_row import Database
+from replication.wire.operations import DIGEST_MODULUS, DIGEST_SIZE, digest_bytes
+
+ATTACHED_DBI = b"dnspanel_attached"
+UNREADABLE_NAME = b"\xff"
+
+# Of a name: the digest of its metadata, and of its keys.
+Digests = tuple[int, int]
+NOTHING: Digests = (0, 0)
+
+
+class IndexRow(NamedTuple):
+    """A row that leads from a name to an object: as it is stored, and the id of the object."""
+
+    key: bytes
+    value: bytes
+    row_id: int
+
+
+def index_rows(txn: Any, main: Database, schema: Schema, index: Dbi, prefix: bytes) -> Iterator[IndexRow]:
+    """The rows of an index for the name whose keys begin with `prefix`."""
+    with txn.cursor(db=main.tables[index]) as cursor:
+        if not schema.has_header:
+            found = cursor.set_key(prefix)
+            while found:
+                value = cursor.value()
+                yield IndexRow(prefix, value, int.from_bytes(value, "little"))
+                found = cursor.next_dup()
+            return
+        found = cursor.set_range(prefix)
+        while found and (key := cursor.key()).startswith(prefix):
+            if len(key) == len(prefix) + 4:
+                yield IndexRow(key, cursor.value(), int.from_bytes(key[-4:], "big"))
+            found = cursor.next()
+
+
+def leads(txn: Any, main: Database, schema: Schema, index: Dbi, name: str, row_id: int) -> bool:
+    """Whether a name's row in an index leads to this object."""
+    key, body = schema.index_row(name, row_id)
+    if schema.has_header:
+        return txn.get(key, db=main.tables[index]) is not None
+    with txn.cursor(db=main.tables[index]) as cursor:
+        return bool(cursor.set_key_dup(key, body))
+
+
+def attached_rows(txn: Any, main: Database, schema: Schema, name: str) -> Iterator[tuple[Dbi, bytes, bytes]]:
+    """Metadata and keys of a name, each object and then its index row, as keys and bodies."""
+    prefix = schema.index_prefix(name)
+    for dbi in ATTACHED:
+        for row in list(index_rows(txn, main, schema, Dbi(dbi + 1), prefix)):
+            key = schema.row_id_key(row.row_id)
+            value = txn.get(key, db=main.tables[dbi])
+            if value is not None:
+                yield dbi, key, schema.unwrap(value)
+                yield Dbi(dbi + 1), row.key, b"" if schema.has_header else row.value
+
+
+def digests_of(txn: Any, main: Database, prefix: bytes) -> Digests:
+    """What the rows of a name should add up to. Raises BadBytes."""
+    return decode_digests(txn.get(prefix, db=main.attached))
+
+
+def decode_digests(value: bytes | None) -> Digests:
+    """The inverse of `encode_digests`; raises BadBytes."""
+    if value is None:
+        return NOTHING
+    if len(value) != 2 * DIGEST_SIZE:
+        raise BadBytes(what="digests of what is attached to a name", reason=f"{value.hex()} are none")
+    return int.from_bytes(value[:DIGEST_SIZE], "big"), int.from_bytes(value[DIGEST_SIZE:], "big")
+
+
+def encode_digests(digests: Digests) -> bytes:
+    """The value of a row."""
+    return b"".join(map(digest_bytes, digests))
+
+
+def put_digests(txn: Any, main: Database, prefix: bytes, digests: Digests) -> None:
+    """The rows of a name are to add up to this from now on."""
+    if digests == NOTHING:
+        txn.delete(prefix, db=main.attached)
+    else:
+        txn.put(prefix, encode_digests(digests), db=main.attached)
+
+
+class AttachedChanges:
+    """What a write transaction over the main file adds to the digests of names. Kept by who writes; used again."""
+
+    def __init__(self, main: Database, schema: Schema) -> None:
+        self._main, self._schema = main, schema
+        self._added: dict[bytes, list[int]] = {}
+
+    def add(self, dbi: Dbi, key: bytes, body: bytes, digest: int) -> None:
+        """A row with this key and body has come, or gone, and the sum has changed by so much."""
+        self._added.setdefault(self._prefix(dbi, key, body), [0, 0])[column_of(dbi)] += digest
+
+    def write(self, txn: Any) -> None:
+        """Into the transaction that is about to commit the rows."""
+        for prefix, (metadata, keys_) in self._added.items():
+            before = digests_of(txn, self._main, prefix)
+            after = (before[0] + metadata) % DIGEST_MODULUS, (before[1] + keys_) % DIGEST_MODULUS
+            put_digests(txn, self._main, prefix, after)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what a transaction would have changed that came to nothing."""
+        self._added.clear()
+
+    def _prefix(self, dbi: Dbi, key: bytes, body: bytes) -> bytes:
+        if dbi not in ATTACHED:
+            return self._schema.index_prefix_of(key) or UNREADABLE_NAME
+        try:
+            return self._schema.index_prefix(dnssec.zone_of(body))
+        except (BadBytes, BadName):
+            return UNREADABLE_NAME
+
+
+def column_of(dbi: Dbi) -> int:
+    """Which of a name's two digests a row of this table counts in."""
+    return 0 if dbi in (Dbi.METADATA, Dbi.METADATA_INDEX) else 1

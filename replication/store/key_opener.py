@@ -1,0 +1,45 @@
+"""DNSSEC keys become readable at the last moment: just before they are written to files that PowerDNS serves from.
+
+The panel's own store has no opener and keeps what is sealed; a node's has one, and no sealed key stays in its files.
+So rows are opened before they are compared with what is there, and nothing but a fingerprint enters a digest.
+"""
+
+from replication.codec import keys
+from replication.codec.schema import Dbi, Schema
+from replication.codec.sealed import SecretOf, is_sealed_body, opened_body
+from replication.errors import BadBytes, BadName
+
+
+class KeyOpener:
+    """Opens the rows of one store; without `secret_of` it leaves them as they are."""
+
+    def __init__(self, schema: Schema, secret_of: SecretOf | None = None) -> None:
+        self._schema, self._secret_of = schema, secret_of
+
+    @property
+    def is_active(self) -> bool:
+        """Whether keys have to be clear in this store."""
+        return self._secret_of is not None
+
+    def opened(self, dbi: Dbi, key: bytes, body: bytes) -> bytes:
+        """The body to write for a row. Raises UnknownSealingKey, or BadBytes for a key that does not open."""
+        if dbi is not Dbi.KEYDATA or self._secret_of is None:
+            return body
+        try:
+            return opened_body(body, self._secret_of, row_id=self._row_id(key))
+        except BadName as exc:
+            raise BadBytes(what="key object", reason=str(exc)) from exc
+
+    def opened_value(self, dbi: Dbi, key: bytes, value: bytes) -> bytes:
+        """As `opened`, of a value with its header, which stays."""
+        if dbi is not Dbi.KEYDATA or self._secret_of is None:
+            return value
+        body = self._schema.unwrap(value)
+        return value[: len(value) - len(body)] + self.opened(dbi, key, body)
+
+    def is_wrongly_sealed(self, dbi: Dbi, body: bytes) -> bool:
+        """Whether PowerDNS would find a sealed key where it needs a clear one."""
+        return dbi is Dbi.KEYDATA and self.is_active and is_sealed_body(body)
+
+    def _row_id(self, key: bytes) -> int:
+        return keys.decode_row_id(key, big_endian=self._schema.has_header)
