@@ -17,7 +17,7 @@ from dnspanel.accounts.roles import PERMISSIONS, Permission
 ROLE_RIGHTS = {
     Role.READER: frozenset({Right.READ}),
     Role.EDITOR: EVERY_RIGHT,
-    Role.ADMINISTRATOR: EVERY_RIGHT,
+    Role.ADMINISTRATOR: EVERY_RIGHT | {Right.EXPORT_KEYS},
 }
 
 

@@ -17,11 +17,14 @@ class Right(StrEnum):
     REMOVE = "remove"  # publish that an RRset is gone
     CREATE_ZONE = "create-zone"
     DELETE_ZONE = "delete-zone"  # and bring it back from the trash
-    SETTINGS = "settings"  # tags, team, metadata, keys
+    SETTINGS = "settings"  # tags, team, metadata
+    DNSSEC = "dnssec"  # sign, unsign, make and retire keys
+    EXPORT_KEYS = "export-keys"  # see private DNSSEC keys: whoever has one can forge the zone
 
 
 RECORD_RIGHTS = frozenset({Right.ADD, Right.CHANGE, Right.REMOVE})
-EVERY_RIGHT = frozenset(Right)
+# What "everything" stands for. Private keys leave the panel only for who was given that by name.
+EVERY_RIGHT = frozenset(Right) - {Right.EXPORT_KEYS}
 
 
 @dataclass(frozen=True, slots=True)

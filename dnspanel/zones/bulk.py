@@ -162,9 +162,11 @@ def create_ready_zones(
     reason: str = "",
     team: Team | None = None,
     beside: Beside = nothing,
+    signed: Collection[str] = (),
 ) -> Publication:
     """These zones exist with the RRsets in `rows` (of `copy_rows`), each at revision 1, in one publication.
 
+    `beside` signs those whose names are `signed`.
     Or none does: raises NamesTaken with all names that have a zone,
     NamesRefused with all that nobody or not this author may have (see
     `nesting`), NameReserved, QuotaExceeded, or IntegrityError for rows that the
@@ -174,7 +176,8 @@ def create_ready_zones(
         with transaction.atomic(durable=True):
             refuse_new_zones(zones=zones, author=author, team=team)
             insert_zones(zones=zones, rows=rows, author=author, now=now, team=team)
-            nesting.refuse_names(zone_names=[z.name for z in zones], own=[z.id for z in zones], author=author)
+            own = [zone.id for zone in zones]
+            nesting.refuse_names(zone_names=[z.name for z in zones], own=own, author=author, signed=signed)
             publication = append_publication(
                 revisions=creations(zones), author=author, channel=channel, now=now, reason=reason, form_id=None
             )

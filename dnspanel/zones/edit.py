@@ -34,6 +34,7 @@ from replication.dns.rrset import Change, RRset, make
 from replication.errors import BadRRset
 
 Alongside = Callable[[], object]  # what a caller writes in the transaction of a publication
+Then = Callable[[], Publication]  # what a caller publishes besides, in the same transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ def create_zone(
     form_id: UUID | None = None,
     soa_edit: soa.SoaEdit | None = None,
     alongside: Alongside = nothing,
+    then: Then | None = None,
 ) -> Publication:
     """The zone exists, is revision 1, and is in the log.
 
@@ -84,7 +86,8 @@ def create_zone(
     filled by further publications, of which the last is returned. The zone
     belongs to `team`, or to the only team in which the author may create
     zones; raises RightMissing for who may not. `alongside` runs in the same transaction,
-    when the zone is in its table.
+    when the zone is in its table; `then` does as the last step of that transaction, when the zone is in the log, and
+    publishes what belongs to its beginning: that publication is returned.
     """
     zone_name = names.parse(name)
     team = access.team_for_new_zone(author, team, zone_name)
@@ -103,11 +106,11 @@ def create_zone(
         alongside()
 
     if len(content) <= pieces.PIECE_RRSETS:
-        return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside)
+        return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then)
     quotas.refuse_rrsets(author, team, [(zone_name, len(content))])
     try:
         first = [rrset for rrset in content if rrset.name == zone_name]
-        created = _create([(zone_name, first)], author, team, channel, now, reason, None, move_serials)
+        created = _create([(zone_name, first)], author, team, channel, now, reason, None, move_serials, then)
     except ZoneError as refusal:
         return publication_of_form(form_id, otherwise=refusal)
     zone = Zone.objects.get(name=zone_name, deleted_at=None, sequence=created.sequence)
@@ -278,6 +281,7 @@ def _create(
     reason: str,
     form_id: UUID | None,
     alongside: Alongside,
+    then: Then | None = None,
 ) -> Publication:
     ids = bulk.allocate_zone_ids(len(zones))
     new = [
@@ -291,7 +295,7 @@ def _create(
             bulk.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
             alongside()
             nesting.refuse_names(zone_names=[zone.name for zone in new], own=ids, author=author)
-            return append_publication(
+            publication = append_publication(
                 revisions=bulk.creations(new),
                 author=author,
                 channel=channel,
@@ -299,6 +303,7 @@ def _create(
                 reason=reason,
                 form_id=form_id,
             )
+            return publication if then is None else then()
     except NamesRefused as refused:
         raise (refused.first if len(zones) == 1 else refused) from None
     except QuotaExceeded as refusal:

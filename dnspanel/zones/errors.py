@@ -25,6 +25,10 @@ ZoneError
 │   ├── QuotaExceeded      a person or a team would have more than they may
 │   └── PublishingOnHold  nodes may hold what this database does not know
 ├── SettingsRefused       a tag, a team or a way of moving its serial that the zone cannot have
+├── DnssecRefused         the zone cannot be signed in this way
+│   ├── BadKey            what should be a DNSSEC key is none
+│   ├── KeyUnknown        the zone has no such key
+│   └── NotSigned         it has no keys, or is to have none
 ├── CannotResolve         a conflict cannot be settled in this way
 ├── CannotUndo
 ├── NotInTrash
@@ -82,6 +86,8 @@ _ACTS = {
     Right.CREATE_ZONE: "create the zone",
     Right.DELETE_ZONE: "delete or restore the zone",
     Right.SETTINGS: "change the settings of the zone",
+    Right.DNSSEC: "sign the zone or change its keys",
+    Right.EXPORT_KEYS: "read the private keys of the zone",
 }
 
 
@@ -152,13 +158,13 @@ class NameOfOthers(NameRefused):
 
 
 class SignedAtParent(NameRefused):
-    """The zone above says by a DS that this one is signed, and nothing here signs."""
+    """The zone above says by a DS that this one is signed, and it would not be."""
 
     def __init__(self, name: str, parent: str) -> None:
         super().__init__(
             name,
-            f"{parent} holds a DS for {name}: resolvers that validate would answer nothing of it, because zones are "
-            f"not signed here. Remove the DS from {parent} first, and wait for its TTL.",
+            f"{parent} holds a DS for {name}: resolvers that validate would answer nothing of it, because it would not "
+            f"be signed by the key that the DS names. Remove the DS from {parent} first, and wait for its TTL.",
         )
 
 
@@ -202,6 +208,29 @@ class SettingsRefused(ZoneError):
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
         super().__init__(reason)
+
+
+class DnssecRefused(ZoneError):
+    """The zone cannot be signed in this way; nothing was changed."""
+
+
+class NotSigned(DnssecRefused):
+    """What is asked for needs a zone that is signed."""
+
+    def __init__(self, zone_name: str) -> None:
+        self.zone_name = zone_name
+        super().__init__(f"{zone_name} is not signed.")
+
+
+class BadKey(DnssecRefused):
+    """What should be a DNSSEC key is none. Quotes nothing of it: it may be one of another kind."""
+
+
+class KeyUnknown(DnssecRefused):
+    """The zone has no key of this id."""
+
+    def __init__(self, zone_name: str, key_id: int) -> None:
+        super().__init__(f"{zone_name} has no DNSSEC key {key_id}.")
 
 
 class PublishRefused(ZoneError):

@@ -245,6 +245,56 @@ class Change(models.Model):
         ]
 
 
+class ZoneKey(models.Model):
+    """A DNSSEC key of a zone; its id is also that of its row in PowerDNS's files, and is never used twice.
+
+    Whether it signs is in the zone's `Signing`. A key that was deleted is kept without its private part.
+    """
+
+    id = models.AutoField(primary_key=True)
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    algorithm = models.SmallIntegerField()
+    bits = models.IntegerField()
+    flags = models.SmallIntegerField()  # of its DNSKEY: 257 with the bit SEP, else 256
+    tag = models.IntegerField()
+    public = models.BinaryField()  # as its DNSKEY has it
+    private_encrypted = models.BinaryField(null=True)  # private-key text, by `accounts.vault`
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    deleted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(flags__in=(256, 257)), name="zonekey_flags"),
+            models.CheckConstraint(
+                condition=Q(private_encrypted__isnull=False) | Q(deleted_at__isnull=False), name="zonekey_whole"
+            ),
+        ]
+
+
+class Signing(models.Model):
+    """How a zone is signed now (`dnssec.SigningState` as JSON); a zone that never was has none."""
+
+    zone = models.OneToOneField(Zone, on_delete=models.CASCADE, primary_key=True, related_name="signing")
+    state: "models.JSONField[Any]" = models.JSONField(default=dict)
+    is_signed = models.BooleanField(default=False)
+    changed_at = models.DateTimeField()
+
+
+class SigningChange(models.Model):
+    """What a revision did to a zone's `Signing`: the state before and after it; null: there was none."""
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
+    revision_number = models.IntegerField()
+    before: "models.JSONField[Any]" = models.JSONField(null=True)
+    after: "models.JSONField[Any]" = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["zone", "revision_number"], name="signing_change_unique"),
+        ]
+
+
 class Draft(models.Model):
     """A person's unpublished operations, over any number of zones."""
 

@@ -81,8 +81,12 @@ class Shadowed:
     by: str
 
 
-def refuse_names(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:
+def refuse_names(
+    *, zone_names: Sequence[str], own: Collection[int], author: Author, signed: Collection[str] = ()
+) -> None:
     """Raise if the author may not make zones of these names live; `own` are their ids, where they have any by now.
+
+    A DS above them is no reason for those that are signed, or will be by the same publication (`signed`).
 
     To be called within the transaction that makes them live, after they are in their table and before the log:
     authors who need rights over other zones then take turns until they commit, so that of two who create a zone and
@@ -94,8 +98,10 @@ def refuse_names(*, zone_names: Sequence[str], own: Collection[int], author: Aut
     if refused := {name: refusal for name in zone_names if (refusal := refusal_for_everybody(name))}:
         raise NamesRefused(refused)
     refuse_rights(zone_names=zone_names, own=own, author=author)
-    if signed := signed_at_parent(zone_names):
-        raise NamesRefused({name: SignedAtParent(name, parent) for name, parent in signed.items()})
+    if at_parent := signed_at_parent(zone_names):
+        safe = {*signed, *Zone.objects.filter(pk__in=own, signing__is_signed=True).values_list("name", flat=True)}
+        if bogus := {name: SignedAtParent(name, parent) for name, parent in at_parent.items() if name not in safe}:
+            raise NamesRefused(bogus)
 
 
 def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:

@@ -173,11 +173,12 @@ def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset], answered: Ma
 
 
 def _signed_nowhere(merged: Merged) -> list[Violation]:
-    """A warning for each new DS of a zone that is served here, where nothing signs."""
+    """A warning for each new DS of a zone that is served here and not signed."""
     new = {c.name: c for c in merged.apply if c.type == rdtypes.DS and c.after is not None and c.after.served}
     if not new:
         return []
-    here = Zone.objects.filter(name__in=list(new), deleted_at=None).values_list("name", flat=True)
+    unsigned = Zone.objects.filter(name__in=list(new), deleted_at=None).exclude(signing__is_signed=True)
+    here = unsigned.values_list("name", flat=True)
     return [
         Violation(
             Severity.WARNING,

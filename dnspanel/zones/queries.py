@@ -66,6 +66,7 @@ class ZoneRow:
     deleted_at: datetime | None
     team: str  # name, or nothing
     tags: tuple[str, ...]
+    is_signed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +116,11 @@ class DraftCounts:
 def zone_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
     """Zones by name. Words of `search` must all be in the name; these find zones by something else:
 
-    `has:<rdata>` with such a record, `tag:<tag>`, `team:<name>`; `team:"two words"` has quotes.
+    `has:<rdata>` with such a record, `tag:<tag>`, `team:<name>`, `dnssec:signed` or `dnssec:unsigned`; `team:"two
+    words"` has quotes.
     """
     zones = found_zones(zones_visible_to(user).filter(name__gt=_storable(after)), search)
-    rows = [_zone_row(zone) for zone in zones.select_related("changed_by", "team").order_by("name")[: limit + 1]]
+    rows = [_zone_row(zone) for zone in _listed(zones).order_by("name")[: limit + 1]]
     return Page(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
 
 
@@ -131,7 +133,7 @@ def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
 
 def trash_page(*, user: Person, after: str = "", limit: int = 100) -> Page[ZoneRow]:
     """Deleted zones, the newest first."""
-    zones = trash_visible_to(user).select_related("changed_by", "team").order_by("-deleted_at", "-pk")
+    zones = _listed(trash_visible_to(user)).order_by("-deleted_at", "-pk")
     at, _, pk = after.partition("~")
     if pk.isdecimal():
         try:
@@ -237,7 +239,16 @@ def _zone_matches(word: str) -> Q:
         return tagged([text[4:].strip('"')])
     if text.startswith("team:"):
         return Q(team__name__iexact=text[5:].strip('"'))
+    if text.startswith("dnssec:"):
+        return _signed(text[7:].strip('"'))
     return in_zone_name(text)
+
+
+def _signed(value: str) -> Q:
+    if value == "signed":
+        return Q(signing__is_signed=True)
+    never = Q(signing__is_signed=None)
+    return never | Q(signing__is_signed=False) if value == "unsigned" else Q(pk=None)
 
 
 def rdata_spellings(value: str) -> list[str]:
@@ -257,6 +268,11 @@ def _trash_cursor(deleted_at: datetime, zone_id: int) -> str:
     return f"{deleted_at.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}~{zone_id}"
 
 
+def _listed(zones: QuerySet[Zone]) -> QuerySet[Zone]:
+    """With all that a row of a list has, in one query."""
+    return zones.select_related("changed_by", "team").annotate(is_signed=F("signing__is_signed"))
+
+
 def _zone_row(zone: Zone) -> ZoneRow:
     return ZoneRow(
         id=zone.pk,
@@ -270,6 +286,7 @@ def _zone_row(zone: Zone) -> ZoneRow:
         deleted_at=zone.deleted_at,
         team=zone.team.name if zone.team else "",
         tags=tuple(zone.tags),
+        is_signed=bool(getattr(zone, "is_signed", False)),  # by `_listed`
     )
 
 

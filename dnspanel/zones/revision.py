@@ -23,7 +23,7 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.history import revision_changes, rrset_before
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Change as StoredChange
-from dnspanel.zones.models import Draft, Operation, Publication, Revision, RevisionKind, Zone
+from dnspanel.zones.models import Draft, Operation, Publication, Revision, RevisionKind, SigningChange, Zone
 from dnspanel.zones.plan import ZonePlan, plan_zones
 from dnspanel.zones.rules import Severity, Violation
 from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
@@ -86,11 +86,13 @@ def publish(
 def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draft:
     """The author's draft holds the inverse of this revision; what others changed since will be a conflict.
 
-    Raises CannotUndo: for a revision that created, deleted or restored the
+    Raises CannotUndo: for a revision that created, deleted, restored or signed the
     zone, and when the draft already changes one of the same RRsets.
     """
     if revision.kind != RevisionKind.CHANGE:
         raise _not_by_draft(revision)
+    if SigningChange.objects.filter(zone=revision.zone, revision_number=revision.number).exists():
+        raise CannotUndo(f"Revision {revision.number} changed how the zone is signed: change it back under DNSSEC.")
     inverse = [Change(*each.key, before=each.after, after=each.before) for each in revision_changes(revision=revision)]
     return draft.draft_changes(
         author=author, zone=revision.zone, changes=inverse, base_revision=revision.number, now=now

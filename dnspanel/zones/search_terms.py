@@ -12,7 +12,9 @@ from dnspanel.zones.models import Zone
 from replication.dns import names
 from replication.errors import BadName
 
-ZONE_FILTERS = ("has", "tag", "team")
+ZONE_FILTERS = ("dnssec", "has", "tag", "team")
+# Filters that take one of these words alone.
+FILTER_VALUES = {"dnssec": ("signed", "unsigned")}
 
 MOST_TERMS = 20
 MANY_ZONES = 100_000  # up to here, their names are compared in a tenth of a second
@@ -36,6 +38,16 @@ def unknown_filters(search: str, known: Collection[str]) -> list[str]:
         match = _FILTER.match(word)
         if match and match[1].lower() not in known and match[1] not in found and not _is_address(word):
             found.append(match[1])
+    return found
+
+
+def unknown_values(search: str) -> list[str]:
+    """The filters of zones that stand before a word that they do not take."""
+    found = []
+    for word in split_search(search):
+        name, colon, value = word.lower().partition(":")
+        if colon and name in FILTER_VALUES and value.strip('"') not in FILTER_VALUES[name]:
+            found.append(f"{name}: takes {' or '.join(FILTER_VALUES[name])}, not {value}.")
     return found
 
 

@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from dnspanel.wake import wake
 from dnspanel.zones import audit_links, edit, store_rrsets
+from dnspanel.zones.dnssec import sign
 
 # What waits for a free worker for longer is asked for again.
 _LONGEST_WAIT = 60.0
@@ -13,7 +14,8 @@ _LONGEST_WAIT = 60.0
 @shared_task
 def empty_trash() -> str:
     """Once a day: what nobody wanted back within its time is gone for good."""
-    return f"emptied trash zones={edit.empty_trash(now=timezone.now())}"
+    now = timezone.now()
+    return f"emptied trash zones={edit.empty_trash(now=now)} keys={sign.forget_deleted_keys(now=now)}"
 
 
 @shared_task(ignore_result=True)

@@ -19,6 +19,8 @@ RIGHT_DESCRIPTIONS = {
     Right.CREATE_ZONE: "create zones",
     Right.DELETE_ZONE: "delete zones",
     Right.SETTINGS: "change tags and team",
+    Right.DNSSEC: "sign zones and change their keys",
+    Right.EXPORT_KEYS: "read private DNSSEC keys",
 }
 
 
@@ -76,6 +78,8 @@ def what_of(rights: Collection[Right]) -> str:
     if remaining == EVERY_RIGHT:
         return "everything"
     parts = []
+    if remaining > EVERY_RIGHT:
+        parts, remaining = ["everything"], remaining - EVERY_RIGHT
     if remaining >= RECORD_RIGHTS:
         parts, remaining = ["edit records"], remaining - RECORD_RIGHTS - {Right.READ}
     parts = [RIGHT_DESCRIPTIONS[right] for right in Right if right == Right.READ and right in remaining] + parts

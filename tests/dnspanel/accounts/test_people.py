@@ -8,13 +8,13 @@ from django.db import connection
 
 from dnspanel.accounts import grant_edit, invite, people, quota_edit, teams, tokens, tsig_keys
 from dnspanel.accounts.errors import AboveYou, InvitationExpired, LastAdministrator
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms
 from tests.people import NOW, make_person
 
-EVERYTHING = TokenTerms("all", (Grant(EVERY_RIGHT, everywhere=True),), frozenset(Permission))
+EVERYTHING = TokenTerms("all", (Grant(frozenset(Right), everywhere=True),), frozenset(Permission))
 
 
 def test_a_role_changes(alice: User, bob: User) -> None:

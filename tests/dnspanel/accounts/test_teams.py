@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts import teams
 from dnspanel.accounts.actors import Actor, actor_of, actor_of_token
 from dnspanel.accounts.errors import GrantRefused, TeamNameTaken, TeamRefused, TeamUnknown
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
@@ -99,7 +99,7 @@ def test_a_token_cannot_put_its_owner_into_a_team_whose_zones_it_may_not_touch(a
     narrow = _actor(alice, terms)
     with pytest.raises(GrantRefused):
         teams.set_member(team=team, user=alice, role="editor", by=narrow, now=NOW)
-    wide = _actor(alice, TokenTerms("all", (Grant(EVERY_RIGHT, everywhere=True),), frozenset(Permission)))
+    wide = _actor(alice, TokenTerms("all", (Grant(frozenset(Right), everywhere=True),), frozenset(Permission)))
     teams.set_member(team=team, user=alice, role="editor", by=wide, now=NOW)
     assert AuditEntry.objects.latest("pk").token == wide.token
 

@@ -14,6 +14,7 @@ from dnspanel.zones.search_terms import (
     refuse_too_general,
     split_search,
     unknown_filters,
+    unknown_values,
 )
 from tests.dnspanel.zones.conftest import MakeZone
 
@@ -37,6 +38,11 @@ def test_quotes_hold_words_together() -> None:
 )
 def test_what_looks_like_a_filter_and_is_none_is_named(search: str, unknown: list[str]) -> None:
     assert unknown_filters(search, ZONE_FILTERS) == unknown
+
+
+def test_a_filter_that_takes_some_words_alone_says_which() -> None:
+    assert unknown_values('dnssec:signed DNSSEC:"unsigned" tag:x') == []
+    assert unknown_values("dnssec:yes x") == ["dnssec: takes signed or unsigned, not yes."]
 
 
 @pytest.mark.django_db

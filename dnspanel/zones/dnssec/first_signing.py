@@ -1,0 +1,86 @@
+"""Zones that are signed from their first revision on, with keys that they bring along. Verbs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.zones.dnssec.key_material import EVERY_DIGEST, KeyPair, ds_text, key_tag
+from dnspanel.zones.dnssec.publish_state import with_row_ids
+from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.models import Signing, SigningChange, ZoneKey
+from replication.codec.dnssec import Nsec3
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtKey:
+    """A key that a zone brings along."""
+
+    pair: KeyPair
+    flags: int
+    active: bool
+    published: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtSigning:
+    """How a zone was signed where it comes from; `keys` are at least one."""
+
+    keys: tuple[BroughtKey, ...]
+    nsec3: Nsec3 | None = None
+    cds: str = ""
+    cdnskey: bool = False
+
+    def is_named_by(self, zone: str, ds: Sequence[str]) -> bool:
+        """Whether one of these DS leads to a key that signs and can be seen."""
+        return any(
+            ds_text(zone, key.flags, key.pair.algorithm, key.pair.public, digest) in ds
+            for key in self.keys
+            if key.active and key.published
+            for digest in EVERY_DIGEST
+        )
+
+
+def record_first_signings(*, zones: Sequence[tuple[int, BroughtSigning]], author: Author, now: datetime) -> None:
+    """Zones (by id) whose first revision is being published in this transaction are signed by it with these keys."""
+    rows = [
+        ZoneKey(
+            zone_id=zone_id,
+            algorithm=key.pair.algorithm,
+            bits=key.pair.bits,
+            flags=key.flags,
+            tag=key_tag(key.flags, key.pair.algorithm, key.pair.public),
+            public=key.pair.public,
+            private_encrypted=encrypt_secret(key.pair.private_text.encode()),
+            created_at=now,
+            created_by=user_of(author),
+        )
+        for zone_id, signing in zones
+        for key in signing.keys
+    ]
+    made = iter(ZoneKey.objects.bulk_create(rows))
+    states = with_row_ids(
+        {
+            zone_id: SigningState(
+                tuple(
+                    KeyState(next(made).pk, key.pair.algorithm, key.flags, key.active, key.published)
+                    for key in signing.keys
+                ),
+                signing.nsec3,
+                signing.cds,
+                signing.cdnskey,
+            )
+            for zone_id, signing in zones
+        }
+    )
+    Signing.objects.bulk_create(
+        Signing(zone_id=zone_id, state=state.to_json(), is_signed=state.is_signed, changed_at=now)
+        for zone_id, state in states.items()
+    )
+    SigningChange.objects.bulk_create(
+        SigningChange(zone_id=zone_id, revision_number=1, before=None, after=state.to_json())
+        for zone_id, state in states.items()
+    )
+    audit.record(action="dnssec.import", by=author, now=now, zones=len(zones), keys=len(rows))

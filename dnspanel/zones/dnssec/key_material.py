@@ -1,0 +1,220 @@
+"""DNSSEC keys as bytes and texts: made, read, written, and what a parent needs to know of them. Pure.
+
+A private key is kept in the form in which PowerDNS and BIND write it ("private-key text"):
+
+    Private-key-format: v1.2
+    Algorithm: 13 (ECDSAP256SHA256)
+    PrivateKey: <Base64>                              ECDSA: the number; EdDSA: the seed
+    Modulus, PublicExponent, PrivateExponent, …       RSA: eight numbers, Base64, big endian
+
+The DNSKEY's public key is derived from it: RFC 3110 (RSA), RFC 6605 (ECDSA), RFC 8080 (EdDSA).
+"""
+
+import base64
+import binascii
+import hashlib
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+
+from dnspanel.zones.errors import BadKey
+from replication.dns import names
+
+PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey
+
+SEP, ZONE = 1, 256  # flags of a DNSKEY (RFC 4034 section 2.1.1)
+KSK_FLAGS, ZSK_FLAGS = ZONE | SEP, ZONE
+DEFAULT_ALGORITHM = 13
+# IANA's mnemonics. Keys of the first two (SHA-1) are read, so that a zone that has them can be moved; none is made.
+ALGORITHMS: Mapping[int, str] = {
+    5: "RSASHA1",
+    7: "RSASHA1-NSEC3-SHA1",
+    8: "RSASHA256",
+    10: "RSASHA512",
+    13: "ECDSAP256SHA256",
+    14: "ECDSAP384SHA384",
+    15: "ED25519",
+    16: "ED448",
+}
+MADE = (13, 15, 14, 16, 8, 10)
+RSA_BITS, FEWEST_RSA_BITS, MOST_RSA_BITS = 2048, 1024, 4096
+# Longer ones hold no key: an RSA key of 4096 bits has about 3,300 characters.
+MOST_TEXT = 16 << 10
+# Digests of a DS. The first is read and shown where PowerDNS shows it; DIGESTS are those to give to a parent.
+EVERY_DIGEST: Mapping[int, str] = {1: "sha1", 2: "sha256", 4: "sha384"}
+DIGESTS = (2, 4)
+
+_RSA = frozenset((5, 7, 8, 10))
+_CURVES: Mapping[int, ec.EllipticCurve] = {13: ec.SECP256R1(), 14: ec.SECP384R1()}
+_EDWARDS: Mapping[int, type[ed25519.Ed25519PrivateKey] | type[ed448.Ed448PrivateKey]] = {
+    15: ed25519.Ed25519PrivateKey,
+    16: ed448.Ed448PrivateKey,
+}
+_DNSKEY = struct.Struct(">HBB")
+_PROTOCOL = 3
+_RSA_FIELDS = (
+    "Modulus",
+    "PublicExponent",
+    "PrivateExponent",
+    "Prime1",
+    "Prime2",
+    "Exponent1",
+    "Exponent2",
+    "Coefficient",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A key: its algorithm, its size in bits, the public key as a DNSKEY has it, and the private-key text."""
+
+    algorithm: int
+    bits: int
+    public: bytes
+    private_text: str = field(repr=False)
+
+
+def generate(algorithm: int, bits: int | None = None) -> KeyPair:
+    """A new key. `bits` only matters for RSA. Raises BadKey for an algorithm or a size in which none is made."""
+    if algorithm not in MADE:
+        raise BadKey(f"No keys are made of algorithm {algorithm}; choose one of {', '.join(map(str, MADE))}.")
+    size = bits or RSA_BITS
+    if algorithm in _RSA:
+        if not RSA_BITS <= size <= MOST_RSA_BITS or size % 8:
+            raise BadKey(f"An RSA key has {RSA_BITS} to {MOST_RSA_BITS} bits here, not {size}.")
+        return _pair(algorithm, rsa.generate_private_key(public_exponent=65537, key_size=size))
+    if algorithm in _CURVES:
+        private: PrivateKey = ec.generate_private_key(_CURVES[algorithm])
+    else:
+        private = _EDWARDS[algorithm].generate()
+    pair = _pair(algorithm, private)
+    if bits not in (None, 0, pair.bits):
+        raise BadKey(f"A key of {ALGORITHMS[algorithm]} has {pair.bits} bits, not {bits}.")
+    return pair
+
+
+def read(text: str) -> KeyPair:
+    """The key of a private-key text, as PowerDNS's `export-zone-key` or BIND's `.private` file has it.
+
+    Raises BadKey, which quotes nothing of the text but the names of its fields.
+    """
+    fields = _fields(text)
+    word = fields.get("algorithm", "").split(" ", 1)[0]
+    if not word.isdecimal() or len(word) > 3 or int(word) not in ALGORITHMS:
+        raise BadKey("It names no algorithm that is known here.")
+    algorithm = int(word)
+    try:
+        return _pair(algorithm, _private_key(algorithm, fields))
+    except KeyError as exc:
+        raise BadKey(f"The field {exc.args[0]} is missing.") from exc
+    except (ValueError, binascii.Error) as exc:
+        raise BadKey(f"Its fields are not a key of {ALGORITHMS[algorithm]}.") from exc
+
+
+def _fields(text: str) -> dict[str, str]:
+    if len(text) > MOST_TEXT:
+        raise BadKey("It is too long for a private key.")
+    fields: dict[str, str] = {}
+    for line in text.splitlines():
+        name, colon, value = line.partition(":")
+        if colon:
+            fields[name.strip().lower()] = value.strip()
+    return fields
+
+
+def _private_key(algorithm: int, fields: Mapping[str, str]) -> PrivateKey:
+    if algorithm in _RSA:
+        modulus, exponent, private, p, q, dp, dq, inverse = (
+            int.from_bytes(_base64(fields, name), "big") for name in _RSA_FIELDS
+        )
+        if not FEWEST_RSA_BITS <= modulus.bit_length() <= MOST_RSA_BITS:
+            raise BadKey(f"An RSA key has {FEWEST_RSA_BITS} to {MOST_RSA_BITS} bits, not {modulus.bit_length()}.")
+        # OpenSSL's own check, which looks for primes too, takes a tenth of a second: an import has thousands of keys.
+        if not _belong_together(modulus, exponent, private, p, q, dp, dq, inverse):
+            raise ValueError(algorithm)
+        numbers = rsa.RSAPrivateNumbers(p, q, private, dp, dq, inverse, rsa.RSAPublicNumbers(exponent, modulus))
+        return numbers.private_key(unsafe_skip_rsa_key_validation=True)
+    secret = _base64(fields, "PrivateKey")
+    if algorithm in _CURVES:
+        return ec.derive_private_key(int.from_bytes(secret, "big"), _CURVES[algorithm])
+    return _EDWARDS[algorithm].from_private_bytes(secret)
+
+
+def _belong_together(modulus: int, exponent: int, private: int, p: int, q: int, dp: int, dq: int, inverse: int) -> bool:
+    """Whether these numbers are one RSA key (RFC 8017 section 3.2), but for p and q being primes."""
+    if min(p, q) < 3 or exponent < 3 or p * q != modulus:
+        return False
+    halves = all(private * exponent % (prime - 1) == 1 for prime in (p, q))
+    return halves and (dp, dq) == (private % (p - 1), private % (q - 1)) and inverse * q % p == 1
+
+
+def _base64(fields: Mapping[str, str], name: str) -> bytes:
+    if name.lower() not in fields:
+        raise KeyError(name)
+    return base64.b64decode(fields[name.lower()], validate=True)
+
+
+def _pair(algorithm: int, private: PrivateKey) -> KeyPair:
+    if isinstance(private, rsa.RSAPrivateKey):
+        lines, public, bits = _rsa_parts(private)
+    elif isinstance(private, ec.EllipticCurvePrivateKey):
+        size = private.curve.key_size // 8
+        numbers = private.private_numbers()
+        point = numbers.public_numbers
+        public = point.x.to_bytes(size, "big") + point.y.to_bytes(size, "big")
+        lines, bits = [_line("PrivateKey", numbers.private_value.to_bytes(size, "big"))], private.curve.key_size
+    else:
+        raw = serialization.Encoding.Raw, serialization.PublicFormat.Raw
+        public = private.public_key().public_bytes(*raw)
+        lines, bits = [_line("PrivateKey", private.private_bytes_raw())], 8 * len(public) if algorithm == 15 else 456
+    head = ["Private-key-format: v1.2", f"Algorithm: {algorithm} ({ALGORITHMS[algorithm]})"]
+    return KeyPair(algorithm, bits, public, "\n".join([*head, *lines, ""]))
+
+
+def _rsa_parts(private: rsa.RSAPrivateKey) -> tuple[list[str], bytes, int]:
+    numbers = private.private_numbers()
+    n, e = numbers.public_numbers.n, numbers.public_numbers.e
+    values = (n, e, numbers.d, numbers.p, numbers.q, numbers.dmp1, numbers.dmq1, numbers.iqmp)
+    lines = [_line(name, _number(value)) for name, value in zip(_RSA_FIELDS, values, strict=True)]
+    exponent = _number(e)
+    length = bytes((len(exponent),)) if len(exponent) < 256 else b"\0" + struct.pack(">H", len(exponent))
+    return lines, length + exponent + _number(n), n.bit_length()
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes((value.bit_length() + 7) // 8, "big")
+
+
+def _line(name: str, value: bytes) -> str:
+    return f"{name}: {base64.b64encode(value).decode()}"
+
+
+def dnskey_wire(flags: int, algorithm: int, public: bytes) -> bytes:
+    """The rdata of a DNSKEY."""
+    return _DNSKEY.pack(flags, _PROTOCOL, algorithm) + public
+
+
+def dnskey_text(flags: int, algorithm: int, public: bytes) -> str:
+    """The rdata of a DNSKEY as a zone file has it."""
+    return f"{flags} {_PROTOCOL} {algorithm} {base64.b64encode(public).decode()}"
+
+
+def key_tag(flags: int, algorithm: int, public: bytes) -> int:
+    """The number by which RRSIG and DS name a key (RFC 4034 appendix B); not unique."""
+    wire = dnskey_wire(flags, algorithm, public)
+    total = sum(byte if index & 1 else byte << 8 for index, byte in enumerate(wire))
+    return (total + (total >> 16)) & 0xFFFF
+
+
+def ds_text(zone: str, flags: int, algorithm: int, public: bytes, digest_type: int = 2) -> str:
+    """The rdata of the DS that the parent needs (RFC 4034 section 5.1.4)."""
+    hashed = hashlib.new(EVERY_DIGEST[digest_type], names.to_wire(zone) + dnskey_wire(flags, algorithm, public))
+    return f"{key_tag(flags, algorithm, public)} {algorithm} {digest_type} {hashed.hexdigest()}"
+
+
+def bind_file_name(zone: str, algorithm: int, tag: int) -> str:
+    """What BIND calls the files of a key, without the ending."""
+    return f"K{zone}+{algorithm:03}+{tag:05}"

@@ -1,0 +1,124 @@
+"""What is known of the signing of zones, for pages and APIs: states, keys, DNSKEY and DS records."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dnspanel.accounts.actors import Person
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.describe import describe_change
+from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
+from dnspanel.zones.errors import KeyUnknown
+from dnspanel.zones.models import Revision, Signing, SigningChange, Zone, ZoneKey
+
+
+@dataclass(frozen=True, slots=True)
+class KeyView:
+    """A key of a zone as people and programs see it; nothing of its private part."""
+
+    zone_name: str
+    id: int
+    role: KeyRole
+    algorithm: int
+    bits: int
+    flags: int
+    tag: int
+    active: bool
+    published: bool
+    dnskey: str
+    ds: tuple[str, ...]  # of a key that the parent may name; SHA-256 first
+    created_at: datetime
+    created_by: str  # username, or nothing
+    public: bytes = field(repr=False)
+
+    def ds_of(self, digest_type: int) -> str:
+        """The DS that names this key by a digest of EVERY_DIGEST."""
+        return key_material.ds_text(self.zone_name, self.flags, self.algorithm, self.public, digest_type)
+
+    @property
+    def mnemonic(self) -> str:
+        """The name of its algorithm."""
+        return key_material.ALGORITHMS[self.algorithm]
+
+
+def signing_of(zone: Zone) -> SigningState:
+    """How the zone is signed now."""
+    return signing_of_zones([zone.pk]).get(zone.pk, SigningState())
+
+
+def loaded_signing_of(zone: Zone) -> SigningState:
+    """The same, as it was when the zone was read. No query if loaded with the zone."""
+    try:
+        return SigningState.from_json(zone.signing.state)
+    except Signing.DoesNotExist:
+        return SigningState()
+
+
+def signing_of_zones(zone_ids: Collection[int]) -> dict[int, SigningState]:
+    """The same for many, in one query; zones that were never signed are not in it."""
+    rows = Signing.objects.filter(pk__in=zone_ids).values_list("zone_id", "state")
+    return {zone_id: SigningState.from_json(state) for zone_id, state in rows}
+
+
+def keys_of(zone: Zone, state: SigningState | None = None) -> list[KeyView]:
+    """The keys of the zone, by id."""
+    found = signing_of(zone) if state is None else state
+    if not found.keys:
+        return []
+    rows = ZoneKey.objects.defer("private_encrypted").select_related("created_by")
+    stored = rows.in_bulk([key.id for key in found.keys])
+    return [_view(zone.name, found, key, stored[key.id]) for key in found.keys]
+
+
+def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, list[str]]:
+    """What those of these revisions that changed the signing did, in words; in two queries."""
+    rows = SigningChange.objects.filter(zone=zone, revision_number__in=numbers)
+    changes = {
+        row.revision_number: (SigningState.from_json(row.before), SigningState.from_json(row.after)) for row in rows
+    }
+    ids = {key.id for sides in changes.values() for side in sides for key in side.keys}
+    tags = dict(ZoneKey.objects.filter(pk__in=ids).values_list("pk", "tag")) if ids else {}
+    return {number: describe_change(before, after, tags) for number, (before, after) in changes.items()}
+
+
+def last_change_of(zone: Zone) -> Revision | None:
+    """The revision that changed the zone's signing last, with its publication."""
+    newest = SigningChange.objects.filter(zone=zone).order_by("-revision_number").values("revision_number")[:1]
+    return Revision.objects.select_related("publication").filter(zone=zone, number__in=newest).first()
+
+
+def private_text(*, zone: Zone, key_id: int, person: Person) -> str:
+    """The private-key text of a key of the zone, for who may export it. Raises RightMissing, KeyUnknown.
+
+    Who asks for it is to be noted in the audit log: `sign.export_key` does.
+    """
+    access.require_right(person, zone, Right.EXPORT_KEYS)
+    key = ZoneKey.objects.filter(pk=key_id, zone=zone).exclude(private_encrypted=None).first()
+    if key is None or key.private_encrypted is None:
+        raise KeyUnknown(zone.name, key_id)
+    return decrypt_secret(key.private_encrypted).decode()
+
+
+def _view(zone_name: str, state: SigningState, key: KeyState, stored: ZoneKey) -> KeyView:
+    role, public = state.role(key), bytes(stored.public)
+    of_key = (key.flags, key.algorithm, public)
+    digests = () if role is KeyRole.ZSK else key_material.DIGESTS
+    return KeyView(
+        zone_name=zone_name,
+        id=key.id,
+        role=role,
+        algorithm=key.algorithm,
+        bits=stored.bits,
+        flags=key.flags,
+        tag=stored.tag,
+        active=key.active,
+        published=key.published,
+        dnskey=key_material.dnskey_text(*of_key),
+        ds=tuple(key_material.ds_text(zone_name, *of_key, digest_type=digest) for digest in digests),
+        public=public,
+        created_at=stored.created_at,
+        created_by=stored.created_by.username if stored.created_by else "",
+    )

@@ -1,0 +1,517 @@
+"""Rollovers of keys that cannot be hurried: from what is known of one, what comes next and when. Pure.
+
+A rollover goes through the stages of its kind (RFC 7583, RFC 6781 section 4.1). A stage says how the old and the new
+keys are used; it ends when all of this is true:
+
+1. every node answers with the publication that began it, and for as long since as caches keep what came before;
+2. every server of the parent has the DS records it needs, and for as long since as caches keep others.
+
+All times here are those of the rollover's own clock (`steady`), which a clock that jumps forward moves by little.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
+
+# What one look at the clock can count for, at most; and what each wait is longer than it needs to be, so that one jump
+# of the clock during it does no harm. Looks are 30 seconds apart.
+MOST_CREDIT = timedelta(seconds=60)
+MARGIN = timedelta(seconds=60)
+# If nobody could ask all servers of the parent for longer than this, what they had in between is not known.
+LONGEST_GAP = timedelta(minutes=10)
+_DIGESTS_THAT_COUNT = frozenset((2, 4))  # SHA-1 is ignored beside them (RFC 4509 section 3)
+
+
+class Kind(StrEnum):
+    """What is rolled over, and how."""
+
+    ZSK = "zsk"  # pre-publication
+    KSK = "ksk"  # double KSK: both sign the DNSKEY RRset, then the DS is exchanged
+    KSK_DOUBLE_DS = "ksk-double-ds"  # the new DS is added, then the keys are exchanged
+    CSK = "csk"  # both keys sign everything, then the DS is exchanged
+    ALGORITHM = "algorithm"  # all keys, by keys of another algorithm
+    INSECURE = "insecure"  # the DS goes, then the keys
+
+
+class Step(StrEnum):
+    """Where a rollover stands."""
+
+    PUBLISH = "publish"
+    SIGN = "sign"
+    DS = "ds"
+    EXCHANGE = "exchange"
+    UNPUBLISH = "unpublish"
+    REMOVE = "remove"
+    CLEAN = "clean"
+    # On the way back, after somebody cancelled it.
+    WITHDRAW = "withdraw"
+    BACK = "back"
+    UNDONE = "undone"
+
+
+class Use(StrEnum):
+    """What a key is used for during a stage."""
+
+    FULL = "full"  # signs, and is in the DNSKEY RRset
+    SIGNS = "signs"  # without being in the DNSKEY RRset
+    PUBLISHED = "published"  # without signing
+    HIDDEN = "hidden"  # neither
+    GONE = "gone"  # the zone does not have it
+
+
+class Caches(StrEnum):
+    """Of what caches may have older versions, which a stage waits for to expire."""
+
+    NOTHING = ""
+    KEYS = "keys"  # the DNSKEY RRset
+    RECORDS = "records"  # everything else
+    ALL = "all"
+
+
+class Goal(StrEnum):
+    """What is true of the DS RRset at every server of the parent; without any DS the zone is insecure, never bogus."""
+
+    HAS_OLD = "has-old"  # empty, or it leads to an old key
+    HAS_NEW = "has-new"
+    NO_OLD = "no-old"
+    NO_NEW = "no-new"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How keys are used during a step, and what ends it."""
+
+    step: Step
+    old: Use
+    new: Use
+    caches: Caches = Caches.NOTHING
+    parent: frozenset[Goal] = frozenset()
+    ds_expires: bool = False  # whether caches must have forgotten other DS RRsets
+
+
+def _goals(*goals: Goal) -> frozenset[Goal]:
+    return frozenset(goals)
+
+
+_CLEAN = Stage(Step.CLEAN, Use.GONE, Use.FULL, parent=_goals(Goal.NO_OLD))
+_REMOVE = Stage(Step.REMOVE, Use.GONE, Use.FULL)
+_EXCHANGE_DS = Stage(Step.DS, Use.FULL, Use.FULL, parent=_goals(Goal.HAS_NEW), ds_expires=True)
+
+STAGES: Mapping[Kind, tuple[Stage, ...]] = {
+    Kind.ZSK: (
+        Stage(Step.PUBLISH, Use.FULL, Use.PUBLISHED, Caches.KEYS),
+        Stage(Step.SIGN, Use.PUBLISHED, Use.FULL, Caches.RECORDS),
+        _REMOVE,
+    ),
+    Kind.KSK: (Stage(Step.PUBLISH, Use.FULL, Use.FULL, Caches.KEYS), _EXCHANGE_DS, _REMOVE, _CLEAN),
+    Kind.KSK_DOUBLE_DS: (
+        Stage(Step.DS, Use.FULL, Use.HIDDEN, parent=_goals(Goal.HAS_OLD, Goal.HAS_NEW), ds_expires=True),
+        Stage(Step.EXCHANGE, Use.HIDDEN, Use.FULL, Caches.KEYS),
+        _CLEAN,
+    ),
+    Kind.CSK: (Stage(Step.PUBLISH, Use.FULL, Use.FULL, Caches.ALL), _EXCHANGE_DS, _REMOVE, _CLEAN),
+    Kind.ALGORITHM: (
+        # Signatures first, then the DNSKEYs that promise them (RFC 6840 section 5.11); and back in the same way.
+        Stage(Step.SIGN, Use.FULL, Use.SIGNS, Caches.RECORDS),
+        Stage(Step.PUBLISH, Use.FULL, Use.FULL, Caches.KEYS),
+        Stage(Step.DS, Use.FULL, Use.FULL, parent=_goals(Goal.HAS_NEW, Goal.NO_OLD), ds_expires=True),
+        Stage(Step.UNPUBLISH, Use.SIGNS, Use.FULL, Caches.KEYS),
+        _REMOVE,
+    ),
+    Kind.INSECURE: (
+        Stage(Step.DS, Use.FULL, Use.GONE, parent=_goals(Goal.EMPTY), ds_expires=True),
+        Stage(Step.REMOVE, Use.GONE, Use.GONE),
+    ),
+}
+
+# Nothing is waited for before the old key is gone: `breakage` says what that does.
+_REPLACE_DS = Stage(Step.DS, Use.GONE, Use.FULL, parent=_goals(Goal.HAS_NEW, Goal.NO_OLD))
+EMERGENCY: Mapping[Kind, tuple[Stage, ...]] = {
+    Kind.ZSK: (_REMOVE,),
+    Kind.KSK: (_REMOVE, _REPLACE_DS),
+    Kind.CSK: (_REMOVE, _REPLACE_DS),
+}
+
+_WITHDRAW = Stage(
+    Step.WITHDRAW, Use.FULL, Use.FULL, parent=_goals(Goal.HAS_OLD, Goal.NO_NEW), ds_expires=True
+)  # fmt: skip
+_UNDONE = Stage(Step.UNDONE, Use.FULL, Use.GONE)
+# The way back, for kinds in which somebody can still cancel.
+BACK: Mapping[Kind, tuple[Stage, ...]] = {
+    Kind.ZSK: (Stage(Step.BACK, Use.FULL, Use.PUBLISHED, Caches.RECORDS), _UNDONE),
+    Kind.KSK: (_WITHDRAW, _UNDONE),
+    Kind.KSK_DOUBLE_DS: (_UNDONE,),
+    Kind.CSK: (_WITHDRAW, _UNDONE),
+    Kind.ALGORITHM: (_WITHDRAW, Stage(Step.BACK, Use.FULL, Use.SIGNS, Caches.KEYS), _UNDONE),
+    Kind.INSECURE: (_UNDONE,),
+}
+# From which step the way back leads to which.
+_CANCELLED: Mapping[tuple[Kind, Step], Step] = {
+    (Kind.ZSK, Step.PUBLISH): Step.UNDONE,
+    (Kind.ZSK, Step.SIGN): Step.BACK,
+    (Kind.KSK, Step.PUBLISH): Step.UNDONE,
+    (Kind.KSK, Step.DS): Step.WITHDRAW,
+    (Kind.KSK_DOUBLE_DS, Step.DS): Step.UNDONE,
+    (Kind.CSK, Step.PUBLISH): Step.UNDONE,
+    (Kind.CSK, Step.DS): Step.WITHDRAW,
+    (Kind.ALGORITHM, Step.SIGN): Step.UNDONE,
+    (Kind.ALGORITHM, Step.PUBLISH): Step.BACK,
+    (Kind.ALGORITHM, Step.DS): Step.WITHDRAW,
+    (Kind.INSECURE, Step.DS): Step.UNDONE,
+}
+# Where it must be certain that every DS RRset in caches leads to an old key, because the new one goes at once.
+_NEEDS_OLD_DS = frozenset(((Kind.KSK, Step.PUBLISH), (Kind.CSK, Step.PUBLISH), (Kind.KSK_DOUBLE_DS, Step.DS)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ttls:
+    """The largest TTLs, in seconds, that were served and may be in caches; `ds` is None while it is not known."""
+
+    records: int
+    keys: int
+    ds: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is known of a rollover at one moment."""
+
+    kind: Kind
+    step: Step
+    state: SigningState
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+    now: datetime
+    ttls: Ttls
+    # Since when every node has answered with the step's publication; None: some do not, `late` has their names.
+    answered_since: datetime | None
+    late: tuple[str, ...] = ()
+    # Since when each goal has been true at every server of the parent, as far as known; those that are not are missing.
+    goals: Mapping[Goal, datetime] | None = None
+    # Why the parent's DS RRset is not known just now, in words; empty: it is.
+    parent_silent: str = ""
+    old_ds: tuple[str, ...] = ()
+    new_ds: tuple[str, ...] = ()
+    is_emergency: bool = False
+    margin: timedelta = MARGIN
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to do yet. `earliest`: not before then, whatever happens; None: that depends on others."""
+
+    for_what: str
+    earliest: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Sign the zone so, unless it already is; the rollover is at this step then."""
+
+    state: SigningState
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class AskForDs:
+    """The parent has to be told: these DS records have to be at all of its servers, and those at none."""
+
+    add: tuple[str, ...]
+    remove: tuple[str, ...]
+    for_what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """It is over; `cancelled`: the zone is signed as before."""
+
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """Only a person can help, who is told why."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It cannot be cancelled, or not yet."""
+
+    message: str
+
+
+Outcome = Wait | Act | AskForDs | Done | Stuck
+
+
+def advance(inputs: Inputs) -> Outcome:
+    """What comes next for this rollover."""
+    path, at = _place(inputs)
+    if path is None:
+        return Stuck(f"A rollover of the kind {inputs.kind} has no step {inputs.step}.")
+    stage = path[at]
+    if differing := _differing(inputs, stage):
+        return Stuck(
+            f"{differing} not used as this step needs it: somebody or something else changed how the zone is signed. "
+            "Look at its keys; cancel the rollover, or set the key right."
+        )
+    unmet = _nodes_unmet(inputs, stage) or _parent_unmet(inputs, stage)
+    if unmet is not None:
+        return unmet
+    if at + 1 == len(path):
+        return Done(cancelled=stage.step is Step.UNDONE)
+    following = path[at + 1]
+    return Act(_used(inputs, following), following.step)
+
+
+def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
+    """The way back from here: the state to sign the zone in, and the step from which `advance` leads on.
+
+    `withdrawn`: a person says that no request for the new DS is under way to the parent any more; no machine can know.
+    """
+    if inputs.is_emergency:
+        return Refused("The old key of an emergency is gone; there is nothing to go back to.")
+    place = inputs.kind, inputs.step
+    if inputs.step in {Step.WITHDRAW, Step.BACK, Step.UNDONE}:
+        return Refused("It is cancelled already, and on its way back.")
+    if place not in _CANCELLED:
+        return Refused(
+            "Nodes and caches have gone over to the new state by now: the way back is as long as the way on. Let it "
+            "end; then begin another rollover."
+        )
+    step = _CANCELLED[place]
+    path = BACK[inputs.kind]
+    stage = next(each for each in path if each.step is step)
+    if step is Step.WITHDRAW and not withdrawn:
+        return Refused(
+            "The new DS may be on its way to the parent, and the zone would be bogus if it came when the new key is "
+            "gone. Take the request back there, and say that you did."
+        )
+    if place in _NEEDS_OLD_DS and (refusal := _old_ds_unmet(inputs)):
+        return refusal
+    return Act(_used(inputs, stage), step)
+
+
+def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[KeyState], emergency: bool) -> Act:
+    """How a rollover begins; `new` are keys that the zone does not have yet."""
+    stage = (EMERGENCY if emergency else STAGES)[kind][0]
+    for key in new:
+        state = state.with_key(key)
+    return Act(_with_uses(state, old, [key.id for key in new], stage), stage.step)
+
+
+def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | Refused:
+    """The keys that a rollover of this kind replaces, or why there can be none."""
+    active = [key for key in state.keys if key.active]
+    if not active:
+        return Refused("The zone is not signed.")
+    if any(not key.published for key in active):
+        return Refused("A key signs without being published: that is half a rollover. Finish it by hand first.")
+    if kind in {Kind.INSECURE, Kind.ALGORITHM} and len(active) < len(state.keys):
+        return Refused("The zone has keys that do not sign: remove them first.")
+    if kind is Kind.INSECURE:
+        return tuple(active)
+    if len({key.algorithm for key in active}) > 1:
+        return Refused("The zone is signed by keys of several algorithms: remove those of one first.")
+    if kind is Kind.ALGORITHM:
+        return tuple(active)
+    role = {Kind.ZSK: KeyRole.ZSK, Kind.CSK: KeyRole.CSK}.get(kind, KeyRole.KSK)
+    keys = tuple(key for key in active if state.role(key) is role)
+    if not keys:
+        others = ", ".join(sorted({state.role(key).upper() for key in active}))
+        return Refused(f"The zone has no {role.upper()} that signs; its keys are: {others}.")
+    if len({key.flags for key in keys}) > 1:
+        return Refused("The keys that sign have different flags; remove all but one first.")
+    return keys
+
+
+def breakage(kind: Kind, ttls: Ttls) -> str:
+    """What an emergency rollover of this kind breaks, for the person who is about to begin one."""
+    records, keys = (_span(timedelta(seconds=seconds)) for seconds in (ttls.records, ttls.keys))
+    ds = _span(timedelta(seconds=ttls.ds)) if ttls.ds is not None else "the time for which the DS may be cached"
+    if kind is Kind.ZSK:
+        longest = _span(timedelta(seconds=max(ttls.records, ttls.keys)))
+        return (
+            "The old key is gone at once. Resolvers that validate and have its signatures, or the DNSKEY RRset without "
+            f"the new key, in their caches answer SERVFAIL for up to {longest} after the last node has the new key."
+        )
+    also = f", and for up to {records} for signatures of the old key in caches" if kind is Kind.CSK else ""
+    return (
+        "The old key is gone at once, while the parent's DS still names it. All resolvers that validate answer "
+        f"SERVFAIL for the zone until the parent has the new DS on all of its servers, for up to {ds} after that, and "
+        f"for up to {keys} for DNSKEY RRsets in caches{also}."
+    )
+
+
+def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: Sequence[str]) -> frozenset[Goal]:
+    """The goals that are true at every server; `sets` has the DS RRset of each, as canonical texts."""
+    if not sets:
+        return frozenset()
+    old, new = _marks(old_ds), _marks(new_ds)
+    is_algorithm = bool(old and new) and not {mark[1] for mark in old} & {mark[1] for mark in new}
+    tests: Mapping[Goal, Callable[[Collection[str]], bool]] = {
+        Goal.HAS_OLD: lambda found: _leads(found, old_ds),
+        Goal.HAS_NEW: lambda found: _leads(found, new_ds),
+        Goal.NO_OLD: lambda found: not _names_any(found, old, by_algorithm=is_algorithm),
+        Goal.NO_NEW: lambda found: not _names_any(found, new, by_algorithm=is_algorithm),
+        Goal.EMPTY: lambda found: not found,
+    }
+    return frozenset(goal for goal, is_met in tests.items() if all(map(is_met, sets)))
+
+
+def goals_since(
+    before: Mapping[Goal, datetime], met: Collection[Goal], now: datetime, last: datetime | None
+) -> dict[Goal, datetime]:
+    """Since when the goals are true, after a look at `now` that found these; `last` was the look before."""
+    known = last is not None and now - last <= LONGEST_GAP
+    return {goal: before[goal] if known and goal in before else now for goal in met}
+
+
+def steady(clock: datetime, looked: datetime, now: datetime, most: timedelta = MOST_CREDIT) -> datetime:
+    """The rollover's own clock, which showed `clock` at the look before: never back, and forward by `most` at most."""
+    return clock + min(max(now - looked, timedelta()), most)
+
+
+def _place(inputs: Inputs) -> tuple[tuple[Stage, ...] | None, int]:
+    paths = (EMERGENCY.get(inputs.kind, ()),) if inputs.is_emergency else (STAGES[inputs.kind], BACK[inputs.kind])
+    for path in paths:
+        for at, stage in enumerate(path):
+            if stage.step is inputs.step:
+                return path, at
+    return None, 0
+
+
+def _use(key: KeyState | None) -> Use:
+    if key is None:
+        return Use.GONE
+    if key.active:
+        return Use.FULL if key.published else Use.SIGNS
+    return Use.PUBLISHED if key.published else Use.HIDDEN
+
+
+def _differing(inputs: Inputs, stage: Stage) -> str:
+    """Keys that are not used as the stage says; empty if all are."""
+    expected = [*((id, stage.old) for id in inputs.old), *((id, stage.new) for id in inputs.new)]
+    found = [id for id, use in expected if _use(inputs.state.key(id)) is not use]
+    return f"Key {', '.join(map(str, found))} is" if found else ""
+
+
+def _used(inputs: Inputs, stage: Stage) -> SigningState:
+    return _with_uses(inputs.state, inputs.old, inputs.new, stage)
+
+
+def _with_uses(state: SigningState, old: Sequence[int], new: Sequence[int], stage: Stage) -> SigningState:
+    for ids, use in ((old, stage.old), (new, stage.new)):
+        for id in ids:
+            key = state.key(id)
+            if use is Use.GONE:
+                state = state.without_key(id)
+            elif key is not None:
+                changed = replace(key, active=use in {Use.FULL, Use.SIGNS}, published=use in {Use.FULL, Use.PUBLISHED})
+                state = state.with_key(changed)
+    return state if state.keys else SigningState(row_ids=state.row_ids)
+
+
+def _nodes_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
+    seconds = {
+        Caches.NOTHING: 0,
+        Caches.KEYS: inputs.ttls.keys,
+        Caches.RECORDS: inputs.ttls.records,
+        Caches.ALL: max(inputs.ttls.keys, inputs.ttls.records),
+    }[stage.caches]
+    if inputs.answered_since is None:
+        names = f": {', '.join(inputs.late)} not yet" if inputs.late else ""
+        return Wait(f"Every node has to answer with this step{names}.")
+    if stage.caches is Caches.NOTHING:
+        return None
+    earliest = inputs.answered_since + timedelta(seconds=seconds) + inputs.margin
+    if inputs.now >= earliest:
+        return None
+    kept = {Caches.KEYS: "the DNSKEY RRset", Caches.RECORDS: "records and their signatures"}
+    what = kept.get(stage.caches, "records and the DNSKEY RRset")
+    return Wait(f"Caches may keep {what} from before this step for {_span(timedelta(seconds=seconds))}.", earliest)
+
+
+def _parent_unmet(inputs: Inputs, stage: Stage) -> Wait | AskForDs | None:
+    if not stage.parent:
+        return None
+    if inputs.parent_silent or inputs.goals is None:
+        return Wait(f"The parent's DS records are not known: {inputs.parent_silent or 'nobody asked yet'}")
+    if not all(goal in inputs.goals for goal in stage.parent):
+        return _request(inputs, stage)
+    if not stage.ds_expires:
+        return None
+    if inputs.ttls.ds is None:
+        return Wait("The TTL of the parent's DS records is not known yet.")
+    since = max(inputs.goals[goal] for goal in stage.parent)
+    earliest = since + timedelta(seconds=inputs.ttls.ds) + inputs.margin
+    if inputs.now >= earliest:
+        return None
+    span = _span(timedelta(seconds=inputs.ttls.ds))
+    return Wait(f"Caches may keep the DS records that the parent had before for {span}.", earliest)
+
+
+def _request(inputs: Inputs, stage: Stage) -> AskForDs:
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    if Goal.HAS_NEW in stage.parent:
+        add += inputs.new_ds
+    if Goal.HAS_OLD in stage.parent:
+        add += inputs.old_ds
+    elif stage.parent & {Goal.HAS_NEW, Goal.NO_OLD, Goal.EMPTY}:
+        remove += inputs.old_ds
+    if Goal.NO_NEW in stage.parent:
+        remove += inputs.new_ds
+    return AskForDs(add, remove, "Every server of the parent has to have the DS records of this step.")
+
+
+def _old_ds_unmet(inputs: Inputs) -> Refused | None:
+    since = (inputs.goals or {}).get(Goal.HAS_OLD)
+    if inputs.parent_silent or inputs.goals is None:
+        return Refused(f"The parent's DS records are not known: {inputs.parent_silent or 'nobody asked yet'}")
+    if since is None:
+        return Refused("The parent has a DS of the new key without one of the old key: the new key must stay.")
+    if inputs.ttls.ds is not None and inputs.now < since + timedelta(seconds=inputs.ttls.ds) + inputs.margin:
+        return Refused("Caches may have DS records without one of the old key: try again later.")
+    return None
+
+
+def _marks(ds: Sequence[str]) -> frozenset[tuple[str, str]]:
+    """Key tag and algorithm of DS records."""
+    return frozenset((text.split()[0], text.split()[1]) for text in ds)
+
+
+def _names_any(found: Collection[str], marks: Collection[tuple[str, str]], *, by_algorithm: bool) -> bool:
+    algorithms = {algorithm for _, algorithm in marks}
+    return any(
+        algorithm in algorithms if by_algorithm else (tag, algorithm) in marks for tag, algorithm in _marks(list(found))
+    )
+
+
+def _leads(found: Collection[str], ds: Sequence[str]) -> bool:
+    """Whether a resolver gets from these DS records to one of the keys of `ds`, in whichever digest type it prefers."""
+    if not found:
+        return True
+    texts = {text.lower() for text in found}
+    types = {int(text.split()[2]) for text in texts} & _DIGESTS_THAT_COUNT
+    keys: dict[tuple[str, str], set[int]] = {}
+    for text in ds:
+        if text.lower() in texts:
+            tag, algorithm, digest = text.split()[:3]
+            keys.setdefault((tag, algorithm), set()).add(int(digest))
+    return any(types <= digests for digests in keys.values()) if types else False
+
+
+def _span(time: timedelta) -> str:
+    seconds = int(time.total_seconds())
+    for size, name in ((86_400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= 2 * size or (seconds >= size and seconds % size == 0):
+            count = seconds / size
+            text = f"{count:.0f}" if count == int(count) else f"{count:.1f}"
+            return f"{text} {name}" + ("" if text == "1" else "s")
+    return f"{seconds} seconds"

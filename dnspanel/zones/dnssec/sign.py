@@ -1,0 +1,353 @@
+"""Sign zones, change how they are signed, and unsign them. Verbs.
+
+Keys are made and stored in the transaction that publishes them; private parts are encrypted with PANEL_MASTER_KEY.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor, Author, user_of
+from dnspanel.accounts.models import User
+from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.zones.dnssec import key_material, queries
+from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
+from dnspanel.zones.dnssec.publish_state import Decide, change_signing, sign_within
+from dnspanel.zones.dnssec.safety import ds_in_our_parents, refuse_bogus
+from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.edit import Alongside, nothing
+from dnspanel.zones.errors import DnssecRefused, KeyUnknown, NotSigned, Unknown
+from dnspanel.zones.models import Publication, Revision, SigningChange, Zone, ZoneKey
+from replication.codec.dnssec import Nsec3
+
+MOST_KEYS = 20
+KEPT_AFTER_DELETION = timedelta(days=1)
+MOST_ITERATIONS, LONGEST_SALT = 100, 32
+DIGEST_LIST = frozenset(("0", "1", "2", "4"))
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """Who acts, when, by which way, and why; what a form asks for twice is done once."""
+
+    author: Author
+    channel: str
+    now: datetime
+    reason: str = ""
+    form_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedSigning:
+    """How a zone shall be signed; what is None, or not said, stays as it is."""
+
+    signed: bool | None = None
+    sets_denial: bool = False
+    nsec3: Nsec3 | None = None  # if `sets_denial`; None: NSEC
+
+    def is_met_by(self, state: SigningState) -> bool:
+        """Whether a zone in this state is signed so."""
+        if self.signed not in (None, state.is_signed):
+            return False
+        return not self.sets_denial or self.nsec3 == state.denial
+
+
+def sign(
+    *,
+    zones: Sequence[Zone],
+    acting: Acting,
+    algorithm: int = key_material.DEFAULT_ALGORITHM,
+    bits: int | None = None,
+    split: bool = False,
+    nsec3: Nsec3 | None = None,
+) -> list[Publication]:
+    """The zones are signed by a new key each: one that does everything, or a KSK and a ZSK (`split`).
+
+    Zones that are signed stay as they are. Raises Unknown, RightMissing, BadKey, DnssecRefused.
+    """
+    _refuse_nsec3(nsec3)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if state.is_signed:
+            return state
+        signed = replace(state, nsec3=nsec3)
+        for flags in (KSK_FLAGS, ZSK_FLAGS) if split else (KSK_FLAGS,):
+            signed = _with_new_key(zone, signed, acting, flags, algorithm, bits)
+        return signed
+
+    return _change(zones, decide, acting, "dnssec.sign")
+
+
+def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publication:
+    """The zone, which the open transaction has created, is signed by a new default key; this is the last step of it.
+
+    Raises RightMissing, and DnssecRefused for parameters that resolvers take for insecure.
+    """
+    _refuse_nsec3(nsec3)
+    zone = Zone.objects.get(name=name, deleted_at=None)
+    publication = sign_within(
+        zone=zone,
+        decide=lambda zone, state: _with_new_key(zone, replace(state, nsec3=nsec3), acting),
+        author=acting.author,
+        channel=acting.channel,
+        now=acting.now,
+        action="dnssec.sign",
+        reason=acting.reason,
+    )
+    if publication is None:
+        raise Unknown(name)
+    return publication
+
+
+def settle(
+    *, zone: Zone, requested: RequestedSigning, acting: Acting, alongside: Alongside = nothing
+) -> list[Publication]:
+    """The zone is signed as is requested: by a new default key if it was not, and with this denial of existence.
+
+    `alongside` runs in the same transaction, also where nothing changes. Raises Unknown, RightMissing, NotSigned for
+    NSEC3 in a zone that is not to be signed, and DnssecRefused as `sign`, `unsign` and `set_denial` do.
+    """
+    _refuse_nsec3(requested.nsec3)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        after = state
+        if requested.signed is True and not state.is_signed:
+            after = _with_new_key(zone, state, acting)
+        elif requested.signed is False and state.is_signed:
+            after = _without_keys(zone, state, acting)
+        if not requested.sets_denial:
+            return after
+        if requested.nsec3 is not None and not after.is_signed:
+            raise NotSigned(zone.name)
+        return replace(after, nsec3=requested.nsec3)
+
+    return _change([zone], decide, acting, "dnssec.settle", alongside)
+
+
+def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
+    """The zones are not signed any more, and their keys are gone, for good after KEPT_AFTER_DELETION.
+
+    Raises Unknown, RightMissing, and DnssecRefused while a zone of this panel holds a DS for one of them. A DS in a
+    parent elsewhere has to be gone before: that is for the person to know.
+    """
+    return _change(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
+
+
+def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publication]:
+    """The zone proves by NSEC3 in this way, or by NSEC (None), that names do not exist.
+
+    Raises NotSigned for a zone without keys, DnssecRefused for parameters that resolvers take for insecure (RFC 9276).
+    """
+    _refuse_nsec3(nsec3)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if not state.keys:
+            raise NotSigned(zone.name)
+        return replace(state, nsec3=nsec3)
+
+    return _change([zone], decide, acting, "dnssec.denial")
+
+
+def set_cds(
+    *, zone: Zone, acting: Acting, cds: str | None = None, cdnskey: bool | None = None, alongside: Alongside = nothing
+) -> list[Publication]:
+    """The zone has CDS records of these digest types (as "2" or "2,4"; "0": delete; empty: none), and CDNSKEY or not.
+
+    What is None stays as it is. RFC 7344, 8078. `alongside` runs in the same transaction, also where nothing changes.
+    Raises NotSigned, DnssecRefused.
+    """
+    digests = None if cds is None else digest_list(cds)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if not state.keys:
+            raise NotSigned(zone.name)
+        after = state if digests is None else replace(state, cds=digests)
+        return after if cdnskey is None else replace(after, cdnskey=cdnskey)
+
+    return _change([zone], decide, acting, "dnssec.cds", alongside)
+
+
+def digest_list(cds: str) -> str:
+    """The digest types of CDS records as they are stored: "2" or "2,4". Raises DnssecRefused."""
+    if cds and not set(cds.replace(" ", "").split(",")) <= DIGEST_LIST:
+        raise DnssecRefused("CDS records have the digest types 1, 2 or 4, or 0 for a request to delete the DS.")
+    return cds.replace(" ", "")
+
+
+def add_key(
+    *,
+    zone: Zone,
+    acting: Acting,
+    flags: int = KSK_FLAGS,
+    algorithm: int = key_material.DEFAULT_ALGORITHM,
+    bits: int | None = None,
+    private_text: str | None = None,
+    active: bool = True,
+    published: bool = True,
+) -> ZoneKey:
+    """The zone has one more key: a new one, or that of the private-key text. Returns it.
+
+    Raises BadKey, and DnssecRefused for a key that the zone has, for one too many, and where the zone would not
+    validate.
+    """
+    pair = key_material.generate(algorithm, bits) if private_text is None else key_material.read(private_text)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if len(state.keys) >= MOST_KEYS:
+            raise DnssecRefused(f"{zone.name} has {MOST_KEYS} keys already.")
+        same = ZoneKey.objects.filter(zone=zone, deleted_at=None, algorithm=pair.algorithm, public=pair.public)
+        if same.exists():
+            raise DnssecRefused(f"{zone.name} has this key already.")
+        key = _store(zone, flags, pair, acting)
+        return state.with_key(KeyState(key.pk, pair.algorithm, flags, active, published))
+
+    [publication] = _change([zone], decide, acting, "dnssec.key_add")
+    return _key_added_by(publication, zone)
+
+
+def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
+    """The key that this publication gave the zone: of a form that was sent twice, that of the first time."""
+    numbers = Revision.objects.filter(publication=publication.pk, zone=zone).values("number")
+    change = SigningChange.objects.filter(zone=zone, revision_number__in=numbers).first()
+    before = SigningState.from_json(change.before if change else None)
+    after = SigningState.from_json(change.after if change else None)
+    new = [each.id for each in after.keys if before.key(each.id) is None]
+    key = ZoneKey.objects.filter(pk__in=new).first()
+    if key is None:
+        raise DnssecRefused(f"This form was sent before, for something else than a key of {zone.name}.")
+    return key
+
+
+def set_key(
+    *, zone: Zone, key_id: int, acting: Acting, active: bool | None = None, published: bool | None = None
+) -> list[Publication]:
+    """The key signs or not, and is in the DNSKEY RRset or not; None: as it is. Raises KeyUnknown, DnssecRefused."""
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        key = state.key(key_id)
+        if key is None:
+            raise KeyUnknown(zone.name, key_id)
+        return state.with_key(
+            replace(
+                key,
+                active=key.active if active is None else active,
+                published=key.published if published is None else published,
+            )
+        )
+
+    return _change([zone], decide, acting, "dnssec.key_set")
+
+
+def delete_key(*, zone: Zone, key_id: int, acting: Acting) -> list[Publication]:
+    """The zone does not have the key any more; its private part is gone after KEPT_AFTER_DELETION.
+
+    Nodes forget it with the publication. To go back, the key must have been exported. Raises KeyUnknown, DnssecRefused.
+    """
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if state.key(key_id) is None:
+            raise KeyUnknown(zone.name, key_id)
+        _forget(zone, [key_id], acting)
+        return state.without_key(key_id)
+
+    return _change([zone], decide, acting, "dnssec.key_delete")
+
+
+def forget_deleted_keys(*, now: datetime) -> int:
+    """The private parts of keys that were deleted more than KEPT_AFTER_DELETION ago are gone; returns how many.
+
+    Until then the publisher may have to write files anew as they were before the deletion.
+    """
+    old = ZoneKey.objects.filter(deleted_at__lt=now - KEPT_AFTER_DELETION, private_encrypted__isnull=False)
+    return old.update(private_encrypted=None)
+
+
+def export_key(*, zone: Zone, key_id: int, by: Actor | User, now: datetime) -> str:
+    """The private-key text, for who has the right to export keys; the audit log says who had it.
+
+    Raises RightMissing, KeyUnknown.
+    """
+    with transaction.atomic():
+        text = queries.private_text(zone=zone, key_id=key_id, person=by)
+        audit.record(action="dnssec.key_export", by=by, now=now, target=zone.name, key=key_id)
+    return text
+
+
+def _with_new_key(
+    zone: Zone,
+    state: SigningState,
+    acting: Acting,
+    flags: int = KSK_FLAGS,
+    algorithm: int = key_material.DEFAULT_ALGORITHM,
+    bits: int | None = None,
+) -> SigningState:
+    """The state with a key that is made and stored here."""
+    if len(state.keys) >= MOST_KEYS:
+        raise DnssecRefused(f"{zone.name} has {MOST_KEYS} keys already.")
+    key = _store(zone, flags, key_material.generate(algorithm, bits), acting)
+    return state.with_key(KeyState(key.pk, algorithm, flags))
+
+
+def _without_keys(zone: Zone, state: SigningState, acting: Acting) -> SigningState:
+    _forget(zone, [key.id for key in state.keys], acting)
+    return SigningState(row_ids=state.row_ids)
+
+
+def _forget(zone: Zone, key_ids: Sequence[int], acting: Acting) -> None:
+    """Keys are marked in the transaction that publishes without them: one that dies leaves no private part behind."""
+    ZoneKey.objects.filter(zone=zone, pk__in=key_ids, deleted_at=None).update(deleted_at=acting.now)
+
+
+def _change(
+    zones: Sequence[Zone], decide: Decide, acting: Acting, action: str, alongside: Alongside = nothing
+) -> list[Publication]:
+    ds: dict[str, tuple[str, ...]] | None = None
+
+    def checked(zone: Zone, state: SigningState) -> SigningState:
+        nonlocal ds
+        if ds is None:
+            ds = ds_in_our_parents([each.name for each in zones])
+        after = decide(zone, state)
+        if after != state:
+            refuse_bogus(zone, state, after, ds.get(zone.name, ()))
+        return after
+
+    return change_signing(
+        zones=zones,
+        decide=checked,
+        author=acting.author,
+        channel=acting.channel,
+        now=acting.now,
+        action=action,
+        reason=acting.reason,
+        alongside=alongside,
+        form_id=acting.form_id,
+    )
+
+
+def _store(zone: Zone, flags: int, pair: KeyPair, acting: Acting) -> ZoneKey:
+    return ZoneKey.objects.create(
+        zone=zone,
+        algorithm=pair.algorithm,
+        bits=pair.bits,
+        flags=flags,
+        tag=key_material.key_tag(flags, pair.algorithm, pair.public),
+        public=pair.public,
+        private_encrypted=encrypt_secret(pair.private_text.encode()),
+        created_at=acting.now,
+        created_by=user_of(acting.author),
+    )
+
+
+def _refuse_nsec3(nsec3: Nsec3 | None) -> None:
+    if nsec3 is None:
+        return
+    if not 0 <= nsec3.iterations <= MOST_ITERATIONS or len(nsec3.salt) > LONGEST_SALT:
+        raise DnssecRefused(
+            f"NSEC3 has up to {MOST_ITERATIONS} iterations and {LONGEST_SALT} bytes of salt; 0 and none are right "
+            "(RFC 9276): resolvers take more for insecure."
+        )

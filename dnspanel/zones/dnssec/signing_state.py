@@ -1,0 +1,158 @@
+"""How a zone is signed at one moment: its keys, its denial of existence, and what PowerDNS is told besides. Pure.
+
+A state is stored as JSON, and each change of it in the log, as RRsets are: what is served at any sequence can be worked
+out. Private keys are elsewhere; a state names keys by their ids, which are the ids of their rows in PowerDNS's files.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from dnspanel.zones.dnssec.key_material import SEP
+from replication.codec.dnssec import Nsec3
+
+NSEC3PARAM, NSEC3NARROW, PRESIGNED, PUBLISH_CDS, PUBLISH_CDNSKEY = KINDS = (
+    "NSEC3PARAM",
+    "NSEC3NARROW",
+    "PRESIGNED",
+    "PUBLISH-CDS",
+    "PUBLISH-CDNSKEY",
+)
+
+
+class KeyRole(StrEnum):
+    """What a key signs: PowerDNS works it out from the active keys of its algorithm."""
+
+    KSK = "ksk"
+    ZSK = "zsk"
+    CSK = "csk"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyState:
+    """A key of a zone: `active` keys sign, `published` ones are in the DNSKEY RRset."""
+
+    id: int
+    algorithm: int
+    flags: int
+    active: bool = True
+    published: bool = True
+
+    @property
+    def is_sep(self) -> bool:
+        """Whether it is meant for the parent's DS (the secure entry point)."""
+        return bool(self.flags & SEP)
+
+
+@dataclass(frozen=True, slots=True)
+class SigningState:
+    """How a zone is signed; without keys it is not. `nsec3` is None for NSEC.
+
+    `cds` lists digest types of the CDS records, "0" asks the parent to delete its DS (RFC 8078); empty: none.
+    """
+
+    keys: tuple[KeyState, ...] = ()
+    nsec3: Nsec3 | None = None
+    cds: str = ""
+    cdnskey: bool = False
+    # Ids of the rows of PowerDNS's metadata, by kind; an id is never given to another zone.
+    row_ids: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether answers carry signatures."""
+        return any(key.active for key in self.keys)
+
+    @property
+    def denial(self) -> Nsec3 | None:
+        """What the rows of the zone are compiled for: None without keys, and for NSEC."""
+        return self.nsec3 if self.keys else None
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Values of PowerDNS's metadata by kind."""
+        found = {}
+        if self.keys and self.nsec3 is not None:
+            found[NSEC3PARAM] = nsec3param_text(self.nsec3)
+            if self.nsec3.narrow:
+                found[NSEC3NARROW] = "1"
+        if self.keys and self.cds:
+            found[PUBLISH_CDS] = self.cds
+        if self.keys and self.cdnskey:
+            found[PUBLISH_CDNSKEY] = "1"
+        return found
+
+    def key(self, id: int) -> KeyState | None:
+        """The key of this id, if the zone has it."""
+        return next((key for key in self.keys if key.id == id), None)
+
+    def role(self, key: KeyState) -> KeyRole:
+        """What PowerDNS uses the key for (DNSSECKeeper::getKeys): with an active KSK and an active ZSK of one algorithm
+        each does its part, otherwise every key of the algorithm does both."""
+        active = [other for other in self.keys if other.algorithm == key.algorithm and other.active]
+        if any(other.is_sep for other in active) and any(not other.is_sep for other in active):
+            return KeyRole.KSK if key.is_sep else KeyRole.ZSK
+        return KeyRole.CSK
+
+    def with_key(self, key: KeyState) -> "SigningState":
+        """The state with this key added, or in the place of the one with its id."""
+        others = [other for other in self.keys if other.id != key.id]
+        return replace(self, keys=tuple(sorted([*others, key], key=lambda each: each.id)))
+
+    def without_key(self, id: int) -> "SigningState":
+        """The state without this key."""
+        return replace(self, keys=tuple(key for key in self.keys if key.id != id))
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored."""
+        found: dict[str, Any] = {
+            "keys": [[key.id, key.algorithm, key.flags, key.active, key.published] for key in self.keys],
+            "rows": dict(self.row_ids),
+        }
+        if self.nsec3 is not None:
+            found["nsec3"] = [
+                self.nsec3.iterations,
+                self.nsec3.salt.hex(),
+                self.nsec3.opt_out,
+                self.nsec3.narrow,
+            ]
+        if self.cds:
+            found["cds"] = self.cds
+        if self.cdnskey:
+            found["cdnskey"] = True
+        return found
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any] | None) -> "SigningState":
+        """The inverse; nothing is the state of a zone that was never signed."""
+        if not stored:
+            return UNSIGNED
+        nsec3 = None
+        if stored.get("nsec3"):
+            iterations, salt, opt_out, narrow = stored["nsec3"]
+            nsec3 = Nsec3(iterations, bytes.fromhex(salt), opt_out, narrow)
+        keys = tuple(KeyState(*each) for each in stored["keys"])
+        return cls(keys, nsec3, stored.get("cds", ""), stored.get("cdnskey", False), stored["rows"])
+
+
+UNSIGNED = SigningState()
+
+
+def nsec3param_text(nsec3: Nsec3) -> str:
+    """NSEC3PARAM's rdata as PowerDNS's metadata has it; flag 1 stands for opt-out."""
+    return f"1 {int(nsec3.opt_out)} {nsec3.iterations} {nsec3.salt.hex() or '-'}"
+
+
+def chains_differ(before: Nsec3 | None, after: Nsec3 | None) -> bool:
+    """Whether going from one to the other at once would mix two NSEC3 chains: other hashes, in both of them rows."""
+    if before is None or after is None or before.narrow or after.narrow:
+        return False
+    return (before.iterations, before.salt) != (after.iterations, after.salt)
+
+
+def steps_between(before: SigningState, after: SigningState) -> Iterator[SigningState]:
+    """The states to publish one after the other so that each answer of every moment validates; the last is `after`."""
+    if before.is_signed and after.is_signed and chains_differ(before.denial, after.denial):
+        yield replace(after, nsec3=None)
+    yield after
