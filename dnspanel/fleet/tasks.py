@@ -34,7 +34,7 @@ from dnspanel.fleet.push.send_snapshot import send_snapshot
 from dnspanel.fleet.rollout import deliver, poison
 from dnspanel.fleet.rollout.gates import free_nodes, node_to_push, with_limit
 from dnspanel.wake import wake, wake_each
-from replication.errors import BadSignature, Refused, ReplicationError
+from replication.errors import Refused, ReplicationError, UnknownSealingKey
 from replication.push import NodeClient, bring_to_head
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
@@ -303,8 +303,8 @@ def _bring_to_head_with_keys(node: Node, connection: AgentConnection) -> None:
     client = connection.client(node.agent_host, node.agent_port, node.pins)
     try:
         _bring_to_head(node, connection, client)
-    except Refused as exc:
-        if not exc.was(BadSignature) or keys.send_keys(client) != keys.KeysSent.NOW:
+    except (Refused, UnknownSealingKey) as exc:
+        if not keys.send_lacking(client, exc):
             raise
         _bring_to_head(node, connection, client)
 

@@ -21,14 +21,15 @@ A step, for each PowerDNS schema in use:
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 import psycopg
 from django.db import DatabaseError
 
-from dnspanel.publish import operations, publication_log, referrers
+from dnspanel.publish import operations, publication_log, referrers, zone_signing
 from dnspanel.publish.catch_up import catch_up, is_cured_by_rebuild
 from dnspanel.publish.errors import SegmentsAhead, StoreAhead, ZoneNotEncoded
 from dnspanel.publish.objects import object_name, put_object
@@ -40,6 +41,7 @@ from dnspanel.publish.sealing import Batch, seal_batch
 from dnspanel.publish.session import Connection, snapshot
 from dnspanel.publish.signals import segment_sealed
 from dnspanel.publish.stall import clear_stall, record_stall
+from dnspanel.publish.zone_signing import Signings
 from dnspanel.zones.hold import hold
 from replication.errors import ReplicationError
 from replication.store.store import Store
@@ -88,7 +90,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
                 return None
             encoded = publication_log.read_encoded(conn, schema, head.position.epoch)
             store = _caught_up(publisher, conn, head.position, encoded, schema, head.cluster)
-            batch = _next_batch(conn, store, head, encoded) if store else None
+            batch = _next_batch(publisher, conn, store, head, encoded, now) if store else None
         if encoded.stalled:
             clear_stall(schema=schema)
         if store is None:
@@ -129,7 +131,12 @@ def _caught_up(
 
 
 def _next_batch(
-    conn: Connection, store: Store, head: publication_log.Head, encoded: publication_log.Encoded
+    publisher: Publisher,
+    conn: Connection,
+    store: Store,
+    head: publication_log.Head,
+    encoded: publication_log.Encoded,
+    now: datetime,
 ) -> Batch | None:
     """Compile the next range of the log against the store, or return None at the head. Needs a snapshot."""
     range = publication_log.next_range(conn, after=encoded.sequence, head=head.position.sequence)
@@ -139,15 +146,24 @@ def _next_batch(
     changed = publication_log.changes_in(
         conn, range, [step.zone_id for step in steps if step.serial is not None and not step.is_full]
     )
-    puts = _prepared_puts(range, steps)
-    ops = list(operations.zone_list_operations(steps, store.schema))
+    signings = zone_signing.signings_around(conn, range, [step.zone_id for step in steps])
+    # What is prepared suits zones that are not signed, and those that deny by NSEC.
+    is_plain = all(state.denial is None for state in signings.after.values())
+    puts = _prepared_puts(range, steps) if is_plain else None
+    gone, come = operations.zone_list_operations(steps, store.schema)
+    attached = zone_signing.signing_operations(
+        conn, steps, signings, store.schema, partial(publisher.sealing_key, now=now)
+    )
+    ops = [*gone, *attached, *come]
+    late: list[Op] = []
     if puts is None:
-        ops += _record_operations(conn, store, range, steps, changed)
+        early, late = _record_operations(conn, store, range, steps, changed, signings)
+        ops += early
     marks = [operations.mark_of(step) for step in steps] + _referring_marks(conn, range, steps, changed)
-    main, records = store.digest_delta(ops)
+    main, records = store.digest_delta([*ops, *late])
     if puts is not None and range.prepared is not None:
         records = digest_bytes(int.from_bytes(records, "big") + range.prepared.digest)
-    return Batch(head, range, marks, ops, (main, records), puts)
+    return Batch(head, range, marks, ops, (main, records), puts, late)
 
 
 def _prepared_puts(range: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
@@ -176,21 +192,32 @@ def _record_operations(
     range: publication_log.Range,
     steps: Sequence[publication_log.ZoneStep],
     changed: Mapping[int, publication_log.Changes],
-) -> Iterator[Op]:
-    """Yield what happens to records."""
+    signings: Signings,
+) -> tuple[list[Op], list[Op]]:
+    """Return what happens to records, and what only once PowerDNS follows the changes of the main file."""
+    ops: list[Op] = []
+    late: list[Op] = []
     for step in steps:
+        before, after = (state.denial for state in signings.of(step.zone_id))
         if step.serial is None:
-            yield from operations.removed_zone_operations(step)
+            ops += operations.removed_zone_operations(step)
         elif step.changed:
-            yield from operations.changed_zone_operations(step, store.rows(step.zone_id), changed[step.zone_id])
+            rows, changes = store.rows(step.zone_id), changed[step.zone_id]
+            if before == after:
+                ops += operations.changed_zone_operations(step, rows, changes, after)
+            else:
+                first, last = operations.switched_zone_operations(step, rows, changes, before, after)
+                ops += first
+                late += last
     full = {step.zone_id: step for step in steps if step.is_full}
     serials = {zone_id: step.serial for zone_id, step in full.items() if step.serial is not None}
     for zone_id, rrsets in publication_log.rrsets_at(conn, range.last, serials):
-        step = full[zone_id]
+        step, denial = full[zone_id], signings.of(zone_id)[1].denial
         if step.served_before:
-            yield from operations.restored_zone_operations(step, store.rows(zone_id), rrsets)
+            ops += operations.restored_zone_operations(step, store.rows(zone_id), rrsets, denial)
         else:
-            yield from operations.new_zone_operations(step, rrsets)
+            ops += operations.new_zone_operations(step, rrsets, denial)
+    return ops, late
 
 
 def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: Batch, now: datetime) -> Position:

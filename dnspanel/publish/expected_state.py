@@ -9,7 +9,7 @@ not be fast.
 import hashlib
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -20,6 +20,15 @@ import dns.rdata
 import dns.rdataclass
 import dns.rdatatype
 
+from dnspanel.publish.expected_signing import (
+    Chain,
+    ExpectedSigning,
+    attached_rows,
+    expected_signings,
+    has_flag,
+    helper_bodies,
+    names_in_chain,
+)
 from dnspanel.publish.session import Connection
 
 _HEAD = "SELECT cluster, epoch, sequence FROM zones_loghead"
@@ -33,7 +42,7 @@ _RRSETS = """
     FROM zones_rrset r JOIN zones_zone z ON z.id = r.zone_id
     WHERE z.deleted_at IS NULL AND (%(only)s::bigint[] IS NULL OR z.id = ANY(%(only)s)) ORDER BY r.zone_id"""
 
-_TYPE_NS, _TYPE_DS, _TYPE_ENT = 2, 43, 0
+_TYPE_NS, _TYPE_DS, _TYPE_NSEC3, _TYPE_ENT = 2, 43, 50, 0
 # Types that only PowerDNS has, or that dnspython does not read: their rdata is names, or is spelt out below.
 _OF_NAMES = frozenset((7, 8, 9, 14, 65401))  # MB MG MR MINFO ALIAS
 _RKEY, _LUA = 57, 65402
@@ -60,6 +69,7 @@ class ExpectedState:
     epoch: UUID
     sequence: int
     zones: dict[int, ExpectedZone]
+    signings: dict[int, ExpectedSigning] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -76,7 +86,13 @@ class ExpectedState:
 
     def main_digest(self, schema: int) -> bytes:
         """What a main file with exactly these zones adds up to."""
-        return as_digest(sum(_listed(schema, zone_id, zone.name) for zone_id, zone in self.zones.items()))
+        listed = sum(_listed(schema, zone_id, zone.name) for zone_id, zone in self.zones.items())
+        attached = sum(
+            digest_of(*row)
+            for zone_id, signing in self.signings.items()
+            for row in attached_rows(schema, self.zones[zone_id].name, signing)
+        )
+        return as_digest(listed + attached)
 
 
 def expected_state(conn: Connection, only: Iterable[int] | None = None) -> ExpectedState | None:
@@ -87,15 +103,17 @@ def expected_state(conn: Connection, only: Iterable[int] | None = None) -> Expec
     parameters = {"only": None if only is None else list(only)}
     listed = conn.execute(_ZONES, parameters).fetchall()
     zones = {zone_id: ExpectedZone(name, serial, 0, 0) for zone_id, name, serial in listed}
+    signings = expected_signings(conn, parameters["only"])
     with conn.cursor(name="expected_state") as cursor:
         cursor.itersize = 2_000
         cursor.execute(_RRSETS, parameters)
         for zone_id, rrsets in groupby(cursor, key=itemgetter(0)):
             zone = zones[zone_id]
-            rows = list(zone_rows(zone_id, zone.name, rrsets))
+            chain = signings[zone_id].chain if zone_id in signings else None
+            rows = list(zone_rows(zone_id, zone.name, rrsets, chain))
             digest = sum(digest_of(_TABLE_RECORDS, key, body) for key, body in rows)
             zones[zone_id] = ExpectedZone(zone.name, zone.serial, len(rows), digest)
-    return ExpectedState(head[0], head[1], head[2], zones)
+    return ExpectedState(head[0], head[1], head[2], zones, signings)
 
 
 def digest_of(table: int, key: bytes, body: bytes) -> int:
@@ -111,8 +129,10 @@ def as_digest(total: int) -> bytes:
     return (total % 2**128).to_bytes(16, "big")
 
 
-def zone_rows(zone_id: int, zone: str, rrsets: Iterable[RRsetRow]) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and bodies of all rows of a zone, in no order."""
+def zone_rows(
+    zone_id: int, zone: str, rrsets: Iterable[RRsetRow], chain: Chain | None = None
+) -> Iterator[tuple[bytes, bytes]]:
+    """Keys and bodies of all rows of a zone, in no order; `chain` is None for NSEC and where nothing is signed."""
     apex = dns.name.from_text(zone)
     content: dict[dns.name.Name, dict[int, tuple[int, list[bytes]]]] = {}
     for _, owner, type, ttl, rdata, disabled in rrsets:
@@ -121,11 +141,36 @@ def zone_rows(zone_id: int, zone: str, rrsets: Iterable[RRsetRow]) -> Iterator[t
             types = content.setdefault(dns.name.from_text(owner), {})
             types[type] = ttl, sorted(wire_of(type, text) for text in served)
     authority = {name: _has_authority(name, apex, content) for name in content}
+    cuts = {name for name, types in content.items() if name != apex and _TYPE_NS in types}
+    occluded = {
+        name: not authority[name] and not (name in cuts and _is_reachable(name, apex, cuts)) for name in content
+    }
+    hashed = names_in_chain(apex, content, occluded, chain) if chain else set()
     for name, types in content.items():
         for type, (ttl, wires) in types.items():
-            yield _key(zone_id, name, apex, type), _body(wires, ttl, authority[name] or type == _TYPE_DS)
+            flag = chain is not None and name in hashed and has_flag(chain, types, type, at_cut=name in cuts)
+            body = _body(wires, ttl, authority[name] or type == _TYPE_DS, flag)
+            yield _key(zone_id, name, apex, type), body
     for name, has_authority in _empty_names(apex, authority).items():
-        yield _key(zone_id, name, apex, _TYPE_ENT), _body([b""], 0, has_authority)
+        of_chain = chain is not None and name in hashed
+        full_auth = has_authority or (of_chain and chain is not None and not chain.opt_out)
+        flag = of_chain and chain is not None and not chain.narrow
+        yield _key(zone_id, name, apex, _TYPE_ENT), _body([b""], 0, full_auth, flag)
+    if chain is not None and not chain.narrow:
+        for name in hashed:
+            for label, body in helper_bodies(apex, name, chain):
+                at = name if label is None else dns.name.Name((label, *apex.labels))
+                yield _key(zone_id, at, apex, _TYPE_NSEC3), body
+
+
+def _is_reachable(cut: dns.name.Name, apex: dns.name.Name, cuts: set[dns.name.Name]) -> bool:
+    """Whether no other delegation lies above this one."""
+    name = cut.parent()
+    while name != apex:
+        if name in cuts:
+            return False
+        name = name.parent()
+    return True
 
 
 def _has_authority(
@@ -157,10 +202,10 @@ def _key(zone_id: int, name: dns.name.Name, apex: dns.name.Name, type: int) -> b
     return struct.pack(">I", zone_id) + below + b"\0" + struct.pack(">H", type)
 
 
-def _body(wires: Iterable[bytes], ttl: int, has_authority: bool) -> bytes:
+def _body(wires: Iterable[bytes], ttl: int, has_authority: bool, has_hash: bool = False) -> bytes:
     """Of each record: length, rdata, TTL, and the flags auth, disabled and ordername."""
     return b"".join(
-        struct.pack("<H", len(wire)) + wire + struct.pack("<I???", ttl, has_authority, 0, 0) for wire in wires
+        struct.pack("<H", len(wire)) + wire + struct.pack("<I???", ttl, has_authority, 0, has_hash) for wire in wires
     )
 
 

@@ -1,4 +1,4 @@
-"""What has been encoded: segments per PowerDNS schema, and the keys that sign them."""
+"""What has been encoded: segments per PowerDNS schema, the keys that sign them, and those that seal DNSSEC keys."""
 
 from django.db import models
 
@@ -12,6 +12,14 @@ class SigningKey(models.Model):
     # Since when segments are sealed with it; a new key is first given to every node.
     in_use_at = models.DateTimeField(null=True)
     retired_at = models.DateTimeField(null=True)
+
+
+class SealingKey(models.Model):
+    """A key under which private DNSSEC keys travel and rest; its id names it there. Encrypted with PANEL_MASTER_KEY."""
+
+    id = models.AutoField(primary_key=True)
+    secret_encrypted = models.BinaryField()
+    created_at = models.DateTimeField()
 
 
 class Segment(models.Model):

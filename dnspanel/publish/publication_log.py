@@ -127,7 +127,11 @@ _PUBLICATIONS = """
     SELECT p.sequence, p.at, r.object_name, r.rows, r.digest, r.size, CASE WHEN r.sequence IS NULL THEN (
         SELECT coalesce(sum(v.added + v.changed + v.removed), 0)::bigint
         FROM zones_revision v WHERE v.publication_id = p.sequence
-    ) END
+    ) END, EXISTS (
+        SELECT FROM zones_revision v
+        JOIN zones_signingchange c ON c.zone_id = v.zone_id AND c.revision_number = v.number
+        WHERE v.publication_id = p.sequence
+    )
     FROM zones_publication p LEFT JOIN publish_preparedrows r ON r.sequence = p.sequence
     WHERE p.sequence > %s AND p.sequence <= %s ORDER BY p.sequence LIMIT %s"""
 
@@ -187,28 +191,35 @@ def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -
 def next_range(conn: Connection, *, after: int, head: int) -> Range | None:
     """Return the sequences to encode next: up to the head, or up to where they reach BATCH_RRSETS.
 
-    A publication whose rows are prepared stands alone.
+    A publication whose rows are prepared stands alone, and so does one that changes how zones are signed: what two of
+    them do may not be done at once.
     """
     size = 0
     found: Range | None = None
-    for sequence, at, prepared, rrsets in _publications(conn, after, min(head, after + _BATCH_PUBLICATIONS)):
-        if found is not None and (prepared or size + rrsets > BATCH_RRSETS):
+    for sequence, at, prepared, rrsets, signs in _publications(conn, after, min(head, after + _BATCH_PUBLICATIONS)):
+        alone = signs or prepared is not None
+        if found is not None and (alone or size + rrsets > BATCH_RRSETS):
             break
         size += rrsets
         found = Range(after + 1, sequence, at, prepared)
-        if prepared:
+        if alone:
             break
     return found
 
 
-def _publications(conn: Connection, after: int, head: int) -> Iterator[tuple[int, datetime, Prepared | None, int]]:
-    """Yield sequence, time, prepared rows and size of each publication, page by page: most callers stop early."""
+def _publications(
+    conn: Connection, after: int, head: int
+) -> Iterator[tuple[int, datetime, Prepared | None, int, bool]]:
+    """Yield sequence, time, prepared rows and size of each publication, and whether it changes how zones are signed.
+
+    Page by page: most callers stop early.
+    """
     while after < head:
-        for sequence, at, name, rows, digest, size, rrsets in conn.execute(
+        for sequence, at, name, rows, digest, size, rrsets, signs in conn.execute(
             _PUBLICATIONS, (after, head, _PUBLICATIONS_PAGE)
         ).fetchall():
             prepared = Prepared(name, rows, int.from_bytes(digest, "big"), size) if name else None
-            yield sequence, at, prepared, rrsets or 0
+            yield sequence, at, prepared, rrsets or 0, signs
         after += _PUBLICATIONS_PAGE
 
 

@@ -5,10 +5,14 @@ from datetime import datetime
 from uuid import UUID
 
 from dnspanel.publish import operations, publication_log, signing
+from dnspanel.publish.sealing_keys import sealing_key
 from dnspanel.publish.session import Connection, reading
+from dnspanel.publish.zone_signing import attached_rows, signings_at
+from dnspanel.zones.dnssec.signing_state import UNSIGNED
 from dnspanel.zones.models import LogHead, RevisionKind
 from replication.codec import keys
-from replication.codec.schema import schema_for
+from replication.codec.schema import Dbi, schema_for
+from replication.compile import Row
 from replication.dns import names
 from replication.store.repair import seal_repair
 from replication.wire.operations import ZoneMark
@@ -44,10 +48,14 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
     cluster: UUID = LogHead.objects.values_list("cluster", flat=True).get()
     with reading() as conn:
         step = _zone_at(conn, zone_id, position.sequence)
-        rows = []
+        rows: list[Row] = []
+        attached: list[tuple[Dbi, bytes, bytes]] = []
         if step is not None and step.serial is not None:
+            state = signings_at(conn, position.sequence, [zone_id]).get(zone_id, UNSIGNED)
             for _, rrsets in publication_log.rrsets_at(conn, position.sequence, {zone_id: step.serial}):
-                rows = operations.compiled_rows(step, rrsets)
+                rows = operations.compiled_rows(step, rrsets, state.denial)
+            if state.keys:
+                attached = attached_rows(conn, step.name, state, kind, sealing_key(now=now))
         digests = _digests_at(conn, schema, position) or (bytes(16), bytes(16))
     name = step.name if step is not None else told_name or names.ROOT
     mark = ZoneMark(zone_id, name, step.serial if step is not None else None)
@@ -60,6 +68,7 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
         digests=digests,
         mark=mark,
         key=key,
+        attached=attached,
         records=((keys.record_key(zone_id, relative, type), body) for relative, type, body in rows),
     )
     return ZoneRepair(name, mark.serial is not None, sealed)

@@ -1,5 +1,6 @@
 """A range of the log compiled for one schema, and how it becomes a signed segment."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -20,12 +21,15 @@ class Batch:
     ops: list[Op]
     digests: tuple[bytes, bytes]
     puts: PackedPuts | None = None  # the rows of new zones, when they were prepared; then `ops` has no records
+    late: Sequence[Op] = ()  # on records, right only once PowerDNS follows what `ops` do to the main file
 
     @property
     def is_mergeable(self) -> bool:
         """True if it does nothing but put and delete single records of zones that are served all the time."""
-        return self.puts is None and all(
-            op.dbi is Dbi.RECORDS and op.kind is not OpKind.DELETE_PREFIX for op in self.ops
+        return (
+            self.puts is None
+            and not self.late
+            and all(op.dbi is Dbi.RECORDS and op.kind is not OpKind.DELETE_PREFIX for op in self.ops)
         )
 
 
@@ -44,4 +48,5 @@ def seal_batch(batch: Batch, schema: int, key: Ed25519PrivateKey) -> bytes:
         ops=batch.ops,
         key=key,
         puts=batch.puts,
+        late=batch.late,
     )

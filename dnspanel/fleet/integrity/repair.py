@@ -27,12 +27,13 @@ from dnspanel.fleet.integrity.compare import (
     seen_in,
 )
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes import keys
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.connections import AgentConnection
 from dnspanel.publish import repairs
 from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.zones.hold import current_hold
-from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient
+from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient, UnknownSealingKey
 from replication.push import NodeClient
 from replication.wire.protocol import Status
 
@@ -135,7 +136,12 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
     repair = repairs.make_repair(
         schema=status.schema, zone_id=zone_id, told_name=told_name, position=status.position, now=now
     )
-    return client.repair(repair.sealed).differences, repair.zone_name
+    try:
+        repaired = client.repair(repair.sealed)
+    except UnknownSealingKey as exc:
+        keys.send_lacking(client, exc)
+        repaired = client.repair(repair.sealed)
+    return repaired.differences, repair.zone_name
 
 
 def _check(node: Node, connection: AgentConnection, before: Status) -> bool:

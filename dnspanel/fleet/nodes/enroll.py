@@ -30,6 +30,7 @@ from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, U
 from dnspanel.fleet.models import EnrolmentCode, Node, NodeGroup, NodeState
 from dnspanel.fleet.nodes.authority import client_key, ensure_authority, fingerprint, sign_node_certificate
 from dnspanel.fleet.nodes.node_rules import check_node, checked_tags
+from dnspanel.publish import sealing_keys
 from dnspanel.publish.schemas import use_schema
 from dnspanel.publish.signing import ensure_signing_key, keys_generation, public_keys
 from dnspanel.zones import access
@@ -241,6 +242,7 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
         audit.record(action="node.revoke", by=by, now=now, target=node.name)
         message = "Its certificate was revoked: nobody speaks to it before it is enrolled again."
         events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
+        sealing_keys.rotate(now=now, by=by)  # what it had, whoever has its disk has; what comes it shall not open
     logger.info("revoked the certificate node=%s by=%s", node.name, user_of(by) or "command line")
     return node
 

@@ -1,7 +1,8 @@
-"""Give the nodes the keys that sign segments, and use a new key once they have it. Verbs.
+"""Give the nodes the keys that sign segments, use a new one once they have it, and those that open DNSSEC keys. Verbs.
 
 A node says which keys it accepts; whoever differs from `signing.public_keys` is given the list, signed by a key that it
-knows. A new key seals nothing before every active node accepts it, unless a person forces it.
+knows. A new key seals nothing before every active node accepts it, unless a person forces it. The keys under which
+private DNSSEC keys travel (`publish.sealing_keys`) a node gets when it first meets one that it does not know.
 """
 
 import logging
@@ -15,10 +16,10 @@ from dnspanel.fleet import events
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.nodes.enroll import require_permission
-from dnspanel.publish import signing
+from dnspanel.publish import sealing_keys, signing
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.models import SigningKey
-from replication.errors import ReplicationError
+from replication.errors import BadSignature, Refused, ReplicationError, UnknownSealingKey
 from replication.push import NodeClient
 
 ANSWER_SECONDS = 5.0
@@ -104,6 +105,17 @@ def send_keys(client: NodeClient) -> KeysSent:
     client.send_keys(sealed)
     accepted = {bytes.fromhex(key) for key in client.status().signing_keys}
     return KeysSent.NOW if accepted == expected else KeysSent.CANNOT
+
+
+def send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> bool:
+    """Give the node the keys for lack of which it refused something; False if that is not why, or cannot be helped.
+
+    Raises ReplicationError.
+    """
+    if isinstance(refusal, UnknownSealingKey):
+        client.put_sealing_keys(sealing_keys.all_sealing_keys())
+        return True
+    return refusal.was(BadSignature) and send_keys(client) == KeysSent.NOW
 
 
 def acceptance() -> tuple[Acceptance, ...]:

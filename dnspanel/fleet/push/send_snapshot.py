@@ -26,12 +26,12 @@ from dnspanel.publish.tasks import request_snapshot
 from replication import push
 from replication.errors import (
     NEEDS_A_PERSON,
-    BadSignature,
     Diverged,
     NeedsSnapshot,
     NodeUnreachable,
     Refused,
     ReplicationError,
+    UnknownSealingKey,
 )
 from replication.steps import Refuse, Way, next_step
 from replication.store.snapshot import Manifest
@@ -108,8 +108,8 @@ def _send_with_keys(client: push.NodeClient, snapshot: Snapshot, lease: Lease, b
     """As `_send`; a node that was away while the signing keys changed gets them first."""
     try:
         return _send(client, snapshot, lease, bootstrap)
-    except Refused as exc:
-        if not exc.was(BadSignature) or keys.send_keys(client) != keys.KeysSent.NOW:
+    except (Refused, UnknownSealingKey) as exc:
+        if not keys.send_lacking(client, exc):
             raise
         return _send(client, snapshot, lease, bootstrap)
 

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from dnspanel.publish import operations, publication_log
+from django.utils import timezone
+
+from dnspanel.publish import publication_log, zone_signing
 from dnspanel.publish.catch_up import catch_up
-from dnspanel.publish.full_zone import compiled_zones
+from dnspanel.publish.full_zone import compiled_zones, main_operations
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.session import Connection, snapshot
 from replication.codec.schema import Dbi
@@ -43,11 +45,12 @@ def audit_store(*, schema: int) -> Audit | None:
 
 def _compare(conn: Connection, store: Store, sequence: int) -> Audit:
     steps = {step.zone_id: step for step in publication_log.zones_served_at(conn, sequence)}
-    listed = operations.zone_list_operations(steps.values(), store.schema)
+    states = zone_signing.signings_at(conn, sequence)
+    listed = main_operations(conn, steps, states, store.schema, timezone.now())
     main = digest_bytes(sum(row_digest(Dbi(op.dbi), op.key, op.body) for op in listed))
     records = 0
     different = []
-    for step, _, _, digest in compiled_zones(conn, steps, sequence):
+    for step, _, _, digest in compiled_zones(conn, steps, sequence, states):
         records += digest
         if digest_bytes(digest) != zone_digest(store, step.zone_id):
             different.append(step.name)

@@ -17,7 +17,8 @@ GOING = ZoneStep(5, "example.test.", None, served_before=True, is_full=False)
 
 @pytest.mark.parametrize("schema", [4, 5, 6])
 def test_a_zone_goes_before_another_of_its_name_comes(schema: int) -> None:
-    ops = list(zone_list_operations([COMING, GOING, STAYING], schema_for(schema)))
+    gone, come = zone_list_operations([COMING, GOING, STAYING], schema_for(schema))
+    ops = [*gone, *come]
     assert [(op.kind, op.dbi) for op in ops] == [
         (OpKind.DELETE, Dbi.DOMAINS),
         (OpKind.DELETE, Dbi.DOMAINS_INDEX),

@@ -75,6 +75,7 @@ def test_every_error_that_a_push_may_meet_is_decided() -> None:
         "Permanent",
         "TooMuch",
         "Transient",
+        "UnknownSealingKey",
         "UnknownSchema",
         "Unfinished",
         "WrongCluster",
