@@ -74,6 +74,16 @@ def rights_of(job: ImportJob) -> ImportRights:
         return ImportRights(author, False, None)
 
 
+def may_sign(job: ImportJob) -> bool:
+    """Whether zones that this import creates may go on with their DNSSEC keys. Raises Forbidden as `actor_of_job`."""
+    author = actor_of_job(job)
+    actor = None if author is None else actor_of(author)
+    if author is None:
+        return True
+    team = rights_of(job).team
+    return actor is not None and actor.may(Right.DNSSEC, zone_id=0, tags=(), team_id=team.pk if team else None)
+
+
 def team_of_new_zones(author: Author) -> Team | None:
     """The team that zones created by an import of this author belong to. Raises RightMissing for who may not."""
     return access.team_for_new_zone(author, None, "")

@@ -15,8 +15,10 @@ from dnspanel.publish.errors import StorageUnreachable
 from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
 from dnspanel.transfer import rights
 from dnspanel.transfer.imports import plan, scan, stage
+from dnspanel.transfer.imports.kept_keys import brought_signings
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange, change_zones, create_ready_zones, existing_zones
+from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_signings
 from dnspanel.zones.errors import NamesRefused, NamesTaken
 from dnspanel.zones.models import Channel, Publication, Revision
 
@@ -100,16 +102,28 @@ def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
 
 
 def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], content: memoryview, now: datetime) -> None:
+    author = rights.actor_of_job(job)
+    brought = brought_signings(job, {zone.name for zone in zones}) if rights.may_sign(job) else {}
+    signings = [
+        (zone.zone_id, signing) for zone in zones if isinstance(signing := brought.get(zone.name), BroughtSigning)
+    ]
     prepared = _prepare(zones, content)
+
+    def beside(publication: Publication) -> None:
+        if signings:
+            record_first_signings(zones=signings, author=author, now=now)
+        _created(piece, publication, prepared)
+
     create_ready_zones(
         zones=[BulkZone(zone.zone_id, zone.name, zone.serial, zone.rrsets) for zone in zones],
         rows=(bytes(content[zone.rows_offset : zone.rows_offset + zone.rows_size]) for zone in zones),
-        author=rights.actor_of_job(job),
+        author=author,
         channel=Channel.IMPORT,
         now=now,
         reason=reason_of(job),
         team=rights.rights_of(job).team,
-        beside=lambda publication: _created(piece, publication, prepared),
+        beside=beside,
+        signed=[name for name, signing in brought.items() if isinstance(signing, BroughtSigning)],
     )
 
 

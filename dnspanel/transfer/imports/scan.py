@@ -10,18 +10,17 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import connection, transaction
 
-from dnspanel.transfer import limits
+from dnspanel.transfer import limits, rights
 from dnspanel.transfer.documents import Document, Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import stage
+from dnspanel.transfer.imports.kept_keys import brought_signings
 from dnspanel.transfer.models import (
     Action,
     ImportFault,
     ImportJob,
     ImportPiece,
     ImportZone,
-    KeptItem,
-    KeptKind,
     PieceState,
     State,
 )
@@ -31,6 +30,8 @@ from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, UNSIGNED
 from dnspanel.zones import nesting
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
+from dnspanel.zones.dnssec.first_signing import BroughtSigning
+from dnspanel.zones.dnssec.safety import ds_in_our_parents
 from dnspanel.zones.errors import SignedAtParent
 from dnspanel.zones.garbage import collection_paused
 from dnspanel.zones.rules import Severity
@@ -261,25 +262,46 @@ def _name_faults(path: str, name: str) -> Iterator[SourceFault]:
 def _report_signed(
     job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
 ) -> None:
-    """Warn of zones whose source has keys for them; an error where the parent is here and holds a DS.
+    """Say which zones go on with their keys; an error where the parent is here, holds a DS, and the zone would not.
 
-    A zone that is here already is as unsigned as it will be; so the error is for new ones, and for those that come
+    A zone that is here already is as signed as it will be; so the error is for new ones, and for those that come
     from where they are signed.
     """
     found = [zone.name for _, zone in zones]
-    kept = KeptItem.objects.filter(job=job, kind=KeptKind.KEY)  # most sources have no keys at all
-    with_keys = set(kept.filter(zone__in=found).values_list("zone", flat=True)) if kept.exists() else set()
+    brought = brought_signings(job, found)
+    may_sign = not brought or rights.may_sign(job)
     parents = nesting.signed_at_parent(found)
+    ds = ds_in_our_parents([name for name in parents if name in brought])
     for path, zone in zones:
-        is_signed = zone.name in with_keys or any(fault.code == DNSSEC_LEFT_OUT for fault in zone.faults)
-        if zone.name in with_keys:
-            reason = f"The zone is signed, and zones are not signed here: its keys are kept aside; {UNSIGNED}"
+        signing = brought.get(zone.name)
+        goes_on = isinstance(signing, BroughtSigning) and may_sign and zone.name not in existing_by_name
+        if isinstance(signing, BroughtSigning) and zone.name in ds:
+            goes_on = goes_on and signing.is_named_by(zone.name, ds[zone.name])
+        lost_signatures = any(fault.code == DNSSEC_LEFT_OUT for fault in zone.faults)
+        if isinstance(signing, BroughtSigning) and goes_on:
+            count = len(signing.keys)
+            reason = f"The zone is signed, and goes on with its {count} key{'s' * (count > 1)}: its DS stays right"
+            zone.faults.append(
+                SourceFault(path, 0, 0, "", reason, "dnssec-keys", severity=Severity.NOTE, zone=zone.name)
+            )
+            lost_signatures = False
+        elif signing is not None:
+            because = _reason_aside(signing, is_here=zone.name in existing_by_name)
+            reason = f"The zone is signed, and its keys are kept aside, because {because}; {UNSIGNED}"
             zone.faults.append(
                 SourceFault(path, 0, 0, "", reason, "dnssec-keys", severity=Severity.WARNING, zone=zone.name)
             )
-        if zone.name in parents and (is_signed or zone.name not in existing_by_name):
+            lost_signatures = True
+        if zone.name in parents and not goes_on and (lost_signatures or zone.name not in existing_by_name):
             refusal = str(SignedAtParent(zone.name, parents[zone.name]))
             zone.faults.append(SourceFault(path, 0, 0, "", refusal, "ds-at-parent", zone=zone.name))
+
+
+def _reason_aside(signing: BroughtSigning | str, *, is_here: bool) -> str:
+    """Why the keys of a zone are not used."""
+    if is_here:
+        return "the zone is here already, and is signed as it is"
+    return signing if isinstance(signing, str) else "the DS above names none of them, or you may not sign zones"
 
 
 def _batches(documents: Iterable[tuple[int, Document]]) -> Iterator[list[tuple[int, Document]]]:

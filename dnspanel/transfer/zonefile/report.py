@@ -59,7 +59,7 @@ def _report_signatures(reader: Reader) -> None:
     listed = ", ".join(
         f"{count:,} {rdata.type_to_text(type_)}" for type_, (count, _) in sorted(reader.left_out.items())
     )
-    reason = f"the zone is signed, and zones are not signed here: left out {listed}; {UNSIGNED}"
+    reason = f"the zone is signed, and its keys are not in this file: left out {listed}; {UNSIGNED}"
     place = min(place for _, place in reader.left_out.values())
     reader.warn(place, Unreadable(reason, DNSSEC_LEFT_OUT))
 

@@ -1,6 +1,6 @@
 """A whole import, unit by unit: found, planned, published, repeated, undone.
 
-Tests `imports.plan`, `imports.scan` and `imports.undo` too.
+Tests `imports.plan`, `imports.scan`, `imports.undo` and `imports.kept_keys` too.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,8 @@ import pytest
 from django.db import IntegrityError, connection
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.publish.models import PreparedRows
 from dnspanel.transfer import rights
 from dnspanel.transfer.documents import Options
@@ -19,7 +20,9 @@ from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import apply, jobs, queries, stage, worker
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, KeptItem, KeptKind, PieceState, State
 from dnspanel.zones import hold
-from dnspanel.zones.models import Channel, Publication, Revision, Zone
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec import queries as signing
+from dnspanel.zones.models import Channel, Publication, Revision, SigningChange, Zone
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
@@ -197,7 +200,8 @@ def test_a_signed_zone_is_warned_of_and_refused_where_its_parent_holds_a_ds(make
         }
         | {"k": zone_text("k.test.example.")}
     )
-    KeptItem.objects.create(job=job, zone="k.test.example.", kind=KeptKind.KEY, name="257 ED25519", value=b"")
+    unusable = encrypt_secret(b"Private-key-format: v1.2")
+    KeptItem.objects.create(job=job, zone="k.test.example.", kind=KeptKind.KEY, name="257 GOST", value=unusable)
     import_all(job)
     found = {zone[0]: action for zone, action in actions(job).items()}
     assert found == {"a": Action.FAILED, "b": Action.CREATE, "c": Action.FAILED, "k": Action.CREATE}
@@ -206,6 +210,28 @@ def test_a_signed_zone_is_warned_of_and_refused_where_its_parent_holds_a_ds(make
     assert errors["a"].startswith("test.example. holds a DS for a.test.example.")
     warnings = {fault.zone[0]: fault.code for fault in queries.faults_page(job, severity="warning")}
     assert warnings == {"a": "dnssec-left-out", "b": "dnssec-left-out", "k": "dnssec-keys"}
+
+
+def test_a_zone_goes_on_with_the_keys_that_it_brings(make_import: MakeImport) -> None:
+    pair = key_material.generate(13)
+    ds = key_material.ds_text("a.test.example.", 257, 13, pair.public)
+    import_all(make_import({"p": zone_text("test.example.", "a NS ns1.other.test.", f"a 3600 DS {ds}")}))
+    job = make_import({"a": zone_text("a.test.example."), "b": zone_text("b.test.")})
+    value = encrypt_secret(pair.private_text.encode())
+    KeptItem.objects.create(job=job, zone="a.test.example.", kind=KeptKind.KEY, name="257 ECDSA", value=value)
+    for kind, text in (("NSEC3PARAM", b"1 1 0 -"), ("PUBLISH-CDS", b"2, 4")):
+        KeptItem.objects.create(job=job, zone="a.test.example.", kind=KeptKind.METADATA, name=kind, value=text)
+    import_all(job)
+    assert set(actions(job).values()) == {Action.CREATE}
+    zone = Zone.objects.get(name="a.test.example.")
+    state = signing.signing_of(zone)
+    [key] = signing.keys_of(zone)
+    assert state.metadata == {"NSEC3PARAM": "1 1 0 -", "PUBLISH-CDS": "2,4"}
+    assert (key.active, key.ds[0]) == (True, ds)
+    assert SigningChange.objects.get().revision_number == 1
+    assert Zone.objects.get(name="b.test.").sequence == zone.sequence
+    assert AuditEntry.objects.get(action="dnssec.import").details == {"zones": 1, "keys": 1}
+    assert not signing.signing_of(Zone.objects.get(name="b.test.")).is_signed
 
 
 def test_skipped_zones_are_left_alone(make_import: MakeImport) -> None:

@@ -1,0 +1,81 @@
+"""DNSSEC keys that a source had: zones that an import creates go on with them, so that DS at their parents stay right.
+
+What cannot go on in the same way (algorithms that are not known here, records that were signed beforehand) stays aside.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.transfer.models import ImportJob, KeptItem, KeptKind
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.first_signing import BroughtKey, BroughtSigning
+from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS, MOST_KEYS
+from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM, PRESIGNED, PUBLISH_CDNSKEY, PUBLISH_CDS
+from dnspanel.zones.errors import BadKey
+from replication.codec.dnssec import Nsec3
+
+_FLAGS = frozenset(("256", "257"))
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What was kept aside of one zone."""
+
+    keys: list[tuple[str, bytes]] = field(default_factory=list)
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
+    """How these zones go on being signed; or why one cannot, in words. Zones without keys are not in it."""
+    keys = KeptItem.objects.filter(job=job, kind=KeptKind.KEY)
+    if not keys.exists():  # as most sources
+        return {}
+    kept: dict[str, _Kept] = defaultdict(_Kept)
+    for zone, name, value in keys.filter(zone__in=zone_names).order_by("pk").values_list("zone", "name", "value"):
+        kept[zone].keys.append((name, bytes(value)))
+    metadata = KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, zone__in=list(kept))
+    for zone, name, value in metadata.order_by("pk").values_list("zone", "name", "value"):
+        kept[zone].metadata.setdefault(name, bytes(value).decode("utf-8", "replace"))
+    return {zone: _brought(found) for zone, found in kept.items()}
+
+
+def _brought(kept: _Kept) -> BroughtSigning | str:
+    if kept.metadata.get(PRESIGNED) == "1":
+        return "its records were signed beforehand"
+    if len(kept.keys) > MOST_KEYS:
+        return f"it has {len(kept.keys)} keys"
+    try:
+        keys = tuple(_brought_key(name, value) for name, value in kept.keys)
+        nsec3 = _nsec3(kept.metadata)
+    except BadKey as exc:
+        return f"a key cannot be used: {exc}"
+    except ValueError:
+        return "its NSEC3 parameters cannot be used"
+    cds, cdnskey = kept.metadata.get(PUBLISH_CDS, ""), kept.metadata.get(PUBLISH_CDNSKEY) == "1"
+    return BroughtSigning(keys, nsec3, cds.replace(" ", ""), cdnskey)
+
+
+def _brought_key(name: str, value: bytes) -> BroughtKey:
+    """A key as `sources.powerdns.kept_key` has it. Raises BadKey."""
+    flags, *words = name.split(" ")
+    if flags not in _FLAGS:
+        raise BadKey(f"its flags are {flags[:10]}.")
+    pair = key_material.read(decrypt_secret(value).decode("utf-8", "replace"))
+    return BroughtKey(pair, int(flags), "inactive" not in words, "unpublished" not in words)
+
+
+def _nsec3(metadata: dict[str, str]) -> Nsec3 | None:
+    """PowerDNS's `NSEC3PARAM` and `NSEC3NARROW`. Raises ValueError."""
+    if NSEC3PARAM not in metadata:
+        return None
+    algorithm, flags, iterations, salt = metadata[NSEC3PARAM].split()
+    found = Nsec3(
+        int(iterations), bytes.fromhex("" if salt == "-" else salt), flags == "1", metadata.get(NSEC3NARROW) == "1"
+    )
+    if algorithm != "1" or flags not in ("0", "1"):
+        raise ValueError(algorithm)
+    if not 0 <= found.iterations <= MOST_ITERATIONS or len(found.salt) > LONGEST_SALT:
+        raise ValueError(iterations)
+    return found
