@@ -12,11 +12,13 @@ from dnspanel.accounts import tsig_keys
 from dnspanel.api.v1.attributes import TRANSFER_KEYS, Comment, CommentKey, comment_text
 from dnspanel.api.v1.changes import DEFAULT_TTL, read_rrsets
 from dnspanel.api.v1.rrsets import RRsetInput, number_in, refuse_odd_characters
+from dnspanel.api.v1.signing import not_secured, read_signing
 from dnspanel.api.v1.view import Refusal, canonical, list_in, name_of_id, shortened, text_in
 from dnspanel.transfer.documents import Document, Options, SourceFault
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
+from dnspanel.zones.dnssec.sign import RequestedSigning
 from dnspanel.zones.rules import Severity
 from dnspanel.zones.settings_of_zone import soa_edit_of
 from replication.dns import rdtypes
@@ -36,6 +38,7 @@ class NewZone:
     nameservers: Sequence[str]
     attributes: Mapping[str, Any]
     soa_edit: soa.SoaEdit
+    signing: RequestedSigning
     comments: Mapping[CommentKey, Sequence[Comment]]
 
 
@@ -55,7 +58,10 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
     comments = {each.key: each.comments for each in inputs if each.comments}
     attributes = read_attributes(body)
     soa_edit = soa_edit_of(attributes.pop("soa_edit_api", "DEFAULT"), attributes.pop("soa_edit", ""))
-    return NewZone(name, rrsets, servers, attributes, soa_edit, comments)
+    signing = read_signing(body, name)
+    if signing.nsec3 is not None and not signing.signed:
+        raise not_secured(name)
+    return NewZone(name, rrsets, servers, attributes, soa_edit, signing, comments)
 
 
 def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,10 +78,6 @@ def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
         attributes["api_rectify"] = body["api_rectify"]
     if isinstance(body.get("masters"), list):
         attributes["masters"] = [_master(value) for value in body["masters"]]
-    if body.get("dnssec") is True:
-        raise Refusal(422, "This server does not sign zones: dnssec cannot be true")
-    if body.get("nsec3param"):
-        raise Refusal(422, "NSEC3PARAM value provided for zone, but zone is not DNSSEC secured.")
     for key in list_in(body, "slave_tsig_key_ids"):
         raise Refusal(422, f"A TSIG key with the name '{shortened(str(key))}' does not exist for zone transfers")
     if isinstance(body.get("master_tsig_key_ids"), list):

@@ -1,59 +1,237 @@
-"""`/zones/ID/cryptokeys`: the zone's DNSSEC keys. Nothing here signs, so no zone has any and none can be added."""
+"""`/zones/ID/cryptokeys`: the zone's DNSSEC keys."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponse
+from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel.accounts.grants import Right
-from dnspanel.api.v1.view import PowerdnsView, Refusal, answer, json_object, shortened, text_in, zone_by_id
-
-_KEY_TYPES = frozenset({"ksk", "zsk", "csk"})
-_ALGORITHMS = frozenset(
-    {"rsamd5", "dh", "dsa", "rsasha1", "dsa-nsec3-sha1", "rsasha1-nsec3-sha1", "rsasha256", "rsasha512"}
-    | {"ecc-gost", "gost", "ecdsa256", "ecdsap256sha256", "ecdsa384", "ecdsap384sha384", "ed25519", "ed448"}
+from dnspanel.api.v1.kept_metadata import act_on_kept
+from dnspanel.api.v1.view import (
+    PowerdnsView,
+    Refusal,
+    actor_in,
+    answer,
+    done,
+    json_object,
+    shortened,
+    text_in,
+    zone_by_id,
 )
+from dnspanel.api.v1.waiting import seconds_to_wait, wait_for_all
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import key_material, queries, sign
+from dnspanel.zones.dnssec.key_material import EVERY_DIGEST, KSK_FLAGS, ZSK_FLAGS
+from dnspanel.zones.dnssec.queries import KeyView
+from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
+from dnspanel.zones.errors import BadKey, KeyUnknown
+from dnspanel.zones.models import Channel, Publication, Zone
+
+_FLAGS = {"ksk": KSK_FLAGS, "csk": KSK_FLAGS, "zsk": ZSK_FLAGS}
+# What PowerDNS calls algorithms, in whatever case.
+_ALGORITHMS: Mapping[str, int] = {
+    "rsamd5": 1,
+    "dh": 2,
+    "dsa": 3,
+    "rsasha1": 5,
+    "dsa-nsec3-sha1": 6,
+    "rsasha1-nsec3-sha1": 7,
+    "rsasha256": 8,
+    "rsasha512": 10,
+    "ecc-gost": 12,
+    "gost": 12,
+    "ecdsa256": 13,
+    "ecdsap256sha256": 13,
+    "ecdsa384": 14,
+    "ecdsap384sha384": 14,
+    "ed25519": 15,
+    "ed448": 16,
+}
+_SIZED = range(11)  # algorithms whose keys have no size of their own
+_SIZES: Mapping[int, int] = {13: 256, 14: 384, 15: 256, 16: 456}
+_NONE = -1  # PowerDNS's default for a ZSK: no algorithm
+_MOST_BITS = 2**31 - 1
 
 
 class Cryptokeys(PowerdnsView):
     """The keys of a zone."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        zone_by_id(request, zone_id)
-        return answer([])
+        zone = zone_by_id(request, zone_id)
+        state = queries.signing_of(zone)
+        keys = sorted(queries.keys_of(zone, state), key=lambda key: (key.flags, key.id))
+        return answer([_object(key, state) for key in keys])
 
     def post(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        zone_by_id(request, zone_id, Right.SETTINGS)
-        refuse_bad_key(json_object(request))
-        raise Refusal(422, "Adding key failed: this server does not sign zones")
+        """Add one, made here or brought along; 201 with its private part, for who may see that."""
+        zone = zone_by_id(request, zone_id, Right.DNSSEC)
+        seconds, new = seconds_to_wait(request), read_key(json_object(request))
+        acting, before = _acting(request), queries.signing_of(zone)
+        try:
+            made = sign.add_key(
+                zone=zone,
+                acting=acting,
+                flags=new.flags,
+                algorithm=new.algorithm,
+                bits=new.bits,
+                private_text=new.private_text,
+                active=new.active,
+                published=new.published,
+            )
+        except BadKey as exc:
+            if new.private_text is None:
+                raise
+            raise Refusal(422, f"Key could not be parsed. Make sure your key format is correct. {exc}") from exc
+        act_on_kept(zone=zone, before=before, acting=acting)
+        zone.refresh_from_db(fields=["sequence"])
+        wait_for_all(request, Publication.objects.get(sequence=zone.sequence), seconds)
+        return answer(_with_private(request, zone, made.pk), 201)
 
 
 class Cryptokey(PowerdnsView):
-    """One of them, which there never is."""
+    """One of them."""
 
     def get(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
-        zone_by_id(request, zone_id)
-        raise Refusal(404)
+        """The key; with its private part for who may export keys, which the audit log notes."""
+        zone = zone_by_id(request, zone_id)
+        return answer(_with_private(request, zone, _known(zone, cryptokey_id).id))
 
-    put = delete = get
+    def put(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
+        """Whether it signs (`active`), and whether it is seen (`published`, true unless said otherwise); 204."""
+        zone = zone_by_id(request, zone_id, Right.DNSSEC)
+        key, before = _known(zone, cryptokey_id), queries.signing_of(zone)
+        seconds, body = seconds_to_wait(request), json_object(request)
+        if not isinstance(active := body.get("active"), bool):
+            raise Refusal(422, "Key 'active' not present or not a Bool")
+        published, acting = _flag(body, "published", True), _acting(request)
+        publications = sign.set_key(zone=zone, key_id=key.id, active=active, published=published, acting=acting)
+        publications += act_on_kept(zone=zone, before=before, acting=acting)
+        wait_for_all(request, publications[-1] if publications else None, seconds)
+        return done()
+
+    def delete(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
+        """The zone does not have it any more; 204."""
+        zone = zone_by_id(request, zone_id, Right.DNSSEC)
+        seconds, key = seconds_to_wait(request), _known(zone, cryptokey_id)
+        publications = sign.delete_key(zone=zone, key_id=key.id, acting=_acting(request))
+        wait_for_all(request, publications[-1] if publications else None, seconds)
+        return done()
 
 
-def refuse_bad_key(body: dict[str, Any]) -> None:
-    """Raise Refusal (422) for a key that the real server would not make either."""
-    if (key_type := text_in(body, "keytype")) not in _KEY_TYPES:
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key to add: to be made, or that of the private-key text."""
+
+    flags: int
+    active: bool
+    published: bool
+    algorithm: int = key_material.DEFAULT_ALGORITHM
+    bits: int | None = None
+    private_text: str | None = None
+
+
+def read_key(body: Mapping[str, Any]) -> NewKey:
+    """The key that the body of a POST describes; raises Refusal (422) for one that the real server would not make."""
+    if (key_type := text_in(body, "keytype")) not in _FLAGS:
         raise Refusal(422, f"Invalid keytype {shortened(key_type)}")
+    terms = _FLAGS[key_type], _flag(body, "active", False), _flag(body, "published", True)
     bits, algorithm = body.get("bits"), body.get("algorithm")
-    if "privatekey" in body or "content" in body:
-        if bits is not None or algorithm is not None:
-            raise Refusal(
-                422,
-                "Either you submit just the 'privatekey' field or you leave 'privatekey' empty and submit the other "
-                "fields.",
-            )
-        return
-    if bits is not None and (isinstance(bits, bool) or not isinstance(bits, int) or bits < 0):
+    field = next((field for field in ("privatekey", "content") if field in body), None)
+    if field is None:
+        number, size = _algorithm(algorithm, key_type), _bits(bits)
+        _refuse_size(number, size)
+        return NewKey(*terms, algorithm=number, bits=size)
+    if bits is not None or algorithm is not None:
+        raise Refusal(
+            422,
+            "Either you submit just the 'privatekey' field or you leave 'privatekey' empty and submit the other "
+            "fields.",
+        )
+    return NewKey(*terms, private_text=text_in(body, field))
+
+
+def _flag(body: Mapping[str, Any], key: str, default: bool) -> bool:
+    """The member of this key; the default for what is none, or no flag, as in PowerDNS."""
+    value = body.get(key)
+    return value if isinstance(value, bool) else default
+
+
+def _bits(value: Any) -> int | None:
+    if value is None:
+        return None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= _MOST_BITS or value != int(value):
         raise Refusal(422, "'bits' must be a positive integer value")
-    if isinstance(algorithm, str) and algorithm.lower() not in _ALGORITHMS:
-        raise Refusal(422, f"Unknown algorithm: {shortened(algorithm)}")
-    if algorithm is not None and (isinstance(algorithm, bool) or not isinstance(algorithm, int | float | str)):
-        raise Refusal(422, "Unknown algorithm: ")
+    return int(value)
+
+
+def _algorithm(value: Any, key_type: str) -> int:
+    match value:
+        case None:
+            return _NONE if key_type == "zsk" else key_material.DEFAULT_ALGORITHM
+        case str() if value.lower() in _ALGORITHMS:
+            return _ALGORITHMS[value.lower()]
+        case str():
+            raise Refusal(422, f"Unknown algorithm: {shortened(value)}")
+        case int() | float() if not isinstance(value, bool) and abs(value) <= _MOST_BITS:
+            return int(value)
+    raise Refusal(422, "Unknown algorithm: ")
+
+
+def _refuse_size(algorithm: int, bits: int | None) -> None:
+    """Raise Refusal (422) for an algorithm that no key has, or not of this size, in PowerDNS's words."""
+    name = key_material.ALGORITHMS.get(algorithm, "Unallocated/Reserved")
+    if (algorithm in _SIZED or algorithm < 0) and not bits:
+        raise Refusal(422, f"Creating an algorithm {algorithm} ({name}) key requires the size (in bits) to be passed.")
+    if algorithm not in key_material.ALGORITHMS:
+        raise Refusal(422, f"Request to create key object for unknown algorithm number {algorithm}")
+    if algorithm in _SIZES and bits not in (None, 0, _SIZES[algorithm]):
+        raise Refusal(422, "The algorithm does not support the given bit size.")
+
+
+def _acting(request: Request) -> sign.Acting:
+    return sign.Acting(actor_in(request), Channel.API, timezone.now())
+
+
+def _known(zone: Zone, id: str) -> KeyState:
+    """The key of this id in a URL; raises KeyUnknown."""
+    number = int(id) if id.isascii() and id.isdecimal() and len(id) < 12 else -1
+    key = queries.signing_of(zone).key(number)
+    if key is None:
+        raise KeyUnknown(zone.name, number)
+    return key
+
+
+def _with_private(request: Request, zone: Zone, key_id: int) -> dict[str, Any]:
+    """The key as PowerDNS shows one alone; without its private part for who may not export keys."""
+    actor, state = actor_in(request), queries.signing_of(zone)
+    key = next((key for key in queries.keys_of(zone, state) if key.id == key_id), None)
+    if key is None:
+        raise KeyUnknown(zone.name, key_id)
+    if not access.has_right(actor, zone, Right.EXPORT_KEYS):
+        return _object(key, state)
+    private_text = sign.export_key(zone=zone, key_id=key_id, by=actor, now=timezone.now())
+    return {**_object(key, state), "privatekey": private_text}
+
+
+def _object(key: KeyView, state: SigningState) -> dict[str, Any]:
+    """A key as PowerDNS lists it."""
+    found: dict[str, Any] = {
+        "active": key.active,
+        "algorithm": key.mnemonic,
+        "bits": key.bits,
+        "dnskey": key.dnskey,
+        "flags": key.flags,
+        "id": key.id,
+        "keytype": key.role.value,
+        "published": key.published,
+        "type": "Cryptokey",
+    }
+    if key.role is not KeyRole.ZSK:
+        found["ds"] = [key.ds_of(digest) for digest in EVERY_DIGEST]
+        if cds := [key.ds_of(digest) for digest in EVERY_DIGEST if str(digest) in state.cds.split(",")]:
+            found["cds"] = cds
+    return found

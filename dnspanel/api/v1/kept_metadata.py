@@ -4,6 +4,9 @@ TSIG-ALLOW-DNSUPDATE and TSIG-ALLOW-AXFR open the zone to the TSIG keys that the
 other kinds too (ALLOW-AXFR-FROM, ALSO-NOTIFY …). Those of NO_EFFECT have none here; programs that set them, or keep
 their own under `X-`, find them again, and the answer to a write warns. One that would seem to limit what is not
 limited is refused (REFUSED).
+
+PUBLISH-CDS and PUBLISH-CDNSKEY are how the zone is signed, while it has keys. What is said of a zone without keys is
+kept, and so it is when a zone loses its keys: it holds from when API v1 gives the zone keys again.
 """
 
 import re
@@ -17,8 +20,11 @@ from dnspanel.accounts.actors import Author
 from dnspanel.api.errors import ApiError
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.zones import tsig_permissions
-from dnspanel.zones.errors import Unknown
-from dnspanel.zones.models import TsigAct, Zone
+from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.queries import signing_of
+from dnspanel.zones.dnssec.signing_state import PUBLISH_CDNSKEY, PUBLISH_CDS, SigningState
+from dnspanel.zones.errors import DnssecRefused, NotSigned, Unknown
+from dnspanel.zones.models import Channel, Publication, TsigAct, Zone
 from dnspanel.zones.settings_of_zone import change_soa_edit
 from replication.dns import names
 
@@ -50,7 +56,6 @@ SOA_EDIT, SOA_EDIT_API, API_RECTIFY = "SOA-EDIT", "SOA-EDIT-API", "API-RECTIFY"
 
 _NOTIFIES_NOBODY = "nodes get every change from the panel, and nobody sends NOTIFY"
 _NODES_TRANSFER_NOTHING = "nodes transfer zones to nobody; AXFR is the panel's, by TSIG key"
-_NOT_SIGNED = "nothing here signs zones"
 # Kinds that are kept although nothing acts on them, and why.
 NO_EFFECT: Mapping[str, str] = {
     "ALLOW-AXFR-FROM": _NODES_TRANSFER_NOTHING,
@@ -61,8 +66,6 @@ NO_EFFECT: Mapping[str, str] = {
     "GSS-ALLOW-AXFR-PRINCIPAL": "TSIG keys are shared secrets only",
     "IXFR": _NODES_TRANSFER_NOTHING,
     "NOTIFY-DNSUPDATE": _NOTIFIES_NOBODY,
-    "PUBLISH-CDNSKEY": _NOT_SIGNED,
-    "PUBLISH-CDS": _NOT_SIGNED,
     "SLAVE-RENOTIFY": _NOTIFIES_NOBODY,
     "SOA-EDIT-DNSUPDATE": "serials move by SOA-EDIT-API, whichever way a change came",
 }
@@ -73,6 +76,9 @@ REFUSED: Mapping[str, str] = {
 # Those that name TSIG keys. PowerDNS's API writes the second one as a field of the zone, `master_tsig_key_ids`.
 TSIG_ALLOW_AXFR = "TSIG-ALLOW-AXFR"
 TSIG_ACTS = {"TSIG-ALLOW-DNSUPDATE": TsigAct.UPDATE, TSIG_ALLOW_AXFR: TsigAct.TRANSFER}
+
+# Those that are about DNSKEY records; nothing acts on them while a zone has no keys.
+OF_KEYS = frozenset((PUBLISH_CDS, PUBLISH_CDNSKEY))
 
 MOST_BYTES = 64 << 10
 _FREE = re.compile(r"X-[ -~]*", re.ASCII)
@@ -92,8 +98,10 @@ class NotObeyed(ApiError):
         super().__init__(f"{kind} would have no effect here: {REFUSED[kind]}.")
 
 
-def warning_about(kind: str, values: Sequence[str]) -> str:
+def warning_about(zone: Zone, kind: str, values: Sequence[str]) -> str:
     """What to tell whoever set these values of a kind that nothing acts on; empty where that is no surprise."""
+    if values and kind in OF_KEYS and not signing_of(zone).keys:
+        return f"{kind} is kept, but has no effect while {zone.name} is not signed."
     return f"{kind} is kept, but has no effect: {NO_EFFECT[kind]}." if values and kind in NO_EFFECT else ""
 
 
@@ -114,13 +122,13 @@ def is_free(kind: str) -> bool:
 
 def metadata_of(zone: Zone) -> dict[str, list[str]]:
     """All metadata of the zone, by kind."""
-    return _by_kind(_row(zone), zone)
+    return _by_kind(_row(zone), zone, signing_of(zone))
 
 
 def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> list[str]:
     """The zone has these values of the kind besides those it has, each once; returns all.
 
-    Raises TooMuchMetadata, NotObeyed, and BadName for what cannot name a TSIG key where one is named.
+    Raises TooMuchMetadata, NotObeyed, BadName for what cannot name a TSIG key where one is named, and DnssecRefused.
     """
     return _write(zone, kind, values, True, by, now)
 
@@ -133,16 +141,54 @@ def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author
 def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author, now: datetime) -> list[str]:
     if values and kind in REFUSED:
         raise NotObeyed(kind)
+    if kind not in OF_KEYS:
+        return _keep(zone, kind, values, keep, by, now)
+    written: list[str] = []
+
+    def keep_it() -> None:
+        written[:] = _keep(zone, kind, values, keep, by, now)
+
+    before = _by_kind(_row(zone), zone, signing_of(zone)).get(kind, []) if keep else []
+    cds, cdnskey = _publishing(kind, [*before, *values])
+    try:
+        acting = sign.Acting(by, Channel.API, now)
+        sign.set_cds(zone=zone, cds=cds, cdnskey=cdnskey, acting=acting, alongside=keep_it)
+    except NotSigned:
+        keep_it()
+    return written
+
+
+def act_on_kept(*, zone: Zone, before: SigningState, acting: sign.Acting) -> list[Publication]:
+    """A zone that had no keys before, and has some now, publishes CDS and CDNSKEY as was said of it meanwhile."""
+    kept = _row(zone).metadata
+    if before.keys or OF_KEYS.isdisjoint(kept) or not signing_of(zone).keys:
+        return []
+    cds, _ = _publishing(PUBLISH_CDS, kept.get(PUBLISH_CDS, ()))
+    _, cdnskey = _publishing(PUBLISH_CDNSKEY, kept.get(PUBLISH_CDNSKEY, ()))
+    return sign.set_cds(zone=zone, cds=cds, cdnskey=cdnskey, acting=acting)
+
+
+def _publishing(kind: str, values: Sequence[str]) -> tuple[str | None, bool | None]:
+    """What values of a kind of OF_KEYS say of CDS and CDNSKEY records; the first one counts, as in PowerDNS."""
+    first = values[0] if values else ""
+    if kind == PUBLISH_CDS:
+        return sign.digest_list(first), None
+    if first == "0":
+        raise DnssecRefused("The parent is asked to delete its DS by PUBLISH-CDS 0 here, not by PUBLISH-CDNSKEY.")
+    return None, bool(first)
+
+
+def _keep(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author, now: datetime) -> list[str]:
     with transaction.atomic():
         locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
         if locked is None:
             raise Unknown(zone.name)
         row = _row(zone)
-        current = _by_kind(row, locked).get(kind, [])
+        current = _by_kind(row, locked, signing_of(locked)).get(kind, [])
         result = (
             [*current, *(value for value in dict.fromkeys(values) if value not in current)] if keep else list(values)
         )
-        if result == current:
+        if result == current == row.metadata.get(kind, current):
             return result
         if kind == SOA_EDIT:
             change_soa_edit(zone=zone, edit=result[0] if result else "", author=by, now=now)
@@ -158,14 +204,26 @@ def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author,
     return result
 
 
+def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
+    """How the zone is signed; what was said of it in more words than count is given back so."""
+    found = {kind: [value] for kind, value in state.metadata.items()}
+    for kind in OF_KEYS if state.keys else ():
+        kept = row.metadata.get(kind, [])
+        if kept and kind in found and _publishing(kind, kept) == _publishing(kind, found[kind]):
+            found[kind] = kept
+    return found
+
+
 def _row(zone: Zone) -> PowerdnsZone:
     """What is kept of the zone now, or what PowerDNS says when nothing is."""
     return PowerdnsZone.objects.filter(pk=zone.pk).first() or PowerdnsZone(zone=zone)
 
 
-def _by_kind(row: PowerdnsZone, zone: Zone) -> dict[str, list[str]]:
-    """What the row says, fields of the zone that PowerDNS keeps as metadata included."""
-    found: dict[str, list[str]] = dict(row.metadata)
+def _by_kind(row: PowerdnsZone, zone: Zone, state: SigningState) -> dict[str, list[str]]:
+    """What the row says, fields of the zone and how it is signed included: PowerDNS keeps these as metadata."""
+    hidden = OF_KEYS if state.keys else frozenset()
+    kept = {kind: values for kind, values in row.metadata.items() if kind not in hidden}
+    found: dict[str, list[str]] = {**kept, **_of_signing(row, state)}
     if zone.soa_edit and found.get(SOA_EDIT, [""])[0] != zone.soa_edit:
         found[SOA_EDIT] = [zone.soa_edit]
     elif not zone.soa_edit:

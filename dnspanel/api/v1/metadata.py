@@ -10,6 +10,8 @@ from rest_framework.request import Request
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v1 import kept_metadata
 from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, done, json_object, shortened, zone_by_id
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
 
 
 class MetadataList(PowerdnsView):
@@ -20,16 +22,16 @@ class MetadataList(PowerdnsView):
         return answer([_object(kind, values) for kind, values in sorted(metadata.items())])
 
     def post(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        zone = zone_by_id(request, zone_id, Right.SETTINGS)
-        body = json_object(request)
+        zone, body = zone_by_id(request, zone_id), json_object(request)
         kind = body.get("kind")
+        _require_right(request, zone, kind)
         if not isinstance(kind, str):
             raise Refusal(422, "kind is not specified or not a string")
         _refuse_unwritable(kind)
         values = kept_metadata.add_metadata(
             zone=zone, kind=kind, values=_values_in(body), by=actor_in(request), now=timezone.now()
         )
-        return answer(_written(kind, values), 201)
+        return answer(_written(zone, kind, values), 201)
 
 
 class Metadata(PowerdnsView):
@@ -42,17 +44,19 @@ class Metadata(PowerdnsView):
         return answer(_object(metadata_kind, kept_metadata.metadata_of(zone).get(metadata_kind, [])))
 
     def put(self, request: Request, server_id: str, zone_id: str, metadata_kind: str) -> HttpResponse:
-        zone = zone_by_id(request, zone_id, Right.SETTINGS)
+        zone = zone_by_id(request, zone_id)
+        _require_right(request, zone, metadata_kind)
         body = json_object(request)
         _refuse_unwritable(metadata_kind)
         values = _values_in(body)
         kept_metadata.replace_metadata(
             zone=zone, kind=metadata_kind, values=values, by=actor_in(request), now=timezone.now()
         )
-        return answer(_written(metadata_kind, values))
+        return answer(_written(zone, metadata_kind, values))
 
     def delete(self, request: Request, server_id: str, zone_id: str, metadata_kind: str) -> HttpResponse:
-        zone = zone_by_id(request, zone_id, Right.SETTINGS)
+        zone = zone_by_id(request, zone_id)
+        _require_right(request, zone, metadata_kind)
         _refuse_unwritable(metadata_kind)
         kept_metadata.replace_metadata(
             zone=zone, kind=metadata_kind, values=[], by=actor_in(request), now=timezone.now()
@@ -64,9 +68,15 @@ def _object(kind: str, values: Sequence[str]) -> dict[str, Any]:
     return {"kind": kind, "metadata": list(values), "type": "Metadata"}
 
 
-def _written(kind: str, values: Sequence[str]) -> dict[str, Any]:
+def _require_right(request: Request, zone: Zone, kind: Any) -> None:
+    """Raise RightMissing for who may not write this kind: a setting, or how the zone is signed."""
+    is_of_keys = isinstance(kind, str) and kind in kept_metadata.OF_KEYS
+    access.require_right(actor_in(request), zone, Right.DNSSEC if is_of_keys else Right.SETTINGS)
+
+
+def _written(zone: Zone, kind: str, values: Sequence[str]) -> dict[str, Any]:
     """The same, with a warning where nothing acts on it."""
-    warning = kept_metadata.warning_about(kind, values)
+    warning = kept_metadata.warning_about(zone, kind, values)
     return _object(kind, values) | ({"warning": warning} if warning else {})
 
 

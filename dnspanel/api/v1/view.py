@@ -36,6 +36,7 @@ from dnspanel.zones import access
 from dnspanel.zones.errors import (
     Forbidden,
     InTrash,
+    KeyUnknown,
     MassDeletion,
     NameOfOthers,
     NameTaken,
@@ -198,7 +199,7 @@ def _refusal_of(exc: Exception) -> Refusal | None:
             return Refusal(exc.status_code)
         case InTrash():
             return Refusal(404, str(exc))
-        case Unknown() | Http404():
+        case Unknown() | KeyUnknown() | Http404():
             return Refusal(404)
         case Forbidden() | NameOfOthers():
             return Refusal(403, str(exc))
@@ -322,11 +323,11 @@ def _unescaped(found: re.Match[str]) -> str:
 def zone_by_id(request: Request, id: str, right: Right | None = None, *, with_attributes: bool = True) -> Zone:
     """The zone with this id in a URL, for reading or what the right says; raises Refusal, Unknown or RightMissing.
 
-    One query, which also loads what clients said of the zone, if `with_attributes`.
+    One query, which also loads what clients said of the zone and how it is signed, if `with_attributes`.
     """
     name = name_of_id(id)
     zones = access.zones_visible_to(actor_in(request))
-    zone = (zones.select_related("powerdns") if with_attributes else zones).filter(name=name).first()
+    zone = (zones.select_related("powerdns", "signing") if with_attributes else zones).filter(name=name).first()
     if zone is None:
         raise access.unknown_to(actor_in(request), name)
     if right is not None:

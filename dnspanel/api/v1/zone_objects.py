@@ -6,7 +6,7 @@ of one query, without objects between them.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
@@ -19,6 +19,8 @@ from dnspanel.api.v1.kept_metadata import TSIG_ALLOW_AXFR
 from dnspanel.api.v1.rrsets import StoredRow, rrset_text
 from dnspanel.api.v1.view import SERVER_URL, zone_id
 from dnspanel.zones import access
+from dnspanel.zones.dnssec.queries import loaded_signing_of
+from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM
 from dnspanel.zones.models import Zone
 from replication.codec.keys import relative_key
 from replication.dns import names
@@ -42,7 +44,8 @@ def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
     zones = access.zones_visible_to(actor)
     if name is not None:
         zones = zones.filter(name=name)
-    rows: Any = zones.order_by("name").values_list(*_LISTED)
+    fields = (*_LISTED, "signing__is_signed") if with_dnssec else _LISTED
+    rows: Any = zones.order_by("name").values_list(*fields)
     return f"[{', '.join([f'{{{_listed(with_dnssec, *row)}}}' for row in rows])}]"
 
 
@@ -50,11 +53,18 @@ def zone_object(
     actor: Actor, zone: Zone, *, with_rrsets: bool, name: str | None = None, type: int | None = None
 ) -> str:
     """A zone as PowerDNS shows it; with its RRsets (of this name and type) as far as the actor sees them."""
-    attributes = attributes_of(zone)
+    attributes, state = attributes_of(zone), loaded_signing_of(zone)
     listed = _listed(
-        True, zone.name, zone.serial, attributes.kind, attributes.account, attributes.catalog, attributes.masters
+        True,
+        zone.name,
+        zone.serial,
+        attributes.kind,
+        attributes.account,
+        attributes.catalog,
+        attributes.masters,
+        state.is_signed,
     )
-    own = json.dumps(_own_fields(attributes, zone))[1:-1]
+    own = json.dumps(_own_fields(attributes, zone, state.metadata))[1:-1]
     if not with_rrsets:
         return f"{{{listed}, {own}}}"
     modified_at = int(zone.changed_at.timestamp())
@@ -82,10 +92,11 @@ def _listed(
     account: str | None,
     catalog: str | None,
     masters: list[str] | None,
+    is_signed: bool | None = None,
 ) -> str:
     """The members that a list shows too; `kind` and the like are None where nobody said anything."""
     id = quoted(zone_id(name))
-    dnssec = f'"dnssec": false, "edited_serial": {serial}, ' if with_dnssec else ""
+    dnssec = f'"dnssec": {"true" if is_signed else "false"}, "edited_serial": {serial}, ' if with_dnssec else ""
     return (
         f'"account": {quoted(account or "")}, "catalog": {quoted(catalog or "")}, {dnssec}"id": {id}, '
         f'"kind": {quoted(kind or "Native")}, "last_check": 0, "masters": {json.dumps(masters) if masters else "[]"}, '
@@ -94,13 +105,13 @@ def _listed(
     )
 
 
-def _own_fields(attributes: PowerdnsZone, zone: Zone) -> dict[str, Any]:
+def _own_fields(attributes: PowerdnsZone, zone: Zone, signing: Mapping[str, str]) -> dict[str, Any]:
     """The members that only the zone itself shows."""
     return {
         "api_rectify": attributes.api_rectify,
         "master_tsig_key_ids": [zone_id(name) for name in attributes.metadata.get(TSIG_ALLOW_AXFR, ())],
-        "nsec3narrow": False,
-        "nsec3param": "",
+        "nsec3narrow": NSEC3NARROW in signing,
+        "nsec3param": signing.get(NSEC3PARAM, ""),
         "slave_tsig_key_ids": [],
         "soa_edit": zone.soa_edit,
         "soa_edit_api": zone.soa_edit_api,

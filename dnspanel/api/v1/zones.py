@@ -11,6 +11,8 @@ from dnspanel.accounts.grants import Right
 from dnspanel.api.v1.attributes import keep_attributes, keep_comments
 from dnspanel.api.v1.changes import PatchAndComments, named_violations, read_content_of_zone, read_patch
 from dnspanel.api.v1.creation import NewZone, read_attributes, read_new_zone
+from dnspanel.api.v1.kept_metadata import act_on_kept
+from dnspanel.api.v1.signing import not_secured, read_signing, will_be_signed
 from dnspanel.api.v1.view import (
     PowerdnsView,
     Refusal,
@@ -28,6 +30,10 @@ from dnspanel.api.v1.waiting import seconds_to_wait, wait_for_all
 from dnspanel.api.v1.zone_objects import zone_list, zone_object
 from dnspanel.zones import access, edit
 from dnspanel.zones.direct import publish_patches
+from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.queries import loaded_signing_of
+from dnspanel.zones.dnssec.sign import Acting, RequestedSigning
+from dnspanel.zones.errors import NotSigned
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication.dns import rdata
 from replication.errors import BadRdata
@@ -67,6 +73,10 @@ def _create(request: Request, new: NewZone) -> Publication:
         if new.comments:
             keep_comments(zone=made, comments=new.comments)
 
+    def sign_it() -> Publication:
+        acting = Acting(actor, Channel.API, now)
+        return sign.sign_new_zone(name=new.name, nsec3=new.signing.nsec3, acting=acting)
+
     with named_violations("another"):
         return edit.create_zone(
             name=new.name,
@@ -77,6 +87,7 @@ def _create(request: Request, new: NewZone) -> Publication:
             now=now,
             soa_edit=new.soa_edit,
             alongside=keep_the_rest,
+            then=sign_it if new.signing.signed else None,
         )
 
 
@@ -97,18 +108,26 @@ class OneZone(PowerdnsView):
         return done(serials)
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Change what is kept of the zone besides its content; with `rrsets`, its content becomes these; 204."""
+        """Change what is kept of the zone besides its content, and how it is signed; 204.
+
+        With `rrsets`, its content becomes these, and how it is signed changes after that, in a publication of its own.
+        """
         seconds, body, now = seconds_to_wait(request), json_object(request), timezone.now()
         zone = zone_by_id(request, zone_id)
-        attributes = read_attributes(body)
-        if attributes or "rrsets" not in body:
-            access.require_right(actor_in(request), zone, Right.SETTINGS)
+        attributes, signing = read_attributes(body), read_signing(body, zone.name)
+        changes_signing = not signing.is_met_by(loaded_signing_of(zone))
+        _refuse_settings(request, zone, attributes, changes_signing, "rrsets" in body)
+        if changes_signing and signing.nsec3 is not None and not will_be_signed(signing, loaded_signing_of(zone)):
+            raise not_secured(zone.name)
+        serials = {}
         if "rrsets" in body:
             content = read_content_of_zone(list_in(body, "rrsets"), zone, now)
-            return done(_publish(request, zone, content, seconds, attributes))
-        if attributes:
+            serials, attributes = _publish(request, zone, content, seconds, attributes), {}
+        if changes_signing:
+            _settle(request, zone, signing, seconds, attributes)
+        elif attributes:
             keep_attributes(zone=zone, attributes=attributes, by=actor_in(request), now=now)
-        return done()
+        return done(serials)
 
     def delete(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """The zone goes into the trash; 204. 422 for too many zones within minutes, unless `?confirm=true`."""
@@ -144,6 +163,37 @@ def _publish(
     plan = outcome.plans[0]
     new = plan.serial if outcome.publication is not None else plan.zone.serial
     return {"X-PDNS-Old-Serial": str(plan.zone.serial), "X-PDNS-New-Serial": str(new)}
+
+
+def _refuse_settings(
+    request: Request, zone: Zone, attributes: Mapping[str, Any], changes_signing: bool, has_content: bool
+) -> None:
+    """Raise RightMissing for who may not change what a PUT changes besides content.
+
+    Clients send back all that they have read: who changes nothing of the signing needs no right for it.
+    """
+    if changes_signing:
+        access.require_right(actor_in(request), zone, Right.DNSSEC)
+    if attributes or not (has_content or changes_signing):
+        access.require_right(actor_in(request), zone, Right.SETTINGS)
+
+
+def _settle(
+    request: Request, zone: Zone, signing: RequestedSigning, seconds: float | None, attributes: Mapping[str, Any]
+) -> None:
+    """The zone is signed as the request says, and has these attributes; or neither."""
+    acting, before = Acting(actor_in(request), Channel.API, timezone.now()), loaded_signing_of(zone)
+
+    def keep_the_rest() -> None:
+        if attributes:
+            keep_attributes(zone=zone, attributes=attributes, by=acting.author, now=acting.now)
+
+    try:
+        publications = sign.settle(zone=zone, requested=signing, acting=acting, alongside=keep_the_rest)
+    except NotSigned as exc:
+        raise not_secured(zone.name) from exc
+    publications += act_on_kept(zone=zone, before=before, acting=acting)
+    wait_for_all(request, publications[-1] if publications else None, seconds)
 
 
 def _chosen(request: Request) -> tuple[str | None, int | None]:

@@ -133,7 +133,7 @@ def secret_of(caller: Caller, *, zone_id: int = 0, now: datetime | None = None) 
 
 def _terms(caller: Caller, zone_id: int, now: datetime) -> tuple[User, TokenTerms]:
     alice = _person("alice", Role.ADMINISTRATOR)
-    everything = TokenTerms("everything", (EVERYTHING,), frozenset(Permission))
+    everything = TokenTerms("everything", (Grant(frozenset(Right), everywhere=True),), frozenset(Permission))
     match caller:
         case Caller.ADMINISTRATOR | Caller.REVOKED | Caller.EXPIRED | Caller.ROTATED | Caller.DESCENDANT:
             return alice, everything

@@ -41,7 +41,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
 from dnspanel.statement_time import searching_for
 from dnspanel.zones import access, edit, queries
 from dnspanel.zones.models import Channel, Publication, Zone, gone_at
-from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, unknown_filters
+from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, unknown_filters, unknown_values
 from dnspanel.zones.settings_of_zone import change_settings, teams_to_choose_from
 from replication.dns import names
 from replication.dns.rrset import RRset
@@ -296,6 +296,8 @@ def search_parameter(request: Request) -> str:
     if unknown := unknown_filters(search, ZONE_FILTERS):
         known = ", ".join(f"{word}:" for word in ZONE_FILTERS)
         raise bad_parameter("q", f"There is no filter {unknown[0]}: here; there are {known}.")
+    if faults := unknown_values(search):
+        raise bad_parameter("q", faults[0])
     return search
 
 

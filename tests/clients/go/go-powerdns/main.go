@@ -53,8 +53,7 @@ func create(ctx context.Context, pdns *powerdns.Client, zone string) {
 	team, err := pdns.Metadata.Get(ctx, zone, "X-TEAM")
 	must(err)
 	expect(len(team.Metadata) == 1 && team.Metadata[0] == "web", "its metadata")
-	_, err = pdns.Cryptokeys.List(ctx, zone)
-	must(err)
+	sign(ctx, pdns, zone)
 	_, err = pdns.Zones.Notify(ctx, zone)
 	must(err)
 	_, err = pdns.Zones.Export(ctx, zone)
@@ -65,6 +64,24 @@ func create(ctx context.Context, pdns *powerdns.Client, zone string) {
 	found, err := pdns.Zones.Get(ctx, zone)
 	must(err)
 	expect(*found.Account == "terraform" && *found.Kind == powerdns.MasterZoneKind, "the zone's settings")
+}
+
+// The zone is signed, its key is found, and the zone is unsigned again.
+func sign(ctx context.Context, pdns *powerdns.Client, zone string) {
+	must(pdns.Zones.Change(ctx, zone, &powerdns.Zone{DNSsec: powerdns.Bool(true), Nsec3Param: powerdns.String("1 0 0 -")}))
+	signed, err := pdns.Zones.Get(ctx, zone)
+	must(err)
+	expect(*signed.DNSsec && *signed.Nsec3Param == "1 0 0 -", "a signed zone")
+	keys, err := pdns.Cryptokeys.List(ctx, zone)
+	must(err)
+	expect(len(keys) == 1 && *keys[0].Active && *keys[0].KeyType == "csk" && len(keys[0].DS) > 1, "one key that signs")
+	key, err := pdns.Cryptokeys.Get(ctx, zone, *keys[0].ID)
+	must(err)
+	expect(*key.DNSkey == *keys[0].DNSkey, "the same key")
+	must(pdns.Cryptokeys.Delete(ctx, zone, *key.ID))
+	keys, err = pdns.Cryptokeys.List(ctx, zone)
+	must(err)
+	expect(len(keys) == 0, "no key any more")
 }
 
 // Terraform changes so many records at once; every change must succeed.

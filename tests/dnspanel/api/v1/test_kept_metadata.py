@@ -9,9 +9,11 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import kept_metadata
 from dnspanel.zones import edit
-from dnspanel.zones.errors import SettingsRefused, Unknown
+from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.errors import DnssecRefused, SettingsRefused, Unknown
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.soa import SoaEdit
+from replication.codec.dnssec import Nsec3
 from tests.dnspanel.api.v1.calls import make_zone
 from tests.people import NOW
 
@@ -68,6 +70,46 @@ def test_soa_edit_is_the_field_of_the_zone(zone: Zone) -> None:
         replace(zone, "SOA-EDIT", "sometimes")
 
 
+def acting() -> sign.Acting:
+    return sign.Acting(None, Channel.API, NOW)
+
+
+def test_cds_and_cdnskey_are_how_a_zone_with_keys_is_signed(zone: Zone) -> None:
+    sign.sign(zones=[zone], acting=acting())
+    replace(zone, "PUBLISH-CDS", "2,4", "1")
+    add(zone, "PUBLISH-CDNSKEY", "1")
+    state = queries.signing_of(zone)
+    assert (state.cds, state.cdnskey) == ("2,4", True)
+    assert kept_metadata.metadata_of(zone) == {"PUBLISH-CDS": ["2,4", "1"], "PUBLISH-CDNSKEY": ["1"], **USUAL}
+    sign.set_cds(zone=zone, cds="0", cdnskey=False, acting=acting())  # on a page, say
+    assert kept_metadata.metadata_of(zone) == {"PUBLISH-CDS": ["0"], **USUAL}
+    replace(zone, "PUBLISH-CDS")
+    assert queries.signing_of(zone).cds == ""
+    for kind, value in (("PUBLISH-CDS", "x"), ("PUBLISH-CDNSKEY", "0")):
+        with pytest.raises(DnssecRefused):
+            replace(zone, kind, value)
+    assert kept_metadata.metadata_of(zone) == USUAL
+
+
+def test_what_is_said_of_a_zone_without_keys_holds_when_it_gets_some(zone: Zone) -> None:
+    replace(zone, "PUBLISH-CDS", "2")
+    assert "while a.test. is not signed" in kept_metadata.warning_about(zone, "PUBLISH-CDS", ["2"])
+    before = queries.signing_of(zone)
+    assert kept_metadata.act_on_kept(zone=zone, before=before, acting=acting()) == []
+    sign.sign(zones=[zone], acting=acting())
+    assert len(kept_metadata.act_on_kept(zone=zone, before=before, acting=acting())) == 1
+    assert queries.signing_of(zone).cds == "2"
+    assert kept_metadata.warning_about(zone, "PUBLISH-CDS", ["2"]) == ""
+    sign.unsign(zones=[zone], acting=acting())
+    assert kept_metadata.metadata_of(zone) == {"PUBLISH-CDS": ["2"], **USUAL}
+
+
+def test_nsec3_is_shown_as_powerdns_keeps_it(zone: Zone) -> None:
+    sign.sign(zones=[zone], acting=acting(), nsec3=Nsec3(1, b"\xab", opt_out=True, narrow=True))
+    found = {"NSEC3PARAM": ["1 1 1 ab"], "NSEC3NARROW": ["1"], **USUAL}
+    assert kept_metadata.metadata_of(zone) == found
+
+
 def test_each_change_is_in_the_audit_log_without_the_values(zone: Zone, alice: User) -> None:
     kept_metadata.add_metadata(zone=zone, kind="X-A", values=["secret"], by=alice, now=NOW)
     kept_metadata.add_metadata(zone=zone, kind="X-A", values=["secret"], by=alice, now=NOW)
@@ -112,7 +154,7 @@ def test_which_kinds_the_api_writes_and_shows(kind: str, writable: bool, readabl
 
 def test_what_each_kind_does_is_decided_and_written_down() -> None:
     """A kind that is added to the writable ones has an effect, a warning or a refusal; documents list these."""
-    acting = kept_metadata.WRITABLE & {kept_metadata.SOA_EDIT, *kept_metadata.TSIG_ACTS}
+    acting = kept_metadata.WRITABLE & {kept_metadata.SOA_EDIT, *kept_metadata.TSIG_ACTS, *kept_metadata.OF_KEYS}
     assert {*kept_metadata.NO_EFFECT, *kept_metadata.REFUSED, *acting} == kept_metadata.WRITABLE
     text = (Path(__file__).parents[4] / "docs/use/apis.md").read_text()
     assert [kind for kind in sorted(kept_metadata.WRITABLE) if f"`{kind}`" not in text] == []

@@ -70,7 +70,7 @@ def test_parameters_that_mean_nothing_are_pointed_at(call: Caller, query: str) -
 def test_a_filter_that_there_is_not_is_refused(call: Caller, path: str) -> None:
     (fault,) = call.problem(422, "GET", path)["errors"]
     assert fault["parameter"] == "q"
-    assert fault["detail"] == "There is no filter foo: here; there are has:, tag:, team:."
+    assert fault["detail"] == "There is no filter foo: here; there are dnssec:, has:, tag:, team:."
 
 
 def test_a_text_with_a_colon_is_searched_as_an_rdata(call: Caller, make_zone: MakeZone) -> None:

@@ -1,0 +1,59 @@
+"""`dnssec`, `nsec3param` and `nsec3narrow` of zones, read from what clients of PowerDNS's API send."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from dnspanel.api.v1.view import Refusal, shortened
+from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS, RequestedSigning
+from dnspanel.zones.dnssec.signing_state import SigningState
+from replication.codec.dnssec import Nsec3
+
+_NSEC3PARAM = re.compile(r"(\d{1,5}) (\d{1,5}) (\d{1,5}) (-|(?:[0-9a-f]{2})+)", re.ASCII | re.IGNORECASE)
+_SHA1 = 1
+_OPT_OUT = 1
+
+
+def read_signing(body: Mapping[str, Any], zone_name: str) -> RequestedSigning:
+    """How the body wants the zone to be signed; raises Refusal (422).
+
+    What is of another type than PowerDNS's is ignored, as there, and so is `nsec3narrow` without `nsec3param`.
+    """
+    signed, text = body.get("dnssec"), body.get("nsec3param")
+    if not isinstance(signed, bool):
+        signed = None
+    if not isinstance(text, str):
+        return RequestedSigning(signed)
+    return RequestedSigning(signed, True, _nsec3(text, body.get("nsec3narrow") is True, zone_name) if text else None)
+
+
+def will_be_signed(requested: RequestedSigning, state: SigningState) -> bool:
+    """Whether a zone in this state is signed once that is so."""
+    return state.is_signed if requested.signed is None else requested.signed
+
+
+def not_secured(zone_name: str) -> Refusal:
+    """What PowerDNS says to NSEC3 parameters of a zone that nothing signs."""
+    return Refusal(422, f"NSEC3PARAM value provided for zone '{zone_name}', but zone is not DNSSEC secured.")
+
+
+def _nsec3(text: str, narrow: bool, zone_name: str) -> Nsec3:
+    """The parameters of NSEC3 as NSEC3PARAM has them: hash, flags, iterations, salt."""
+    found = _NSEC3PARAM.fullmatch(" ".join(text[:1000].split()))
+    if found is None:
+        raise _invalid(zone_name, f"'{shortened(text)}' is not like '1 0 0 -'.")
+    hash, flags, iterations = (int(found[number]) for number in (1, 2, 3))
+    salt = b"" if found[4] == "-" else bytes.fromhex(found[4])
+    if hash != _SHA1:
+        raise _invalid(zone_name, f"Invalid hash algorithm for NSEC3: '{hash}', the only valid value is '1'.")
+    if flags not in (0, _OPT_OUT):
+        raise _invalid(zone_name, f"The flags are 0, or 1 for opt-out, not {flags}.")
+    if iterations > MOST_ITERATIONS:
+        raise _invalid(zone_name, "Number of NSEC3 iterations is above 'max-nsec3-iterations'.")
+    if len(salt) > LONGEST_SALT:
+        raise _invalid(zone_name, f"The salt has more than {LONGEST_SALT} bytes.")
+    return Nsec3(iterations, salt, flags == _OPT_OUT, narrow)
+
+
+def _invalid(zone_name: str, reason: str) -> Refusal:
+    return Refusal(422, f"NSEC3PARAMs provided for zone '{zone_name}' are invalid. {reason}")
