@@ -31,5 +31,6 @@ urlpatterns = [
     path("", include("dnspanel.web.access.urls")),
     path("", include("dnspanel.web.imports.urls")),
     path("", include("dnspanel.web.exports.urls")),
+    path("", include("dnspanel.web.dnssec.urls")),
     path("", include("dnspanel.web.editor.urls")),
 ]

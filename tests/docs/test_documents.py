@@ -253,6 +253,7 @@ def test_every_error_between_panel_and_node_is_explained() -> None:
         "WrongCluster": "belongs to cluster",
         "WrongEpoch": "holds epoch",
         "UnknownSchema": "is not supported",
+        "UnknownSealingKey": "is not known on this node",
         "Unfinished": "holds a part of a snapshot",
         "Diverged": "has digest",
         "MapFull": "its map size is",

@@ -18,6 +18,7 @@ from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import DisplayDiff, display_diffs
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries, revision, soa
+from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.errors import CannotUndo
 from dnspanel.zones.history import HistoryRow, RRsetDiff
 from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
@@ -35,6 +36,7 @@ class DisplayRevision:
 
     row: HistoryRow
     sync: Sync
+    signing: tuple[str, ...] = ()  # what it changed of how the zone is signed
 
     @property
     def channel(self) -> str:
@@ -54,15 +56,16 @@ def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
     page = queries.history_page(
         zone=zone, before=int(before) if before.isdecimal() and len(before) < 10 else None, limit=REVISIONS_PER_PAGE
     )
-    context: dict[str, object] = {"revisions": _display(page.rows), "next_before": page.next_after}
+    context: dict[str, object] = {"revisions": _display(zone, page.rows), "next_before": page.next_after}
     if is_fragment(request):
         return render(request, "editor/_revision_rows.html", {"zone": zone, **context})
     return render_zone(request, zone, "history", "editor/history.html", context)
 
 
-def _display(rows: tuple[HistoryRow, ...]) -> list[DisplayRevision]:
+def _display(zone: Zone, rows: tuple[HistoryRow, ...]) -> list[DisplayRevision]:
     statuses = node_statuses(now=timezone.now())
-    return [DisplayRevision(row, sync_of(row.sequence, statuses)) for row in rows]
+    signing = dnssec.descriptions_of_changes(zone, [row.number for row in rows])
+    return [DisplayRevision(row, sync_of(row.sequence, statuses), tuple(signing.get(row.number, ()))) for row in rows]
 
 
 def revision_of(zone: Zone, number: int) -> Revision:
@@ -84,12 +87,14 @@ def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpRes
     row = queries.history_page(zone=zone, before=number + 1, limit=1).rows
     found = revision_of(zone, number)
     changes = queries.revision_changes(revision=found)
+    [display] = _display(zone, row)
     context: dict[str, object] = {
-        "revision": _display(row)[0],
+        "revision": display,
         "diffs": display_diffs(zone.name, map(queries.diff, changes[:MOST_DIFFS])),
         "left_out": max(0, len(changes) - MOST_DIFFS),
         "as_text": request.GET.get("as") == "text",
-        "is_change": found.kind == RevisionKind.CHANGE,
+        # A change of the signing is taken back on the page of the signing.
+        "is_change": found.kind == RevisionKind.CHANGE and not display.signing,
         "is_newest": number == zone.revision,
         "newer": number + 1 if number < zone.revision else None,
         "older": number - 1 if number > 1 else None,
@@ -146,7 +151,7 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_reading(request.user, zone_name)
     name, type_ = require_rrset(request, zone)
     found = queries.rrset_history(zone=zone, name=name, type=type_, limit=REVISIONS_PER_PAGE)
-    revisions = _display(tuple(row for row, _ in found))
+    revisions = _display(zone, tuple(row for row, _ in found))
     context: dict[str, object] = {
         "owner": names.owner_text(name, zone.name),
         "name": name,

@@ -32,7 +32,7 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
-from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, split_search, unknown_filters
+from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, split_search, unknown_filters, unknown_values
 from dnspanel.zones.settings_of_zone import change_settings
 
 _MOST_REFUSALS = 10  # of the names of a form
@@ -60,6 +60,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "too_general": too_general,
         "filters": ZONE_FILTERS,
         "unknown_filters": unknown_filters(search, ZONE_FILTERS),
+        "unknown_values": unknown_values(search),
     }
     target, status = request.htmx.target if request.htmx else None, 422 if too_general else 200
     if target == "zone-more":

@@ -12,6 +12,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet.models import Node
 from dnspanel.zones import edit, guard, search_terms
+from dnspanel.zones.dnssec import sign
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -59,8 +60,27 @@ def test_a_filter_that_there_is_not_is_told_beside_the_list(make_zone: MakeZone,
     for headers in ({}, {**HTMX, "HX-Target": "zone-list"}):
         page = client.get(LIST, {"q": "foo:bar example"}, headers=headers).content.decode()
         assert "<code>foo:</code> is no filter here, so the whole word is looked for" in page
-        assert "<code>has:</code>, <code>tag:</code> and <code>team:</code>" in page
+        assert "<code>dnssec:</code>, <code>has:</code>, <code>tag:</code> and <code>team:</code>" in page
     assert "unknown-filters" not in client.get(LIST, {"q": "has:192.0.2.1 tag:x example"}).content.decode()
+
+
+def test_signed_zones_are_marked_and_found(
+    make_zone: MakeZone, browser: Browser, bob: User, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    zones = {name: make_zone(name=f"{name}.test.") for name in ("signed-one", "once", "never", "signed-two")}
+    for name in ("signed-one", "signed-two", "once"):
+        sign.sign(zones=[zones[name]], acting=sign.Acting(author=bob, channel="web", now=NOW))
+    sign.unsign(zones=[zones["once"]], acting=sign.Acting(author=bob, channel="web", now=NOW))
+    client = browser(bob)
+    with django_assert_max_num_queries(14):
+        assert client.get(LIST).content.decode().count("#shield") == 2
+    signed = client.get(LIST, {"q": "dnssec:signed"}).content.decode()
+    assert ["signed-one.test" in signed, "once.test" in signed, "never.test" in signed] == [True, False, False]
+    unsigned = client.get(LIST, {"q": "dnssec:unsigned"}).content.decode()
+    assert ["signed-one.test" in unsigned, "once.test" in unsigned, "never.test" in unsigned] == [False, True, True]
+    wrong = client.get(LIST, {"q": "dnssec:yes"}).content.decode()
+    assert "dnssec: takes signed or unsigned, not yes." in wrong
+    assert "never.test" not in wrong
 
 
 def test_a_search_that_is_too_general_says_what_it_needs(

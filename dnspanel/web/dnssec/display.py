@@ -1,0 +1,183 @@
+"""What the page of a zone's signing shows: its state, its keys with what can be done to them, and what nodes have."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from dnspanel.accounts.grants import Right
+from dnspanel.fleet.health import FAULTS, Word
+from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.reads.queries import NodeStatus
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.sync import Sync, has_acked, sync_of
+from dnspanel.zones import access
+from dnspanel.zones.dnssec.describe import describe_denial, signing_algorithms
+from dnspanel.zones.dnssec.queries import KeyView
+from dnspanel.zones.dnssec.safety import ParentHere
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.models import Publication, Zone
+
+_ROLES = {"ksk": "KSK", "zsk": "ZSK", "csk": "CSK"}
+_DIGEST_NAMES = {"2": "SHA-256", "4": "SHA-384"}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAct:
+    """A button that changes a key: the field and value that it sends."""
+
+    label: str
+    field: str
+    value: str
+    form_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A record to copy: what it is, and the text."""
+
+    id: str
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayKey:
+    """A key in the table, and what the parent needs to know of it."""
+
+    zone_name: str
+    key: KeyView
+
+    @property
+    def role(self) -> str:
+        return _ROLES[self.key.role]
+
+    @property
+    def acts(self) -> list[KeyAct]:
+        """What can be changed; each form has an id of its own."""
+        key = self.key
+        return [
+            KeyAct("Deactivate", "active", "false", uuid4())
+            if key.active
+            else KeyAct("Activate", "active", "true", uuid4()),
+            KeyAct("Hide", "published", "false", uuid4())
+            if key.published
+            else KeyAct("Publish", "published", "true", uuid4()),
+        ]
+
+    @property
+    def deletion_id(self) -> UUID:
+        """The one-time id of the form that deletes it."""
+        return uuid4()
+
+    @property
+    def lines(self) -> list[Line]:
+        """Its DS records and its DNSKEY, as a zone file has them."""
+        lines = [
+            Line(
+                f"ds-{self.key.id}-{text.split()[2]}",
+                f"DS, {_DIGEST_NAMES[text.split()[2]]}",
+                f"{self.zone_name} IN DS {text}",
+            )
+            for text in self.key.ds
+        ]
+        return [*lines, Line(f"dnskey-{self.key.id}", "DNSKEY", f"{self.zone_name} IN DNSKEY {self.key.dnskey}")]
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayParent:
+    """What is known of the DS; `name` is empty where the reader may not know of the zone above."""
+
+    word: str  # "unknown", "missing", "other" (it names none of the keys that sign) or "ok"
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisplaySigning:
+    """How a zone is signed, as its page says it."""
+
+    state: SigningState
+    keys: list[DisplayKey]
+    parent: DisplayParent
+
+    @property
+    def algorithms(self) -> str:
+        return signing_algorithms(self.state)
+
+    @property
+    def denial(self) -> str:
+        return describe_denial(self.state.nsec3)
+
+    @property
+    def for_parent(self) -> list[DisplayKey]:
+        """The keys that the DS at the parent may name."""
+        return [key for key in self.keys if key.key.ds and key.key.published]
+
+
+def display_parent(request: PanelRequest, parent: ParentHere | None, keys: Sequence[KeyView]) -> DisplayParent:
+    """Return what this panel knows of the zone above: nobody asks those that are elsewhere."""
+    if parent is None:
+        return DisplayParent("unknown", "")
+    is_visible = access.zones_within_reach(request.user, Right.READ).filter(pk=parent.zone_id, deleted_at=None).exists()
+    good = {text.lower() for key in keys if key.active and key.published for text in key.ds}
+    word = "missing"
+    if parent.ds:
+        word = "ok" if any(text.lower() in good for text in parent.ds) else "other"
+    return DisplayParent(word, parent.name if is_visible else "")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSigning:
+    """Whether a node has the last change of the signing."""
+
+    name: str
+    tone: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class SigningSync:
+    """On which nodes the last change of the signing is."""
+
+    sequence: int
+    number: int
+    sync: Sync
+    nodes: list[NodeSigning]
+
+    @property
+    def is_everywhere(self) -> bool:
+        return self.sync.acked == self.sync.total
+
+
+def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeStatus]) -> SigningSync:
+    """Return it for the publication of the revision that changed the signing last."""
+    active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
+    nodes = [_node(status, publication.sequence) for status in active]
+    return SigningSync(publication.sequence, number, sync_of(publication.sequence, statuses), nodes)
+
+
+def _node(status: NodeStatus, sequence: int) -> NodeSigning:
+    if has_acked(status, sequence):
+        return NodeSigning(status.node.name, "ok", "has it")
+    tone = "bad" if status.health.word in FAULTS else "warn"
+    message = "" if status.health.word is Word.LIVE else f" {status.health.message}"
+    return NodeSigning(status.node.name, tone, f"not yet.{message}" if message else "not yet")
+
+
+def key_lost(zone: Zone, key: KeyView, keys: Sequence[KeyView], *, act: str) -> tuple[str, ...]:
+    """Return the effects of an act that takes this key out of use ("deactivate", "hide" or "delete")."""
+    if act == "hide":
+        effects = [f"Resolvers find key {key.tag} in the DNSKEY records of {zone.name} no more."]
+    elif not key.active:
+        effects = [f"{zone.name} does not have key {key.tag} any more."]
+    elif any(other.active and other.id != key.id for other in keys):
+        effects = [f"Answers of {zone.name} are signed without key {key.tag} as soon as the nodes have it."]
+    else:
+        effects = [f"No other key signs: answers of {zone.name} carry no signatures any more."]
+    if key.ds:
+        effects.append(
+            "If the DS at the parent names this key and no other one that signs, resolvers that validate answer "
+            f"nothing of the zone: {zone.rrset_count:,} RRsets."
+        )
+    if act == "delete":
+        effects.append("Its private part is gone for good after a day; only an export brings the key back.")
+    return tuple(effects)

@@ -1,0 +1,228 @@
+"""Forms of the signing of a zone: they check shape; what a zone may have is decided where it is signed."""
+
+from typing import Any
+
+from django import forms
+
+from dnspanel.web.forms import PublishingForm
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
+from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.errors import BadKey, DnssecRefused
+from replication.codec.dnssec import Nsec3
+from replication.dns import names
+from replication.errors import BadName
+
+_MONO = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
+_TICK = {"class": ""}
+_ALGORITHMS = [
+    (number, f"{number} {ALGORITHMS[number]}{' (the default)' if number == DEFAULT_ALGORITHM else ''}")
+    for number in MADE
+]
+_CDS = {
+    "": "none",
+    "2": "SHA-256",
+    "4": "SHA-384",
+    "2,4": "SHA-256 and SHA-384",
+    "0": "ask the parent to delete its DS",
+}
+_SIZES = [(size, f"{size} bits") for size in (2048, 3072, 4096)]
+
+
+class SigningForm(PublishingForm):
+    """A form on the page of a zone's signing; the ids of its fields begin with its own name."""
+
+    name = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, auto_id=f"{self.name}_%s", **kwargs)
+
+    def refuse_by(self, refusal: DnssecRefused) -> None:
+        """Add what a verb refused, at the field that it is about."""
+        self.refuse("private_text" if isinstance(refusal, BadKey) else None, str(refusal))
+
+
+class DenialForm(SigningForm):
+    """How the zone proves that a name does not exist."""
+
+    name = "denial"
+    denial = forms.ChoiceField(
+        label="Proof that a name does not exist",
+        choices=[("nsec", "NSEC"), ("nsec3", "NSEC3")],
+        initial="nsec",
+        widget=forms.RadioSelect(attrs=_TICK),
+        help_text="NSEC lets everybody list the names of the zone. NSEC3 makes that harder, and answers larger.",
+    )
+    opt_out = forms.BooleanField(
+        label="Opt-out: unsigned delegations are not proved",
+        required=False,
+        widget=forms.CheckboxInput(attrs=_TICK),
+        help_text="For zones with very many delegations. Of NSEC3 only, as all that follows.",
+    )
+    narrow = forms.BooleanField(
+        label="Narrow: proofs made for each question",
+        required=False,
+        widget=forms.CheckboxInput(attrs=_TICK),
+        help_text="Nobody can list hashes of names; each such answer costs the nodes more signatures.",
+    )
+    iterations = forms.IntegerField(
+        label="Iterations",
+        initial=0,
+        required=False,
+        min_value=0,
+        max_value=MOST_ITERATIONS,
+        widget=forms.NumberInput(attrs={"class": "input"}),
+        help_text="0 is right (RFC 9276).",
+    )
+    salt = forms.CharField(
+        label="Salt",
+        required=False,
+        max_length=2 * LONGEST_SALT,
+        widget=forms.TextInput(attrs=_MONO),
+        help_text="Hexadecimal; none is right (RFC 9276).",
+    )
+
+    @classmethod
+    def initial_of(cls, state: SigningState) -> dict[str, object]:
+        """Return the values of the form for a zone that is signed so."""
+        nsec3 = state.nsec3
+        if nsec3 is None:
+            return {"denial": "nsec", "iterations": 0}
+        return {
+            "denial": "nsec3",
+            "opt_out": nsec3.opt_out,
+            "narrow": nsec3.narrow,
+            "iterations": nsec3.iterations,
+            "salt": nsec3.salt.hex(),
+        }
+
+    def clean_salt(self) -> bytes:
+        try:
+            return bytes.fromhex(self.cleaned_data["salt"])
+        except ValueError as exc:
+            raise forms.ValidationError("A salt has an even number of hexadecimal digits.") from exc
+
+    @property
+    def nsec3(self) -> Nsec3 | None:
+        chosen = self.cleaned_data
+        if chosen["denial"] == "nsec":
+            return None
+        return Nsec3(chosen["iterations"] or 0, chosen["salt"], chosen["opt_out"], chosen["narrow"])
+
+
+class _KeyChoice(forms.Form):
+    """Of which kind a new key is."""
+
+    algorithm = forms.TypedChoiceField(
+        label="Algorithm", coerce=int, choices=_ALGORITHMS, initial=DEFAULT_ALGORITHM, widget=forms.Select()
+    )
+    bits = forms.TypedChoiceField(
+        label="Size of RSA keys", coerce=int, choices=_SIZES, required=False, help_text="Other keys have one size."
+    )
+
+    @property
+    def key_bits(self) -> int | None:
+        """The size, where the algorithm leaves a choice."""
+        is_rsa = ALGORITHMS[self.cleaned_data["algorithm"]].startswith("RSA")
+        return (self.cleaned_data["bits"] or None) if is_rsa else None
+
+
+class SignForm(_KeyChoice, DenialForm):
+    """With which keys a zone is signed."""
+
+    name = "sign"
+    split = forms.BooleanField(
+        label="Two keys: one for the DNSKEY records (KSK), one for all others (ZSK)",
+        required=False,
+        widget=forms.CheckboxInput(attrs=_TICK),
+        help_text="One key that does both (CSK) is simpler, and as safe.",
+    )
+
+
+class CdsForm(SigningForm):
+    """What the zone tells its parent by records of its own (RFC 7344, 8078)."""
+
+    name = "cds"
+    cds = forms.ChoiceField(
+        label="CDS records",
+        required=False,
+        choices=list(_CDS.items()),
+    )
+    cdnskey = forms.BooleanField(label="CDNSKEY records", required=False, widget=forms.CheckboxInput(attrs=_TICK))
+
+    def __init__(self, *args: Any, state: SigningState, **kwargs: Any) -> None:
+        super().__init__(*args, initial={"cds": state.cds, "cdnskey": state.cdnskey}, **kwargs)
+        field = self.fields["cds"]
+        assert isinstance(field, forms.ChoiceField)
+        if state.cds not in _CDS:
+            field.choices = [*_CDS.items(), (state.cds, f"digest types {state.cds}")]
+
+
+class AddKeyForm(_KeyChoice, SigningForm):
+    """One more key: a new one, or one that is brought as private-key text."""
+
+    name = "key"
+    flags = forms.TypedChoiceField(
+        label="For",
+        coerce=int,
+        choices=[(KSK_FLAGS, "the DS at the parent (KSK or CSK, flags 257)"), (ZSK_FLAGS, "the records (ZSK, 256)")],
+        initial=KSK_FLAGS,
+    )
+    active = forms.BooleanField(label="It signs", required=False, initial=True, widget=forms.CheckboxInput(attrs=_TICK))
+    published = forms.BooleanField(
+        label="It is in the DNSKEY records", required=False, initial=True, widget=forms.CheckboxInput(attrs=_TICK)
+    )
+    private_text = forms.CharField(
+        label="Private-key text of a key that there is already",
+        required=False,
+        max_length=MOST_TEXT,
+        strip=False,
+        widget=forms.Textarea(
+            attrs={"class": "textarea input-mono", "rows": 4, "autocomplete": "off", "spellcheck": "false"}
+        ),
+        help_text=(
+            "As BIND’s .private files and “pdnsutil export-zone-key” have it; its algorithm and size count then. "
+            "Empty: a new key is made."
+        ),
+    )
+
+    def clean_private_text(self) -> str | None:
+        text = str(self.cleaned_data["private_text"]).strip()
+        if not text:
+            return None
+        try:
+            key_material.read(text)
+        except BadKey as exc:
+            raise forms.ValidationError(str(exc)) from exc
+        return text
+
+
+class KeyForm(PublishingForm):
+    """One act on a key: that it signs or not, that it is in the DNSKEY RRset or not. What is left out stays."""
+
+    active = forms.NullBooleanField()
+    published = forms.NullBooleanField()
+
+
+class UnsignForm(SigningForm):
+    """The typed name of the zone, which confirms that its signatures and keys go."""
+
+    name = "unsign"
+    typed = forms.CharField(
+        label="Type the zone's name to unsign it", max_length=1100, widget=forms.TextInput(attrs=_MONO)
+    )
+    reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
+
+    def __init__(self, *args: Any, zone_name: str, **kwargs: Any) -> None:
+        self.zone_name = zone_name
+        super().__init__(*args, **kwargs)
+
+    def clean_typed(self) -> str:
+        try:
+            typed = names.parse(self.cleaned_data["typed"])
+        except BadName:
+            typed = ""
+        if typed != self.zone_name:
+            raise forms.ValidationError(f"This is not {self.zone_name}")
+        return typed

@@ -1,0 +1,147 @@
+"""Views of the keys of a zone: add, activate, publish, delete, export."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from dnspanel.accounts.grants import Right
+from dnspanel.web.confirm import Question, ask
+from dnspanel.web.dnssec.display import key_lost
+from dnspanel.web.dnssec.forms import AddKeyForm, KeyForm
+from dnspanel.web.dnssec.pages import answer, page
+from dnspanel.web.layout import PanelRequest, no_store
+from dnspanel.web.one_time_page import show_once
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import key_material, sign
+from dnspanel.zones.dnssec import queries as dnssec
+from dnspanel.zones.dnssec.queries import KeyView
+from dnspanel.zones.errors import DnssecRefused
+from dnspanel.zones.models import Channel, Zone
+
+
+@no_store
+@require_POST
+def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Give the zone one more key; no cache keeps the private-key text that a refused form still has."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form = AddKeyForm(request.POST)
+
+    def act() -> None:
+        chosen = form.cleaned_data
+        sign.add_key(
+            zone=zone,
+            acting=sign.Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id),
+            flags=chosen["flags"],
+            algorithm=chosen["algorithm"],
+            bits=form.key_bits,
+            private_text=chosen["private_text"],
+            active=chosen["active"],
+            published=chosen["published"],
+        )
+
+    return answer(request, zone, form, act, f"{zone.name} has one more key; on its way to the nodes.")
+
+
+@require_POST
+def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
+    """Let the key sign or not, or be in the DNSKEY RRset or not; asks before a key is taken out of use."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form, key = KeyForm(request.POST), _key(zone, key_id)
+    if not form.is_valid() or key is None:
+        return _unknown(request, zone, key_id)
+    active, published = form.cleaned_data["active"], form.cleaned_data["published"]
+    if key.active and key.published and False in (active, published):
+        act = "deactivate" if active is False else "hide"
+        if (question := _ask(request, zone, key, act)) is not None:
+            return question
+    by = sign.Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id)
+    return _changed(
+        request,
+        zone,
+        lambda: sign.set_key(zone=zone, key_id=key_id, active=active, published=published, acting=by),
+        f"Key {key.tag} is changed; on its way to the nodes.",
+    )
+
+
+@require_POST
+def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
+    """Take the key away from the zone, after a question."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form, key = KeyForm(request.POST), _key(zone, key_id)
+    if not form.is_valid():
+        return _unknown(request, zone, key_id)
+    if key and len(dnssec.keys_of(zone)) == 1:
+        messages.warning(request, "It is the only key: without it the zone is not signed.")
+        return redirect("zone-dnssec-unsign", zone.name)
+    # Of a key that is gone already, the verb knows whether this form deleted it.
+    if key and (question := _ask(request, zone, key, "delete")) is not None:
+        return question
+    by = sign.Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id)
+    return _changed(
+        request,
+        zone,
+        lambda: sign.delete_key(zone=zone, key_id=key_id, acting=by),
+        f"The key is deleted from {zone.name}; on its way to the nodes.",
+    )
+
+
+@no_store
+@require_POST
+def key_export(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
+    """Show the private-key text, this once."""
+    zone = access.zone_for(request.user, zone_name, Right.EXPORT_KEYS)
+    key = _key(zone, key_id)
+    if key is None:
+        return _unknown(request, zone, key_id)
+    back = reverse("zone-dnssec", args=[zone.name])
+    if (question := ask(request, _about_export(zone, key, back))) is not None:
+        return question
+    try:
+        text = sign.export_key(zone=zone, key_id=key_id, by=request.user, now=timezone.now())
+    except DnssecRefused as exc:
+        return page(request, zone, refusal=str(exc), status=422)
+    file_name = key_material.bind_file_name(zone.name, key.algorithm, key.tag)
+    once_page = render(request, "dnssec/key.html", {"zone": zone, "key": key, "text": text, "file_name": file_name})
+    return show_once(request, once_page, after=back)
+
+
+def _key(zone: Zone, key_id: int) -> KeyView | None:
+    return next((key for key in dnssec.keys_of(zone) if key.id == key_id), None)
+
+
+def _unknown(request: PanelRequest, zone: Zone, key_id: int) -> HttpResponse:
+    """Return the page as it is now: somebody deleted the key, or nothing was asked for."""
+    refusal = f"{zone.name} has no such key any more." if _key(zone, key_id) is None else "Nothing was asked for."
+    return page(request, zone, refusal=refusal, status=422)
+
+
+def _changed(request: PanelRequest, zone: Zone, act: Callable[[], object], done: str) -> HttpResponse:
+    try:
+        act()
+    except DnssecRefused as exc:
+        return page(request, zone, refusal=str(exc), status=422)
+    messages.success(request, done)
+    return redirect("zone-dnssec", zone.name)
+
+
+def _ask(request: PanelRequest, zone: Zone, key: KeyView, act: str) -> HttpResponse | None:
+    title = f"{act.capitalize()} key {key.tag}"
+    effects = key_lost(zone, key, dnssec.keys_of(zone), act=act)
+    return ask(request, Question(title, effects, title, reverse("zone-dnssec", args=[zone.name])))
+
+
+def _about_export(zone: Zone, key: KeyView, back: str) -> Question:
+    return Question(
+        title=f"Show the private part of key {key.tag}",
+        effects=(f"Whoever has it can sign false answers in the name of {zone.name}.",),
+        button="Show it",
+        back=back,
+        needs_password=True,
+        only_password=True,
+        is_dangerous=False,
+    )

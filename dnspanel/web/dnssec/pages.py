@@ -1,0 +1,184 @@
+"""Views of the signing of a zone: its state, signing, denial of existence, CDS, and the way out."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.grants import Right
+from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.web.dnssec.display import DisplayKey, DisplaySigning, SigningSync, display_parent, signing_sync
+from dnspanel.web.dnssec.forms import AddKeyForm, CdsForm, DenialForm, SignForm, SigningForm, UnsignForm
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.sync import sync_of
+from dnspanel.zones import access, queries
+from dnspanel.zones.dnssec import queries as dnssec
+from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.safety import ParentHere, parent_here
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.errors import DnssecRefused
+from dnspanel.zones.models import Channel, Zone
+from replication.dns import rdata, rdtypes
+
+# What those who use these records believe only because it is signed.
+_TRUSTED_TYPES = (rdtypes.TLSA, rdtypes.SSHFP, rdtypes.OPENPGPKEY, rdtypes.SMIMEA)
+
+
+@require_safe
+def zone_dnssec(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show how the zone is signed, by which keys, and what its parent needs."""
+    return page(request, access.zone_for_reading(request.user, zone_name))
+
+
+def page(
+    request: PanelRequest, zone: Zone, *, form: SigningForm | None = None, refusal: str = "", status: int = 200
+) -> HttpResponse:
+    """Return the page of the zone's signing; with the form that was refused, or with why an act on a key was."""
+    state = dnssec.signing_of(zone)
+    keys = dnssec.keys_of(zone, state)
+    may_sign = access.has_right(request.user, zone, Right.DNSSEC)
+    if form is not None and not keys and isinstance(form, CdsForm | DenialForm) and not isinstance(form, SignForm):
+        # Somebody unsigned the zone meanwhile, so the form is not there.
+        refusal = " ".join(map(str, form.non_field_errors()))
+    context: dict[str, object] = {
+        "signing": DisplaySigning(
+            state,
+            [DisplayKey(zone.name, key) for key in keys],
+            display_parent(request, parent_here(zone.name), keys),
+        ),
+        "nodes": _nodes(zone),
+        "may_sign": may_sign,
+        "may_export": access.has_right(request.user, zone, Right.EXPORT_KEYS),
+        "refusal": refusal,
+        "refused_form": form.name if form else "",
+    }
+    if may_sign:
+        context |= _forms(state, form)
+    return render_zone(request, zone, "dnssec", "dnssec/zone.html", context, status)
+
+
+def _forms(state: SigningState, refused: SigningForm | None) -> dict[str, object]:
+    forms: dict[str, object] = {
+        "sign_form": SignForm(),
+        "denial_form": DenialForm(initial=DenialForm.initial_of(state)),
+        "cds_form": CdsForm(state=state),
+        "key_form": AddKeyForm(),
+    }
+    return forms | ({f"{refused.name}_form": refused} if refused else {})
+
+
+def _nodes(zone: Zone) -> SigningSync | None:
+    """Return on which nodes the last change of the signing is; None where nothing was ever signed."""
+    last = dnssec.last_change_of(zone)
+    return signing_sync(last.publication, last.number, node_statuses(now=timezone.now())) if last else None
+
+
+@require_safe
+def dnssec_nodes(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show on which nodes the last change of the signing is."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    return render(request, "dnssec/_nodes.html", {"zone": zone, "nodes": _nodes(zone)})
+
+
+def acting(request: PanelRequest, form: SigningForm, reason: str = "") -> sign.Acting:
+    """Return who acts by this form."""
+    return sign.Acting(request.user, Channel.WEB, timezone.now(), reason=reason, form_id=form.id)
+
+
+def answer(request: PanelRequest, zone: Zone, form: SigningForm, act: Callable[[], object], done: str) -> HttpResponse:
+    """Do what the form asks for, and go to the page; or return it with what is wrong at the form."""
+    if form.is_valid():
+        try:
+            act()
+        except DnssecRefused as exc:
+            form.refuse_by(exc)
+        else:
+            messages.success(request, done)
+            return redirect("zone-dnssec", zone.name)
+    return page(request, zone, form=form, status=422)
+
+
+@require_POST
+def dnssec_sign(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Sign the zone with a new key."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form = SignForm(request.POST)
+
+    def act() -> None:
+        chosen = form.cleaned_data
+        sign.sign(
+            zones=[zone],
+            acting=acting(request, form),
+            algorithm=chosen["algorithm"],
+            bits=form.key_bits,
+            split=chosen["split"],
+            nsec3=form.nsec3,
+        )
+
+    done = f"{zone.name} is signed; on its way to the nodes. Give the DS to the parent once they have it."
+    return answer(request, zone, form, act, done)
+
+
+@require_POST
+def dnssec_denial(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Change how the zone proves that a name does not exist."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form = DenialForm(request.POST)
+
+    def act() -> None:
+        sign.set_denial(zone=zone, nsec3=form.nsec3, acting=acting(request, form))
+
+    return answer(request, zone, form, act, "The proof of names that do not exist is changed.")
+
+
+@require_POST
+def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Change which CDS and CDNSKEY records the zone has."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form = CdsForm(request.POST, state=dnssec.signing_of(zone))
+
+    def act() -> None:
+        chosen = form.cleaned_data
+        sign.set_cds(zone=zone, cds=chosen["cds"], cdnskey=chosen["cdnskey"], acting=acting(request, form))
+
+    return answer(request, zone, form, act, "CDS and CDNSKEY are changed.")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def dnssec_unsign(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show what breaks, and the form that asks for the zone's name; a POST unsigns the zone."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form = UnsignForm(request.POST or None, zone_name=zone.name)
+    if form.is_valid():
+        try:
+            sign.unsign(zones=[zone], acting=acting(request, form, form.cleaned_data["reason"]))
+        except DnssecRefused as exc:
+            form.refuse_by(exc)
+        else:
+            messages.success(request, f"{zone.name} is not signed any more.")
+            return redirect("zone-dnssec", zone.name)
+    state = dnssec.signing_of(zone)
+    if not state.keys and request.method != "POST":
+        messages.info(request, f"{zone.name} is not signed.")
+        return redirect("zone-dnssec", zone.name)
+    parent = parent_here(zone.name)
+    return render(
+        request,
+        "dnssec/unsign.html",
+        {"zone": zone, "form": form, **_effects(zone, state, parent, request)},
+        status=422 if request.method == "POST" else 200,
+    )
+
+
+def _effects(zone: Zone, state: SigningState, parent: ParentHere | None, request: PanelRequest) -> dict[str, object]:
+    counts = dict(queries.type_counts(zone=zone))
+    return {
+        "keys": len(state.keys),
+        "nodes": sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name),
+        "parent": display_parent(request, parent, ()),
+        "trusted": [(rdata.type_to_text(type), counts[type]) for type in _TRUSTED_TYPES if type in counts],
+    }

@@ -1,0 +1,37 @@
+"""The forms of the page of a zone's signing: what they make of what is typed."""
+
+from uuid import uuid4
+
+import pytest
+
+from dnspanel.web.dnssec.forms import AddKeyForm, CdsForm, DenialForm, SignForm
+from dnspanel.zones.dnssec.signing_state import SigningState
+from replication.codec.dnssec import Nsec3
+
+SENT = {"form_id": str(uuid4())}
+
+
+@pytest.mark.parametrize("nsec3", [None, Nsec3(), Nsec3(3, b"\xab", True, True)])
+def test_the_denial_form_begins_with_what_is(nsec3: Nsec3 | None) -> None:
+    initial = DenialForm.initial_of(SigningState(nsec3=nsec3))
+    form = DenialForm({**SENT, **initial})
+    assert form.is_valid()
+    assert form.nsec3 == nsec3
+
+
+def test_the_size_counts_for_rsa_alone() -> None:
+    for algorithm, bits in (("13", None), ("8", 4096)):
+        form = SignForm({**SENT, "algorithm": algorithm, "bits": "4096", "denial": "nsec"})
+        assert form.is_valid()
+        assert form.key_bits == bits
+
+
+def test_a_text_that_is_no_key_is_refused_at_its_field() -> None:
+    form = AddKeyForm({**SENT, "algorithm": "13", "flags": "257", "private_text": "x" * 40})
+    assert list(form.errors) == ["private_text"]
+
+
+def test_digest_types_that_an_api_set_can_stay() -> None:
+    form = CdsForm({**SENT, "cds": "1,2"}, state=SigningState(cds="1,2"))
+    assert form.is_valid()
+    assert not CdsForm({**SENT, "cds": "1,2"}, state=SigningState()).is_valid()

@@ -1,0 +1,281 @@
+"""The page of a zone's signing. Tests `dnssec.display` and `dnssec.keys` too."""
+
+import re
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import DjangoAssertNumQueries
+
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
+from dnspanel.fleet.models import Node
+from dnspanel.zones.dnssec import key_material, queries, sign
+from dnspanel.zones.models import Publication, Zone, ZoneKey
+from replication.codec.dnssec import Nsec3
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.web.conftest import HTMX, YES, Browser, MakeZone, forget_password
+from tests.dnspanel.web.editor.test_history import publish
+from tests.dnspanel.zones.conftest import rr
+from tests.dnspanel.zones.conftest import zone as zone
+from tests.people import NOW, PASSWORD, make_person
+
+PAGE = "/zones/example.test./dnssec/"
+DEFAULTS = {"algorithm": "13", "denial": "nsec"}
+
+
+def acting(author: User | None = None) -> sign.Acting:
+    return sign.Acting(author=author, channel="web", now=NOW)
+
+
+@pytest.fixture
+def signed(zone: Zone, bob: User) -> Zone:
+    sign.sign(zones=[zone], acting=acting(bob))
+    return zone
+
+
+def send(client: Client, path: str, **data: Any) -> Any:
+    return client.post(PAGE + path, {"form_id": uuid4(), **data})
+
+
+def key_of(zone: Zone) -> queries.KeyView:
+    [key] = queries.keys_of(zone)
+    return key
+
+
+def fields_of(content: str, action: str) -> dict[str, str]:
+    """What the main button of this form sends, without a script and with nothing typed."""
+    form = content[content.index(f'action="{action}"') :].partition("</form>")[0]
+    found = {}
+    for tag in re.findall(r"<input[^>]*>", form):
+        is_off = re.search(r'type="(radio|checkbox)"', tag) and "checked" not in tag
+        name, value = re.search(r'name="([^"]*)"', tag), re.search(r'value="([^"]*)"', tag)
+        if name and not is_off:
+            found[name[1]] = value[1] if value else ""
+    for name, options in re.findall(r'<select name="([^"]*)".*?</select>()', form):
+        selected = re.search(rf'<select name="{name}".*?value="([^"]*)" selected', form)
+        found[name] = options or (selected[1] if selected else "")
+    return found
+
+
+def test_one_click_signs_with_the_default(zone: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    page = client.get(PAGE).content.decode()
+    assert "Not signed." in page
+    response = client.post(PAGE + "sign/", fields_of(page, PAGE + "sign/"), follow=True)
+    state = queries.signing_of(zone)
+    [key] = queries.keys_of(zone, state)
+    assert (key.algorithm, key.role, state.nsec3) == (13, "csk", None)
+    page = response.content.decode()
+    assert "Signed with ECDSAP256SHA256; nobody has asked the parent" in page
+    for text in key.ds:
+        assert f"example.test. IN DS {text}" in page
+    assert len(key.ds) == 2
+    assert f"example.test. IN DNSKEY {key.dnskey}" in page
+    assert "No active node" in page or "no active node" in page
+
+
+def test_more_signs_in_another_way(zone: Zone, browser: Browser, bob: User) -> None:
+    terms = {"algorithm": "8", "bits": "2048", "split": "on", "denial": "nsec3", "opt_out": "on", "iterations": "0"}
+    assert send(browser(bob), "sign/", **terms).status_code == 302
+    assert {(key.role, key.bits) for key in queries.keys_of(zone)} == {("ksk", 2048), ("zsk", 2048)}
+    assert queries.signing_of(zone).nsec3 == Nsec3(opt_out=True)
+
+
+def test_a_double_click_makes_one_key(signed: Zone, browser: Browser, bob: User) -> None:
+    data = {"form_id": uuid4(), "flags": "256", "algorithm": "13", "active": "on", "published": "on"}
+    for _ in range(2):
+        assert browser(bob).post(PAGE + "keys/", data).status_code == 302
+    assert ZoneKey.objects.count() == 2
+    data = {"form_id": uuid4(), **YES}
+    for _ in range(2):
+        assert browser(bob).post(f"{PAGE}keys/{ZoneKey.objects.latest('pk').pk}/delete/", data).status_code == 302
+    assert len(queries.keys_of(signed)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "message"),
+    [
+        ("sign/", {"denial": "nsec3", "algorithm": "13", "salt": "abc"}, "even number of hexadecimal digits"),
+        ("sign/", {"denial": "nsec", "algorithm": "5"}, "Select a valid choice"),
+        ("denial/", {"denial": "nsec3"}, "example.test. is not signed."),
+        ("cds/", {"cds": "2"}, "example.test. is not signed."),
+        ("keys/", {"flags": "257", "algorithm": "13", "private_text": "Algorithm: 13"}, "PrivateKey is missing"),
+        ("keys/1/", {"active": "false"}, "has no such key any more"),
+        ("keys/1/delete/", YES, "has no DNSSEC key 1"),
+    ],
+)
+def test_what_is_refused_stands_at_the_form(
+    path: str, data: dict[str, str], message: str, zone: Zone, browser: Browser, bob: User
+) -> None:
+    before = Publication.objects.count()
+    response = send(browser(bob), path, **data)
+    assert response.status_code == 422
+    page = response.content.decode()
+    assert message in page
+    assert Publication.objects.count() == before
+
+
+def test_a_key_is_brought_as_text(zone: Zone, browser: Browser, bob: User) -> None:
+    pair = key_material.generate(15)
+    data = {"flags": "257", "algorithm": "13", "private_text": pair.private_text, "active": "on", "published": "on"}
+    assert send(browser(bob), "keys/", **data).status_code == 302
+    assert key_of(zone).algorithm == 15
+    again = send(browser(bob), "keys/", **data)
+    assert again.status_code == 422
+    assert b"has this key already" in again.content
+    assert again["Cache-Control"] == "no-store"
+
+
+def test_the_last_visible_key_is_not_hidden(signed: Zone, browser: Browser, bob: User) -> None:
+    key = key_of(signed)
+    response = send(browser(bob), f"keys/{key.id}/", published="false")
+    assert response.status_code == 200
+    assert f"Hide key {key.tag}" in response.content.decode()
+    response = send(browser(bob), f"keys/{key.id}/", published="false", **YES)
+    assert response.status_code == 422
+    assert b"signed by keys that nobody can see" in response.content
+
+
+def test_keys_are_switched_off_and_on(signed: Zone, browser: Browser, bob: User) -> None:
+    key = key_of(signed)
+    assert send(browser(bob), f"keys/{key.id}/", active="false", **YES).status_code == 302
+    assert (key_of(signed).active, key_of(signed).published) == (False, True)
+    assert b"none of them signs" in browser(bob).get(PAGE).content
+    assert send(browser(bob), f"keys/{key.id}/", active="true").status_code == 302
+    assert key_of(signed).active
+
+
+def test_the_question_before_an_act_says_what_it_does(signed: Zone, browser: Browser, bob: User) -> None:
+    key = key_of(signed)
+    only = send(browser(bob), f"keys/{key.id}/delete/")
+    assert only["Location"] == PAGE + "unsign/"
+    page = send(browser(bob), f"keys/{key.id}/", active="false").content.decode()
+    assert "No other key signs" in page
+    spare = sign.add_key(zone=signed, acting=acting(), active=False)
+    assert "does not have key" in send(browser(bob), f"keys/{spare.pk}/delete/").content.decode()
+    sign.set_key(zone=signed, key_id=spare.pk, active=True, acting=acting())
+    page = send(browser(bob), f"keys/{spare.pk}/delete/").content.decode()
+    assert f"signed without key {spare.tag}" in page
+    assert "only an export brings the key back" in page
+    assert len(queries.keys_of(signed)) == 2
+
+
+def test_denial_and_cds_change(signed: Zone, browser: Browser, bob: User) -> None:
+    assert send(browser(bob), "denial/", denial="nsec3", narrow="on").status_code == 302
+    assert send(browser(bob), "cds/", cds="2,4", cdnskey="on").status_code == 302
+    state = queries.signing_of(signed)
+    assert (state.nsec3, state.cds, state.cdnskey) == (Nsec3(narrow=True), "2,4", True)
+    page = browser(bob).get(PAGE).content.decode()
+    assert "Proved by NSEC3 with narrow." in page
+    assert fields_of(page, PAGE + "denial/")["denial"] == "nsec3"
+
+
+def test_unsigning_says_what_breaks_and_takes_the_name(signed: Zone, browser: Browser, bob: User) -> None:
+    page = browser(bob).get(PAGE + "unsign/").content.decode()
+    assert "resolvers that validate answer nothing of example.test.: 6 RRsets" in page
+    assert "Nobody has asked the parent" in page
+    assert send(browser(bob), "unsign/", typed="other.test").status_code == 422
+    assert queries.signing_of(signed).is_signed
+    assert send(browser(bob), "unsign/", typed="example.test").status_code == 302
+    assert not queries.signing_of(signed).keys
+    assert browser(bob).get(PAGE + "unsign/").status_code == 302
+
+
+def test_a_ds_in_a_zone_here_is_known_and_holds(zone: Zone, make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    child = make_zone(name="sub.example.test.")
+    sign.sign(zones=[child], acting=acting())
+    path = "/zones/sub.example.test./dnssec/"
+    assert b"nobody has asked the parent" in browser(bob).get(path).content
+    publish(zone, bob, [rr("sub 300 NS ns.example.net.")])
+    assert b"the DS is not at the parent yet" in browser(bob).get(path).content
+    assert b"holds no DS" in browser(bob).get(path + "unsign/").content
+    publish(zone, bob, [rr(f"sub 300 DS {key_of(child).ds[0]}")])
+    assert b"the DS is at the parent" in browser(bob).get(path).content
+    page = browser(bob).get(path + "unsign/").content.decode()
+    assert "holds a DS for" in page
+    assert 'name="typed"' not in page
+    refused = browser(bob).post(path + "unsign/", {"form_id": uuid4(), "typed": "sub.example.test"})
+    assert refused.status_code == 422
+    assert b"remove it there" in refused.content
+    assert queries.signing_of(child).is_signed
+    publish(zone, bob, [rr(f"sub 300 DS 1 13 2 {'ab' * 32}")])
+    assert b"leads to no key here that signs" in browser(bob).get(path).content
+
+
+def test_the_zone_above_is_not_named_to_who_may_not_know_it(
+    zone: Zone, make_zone: MakeZone, browser: Browser, bob: User
+) -> None:
+    child = make_zone(name="sub.example.test.")
+    publish(zone, bob, [rr("sub 300 NS ns.example.net."), rr(f"sub 300 DS 1 13 2 {'ab' * 32}")])
+    member = make_person("mia", Role.MEMBER)
+    grant = Grant(EVERY_RIGHT, zones=frozenset({child.pk}))
+    GrantRow.objects.create(user=member, grant=grant.to_json(), created_at=NOW)
+    sign.sign(zones=[child], acting=acting())
+    for path in ("", "unsign/"):
+        page = browser(member).get(f"/zones/sub.example.test./dnssec/{path}").content.decode()
+        assert "/zones/example.test./" not in page
+
+
+def test_a_reader_sees_it_all_and_no_form(signed: Zone, browser: Browser, charlie: User) -> None:
+    page = browser(charlie).get(PAGE).content.decode()
+    assert "IN DS" in page
+    assert "You may not sign this zone" in page
+    assert f'action="{PAGE}' not in page
+    response = send(browser(charlie), "sign/", **DEFAULTS)
+    assert response.status_code == 403
+    assert b"You may not sign the zone or change its keys example.test." in response.content
+
+
+def test_a_private_key_is_shown_once_to_who_may_and_noted(
+    signed: Zone, browser: Browser, alice: User, bob: User
+) -> None:
+    path = f"keys/{key_of(signed).id}/export/"
+    refused = send(browser(bob), path)
+    assert refused.status_code == 403
+    assert b"read the private keys" in refused.content
+    assert path.encode() not in browser(bob).get(PAGE).content
+    client = browser(alice)
+    forget_password(client)
+    assert b"Your password" in send(client, path).content
+    response = send(client, path, password=PASSWORD, **YES)
+    page = client.get(response["Location"])
+    assert b"Private-key-format: v1.2" in page.content
+    assert page["Cache-Control"] == "no-store"
+    again = client.get(response["Location"], follow=True).content
+    assert b"Private-key-format" not in again
+    assert AuditEntry.objects.filter(action="dnssec.key_export").count() == 1
+
+
+def test_the_nodes_are_told_one_by_one_until_all_have_it(
+    signed: Zone, browser: Browser, charlie: User, active_node: MakeNode
+) -> None:
+    active_node("ns1")
+    client = browser(charlie)
+    page = client.get(PAGE + "nodes/", headers=HTMX).content.decode()
+    assert "not yet" in page
+    assert 'data-live="1"' in page
+    last = Publication.objects.latest("sequence")
+    Node.objects.update(epoch=last.epoch, acked=last.sequence)
+    page = client.get(PAGE + "nodes/", headers=HTMX).content.decode()
+    assert "has it" in page
+    assert "data-live" not in page
+
+
+def test_the_number_of_queries_does_not_grow_with_keys(
+    signed: Zone, browser: Browser, bob: User, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(5):
+        sign.add_key(zone=signed, acting=acting())
+    client = browser(bob)
+    with django_assert_max_num_queries(26):
+        client.get(PAGE)
+
+
+def test_a_right_that_a_grant_leaves_out_is_named(signed: Zone, browser: Browser) -> None:
+    member = make_person("mia", Role.MEMBER)
+    grant = Grant(EVERY_RIGHT - {Right.DNSSEC}, zones=frozenset({signed.pk}))
+    GrantRow.objects.create(user=member, grant=grant.to_json(), created_at=NOW)
+    assert send(browser(member), "unsign/").status_code == 403
+    assert b"Export" in browser(member).get(PAGE).content
