@@ -43,7 +43,7 @@ _LONGEST_HEAD = 1100
 _REASONS = {
     FileKind.EMPTY: ("empty", "an empty file"),
     FileKind.BACKUP: ("backup", "left out, because its name is that of a backup copy"),
-    FileKind.KEY: ("dnssec-key", "left out: a DNSSEC key; zones are not signed here"),
+    FileKind.KEY: ("dnssec-key", "left out: a DNSSEC key; paste its private part on the zone's DNSSEC page"),
     FileKind.ARCHIVE: ("depth", f"left out: {TITLES['depth']}"),
     FileKind.RAW: ("raw", "a zone in BIND's binary form; “named-compilezone -f raw -F text” makes text of it"),
     FileKind.UTF16: ("encoding", "text in UTF-16; zone files are ASCII or UTF-8 (found at offset 0)"),

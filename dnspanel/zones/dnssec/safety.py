@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dnspanel.zones import nesting, store_rrsets
 from dnspanel.zones.dnssec import key_material
-from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Zone, ZoneKey
 from replication.dns import rdtypes
@@ -50,12 +50,13 @@ def _is_ds(type: int) -> bool:
 
 
 def refuse_bogus(zone: Zone, before: SigningState, after: SigningState, ds: Sequence[str]) -> None:
-    """Raise DnssecRefused if the zone, signed so, would not validate; `ds` is what the parent holds, as far as known.
+    """Raise DnssecRefused if the zone would not validate any more; `ds` is what the parent holds, as far as known.
 
-    A zone that is signed needs a key that signs and can be seen. With a DS, at least one DS must lead to a key that
-    signs the DNSKEY RRset and can be seen, and every algorithm that the DS name has to sign (RFC 6840 section 5.11).
+    A zone that is signed needs a key that signs and can be seen. With a DS, at least one DS must lead to such a key,
+    and there must be one for every algorithm that the DS name (RFC 6840 section 5.11). What was not so before either
+    is no reason to refuse.
     """
-    seen = [key for key in after.keys if key.active and key.published]
+    seen = _seen(after)
     if after.is_signed and not seen:
         raise DnssecRefused(f"{zone.name} would be signed by keys that nobody can see: publish one that is active.")
     if not ds:
@@ -65,16 +66,35 @@ def refuse_bogus(zone: Zone, before: SigningState, after: SigningState, ds: Sequ
             f"The zone above holds a DS for {zone.name}: remove it there, wait until it has expired from caches, then "
             "unsign. Resolvers that validate would answer nothing of the zone."
         )
-    public = {key.pk: bytes(key.public) for key in ZoneKey.objects.filter(pk__in=[key.id for key in seen])}
-    good = {
-        text.lower()
-        for key in seen
-        if key.id in public
-        for digest in key_material.EVERY_DIGEST
-        for text in [key_material.ds_text(zone.name, key.flags, key.algorithm, public[key.id], digest)]
+    public = {
+        key.pk: bytes(key.public) for key in ZoneKey.objects.filter(pk__in=[k.id for k in (*seen, *_seen(before))])
     }
-    if not any(text.lower() in good for text in ds) and (before.is_signed or before.keys):
+    if _is_named(zone.name, before, ds, public) and not _is_named(zone.name, after, ds, public):
         raise DnssecRefused(
             f"No key of {zone.name} that signs would be one that the DS in the zone above names: resolvers that "
             "validate would answer nothing of the zone."
         )
+    named = {int(text.split()[1]) for text in ds}
+    lost = sorted(named & {key.algorithm for key in _seen(before)} - {key.algorithm for key in seen})
+    if lost:
+        names = " and ".join(key_material.ALGORITHMS.get(number, str(number)) for number in lost)
+        raise DnssecRefused(
+            f"The DS in the zone above names {names}, by which nothing of {zone.name} would be signed: some resolvers "
+            "that validate would answer nothing of it."
+        )
+
+
+def _seen(state: SigningState) -> list[KeyState]:
+    """The keys that sign and are in the DNSKEY RRset."""
+    return [key for key in state.keys if key.active and key.published]
+
+
+def _is_named(zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes]) -> bool:
+    """Whether a DS names a key that signs and can be seen."""
+    good = {
+        key_material.ds_text(zone_name, key.flags, key.algorithm, public[key.id], digest)
+        for key in _seen(state)
+        if key.id in public
+        for digest in key_material.EVERY_DIGEST
+    }
+    return any(text.lower() in good for text in ds)

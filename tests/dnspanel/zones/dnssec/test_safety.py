@@ -7,6 +7,7 @@ from dnspanel.zones import direct
 from dnspanel.zones.dnssec import queries, safety, sign
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Zone
+from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from replication.dns.rrset import make
 from tests.dnspanel.zones.conftest import MakeZone
@@ -65,6 +66,22 @@ def test_a_key_whose_ds_has_come_may_take_over(child: Zone, zone: Zone, alice: U
     put_ds(zone, child, *found[new.pk].ds)
     sign.delete_key(zone=child, key_id=old.id, acting=by(alice))
     assert [key.id for key in queries.keys_of(child)] == [new.pk]
+
+
+def test_every_algorithm_that_a_ds_names_goes_on_signing(child: Zone, zone: Zone, alice: User) -> None:
+    [old] = queries.keys_of(child)
+    new = sign.add_key(zone=child, acting=by(alice), algorithm=15)
+    found = {key.id: key for key in queries.keys_of(child)}
+    put_ds(zone, child, *found[old.id].ds, *found[new.pk].ds)
+    for key_id, word in ((old.id, "ECDSAP256SHA256"), (new.pk, "ED25519")):
+        with pytest.raises(DnssecRefused, match=f"names {word}"):
+            sign.delete_key(zone=child, key_id=key_id, acting=by(alice))
+
+
+def test_what_is_broken_already_may_be_mended_otherwise(child: Zone, zone: Zone, alice: User) -> None:
+    put_ds(zone, child, f"1 13 2 {'ab' * 32}")
+    sign.set_denial(zone=child, nsec3=Nsec3(), acting=by(alice))
+    assert queries.signing_of(child).nsec3 == Nsec3()
 
 
 def test_keys_that_sign_have_to_be_seen(zone: Zone, alice: User) -> None:
