@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from tests.dnspanel.api.v1.calls import caller
@@ -105,7 +105,7 @@ def size(value: Any) -> Any:
 def pair(alice: User, settings: Any) -> Iterator[Pair]:
     settings.API_REQUESTS_PER_MINUTE = 1_000_000
     settings.DEFAULT_NAMESERVERS, settings.DEFAULT_HOSTMASTER = [NAMESERVER], HOSTMASTER
-    key = caller(alice, Grant(EVERY_RIGHT, everywhere=True), permissions=[Permission.FLEET]).key
+    key = caller(alice, Grant(frozenset(Right), everywhere=True), permissions=[Permission.FLEET]).key
     try:
         with their_api(**{"default-soa-content": SOA}) as theirs:
             both = Pair(theirs, lambda call: ours(call, key), [])
