@@ -98,10 +98,11 @@ def refuse_names(
     if refused := {name: refusal for name in zone_names if (refusal := refusal_for_everybody(name))}:
         raise NamesRefused(refused)
     refuse_rights(zone_names=zone_names, own=own, author=author)
-    if at_parent := signed_at_parent(zone_names):
+    if at_parent := ds_above(zone_names):
         safe = {*signed, *Zone.objects.filter(pk__in=own, signing__is_signed=True).values_list("name", flat=True)}
-        if bogus := {name: SignedAtParent(name, parent) for name, parent in at_parent.items() if name not in safe}:
-            raise NamesRefused(bogus)
+        bogus = {name: above.zone_name for name, above in at_parent.items() if name not in safe}
+        if bogus:
+            raise NamesRefused({name: SignedAtParent(name, parent) for name, parent in bogus.items()})
 
 
 def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:
@@ -160,8 +161,16 @@ def zones_above(zone_names: Iterable[str]) -> dict[str, ZoneAbove]:
     return {name: ZoneAbove(live[above], above) for name, above in _closest(chains, live).items()}
 
 
-def signed_at_parent(zone_names: Iterable[str]) -> dict[str, str]:
-    """Those of these names for which the closest zone above, if it is here, serves a DS: {name: that zone}.
+@dataclass(frozen=True, slots=True)
+class DsAbove:
+    """The DS records that the closest zone above serves for a name."""
+
+    zone_name: str
+    ds: tuple[str, ...]
+
+
+def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
+    """Those of these names for which the closest zone above, if it is here, serves a DS.
 
     Resolvers that validate then take only signed answers for the name (RFC 4035 5.2). In two queries.
     """
@@ -174,7 +183,7 @@ def signed_at_parent(zone_names: Iterable[str]) -> dict[str, str]:
     for name, parent in above.items():
         ds = at_names[parent.id].get((name, rdtypes.DS))
         if ds is not None and ds.served:
-            found[name] = parent.name
+            found[name] = DsAbove(parent.name, ds.served)
     return found
 
 

@@ -31,7 +31,6 @@ from dnspanel.zones import nesting
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.dnssec.first_signing import BroughtSigning
-from dnspanel.zones.dnssec.safety import ds_in_our_parents
 from dnspanel.zones.errors import SignedAtParent
 from dnspanel.zones.garbage import collection_paused
 from dnspanel.zones.rules import Severity
@@ -270,13 +269,12 @@ def _report_signed(
     found = [zone.name for _, zone in zones]
     brought = brought_signings(job, found)
     may_sign = not brought or rights.may_sign(job)
-    parents = nesting.signed_at_parent(found)
-    ds = ds_in_our_parents([name for name in parents if name in brought])
+    parents = nesting.ds_above(found)
     for path, zone in zones:
         signing = brought.get(zone.name)
         goes_on = isinstance(signing, BroughtSigning) and may_sign and zone.name not in existing_by_name
-        if isinstance(signing, BroughtSigning) and zone.name in ds:
-            goes_on = goes_on and signing.is_named_by(zone.name, ds[zone.name])
+        if isinstance(signing, BroughtSigning) and zone.name in parents:
+            goes_on = goes_on and signing.is_named_by(zone.name, parents[zone.name].ds)
         lost_signatures = any(fault.code == DNSSEC_LEFT_OUT for fault in zone.faults)
         if isinstance(signing, BroughtSigning) and goes_on:
             count = len(signing.keys)
@@ -293,7 +291,7 @@ def _report_signed(
             )
             lost_signatures = True
         if zone.name in parents and not goes_on and (lost_signatures or zone.name not in existing_by_name):
-            refusal = str(SignedAtParent(zone.name, parents[zone.name]))
+            refusal = str(SignedAtParent(zone.name, parents[zone.name].zone_name))
             zone.faults.append(SourceFault(path, 0, 0, "", refusal, "ds-at-parent", zone=zone.name))
 
 

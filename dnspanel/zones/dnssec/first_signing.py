@@ -7,7 +7,7 @@ from datetime import datetime
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.vault import encrypt_secret
-from dnspanel.zones.dnssec.key_material import EVERY_DIGEST, KeyPair, ds_text, key_tag
+from dnspanel.zones.dnssec.key_material import KeyPair, is_named_by, key_tag
 from dnspanel.zones.dnssec.publish_state import with_row_ids
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.models import Signing, SigningChange, ZoneKey
@@ -35,12 +35,8 @@ class BroughtSigning:
 
     def is_named_by(self, zone: str, ds: Sequence[str]) -> bool:
         """Whether one of these DS leads to a key that signs and can be seen."""
-        return any(
-            ds_text(zone, key.flags, key.pair.algorithm, key.pair.public, digest) in ds
-            for key in self.keys
-            if key.active and key.published
-            for digest in EVERY_DIGEST
-        )
+        seen = [key for key in self.keys if key.active and key.published]
+        return any(is_named_by(zone, key.flags, key.pair.algorithm, key.pair.public, ds) for key in seen)
 
 
 def record_first_signings(*, zones: Sequence[tuple[int, BroughtSigning]], author: Author, now: datetime) -> None:

@@ -14,7 +14,7 @@ import base64
 import binascii
 import hashlib
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives import serialization
@@ -213,6 +213,12 @@ def ds_text(zone: str, flags: int, algorithm: int, public: bytes, digest_type: i
     """The rdata of the DS that the parent needs (RFC 4034 section 5.1.4)."""
     hashed = hashlib.new(EVERY_DIGEST[digest_type], names.to_wire(zone) + dnskey_wire(flags, algorithm, public))
     return f"{key_tag(flags, algorithm, public)} {algorithm} {digest_type} {hashed.hexdigest()}"
+
+
+def is_named_by(zone: str, flags: int, algorithm: int, public: bytes, ds: Iterable[str]) -> bool:
+    """Whether one of these DS names the key."""
+    good = {ds_text(zone, flags, algorithm, public, digest) for digest in EVERY_DIGEST}
+    return any(text.lower() in good for text in ds)
 
 
 def bind_file_name(zone: str, algorithm: int, tag: int) -> str:

@@ -10,19 +10,6 @@ from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Zone, ZoneKey
 from replication.dns import rdtypes
 
-DsByZone = Mapping[str, tuple[str, ...]]
-
-
-def ds_in_our_parents(zone_names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The DS records that zones of this panel hold for these zones, in two queries; names without any are not in it."""
-    above = nesting.zones_above(zone_names)
-    names: dict[int, tuple[str, list[str]]] = {}
-    for name, parent in above.items():
-        names.setdefault(parent.id, (parent.name, []))[1].append(name)
-    found = store_rrsets.rrsets_at_names(names) if names else {}
-    ds = {rrset.name: rrset.served for rrsets in found.values() for rrset in rrsets.values() if _is_ds(rrset.type)}
-    return {name: ds[name] for name in zone_names if ds.get(name)}
-
 
 @dataclass(frozen=True, slots=True)
 class ParentHere:
@@ -43,10 +30,6 @@ def parent_here(zone_name: str) -> ParentHere | None:
     if not (ds and ds.served) and not (ns and ns.served):
         return None
     return ParentHere(above.id, above.name, ds.served if ds else ())
-
-
-def _is_ds(type: int) -> bool:
-    return type == rdtypes.DS
 
 
 def refuse_bogus(zone: Zone, before: SigningState, after: SigningState, ds: Sequence[str]) -> None:
@@ -91,10 +74,5 @@ def _seen(state: SigningState) -> list[KeyState]:
 
 def _is_named(zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes]) -> bool:
     """Whether a DS names a key that signs and can be seen."""
-    good = {
-        key_material.ds_text(zone_name, key.flags, key.algorithm, public[key.id], digest)
-        for key in _seen(state)
-        if key.id in public
-        for digest in key_material.EVERY_DIGEST
-    }
-    return any(text.lower() in good for text in ds)
+    keys = [(key.flags, key.algorithm, public[key.id]) for key in _seen(state) if key.id in public]
+    return any(key_material.is_named_by(zone_name, *key, ds) for key in keys)

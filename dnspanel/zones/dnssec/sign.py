@@ -17,11 +17,12 @@ from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
 from dnspanel.zones.dnssec.publish_state import Decide, change_signing, sign_within
-from dnspanel.zones.dnssec.safety import ds_in_our_parents, refuse_bogus
+from dnspanel.zones.dnssec.safety import refuse_bogus
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.edit import Alongside, nothing
 from dnspanel.zones.errors import DnssecRefused, KeyUnknown, NotSigned, Unknown
 from dnspanel.zones.models import Publication, Revision, SigningChange, Zone, ZoneKey
+from dnspanel.zones.nesting import DsAbove, ds_above
 from replication.codec.dnssec import Nsec3
 
 MOST_KEYS = 20
@@ -305,15 +306,15 @@ def _forget(zone: Zone, key_ids: Sequence[int], acting: Acting) -> None:
 def _change(
     zones: Sequence[Zone], decide: Decide, acting: Acting, action: str, alongside: Alongside = nothing
 ) -> list[Publication]:
-    ds: dict[str, tuple[str, ...]] | None = None
+    above: dict[str, DsAbove] | None = None
 
     def checked(zone: Zone, state: SigningState) -> SigningState:
-        nonlocal ds
-        if ds is None:
-            ds = ds_in_our_parents([each.name for each in zones])
+        nonlocal above
+        if above is None:
+            above = ds_above([each.name for each in zones])
         after = decide(zone, state)
         if after != state:
-            refuse_bogus(zone, state, after, ds.get(zone.name, ()))
+            refuse_bogus(zone, state, after, above[zone.name].ds if zone.name in above else ())
         return after
 
     return change_signing(

@@ -3,8 +3,8 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import direct
-from dnspanel.zones.dnssec import queries, safety, sign
+from dnspanel.zones import direct, nesting
+from dnspanel.zones.dnssec import queries, sign
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Zone
 from replication.codec.dnssec import Nsec3
@@ -36,9 +36,9 @@ def child(make_zone: MakeZone, zone: Zone, alice: User) -> Zone:
 
 
 def test_the_ds_of_zones_of_this_panel_is_known(child: Zone, zone: Zone) -> None:
-    found = safety.ds_in_our_parents([child.name, zone.name, "elsewhere.test."])
+    found = nesting.ds_above([child.name, zone.name, "elsewhere.test."])
     assert set(found) == {child.name}
-    assert set(found[child.name]) == set(queries.keys_of(child)[0].ds)
+    assert set(found[child.name].ds) == set(queries.keys_of(child)[0].ds)
 
 
 def test_a_zone_with_a_ds_at_its_parent_is_not_unsigned(child: Zone, alice: User) -> None:
