@@ -103,7 +103,9 @@ def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
 
 def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], content: memoryview, now: datetime) -> None:
     author = rights.actor_of_job(job)
-    brought = brought_signings(job, {zone.name for zone in zones}) if rights.may_sign(job) else {}
+    brought = brought_signings(job, {zone.name for zone in zones})
+    if brought and not rights.may_sign(job):
+        brought = {}
     signings = [
         (zone.zone_id, signing) for zone in zones if isinstance(signing := brought.get(zone.name), BroughtSigning)
     ]

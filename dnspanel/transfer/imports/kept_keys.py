@@ -11,9 +11,16 @@ from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.transfer.models import ImportJob, KeptItem, KeptKind
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.first_signing import BroughtKey, BroughtSigning
-from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS, MOST_KEYS
-from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM, PRESIGNED, PUBLISH_CDNSKEY, PUBLISH_CDS
-from dnspanel.zones.errors import BadKey
+from dnspanel.zones.dnssec.sign import MOST_KEYS, refuse_nsec3
+from dnspanel.zones.dnssec.signing_state import (
+    NSEC3NARROW,
+    NSEC3PARAM,
+    PRESIGNED,
+    PUBLISH_CDNSKEY,
+    PUBLISH_CDS,
+    read_nsec3param,
+)
+from dnspanel.zones.errors import BadKey, DnssecRefused
 from replication.codec.dnssec import Nsec3
 
 _FLAGS = frozenset(("256", "257"))
@@ -51,7 +58,7 @@ def _brought(kept: _Kept) -> BroughtSigning | str:
         nsec3 = _nsec3(kept.metadata)
     except BadKey as exc:
         return f"a key cannot be used: {exc}"
-    except ValueError:
+    except (ValueError, DnssecRefused):
         return "its NSEC3 parameters cannot be used"
     cds, cdnskey = kept.metadata.get(PUBLISH_CDS, ""), kept.metadata.get(PUBLISH_CDNSKEY) == "1"
     return BroughtSigning(keys, nsec3, cds.replace(" ", ""), cdnskey)
@@ -67,15 +74,9 @@ def _brought_key(name: str, value: bytes) -> BroughtKey:
 
 
 def _nsec3(metadata: dict[str, str]) -> Nsec3 | None:
-    """PowerDNS's `NSEC3PARAM` and `NSEC3NARROW`. Raises ValueError."""
+    """PowerDNS's `NSEC3PARAM` and `NSEC3NARROW`. Raises ValueError or DnssecRefused."""
     if NSEC3PARAM not in metadata:
         return None
-    algorithm, flags, iterations, salt = metadata[NSEC3PARAM].split()
-    found = Nsec3(
-        int(iterations), bytes.fromhex("" if salt == "-" else salt), flags == "1", metadata.get(NSEC3NARROW) == "1"
-    )
-    if algorithm != "1" or flags not in ("0", "1"):
-        raise ValueError(algorithm)
-    if not 0 <= found.iterations <= MOST_ITERATIONS or len(found.salt) > LONGEST_SALT:
-        raise ValueError(iterations)
+    found = read_nsec3param(metadata[NSEC3PARAM], narrow=metadata.get(NSEC3NARROW) == "1")
+    refuse_nsec3(found)
     return found

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
-from dnspanel.accounts.vault import encrypt_secret
-from dnspanel.zones.dnssec.key_material import KeyPair, is_named_by, key_tag
-from dnspanel.zones.dnssec.publish_state import with_row_ids
+from dnspanel.accounts.actors import Author
+from dnspanel.zones.dnssec.key_material import KeyPair, is_named_by
+from dnspanel.zones.dnssec.publish_state import key_row, record_states, with_row_ids
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
-from dnspanel.zones.models import Signing, SigningChange, ZoneKey
+from dnspanel.zones.models import ZoneKey
 from replication.codec.dnssec import Nsec3
 
 
@@ -42,17 +41,7 @@ class BroughtSigning:
 def record_first_signings(*, zones: Sequence[tuple[int, BroughtSigning]], author: Author, now: datetime) -> None:
     """Zones (by id) whose first revision is being published in this transaction are signed by it with these keys."""
     rows = [
-        ZoneKey(
-            zone_id=zone_id,
-            algorithm=key.pair.algorithm,
-            bits=key.pair.bits,
-            flags=key.flags,
-            tag=key_tag(key.flags, key.pair.algorithm, key.pair.public),
-            public=key.pair.public,
-            private_encrypted=encrypt_secret(key.pair.private_text.encode()),
-            created_at=now,
-            created_by=user_of(author),
-        )
+        key_row(zone_id=zone_id, flags=key.flags, pair=key.pair, author=author, now=now)
         for zone_id, signing in zones
         for key in signing.keys
     ]
@@ -71,12 +60,5 @@ def record_first_signings(*, zones: Sequence[tuple[int, BroughtSigning]], author
             for zone_id, signing in zones
         }
     )
-    Signing.objects.bulk_create(
-        Signing(zone_id=zone_id, state=state.to_json(), is_signed=state.is_signed, changed_at=now)
-        for zone_id, state in states.items()
-    )
-    SigningChange.objects.bulk_create(
-        SigningChange(zone_id=zone_id, revision_number=1, before=None, after=state.to_json())
-        for zone_id, state in states.items()
-    )
+    record_states([(zone_id, 1, None, state) for zone_id, state in states.items()], now=now)
     audit.record(action="dnssec.import", by=author, now=now, zones=len(zones), keys=len(rows))

@@ -12,14 +12,16 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.grants import Right
+from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.zones import access, revision, soa, store_rrsets
+from dnspanel.zones.dnssec.key_material import KeyPair, key_tag
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState, steps_between
 from dnspanel.zones.edit import Alongside, nothing
 from dnspanel.zones.errors import DnssecRefused, Unknown
-from dnspanel.zones.models import Publication, RevisionKind, Signing, SigningChange, Zone
+from dnspanel.zones.models import Publication, RevisionKind, Signing, SigningChange, Zone, ZoneKey
 from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
 from replication.dns import rdtypes
 from replication.dns.rrset import Change
@@ -130,24 +132,7 @@ def _publish(
     found = store_rrsets.rrsets_at_names({zone.pk: (zone.name, [zone.name]) for zone in zones})
     revisions = [_revision(zone, found[zone.pk], now) for zone in zones]
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
-    SigningChange.objects.bulk_create(
-        SigningChange(
-            zone=zone,
-            revision_number=zone.revision + 1,
-            before=before[zone.pk].to_json() if zone.pk in before else None,
-            after=states[zone.pk].to_json(),
-        )
-        for zone in zones
-    )
-    Signing.objects.bulk_create(
-        [
-            Signing(zone=zone, state=state.to_json(), is_signed=state.is_signed, changed_at=now)
-            for zone, state in ((zone, states[zone.pk]) for zone in zones)
-        ],
-        update_conflicts=True,
-        unique_fields=["zone"],
-        update_fields=["state", "is_signed", "changed_at"],
-    )
+    record_states([(zone.pk, zone.revision + 1, before.get(zone.pk), states[zone.pk]) for zone in zones], now=now)
     return append_publication(
         revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=form_id
     )
@@ -184,6 +169,43 @@ def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
         else state
         for pk, state in states.items()
     }
+
+
+def record_states(changes: Sequence[tuple[int, int, SigningState | None, SigningState]], *, now: datetime) -> None:
+    """Zones (by id) are signed so by the revision of this number; before it they were signed otherwise, or never."""
+    SigningChange.objects.bulk_create(
+        SigningChange(
+            zone_id=zone_id,
+            revision_number=number,
+            before=None if before is None else before.to_json(),
+            after=after.to_json(),
+        )
+        for zone_id, number, before, after in changes
+    )
+    Signing.objects.bulk_create(
+        [
+            Signing(zone_id=zone_id, state=after.to_json(), is_signed=after.is_signed, changed_at=now)
+            for zone_id, _, _, after in changes
+        ],
+        update_conflicts=True,
+        unique_fields=["zone"],
+        update_fields=["state", "is_signed", "changed_at"],
+    )
+
+
+def key_row(*, zone_id: int, flags: int, pair: KeyPair, author: Author, now: datetime) -> ZoneKey:
+    """A row, not saved yet, for a key of a zone; its private part is encrypted."""
+    return ZoneKey(
+        zone_id=zone_id,
+        algorithm=pair.algorithm,
+        bits=pair.bits,
+        flags=flags,
+        tag=key_tag(flags, pair.algorithm, pair.public),
+        public=pair.public,
+        private_encrypted=encrypt_secret(pair.private_text.encode()),
+        created_at=now,
+        created_by=user_of(author),
+    )
 
 
 def _audit(zone: Zone, before: SigningState, after: SigningState, author: Author, now: datetime, action: str) -> None:

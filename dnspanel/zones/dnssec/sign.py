@@ -11,12 +11,11 @@ from uuid import UUID
 from django.db import transaction
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, Author, user_of
+from dnspanel.accounts.actors import Actor, Author
 from dnspanel.accounts.models import User
-from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
-from dnspanel.zones.dnssec.publish_state import Decide, change_signing, sign_within
+from dnspanel.zones.dnssec.publish_state import Decide, change_signing, key_row, sign_within
 from dnspanel.zones.dnssec.safety import refuse_bogus
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.edit import Alongside, nothing
@@ -70,7 +69,7 @@ def sign(
 
     Zones that are signed stay as they are. Raises Unknown, RightMissing, BadKey, DnssecRefused.
     """
-    _refuse_nsec3(nsec3)
+    refuse_nsec3(nsec3)
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if state.is_signed:
@@ -88,7 +87,7 @@ def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publicat
 
     Raises RightMissing, and DnssecRefused for parameters that resolvers take for insecure.
     """
-    _refuse_nsec3(nsec3)
+    refuse_nsec3(nsec3)
     zone = Zone.objects.get(name=name, deleted_at=None)
     publication = sign_within(
         zone=zone,
@@ -112,7 +111,7 @@ def settle(
     `alongside` runs in the same transaction, also where nothing changes. Raises Unknown, RightMissing, NotSigned for
     NSEC3 in a zone that is not to be signed, and DnssecRefused as `sign`, `unsign` and `set_denial` do.
     """
-    _refuse_nsec3(requested.nsec3)
+    refuse_nsec3(requested.nsec3)
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         after = state
@@ -143,7 +142,7 @@ def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publi
 
     Raises NotSigned for a zone without keys, DnssecRefused for parameters that resolvers take for insecure (RFC 9276).
     """
-    _refuse_nsec3(nsec3)
+    refuse_nsec3(nsec3)
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if not state.keys:
@@ -331,20 +330,13 @@ def _change(
 
 
 def _store(zone: Zone, flags: int, pair: KeyPair, acting: Acting) -> ZoneKey:
-    return ZoneKey.objects.create(
-        zone=zone,
-        algorithm=pair.algorithm,
-        bits=pair.bits,
-        flags=flags,
-        tag=key_material.key_tag(flags, pair.algorithm, pair.public),
-        public=pair.public,
-        private_encrypted=encrypt_secret(pair.private_text.encode()),
-        created_at=acting.now,
-        created_by=user_of(acting.author),
-    )
+    row = key_row(zone_id=zone.pk, flags=flags, pair=pair, author=acting.author, now=acting.now)
+    row.save(force_insert=True)
+    return row
 
 
-def _refuse_nsec3(nsec3: Nsec3 | None) -> None:
+def refuse_nsec3(nsec3: Nsec3 | None) -> None:
+    """Raise DnssecRefused for parameters that resolvers take for insecure."""
     if nsec3 is None:
         return
     if not 0 <= nsec3.iterations <= MOST_ITERATIONS or len(nsec3.salt) > LONGEST_SALT:

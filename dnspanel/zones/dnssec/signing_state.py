@@ -144,6 +144,14 @@ def nsec3param_text(nsec3: Nsec3) -> str:
     return f"1 {int(nsec3.opt_out)} {nsec3.iterations} {nsec3.salt.hex() or '-'}"
 
 
+def read_nsec3param(text: str, *, narrow: bool) -> Nsec3:
+    """The inverse. Raises ValueError for what is none, or has another hash than SHA-1 or unknown flags."""
+    algorithm, flags, iterations, salt = text.split()
+    if algorithm != "1" or flags not in ("0", "1"):
+        raise ValueError(text)
+    return Nsec3(int(iterations), bytes.fromhex("" if salt == "-" else salt), flags == "1", narrow)
+
+
 def chains_differ(before: Nsec3 | None, after: Nsec3 | None) -> bool:
     """Whether going from one to the other at once would mix two NSEC3 chains: other hashes, in both of them rows."""
     if before is None or after is None or before.narrow or after.narrow:

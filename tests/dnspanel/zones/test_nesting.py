@@ -363,6 +363,4 @@ def test_a_zone_whose_parent_here_holds_a_ds_is_refused_by_whatever_way_it_comes
         )
     make_zone(name="alpha.example.test.")
     above = nesting.ds_above(["beta.example.test.", "alpha.example.test.", "else.test."])
-    assert {name: found.zone_name for name, found in above.items()} == {
-        "beta.example.test.": "example.test."
-    }
+    assert {name: found.zone_name for name, found in above.items()} == {"beta.example.test.": "example.test."}

@@ -11,6 +11,7 @@ from dnspanel.zones.dnssec.signing_state import (
     SigningState,
     chains_differ,
     nsec3param_text,
+    read_nsec3param,
     steps_between,
 )
 from replication.codec.dnssec import Nsec3
@@ -39,6 +40,11 @@ def test_metadata_is_there_only_with_keys() -> None:
     assert SigningState((), Nsec3(), "2", True).metadata == {}
     assert SigningState((), Nsec3()).denial is None
     assert nsec3param_text(Nsec3()) == "1 0 0 -"
+    for nsec3 in (each for each in CHAINS if each is not None):
+        assert read_nsec3param(nsec3param_text(nsec3), narrow=nsec3.narrow) == nsec3
+    for text in ("2 0 0 -", "1 2 0 -", "1 0 x -", "1 0 0 xy", "1 0 0"):
+        with pytest.raises(ValueError):  # noqa: PT011
+            read_nsec3param(text, narrow=False)
 
 
 @pytest.mark.parametrize("nsec3", CHAINS)
