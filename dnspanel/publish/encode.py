@@ -23,7 +23,6 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from uuid import UUID
 
 import psycopg
@@ -90,7 +89,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
                 return None
             encoded = publication_log.read_encoded(conn, schema, head.position.epoch)
             store = _caught_up(publisher, conn, head.position, encoded, schema, head.cluster)
-            batch = _next_batch(publisher, conn, store, head, encoded, now) if store else None
+            batch = _next_batch(conn, store, head, encoded, now) if store else None
         if encoded.stalled:
             clear_stall(schema=schema)
         if store is None:
@@ -131,7 +130,6 @@ def _caught_up(
 
 
 def _next_batch(
-    publisher: Publisher,
     conn: Connection,
     store: Store,
     head: publication_log.Head,
@@ -151,9 +149,7 @@ def _next_batch(
     is_plain = all(state.denial is None for state in signings.after.values())
     puts = _prepared_puts(range, steps) if is_plain else None
     gone, come = operations.zone_list_operations(steps, store.schema)
-    attached = zone_signing.signing_operations(
-        conn, steps, signings, store.schema, partial(publisher.sealing_key, now=now)
-    )
+    attached = zone_signing.signing_operations(conn, steps, signings, store.schema, now)
     ops = [*gone, *attached, *come]
     late: list[Op] = []
     if puts is None:

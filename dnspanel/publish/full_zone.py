@@ -7,12 +7,10 @@ where both give the same digests, each proves the other.
 import shutil
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from functools import partial
 
 from dnspanel.publish import operations, publication_log, zone_signing
 from dnspanel.publish.publisher import Publisher, store_path
 from dnspanel.publish.sealing import Batch, seal_batch
-from dnspanel.publish.sealing_keys import sealing_key
 from dnspanel.publish.session import Connection
 from dnspanel.publish.zone_signing import Signings
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
@@ -46,7 +44,7 @@ def main_operations(
     """Return what makes an empty main file know these zones, signed as `states` say."""
     served = Signings({}, {zone_id: state for zone_id, state in states.items() if zone_id in steps})
     signed = [steps[zone_id] for zone_id in served.after]
-    attached = zone_signing.signing_operations(conn, signed, served, schema, partial(sealing_key, now=now))
+    attached = zone_signing.signing_operations(conn, signed, served, schema, now)
     gone, come = operations.zone_list_operations(steps.values(), schema)
     return [*gone, *attached, *come]
 

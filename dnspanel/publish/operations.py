@@ -8,12 +8,10 @@ from dnspanel.publish.publication_log import Changes, ZoneStep
 from replication.codec import keys
 from replication.codec.dnssec import Nsec3
 from replication.codec.schema import Dbi, Schema
-from replication.compile import ChangedRows, Row, Rows, compile_changes, compile_zone, switch_denial
+from replication.compile import HELPER, ChangedRows, Row, Rows, compile_changes, compile_zone, switch_denial
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
 from replication.wire.operations import Op, OpKind, ZoneMark
-
-_NSEC3 = 50  # the type of the rows that make an NSEC3 chain
 
 
 def mark_of(step: ZoneStep) -> ZoneMark:
@@ -66,7 +64,7 @@ def switched_zone_operations(
     first: list[Op] = []
     late: list[Op] = []
     for (relative, type), body in changed.items():
-        is_helper = body is None and type == _NSEC3
+        is_helper = body is None and type == HELPER
         (late if is_helper else first).append(_record_operation(step.zone_id, relative, type, body))
     return first, late
 

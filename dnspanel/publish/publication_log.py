@@ -127,7 +127,7 @@ _PUBLICATIONS = """
     SELECT p.sequence, p.at, r.object_name, r.rows, r.digest, r.size, CASE WHEN r.sequence IS NULL THEN (
         SELECT coalesce(sum(v.added + v.changed + v.removed), 0)::bigint
         FROM zones_revision v WHERE v.publication_id = p.sequence
-    ) END, EXISTS (
+    ) END, r.sequence IS NULL AND EXISTS (
         SELECT FROM zones_revision v
         JOIN zones_signingchange c ON c.zone_id = v.zone_id AND c.revision_number = v.number
         WHERE v.publication_id = p.sequence
@@ -212,7 +212,8 @@ def _publications(
 ) -> Iterator[tuple[int, datetime, Prepared | None, int, bool]]:
     """Yield sequence, time, prepared rows and size of each publication, and whether it changes how zones are signed.
 
-    Page by page: most callers stop early.
+    Page by page: most callers stop early. Where rows are prepared nobody looks for a change of signing: an import has
+    thousands of zones, and stands alone anyway.
     """
     while after < head:
         for sequence, at, name, rows, digest, size, rrsets, signs in conn.execute(

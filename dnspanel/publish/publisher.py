@@ -12,9 +12,8 @@ from uuid import UUID
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 
-from dnspanel.publish import sealing_keys, signing
+from dnspanel.publish import signing
 from dnspanel.publish.session import Session
-from replication.codec.sealed import SealingKey
 from replication.store.store import Store
 
 # Address space, not disk: what PowerDNS reserves by default too.
@@ -34,8 +33,7 @@ class Publisher:
         self._stores: dict[int, Store] = {}
         self._inodes: dict[int, int | None] = {}
         self._key: Ed25519PrivateKey | None = None
-        self._key_read_at = self._sealing_key_read_at = datetime.min.replace(tzinfo=UTC)
-        self._sealing_key: SealingKey | None = None
+        self._key_read_at = datetime.min.replace(tzinfo=UTC)
 
     def store(self, schema: int, cluster: UUID) -> Store:
         """Return the panel's own LMDB of this schema, open; an empty one when there is none.
@@ -61,12 +59,6 @@ class Publisher:
         if self._key is None or abs(now - self._key_read_at) > KEY_KEPT:
             self._key, self._key_read_at = signing.private_key(signing.ensure_signing_key(now=now)), now
         return self._key
-
-    def sealing_key(self, *, now: datetime) -> SealingKey:
-        """Return the key to seal DNSSEC keys with; read anew as often as the signing key is."""
-        if self._sealing_key is None or abs(now - self._sealing_key_read_at) > KEY_KEPT:
-            self._sealing_key, self._sealing_key_read_at = sealing_keys.sealing_key(now=now), now
-        return self._sealing_key
 
     def close(self) -> None:
         for schema in list(self._stores):

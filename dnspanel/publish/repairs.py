@@ -5,7 +5,6 @@ from datetime import datetime
 from uuid import UUID
 
 from dnspanel.publish import operations, publication_log, signing
-from dnspanel.publish.sealing_keys import sealing_key
 from dnspanel.publish.session import Connection, reading
 from dnspanel.publish.zone_signing import attached_rows, signings_at
 from dnspanel.zones.dnssec.signing_state import UNSIGNED
@@ -54,8 +53,7 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
             state = signings_at(conn, position.sequence, [zone_id]).get(zone_id, UNSIGNED)
             for _, rrsets in publication_log.rrsets_at(conn, position.sequence, {zone_id: step.serial}):
                 rows = operations.compiled_rows(step, rrsets, state.denial)
-            if state.keys:
-                attached = attached_rows(conn, step.name, state, kind, sealing_key(now=now))
+            attached = attached_rows(conn, step.name, state, kind, now)
         digests = _digests_at(conn, schema, position) or (bytes(16), bytes(16))
     name = step.name if step is not None else told_name or names.ROOT
     mark = ZoneMark(zone_id, name, step.serial if step is not None else None)

@@ -3,13 +3,16 @@
 As with RRsets, today's state with later changes undone is that of any sequence.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import chain
+from typing import Any
 
 from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.publish.publication_log import Range, ZoneStep
+from dnspanel.publish.sealing_keys import sealing_key
 from dnspanel.publish.session import Connection
 from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM, UNSIGNED, KeyState, SigningState
 from replication.codec.dnssec import KeyObject, MetadataObject
@@ -28,7 +31,6 @@ _CHANGES = """
 _PRIVATE = "SELECT id, private_encrypted FROM zones_zonekey WHERE id = ANY(%s)"
 
 Rows = Sequence[tuple[Dbi, bytes, bytes]]
-SealWith = Callable[[], SealingKey]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +52,30 @@ def signings_around(conn: Connection, range: Range, zone_ids: Collection[int]) -
     today = _states(conn, zone_ids)
     if not today:
         return NO_SIGNINGS
-    before, after = dict(today), dict(today)
-    undone: set[int] = set()
-    later: set[int] = set()
-    for zone_id, sequence, state in conn.execute(_CHANGES, (list(today), range.first - 1)):
-        if zone_id not in undone:
-            before[zone_id] = SigningState.from_json(state)
-            undone.add(zone_id)
-        if sequence > range.last and zone_id not in later:
-            after[zone_id] = SigningState.from_json(state)
-            later.add(zone_id)
-    return Signings(before, after)
+    changes = _changes_after(conn, range.first - 1, today)
+    return Signings(_undone(today, changes, range.first - 1), _undone(today, changes, range.last))
 
 
 def signings_at(conn: Connection, sequence: int, zone_ids: Collection[int] | None = None) -> dict[int, SigningState]:
     """Return how zones (None: all) were signed at a sequence; those that never were are not in it. Needs a snapshot."""
-    found = _states(conn, zone_ids)
-    undone: set[int] = set()
-    for zone_id, _, state in conn.execute(_CHANGES, (list(found), sequence)) if found else ():
-        if zone_id not in undone:
-            found[zone_id] = SigningState.from_json(state)
-            undone.add(zone_id)
-    return found
+    today = _states(conn, zone_ids)
+    return _undone(today, _changes_after(conn, sequence, today), sequence) if today else {}
+
+
+def _changes_after(conn: Connection, sequence: int, zone_ids: Collection[int]) -> list[tuple[int, int, Any]]:
+    """Return zone, sequence and the state before each change behind a sequence; of each zone in their order."""
+    return conn.execute(_CHANGES, (list(zone_ids), sequence)).fetchall()
+
+
+def _undone(
+    today: Mapping[int, SigningState], changes: Iterable[tuple[int, int, Any]], sequence: int
+) -> dict[int, SigningState]:
+    """Return today's states without what was changed behind this sequence: as they were before the first of it."""
+    found: dict[int, SigningState] = {}
+    for zone_id, changed_at, before in changes:
+        if changed_at > sequence and zone_id not in found:
+            found[zone_id] = SigningState.from_json(before)
+    return {**today, **found}
 
 
 def _states(conn: Connection, zone_ids: Collection[int] | None) -> dict[int, SigningState]:
@@ -80,7 +84,7 @@ def _states(conn: Connection, zone_ids: Collection[int] | None) -> dict[int, Sig
 
 
 def signing_operations(
-    conn: Connection, steps: Iterable[ZoneStep], signings: Signings, schema: Schema, seal_with: SealWith
+    conn: Connection, steps: Iterable[ZoneStep], signings: Signings, schema: Schema, now: datetime
 ) -> list[Op]:
     """Return what makes PowerDNS sign these zones as they are to be, in the order in which it may be seen.
 
@@ -88,28 +92,28 @@ def signing_operations(
     2. Settings that go, those that come.
     3. Keys that come or change, then keys that go.
 
-    Wherever a transaction may end, a zone is signed as before, as after, or not yet; `seal_with` is called where a
-    key comes.
+    Wherever a transaction may end, a zone is signed as before, as after, or not yet.
     """
     plans = [_Plan.of(step, *signings.of(step.zone_id), schema) for step in steps]
     plans = [plan for plan in plans if plan.before != plan.after]
     wanted = {key.id for plan in plans for key in plan.coming_keys}
     texts = _private_texts(conn, wanted)
-    sealing_key = seal_with() if wanted else None
+    with_key = sealing_key(now=now) if wanted else None
     stages: list[list[Op]] = [[], [], [], [], []]
     for plan in plans:
-        plan.fill(stages, texts, sealing_key)
+        plan.fill(stages, texts, with_key)
     return list(chain.from_iterable(map(_by_table, stages)))
 
 
 def attached_rows(
-    conn: Connection, name: str, state: SigningState, schema: Schema, sealing_key: SealingKey
+    conn: Connection, name: str, state: SigningState, schema: Schema, now: datetime
 ) -> list[tuple[Dbi, bytes, bytes]]:
     """Return the rows of metadata and keys that a zone has when it is signed so, index rows too."""
     texts = _private_texts(conn, {key.id for key in state.keys})
     rows = list(chain.from_iterable(_metadata_rows(name, state, schema).values()))
-    for key in state.keys:
-        rows += _key_rows(name, key, schema, texts, sealing_key)
+    if state.keys:
+        with_key = sealing_key(now=now)
+        rows += chain.from_iterable(_key_rows(name, key, schema, texts, with_key) for key in state.keys)
     return rows
 
 
@@ -140,7 +144,7 @@ class _Plan:
     def coming_keys(self) -> list[KeyState]:
         return [key for key in self.after.keys if self.before.key(key.id) != key]
 
-    def fill(self, stages: Sequence[list[Op]], texts: Mapping[int, str], sealing_key: SealingKey | None) -> None:
+    def fill(self, stages: Sequence[list[Op]], texts: Mapping[int, str], with_key: SealingKey | None) -> None:
         old, new = (_metadata_rows(self.name, state, self.schema) for state in (self.before, self.after))
         for kind, rows in old.items():
             if kind not in new:
@@ -149,8 +153,8 @@ class _Plan:
             if old.get(kind) != new[kind]:
                 stages[2] += self._puts(new[kind])
         for key in self.coming_keys:
-            assert sealing_key is not None
-            stages[3] += self._puts(_key_rows(self.name, key, self.schema, texts, sealing_key))
+            assert with_key is not None
+            stages[3] += self._puts(_key_rows(self.name, key, self.schema, texts, with_key))
         for key in self.before.keys:
             if self.after.key(key.id) is None:
                 stages[0 if not self.after.keys else 4] += self._deletes(_bare_key_rows(self.name, key, self.schema))
@@ -173,11 +177,11 @@ def _metadata_rows(name: str, state: SigningState, schema: Schema) -> dict[str, 
     }
 
 
-def _key_rows(name: str, key: KeyState, schema: Schema, texts: Mapping[int, str], sealing_key: SealingKey) -> Rows:
+def _key_rows(name: str, key: KeyState, schema: Schema, texts: Mapping[int, str], with_key: SealingKey) -> Rows:
     if key.id not in texts:
         raise ZoneNotEncoded(zone_name=name, reason=f"the private part of its key {key.id} is gone")
     found = KeyObject(name, texts[key.id], key.flags, key.active, key.published)
-    return schema.key_rows(key.id, seal_key(found, sealing_key, row_id=key.id))
+    return schema.key_rows(key.id, seal_key(found, with_key, row_id=key.id))
 
 
 def _bare_key_rows(name: str, key: KeyState, schema: Schema) -> Rows:

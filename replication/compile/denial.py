@@ -28,7 +28,7 @@ from replication.codec.values import ENT
 from replication.compile.rows import Row
 from replication.dns import names, rdtypes
 
-HELPER = 50
+HELPER = 50  # the type of the rows that make an NSEC3 chain
 ABSENT, PRESENT, HASHED, FULL = range(4)
 
 _HELPER_BACK_TTL = 0  # hash → name; PowerDNS's search stops only at these
