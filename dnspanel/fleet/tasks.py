@@ -34,7 +34,7 @@ from dnspanel.fleet.push.send_snapshot import send_snapshot
 from dnspanel.fleet.rollout import deliver, poison
 from dnspanel.fleet.rollout.gates import free_nodes, node_to_push, with_limit
 from dnspanel.wake import wake, wake_each
-from replication.errors import Refused, ReplicationError, UnknownSealingKey
+from replication.errors import ReplicationError
 from replication.push import NodeClient, bring_to_head
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
@@ -269,7 +269,8 @@ def _push(node_id: int, connection: AgentConnection) -> None:
         acks.record_refusal(node_id=node_id, message=machines.describe_conflict(node), now=timezone.now())
         return
     try:
-        _bring_to_head_with_keys(node, connection)
+        client = connection.client(node.agent_host, node.agent_port, node.pins)
+        keys.with_keys(client, lambda: _bring_to_head(node, connection, client))
     except ReplicationError as exc:
         connection.applied = None
         match outcome_of(exc, is_ring0=node.is_ring0):
@@ -296,17 +297,6 @@ def _record(node: Node, refusal: Refusal) -> None:
         wake_repair(node.pk, countdown=MENDING_DELAY)
     if refusal.snapshot:
         _ask_for_snapshot(node.pk, refusal.snapshot)
-
-
-def _bring_to_head_with_keys(node: Node, connection: AgentConnection) -> None:
-    """Push; a node that was away while the signing keys changed gets them first."""
-    client = connection.client(node.agent_host, node.agent_port, node.pins)
-    try:
-        _bring_to_head(node, connection, client)
-    except (Refused, UnknownSealingKey) as exc:
-        if not keys.send_lacking(client, exc):
-            raise
-        _bring_to_head(node, connection, client)
 
 
 def _ask_for_snapshot(node_id: int, reason: str) -> None:

@@ -33,7 +33,7 @@ from dnspanel.fleet.push.connections import AgentConnection
 from dnspanel.publish import repairs
 from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.zones.hold import current_hold
-from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient, UnknownSealingKey
+from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient
 from replication.push import NodeClient
 from replication.wire.protocol import Status
 
@@ -136,11 +136,7 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
     repair = repairs.make_repair(
         schema=status.schema, zone_id=zone_id, told_name=told_name, position=status.position, now=now
     )
-    try:
-        repaired = client.repair(repair.sealed)
-    except UnknownSealingKey as exc:
-        keys.send_lacking(client, exc)
-        repaired = client.repair(repair.sealed)
+    repaired = keys.with_keys(client, lambda: client.repair(repair.sealed))
     return repaired.differences, repair.zone_name
 
 

@@ -7,9 +7,11 @@ private DNSSEC keys travel (`publish.sealing_keys`) a node gets when it first me
 
 import logging
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TypeVar
 
 from dnspanel.accounts.actors import Author
 from dnspanel.fleet import events
@@ -21,6 +23,8 @@ from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.models import SigningKey
 from replication.errors import BadSignature, Refused, ReplicationError, UnknownSealingKey
 from replication.push import NodeClient
+
+T = TypeVar("T")
 
 ANSWER_SECONDS = 5.0
 HEARD_WITHIN = timedelta(minutes=1)
@@ -107,11 +111,21 @@ def send_keys(client: NodeClient) -> KeysSent:
     return KeysSent.NOW if accepted == expected else KeysSent.CANNOT
 
 
-def send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> bool:
-    """Give the node the keys for lack of which it refused something; False if that is not why, or cannot be helped.
+def with_keys(client: NodeClient, act: Callable[[], T]) -> T:
+    """Do something over this connection; a node that lacks keys for it is given them, and then it is done once more.
 
     Raises ReplicationError.
     """
+    try:
+        return act()
+    except (Refused, UnknownSealingKey) as refusal:
+        if not _send_lacking(client, refusal):
+            raise
+        return act()
+
+
+def _send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> bool:
+    """Give the node the keys for lack of which it refused something; False if that is no cause, or cannot be helped."""
     if isinstance(refusal, UnknownSealingKey):
         client.put_sealing_keys(sealing_keys.all_sealing_keys())
         return True

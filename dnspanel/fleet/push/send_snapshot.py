@@ -7,6 +7,7 @@ ask at once, edits go their own way.
 import logging
 import time
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.utils import timezone
 
@@ -29,9 +30,7 @@ from replication.errors import (
     Diverged,
     NeedsSnapshot,
     NodeUnreachable,
-    Refused,
     ReplicationError,
-    UnknownSealingKey,
 )
 from replication.steps import Refuse, Way, next_step
 from replication.store.snapshot import Manifest
@@ -53,7 +52,7 @@ def send_snapshot(*, lease: Lease) -> bool:
     try:
         with lease.kept(), _client(node) as client:
             snapshot = _snapshot_for(node, bootstrap.schema, client.status().position)
-            ack = _send_with_keys(client, snapshot, lease, bootstrap)
+            ack = keys.with_keys(client, partial(_send, client, snapshot, lease, bootstrap))
     except DamagedObject as exc:
         if snapshot is not None:
             drop_snapshot(snapshot=snapshot, reason=exc.reason, now=timezone.now())
@@ -102,16 +101,6 @@ def _least(have: Position | None, way: Way) -> int:
     """Return the sequence below which no snapshot may be sent; where a node is held back, the newest will do."""
     is_ours = have is not None and way.head is not None and have.epoch == way.head.epoch
     return have.sequence if have is not None and is_ours else 0
-
-
-def _send_with_keys(client: push.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap) -> Ack:
-    """As `_send`; a node that was away while the signing keys changed gets them first."""
-    try:
-        return _send(client, snapshot, lease, bootstrap)
-    except (Refused, UnknownSealingKey) as exc:
-        if not keys.send_lacking(client, exc):
-            raise
-        return _send(client, snapshot, lease, bootstrap)
 
 
 def _send(client: push.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap) -> Ack:
