@@ -254,7 +254,24 @@ class ZoneSettingsForm(PanelForm):
         return str(self.cleaned_data["tags"]).replace(",", " ").split()
 
 
-class DeleteZoneForm(PublishingForm):
+class TypedNameForm(PublishingForm):
+    """A form whose field `typed` has to hold the name of the zone."""
+
+    def __init__(self, *args: Any, zone_name: str, **kwargs: Any) -> None:
+        self.zone_name = zone_name
+        super().__init__(*args, **kwargs)
+
+    def clean_typed(self) -> str:
+        try:
+            typed = names.parse(self.cleaned_data["typed"])
+        except BadName:
+            typed = ""
+        if typed != self.zone_name:
+            raise forms.ValidationError(f"This is not {self.zone_name}")
+        return typed
+
+
+class DeleteZoneForm(TypedNameForm):
     """The typed name of the zone, which confirms that the zone and all its RRsets are deleted."""
 
     typed = forms.CharField(
@@ -269,8 +286,7 @@ class DeleteZoneForm(PublishingForm):
         widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "inputmode": "numeric"}),
     )
 
-    def __init__(self, *args: Any, zone_name: str, **kwargs: Any) -> None:
-        self.zone_name = zone_name
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.mass_deletion: MassDeletion | None = None
         super().__init__(*args, **kwargs)
 
@@ -281,15 +297,6 @@ class DeleteZoneForm(PublishingForm):
             return True
         self.add_error("typed_count", f"Type {mass_deletion.total} to confirm it.")
         return False
-
-    def clean_typed(self) -> str:
-        try:
-            typed = names.parse(self.cleaned_data["typed"])
-        except BadName:
-            typed = ""
-        if typed != self.zone_name:
-            raise forms.ValidationError(f"This is not {self.zone_name}")
-        return typed
 
 
 class DecisionForm(PanelForm):

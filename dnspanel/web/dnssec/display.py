@@ -17,7 +17,6 @@ from dnspanel.zones.dnssec.safety import ParentHere
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Publication, Zone
 
-_ROLES = {"ksk": "KSK", "zsk": "ZSK", "csk": "CSK"}
 _DIGEST_NAMES = {"2": "SHA-256", "4": "SHA-384"}
 
 
@@ -49,7 +48,7 @@ class DisplayKey:
 
     @property
     def role(self) -> str:
-        return _ROLES[self.key.role]
+        return self.key.role.upper()
 
     @property
     def acts(self) -> list[KeyAct]:

@@ -4,15 +4,13 @@ from typing import Any
 
 from django import forms
 
-from dnspanel.web.forms import PublishingForm
+from dnspanel.web.forms import PublishingForm, TypedNameForm
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
 from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import BadKey, DnssecRefused
 from replication.codec.dnssec import Nsec3
-from replication.dns import names
-from replication.errors import BadName
 
 _MONO = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
 _TICK = {"class": ""}
@@ -205,7 +203,7 @@ class KeyForm(PublishingForm):
     published = forms.NullBooleanField()
 
 
-class UnsignForm(SigningForm):
+class UnsignForm(SigningForm, TypedNameForm):
     """The typed name of the zone, which confirms that its signatures and keys go."""
 
     name = "unsign"
@@ -213,16 +211,3 @@ class UnsignForm(SigningForm):
         label="Type the zone's name to unsign it", max_length=1100, widget=forms.TextInput(attrs=_MONO)
     )
     reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
-
-    def __init__(self, *args: Any, zone_name: str, **kwargs: Any) -> None:
-        self.zone_name = zone_name
-        super().__init__(*args, **kwargs)
-
-    def clean_typed(self) -> str:
-        try:
-            typed = names.parse(self.cleaned_data["typed"])
-        except BadName:
-            typed = ""
-        if typed != self.zone_name:
-            raise forms.ValidationError(f"This is not {self.zone_name}")
-        return typed

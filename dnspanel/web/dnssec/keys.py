@@ -13,7 +13,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.dnssec.display import key_lost
 from dnspanel.web.dnssec.forms import AddKeyForm, KeyForm
-from dnspanel.web.dnssec.pages import answer, page
+from dnspanel.web.dnssec.pages import acting, answer, page
 from dnspanel.web.layout import PanelRequest, no_store
 from dnspanel.web.one_time_page import show_once
 from dnspanel.zones import access
@@ -21,7 +21,7 @@ from dnspanel.zones.dnssec import key_material, sign
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.errors import DnssecRefused
-from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.models import Zone
 
 
 @no_store
@@ -35,7 +35,7 @@ def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
         chosen = form.cleaned_data
         sign.add_key(
             zone=zone,
-            acting=sign.Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id),
+            acting=acting(request, form),
             flags=chosen["flags"],
             algorithm=chosen["algorithm"],
             bits=form.key_bits,
@@ -59,7 +59,7 @@ def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
         act = "deactivate" if active is False else "hide"
         if (question := _ask(request, zone, key, act)) is not None:
             return question
-    by = sign.Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id)
+    by = acting(request, form)
     return _changed(
         request,
         zone,
@@ -81,7 +81,7 @@ def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
     # Of a key that is gone already, the verb knows whether this form deleted it.
     if key and (question := _ask(request, zone, key, "delete")) is not None:
         return question
-    by = sign.Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id)
+    by = acting(request, form)
     return _changed(
         request,
         zone,

@@ -13,6 +13,7 @@ from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.dnssec.display import DisplayKey, DisplaySigning, SigningSync, display_parent, signing_sync
 from dnspanel.web.dnssec.forms import AddKeyForm, CdsForm, DenialForm, SignForm, SigningForm, UnsignForm
 from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.forms import PublishingForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.sync import sync_of
 from dnspanel.zones import access, queries
@@ -84,7 +85,7 @@ def dnssec_nodes(request: PanelRequest, zone_name: str) -> HttpResponse:
     return render(request, "dnssec/_nodes.html", {"zone": zone, "nodes": _nodes(zone)})
 
 
-def acting(request: PanelRequest, form: SigningForm, reason: str = "") -> sign.Acting:
+def acting(request: PanelRequest, form: PublishingForm, reason: str = "") -> sign.Acting:
     """Return who acts by this form."""
     return sign.Acting(request.user, Channel.WEB, timezone.now(), reason=reason, form_id=form.id)
 
