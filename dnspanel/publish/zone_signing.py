@@ -94,7 +94,9 @@ def signing_operations(
 
     Wherever a transaction may end, a zone is signed as before, as after, or not yet.
     """
-    plans = [_Plan.of(step, *signings.of(step.zone_id), schema) for step in steps]
+    # Most zones were never signed, and an import has thousands.
+    known = signings.before.keys() | signings.after.keys()
+    plans = [_Plan.of(step, *signings.of(step.zone_id), schema) for step in steps if step.zone_id in known]
     plans = [plan for plan in plans if plan.before != plan.after]
     wanted = {key.id for plan in plans for key in plan.coming_keys}
     texts = _private_texts(conn, wanted)

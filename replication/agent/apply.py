@@ -473,11 +473,13 @@ class Applier:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 self._purge(touched, position, by_names=attempt == 1, learn=learn)
-                expected = list(verify.expectations(self._store, *touched.selection(without)))
+                marks, rows = touched.selection(without)
+                expected = list(verify.expectations(self._store, marks, rows))
                 verify.verify(expected, self._dns_address, self._dns_port, seconds=VERIFY_SECONDS)
                 verify_signatures(
                     self._store,
-                    *touched.selection(without),
+                    marks,
+                    rows,
                     self._dns_address,
                     self._dns_port,
                     now=self._clock(),
