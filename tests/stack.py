@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -92,12 +93,15 @@ class PreparedStack(Stack):
 
 
 def run_script(stack: Stack, script: str, *args: str) -> str:
-    """Run a Python script in the panel's environment, without a start of Django; return what it printed.
+    """Run a Python script in the panel's environment; return what it printed. Raises StackError if it fails.
 
-    Raises StackError if it fails.
+    A prepared stack keeps an interpreter, which has started Django by then; others, those of benchmarks, start one.
     """
-    assert isinstance(stack, PreparedStack)
-    ended = stack.interpreter.run(script, *args)
+    if isinstance(stack, PreparedStack):
+        ended = stack.interpreter.run(script, *args)
+    else:
+        with closing(Interpreter(stack.env, prefix=unprivileged.prefix())) as interpreter:
+            ended = interpreter.run(script, *args)
     if ended.status != 0:
         last = (ended.err or ended.out).strip().splitlines()[-12:]
         raise StackError("\n".join([f"a script ended with status {ended.status}:", *last]))
