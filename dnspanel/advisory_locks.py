@@ -30,6 +30,7 @@ class Lock(IntEnum):
     HOLD = 4  # the work of a hold: asking nodes, carrying out a decision
     COMPUTED_TYPES = 5  # setting nodes up for ALIAS and LUA
     AUDIT_CHAIN = 6  # linking acts
+    PARENT_CHECKS = 7  # asking parents of signed zones for their DS
     WORKER = 0x64700001  # import · 64 + worker
     READER = 0x64700002  # import
     PIECE = 0x64700003  # piece of an import

@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 from pathlib import Path
+from string import hexdigits
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -123,6 +124,27 @@ def check_alias_resolver(app_configs: Sequence[Any] | None, **kwargs: Any) -> li
 
 
 @register(OWN)
+def check_resolvers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E012: no parent could be asked."""
+    if wrong := [text for text in settings.DNS_RESOLVERS if not is_resolver(text)]:
+        hint = "Give some, with a port where it is not 53: 192.0.2.53,192.0.2.54:5300,[2001:db8::53]:5300; or none."
+        message = f"PANEL_DNS_RESOLVERS: {wrong[0]} is not an IP address."
+        return [Error(message, hint=hint, id="dnspanel.E012")]
+    return []
+
+
+@register(OWN)
+def check_trust_anchors(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E013: every signed zone would seem bogus."""
+    wrong = [text for text in settings.TRUST_ANCHORS if not _is_trust_anchor(text)]
+    if not wrong:
+        return []
+    hint = "Give DS records of the root with commas between them: key tag, algorithm, digest type 2 or 4, digest."
+    message = f"PANEL_TRUST_ANCHORS: {wrong[0]} is not a DS record."
+    return [Error(message, hint=hint, id="dnspanel.E013")]
+
+
+@register(OWN)
 def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E009: no mail could be sent. W003: a password would travel in the clear."""
     if settings.MAIL_TLS not in {"starttls", "tls", "no"}:
@@ -152,6 +174,14 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+
+
+def _is_trust_anchor(text: str) -> bool:
+    numbers, digest = text.split()[:3], text.split()[3:]
+    if len(numbers) != 3 or not all(number.isdecimal() and len(number) <= 5 for number in numbers):
+        return False
+    length = {2: 64, 4: 96}.get(int(numbers[2]))
+    return len("".join(digest)) == length and all(character in hexdigits for character in "".join(digest))
 
 
 def _is_name(text: str) -> bool:

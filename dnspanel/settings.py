@@ -107,6 +107,14 @@ TRUSTED_PROXIES = envlist("PANEL_TRUSTED_PROXIES", "")
 ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", False)
 # The resolver by which nodes follow ALIAS, where their group names no other; without one ALIAS is refused.
 ALIAS_RESOLVER = envstr("PANEL_ALIAS_RESOLVER", "")
+# The recursive resolvers by which the parents of signed zones are found, address or address:port; none: the system's.
+DNS_RESOLVERS = envlist("PANEL_DNS_RESOLVERS", "")
+# DS records of the root from which signed zones are validated: of KSK-2017 and KSK-2024. None: nothing is validated.
+TRUST_ANCHORS = envlist(
+    "PANEL_TRUST_ANCHORS",
+    "20326 8 2 E06D44B80B8F1D39A95C0B0D7C65D08458E880409BBC683457104237C7F8EC8D,"
+    "38696 8 2 683D2D0ACB8C9B712A1948B27F741219298D0A450D612C483AF444A4C0FB2B16",
+)
 DEFAULT_NAMESERVERS = envlist("PANEL_DEFAULT_NAMESERVERS", "ns1.example.net.,ns2.example.net.")
 DEFAULT_HOSTMASTER = envstr("PANEL_DEFAULT_HOSTMASTER", "hostmaster.example.net.")
 # Names that nobody may hold as a zone, in the rules of the Public Suffix List; and a file of that list.
@@ -136,7 +144,7 @@ TEAM_QUOTAS = envquotas(
 # Webhooks go to public addresses over https; besides, to these networks, and with OUTBOUND_HTTP over http too.
 OUTBOUND_NETWORKS = envnetworks("PANEL_OUTBOUND_NETWORKS", "")
 OUTBOUND_HTTP = envbool("PANEL_OUTBOUND_HTTP", False)
-# Imports and comparisons of people connect to public addresses; besides, to these networks.
+# Imports and comparisons of people, and questions to parents, go to public addresses; besides, to these networks.
 SOURCE_NETWORKS = envnetworks("PANEL_SOURCE_NETWORKS", "")
 
 # Prometheus may ask /metrics from these networks without a token.
@@ -315,6 +323,7 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 5},
     },
     "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
+    "check-parents": {"task": "dnspanel.fleet.tasks.check_parents", "schedule": 10.0, "options": {"expires": 10}},
     "compare-nodes": {"task": "dnspanel.fleet.tasks.compare_nodes", "schedule": 60.0, "options": {"expires": 55}},
     "watch-fleet": {"task": "dnspanel.alerts.tasks.watch_fleet", "schedule": 5.0, "options": {"expires": 10}},
     "forget-old-alerts": {"task": "dnspanel.alerts.tasks.forget_old_alerts", "schedule": 86_400.0},

@@ -68,6 +68,8 @@ def fresh_stack() -> Iterator[Stack]:
 
 # As long as a busy machine may need to answer, and not as long as a person's patience.
 PATIENCE = {"PANEL_RING0_PATIENCE": "20", "PANEL_REFUSAL_PATIENCE": "6"}
+# Nobody answers: what the world's DNS says of the zones of a test is nobody's business.
+NO_RESOLVER = {"PANEL_DNS_RESOLVERS": "127.0.0.1:9"}
 
 
 class PreparedStack(Stack):
@@ -121,7 +123,7 @@ def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = F
         traffic=traffic,
         durable=durable,
         free_ports=OF_STACKS,
-        environment=PATIENCE,
+        environment=PATIENCE | NO_RESOLVER,
     )
 
 

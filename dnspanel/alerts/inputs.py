@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from cryptography import x509
@@ -13,7 +14,7 @@ from django.db.models import Count, Max, Min
 from redis.exceptions import RedisError
 
 from dnspanel.alerts.models import DiskMark
-from dnspanel.alerts.rules import AlertInputs, DeliveryInputs, NodeInputs
+from dnspanel.alerts.rules import AlertInputs, DeliveryInputs, NodeInputs, ZonesInputs
 from dnspanel.backup.models import Backup
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence
@@ -37,6 +38,25 @@ _ENCODED = """
     FROM unnest(%(schemas)s::int[]) s (schema) ORDER BY s.schema"""
 
 
+# A DS that some servers of a parent do not have yet is on its way for so long; and a parent that could not be asked for
+# so long needs somebody to look at it.
+PARTIAL_FOR, UNKNOWN_FOR = timedelta(days=1), timedelta(days=2)
+MOST_ZONES_NAMED = 20
+
+_ZONES = """
+    SELECT kind, name, since, total FROM (
+        SELECT c.kind, z.name, c.since, count(*) OVER (PARTITION BY c.kind) AS total,
+            row_number() OVER (PARTITION BY c.kind ORDER BY c.since, z.name) AS place
+        FROM (
+            SELECT zone_id, 'misled' AS kind, since FROM fleet_parentcheck
+            WHERE state IN ('partial', 'differs', 'bogus') AND (state <> 'partial' OR since <= %(partial)s)
+            UNION ALL
+            SELECT zone_id, 'unknown', silent_since FROM fleet_parentcheck
+            WHERE silent_since IS NOT NULL AND silent_since <= %(unknown)s
+        ) c JOIN zones_zone z ON z.id = c.zone_id AND z.deleted_at IS NULL
+    ) ranked WHERE place <= %(most)s ORDER BY kind, place"""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """Everything that was read at one moment: the facts, and what only metrics show besides."""
@@ -57,6 +77,7 @@ def read(now: datetime) -> Reading:
     beats = heartbeats()
     authority = Authority.objects.only("client_pem", "created_at").first()
     disk = shutil.disk_usage(next(path for path in (settings.VAR_DIR, *settings.VAR_DIR.parents) if path.exists()))
+    zones = _zones(now)
     inputs = AlertInputs(
         nodes=_nodes(statuses, now),
         stalls=tuple(Stall.objects.order_by("schema").values_list("message", flat=True)),
@@ -69,6 +90,8 @@ def read(now: datetime) -> Reading:
         collector_at=beats.get(COLLECTOR),
         certificate_expires_at=_certificate_ends(authority),
         backup_at=Backup.objects.aggregate(at=Max("at"))["at"],
+        misled=zones.get("misled", ZonesInputs()),
+        unknown=zones.get("unknown", ZonesInputs()),
         set_up_at=authority.created_at if authority else None,
         disk_free_bytes=disk.free,
         disk_bytes=disk.total,
@@ -82,6 +105,18 @@ def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
     with connection.cursor() as cursor:
         cursor.execute(_ENCODED, {"epoch": epoch, "schemas": schemas})
         return dict(cursor.fetchall())
+
+
+def _zones(now: datetime) -> dict[str, ZonesInputs]:
+    """The signed zones whose parents are a trouble, by which one."""
+    parameters: dict[str, Any] = {"partial": now - PARTIAL_FOR, "unknown": now - UNKNOWN_FOR, "most": MOST_ZONES_NAMED}
+    found: dict[str, ZonesInputs] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_ZONES, parameters)
+        for kind, name, since, total in cursor.fetchall():
+            before = found.get(kind, ZonesInputs())
+            found[kind] = ZonesInputs(total, (*before.first, (name, since)))
+    return found
 
 
 def redis_answers() -> bool:

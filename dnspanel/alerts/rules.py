@@ -62,6 +62,8 @@ KINDS: Mapping[str, str] = {
     "panel.certificate": "The panel's certificate ends",
     "panel.disk": "The panel's disk fills up",
     "panel.backup": "The last backup is too old",
+    "panel.ds": "Zones do not validate from their parents",
+    "panel.parents": "Parents of signed zones do not answer",
 }
 
 
@@ -108,6 +110,14 @@ class DeliveryInputs:
 
 
 @dataclass(frozen=True, slots=True)
+class ZonesInputs:
+    """Zones of which the same is true: how many, and those since the longest, with since when."""
+
+    count: int = 0
+    first: tuple[tuple[str, datetime], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AlertInputs:
     """What is known of the fleet and the panel at one moment."""
 
@@ -124,6 +134,8 @@ class AlertInputs:
     disk_free_bytes: int = 0
     disk_bytes: int = 0
     backup_at: datetime | None = None  # of the newest one that is whole
+    misled: ZonesInputs = ZonesInputs()  # signed zones that do not validate from their parents, or will not for some
+    unknown: ZonesInputs = ZonesInputs()  # those whose parents could not be asked for long
     set_up_at: datetime | None = None  # when the panel began to have something to lose
 
 
@@ -261,6 +273,7 @@ def _bootstrap(node: NodeInputs, now: datetime) -> Condition | None:
 def _of_panel(inputs: AlertInputs, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
     yield from _of_publishing(inputs, now)
     yield from _of_delivery(inputs, now)
+    yield from _of_signing(inputs, now)
     if not inputs.redis_answers:
         message = "Redis does not answer: publications are found by polling, later, and there are no live numbers."
         yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, message)
@@ -277,6 +290,23 @@ def _of_panel(inputs: AlertInputs, now: datetime, is_open: Collection[str]) -> I
     if safe_at is not None and now - safe_at > BACKUP_AGE:
         last = f"the last one is {spoken(now - safe_at)} old" if inputs.backup_at else "there is none"
         yield Condition("panel.backup", "panel.backup", Severity.WARNING, f"The panel lacks a fresh backup: {last}.")
+
+
+def _of_signing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
+    """One condition for all zones, however many they are."""
+    if inputs.misled.count:
+        message = f"{_zones(inputs.misled, now)}: what the parent has leads resolvers to no valid signatures."
+        yield Condition("panel.ds", "panel.ds", Severity.CRITICAL, message)
+    if inputs.unknown.count:
+        message = f"{_zones(inputs.unknown, now)}: nobody knows whether the parent has the right DS."
+        yield Condition("panel.parents", "panel.parents", Severity.WARNING, message)
+
+
+def _zones(zones: ZonesInputs, now: datetime) -> str:
+    count = "1 zone" if zones.count == 1 else f"{zones.count:,} zones"
+    named = ", ".join(f"{name} for {spoken(max(timedelta(0), now - since))}" for name, since in zones.first)
+    more = f", and {zones.count - len(zones.first):,} more" if zones.count > len(zones.first) else ""
+    return f"{count} ({named}{more})"
 
 
 def _of_publishing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:

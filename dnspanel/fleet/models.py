@@ -293,6 +293,53 @@ class AheadRRset(models.Model):
         ]
 
 
+class ParentState(models.TextChoices):
+    """What the last look at a zone's parent that came to something found."""
+
+    UNKNOWN = "unknown", "not known yet"
+    MATCHES = "matches", "the DS names a key that signs"
+    NO_DS = "no-ds", "no DS"
+    PARTIAL = "partial", "a DS at some servers only"
+    DIFFERS = "differs", "a DS that leads to no key"
+    BOGUS = "bogus", "signatures do not validate"
+
+
+class ParentCheck(models.Model):
+    """What the parent of a signed zone has for it, as its servers answered when they were asked last.
+
+    A zone that is not signed any more keeps its row while its parent has a DS. A worker that takes the check on moves
+    `due_at` a little ahead, and only the one that did writes what it found.
+    """
+
+    zone = models.OneToOneField("zones.Zone", on_delete=models.CASCADE, primary_key=True, related_name="parent_check")
+    due_at = models.DateTimeField()
+    requested_at = models.DateTimeField(null=True)  # by a person
+    state = models.CharField(max_length=16, choices=ParentState, default=ParentState.UNKNOWN)
+    message = models.TextField(blank=True, default="")
+    since = models.DateTimeField(null=True)  # with this state
+    known_at = models.DateTimeField(null=True)  # when a look last came to something
+    checked_at = models.DateTimeField(null=True)
+    parent = models.TextField(blank=True, default="")
+    # {"servers": {"name address": [DS, …]}, "ttl": seconds or null}, of the look that came to something.
+    found: "models.JSONField[Any]" = models.JSONField(default=dict)
+    # Why the last look came to nothing, and since when none has; empty when it did.
+    silent = models.TextField(blank=True, default="")
+    silent_since = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["due_at", "zone"], name="parent_check_due"),
+            models.Index(
+                fields=["since"], condition=models.Q(state__in=["partial", "differs", "bogus"]), name="parent_check_bad"
+            ),
+            models.Index(
+                fields=["silent_since"],
+                condition=models.Q(silent_since__isnull=False),
+                name="parent_check_silent",
+            ),
+        ]
+
+
 class Authority(models.Model):
     """The panel's certificate authority and its own client certificate; private keys are encrypted."""
 

@@ -17,8 +17,10 @@ from typing import Any
 from celery import current_task, shared_task
 from django.utils import timezone
 
+from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet import events
+from dnspanel.fleet.dnssec import parent_checks
 from dnspanel.fleet.integrity import compare, decision, repair, unknown_history
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import computed_types, enroll, keys, machines, rotate
@@ -73,6 +75,9 @@ _PUSHED_BY = frozenset(
 
 # As many as Celery has for this queue: whoever waits here would wait there.
 _released = ThreadPoolExecutor(16, thread_name_prefix="released")
+
+# Parents may be slow, and pushes to nodes run on the same threads: most of those must stay free.
+_parents = threading.BoundedSemaphore(3)
 
 logger = logging.getLogger(__name__)
 
@@ -184,6 +189,28 @@ def bootstrap_waiting_nodes() -> None:
         waiting = list(free_bootstraps(now=timezone.now()).values_list("node_id", flat=True))
         random.shuffle(waiting)
         wake_each(bootstrap_node, waiting)
+
+
+@shared_task(ignore_result=True)
+def check_parents() -> None:
+    """Ask the parents of some of the signed zones that are due; in a day all are. Waits for others' servers."""
+    with while_postgresql_answers(), locked(Lock.PARENT_CHECKS) as mine:
+        if mine:
+            parent_checks.admit(now=timezone.now())
+            parent_checks.check_all(parent_checks.take_on(now=timezone.now()), now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def check_parent(zone_id: int) -> None:
+    """Ask the parent of one zone, if it is due. Twice, late or never does no harm."""
+    if not _parents.acquire(blocking=False):
+        return  # beat finds it
+    try:
+        with while_postgresql_answers():
+            claims = parent_checks.take_on(now=timezone.now(), zone_ids=[zone_id])
+            parent_checks.check_all(claims, now=timezone.now())
+    finally:
+        _parents.release()
 
 
 # Tasks keep the names under which messages of the version before may still lie in Redis during an upgrade.

@@ -16,6 +16,7 @@ NUMBERS = {
     "HOLD": 4,
     "COMPUTED_TYPES": 5,
     "AUDIT_CHAIN": 6,
+    "PARENT_CHECKS": 7,
     "WORKER": 0x64700001,
     "READER": 0x64700002,
     "PIECE": 0x64700003,

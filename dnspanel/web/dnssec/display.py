@@ -1,12 +1,13 @@
 """What the page of a zone's signing shows: its state, its keys with what can be done to them, and what nodes have."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 from dnspanel.accounts.grants import Right
 from dnspanel.fleet.health import FAULTS, Word
-from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.models import NodeState, ParentCheck, ParentState
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.sync import Sync, has_acked, sync_of
@@ -17,6 +18,16 @@ from dnspanel.zones.dnssec.safety import ParentHere
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Publication, Zone
 
+_PATIENCE = timedelta(seconds=60)
+_TONES: Mapping[ParentState, str] = {
+    ParentState.UNKNOWN: "quiet",
+    ParentState.MATCHES: "ok",
+    ParentState.NO_DS: "quiet",
+    ParentState.PARTIAL: "warn",
+    ParentState.DIFFERS: "bad",
+    ParentState.BOGUS: "bad",
+}
+_ICONS: Mapping[str, str] = {"ok": "check", "warn": "alert", "bad": "error", "quiet": "minus"}
 _DIGEST_NAMES = {"2": "SHA-256", "4": "SHA-384"}
 
 
@@ -91,6 +102,47 @@ class DisplayParent:
 
 
 @dataclass(frozen=True, slots=True)
+class DisplayCheck:
+    """What the last look at the parent found. `check` is None where nobody has looked yet."""
+
+    check: ParentCheck | None
+    parent_name: str  # empty for a parent in this panel that the reader may not know of
+    is_waiting: bool  # for a worker, since somebody asked a moment ago
+
+    @property
+    def tone(self) -> str:
+        return _TONES[ParentState(self.check.state)] if self.check else "quiet"
+
+    @property
+    def icon(self) -> str:
+        return _ICONS[self.tone]
+
+    @property
+    def message(self) -> str:
+        """What was found, without the name of a zone that the reader may not know of."""
+        if self.check is None or self.check.state == ParentState.UNKNOWN:
+            return "Nobody knows yet whether the parent has the DS."
+        if self.parent_name != self.check.parent:
+            return self.check.message.replace(f"the parent {self.check.parent}", "the parent, in this panel,")
+        return self.check.message
+
+
+def display_check(
+    check: ParentCheck | None, here: ParentHere | None, parent: DisplayParent, now: datetime
+) -> DisplayCheck:
+    """Return it for who may see the parent as `parent` says."""
+    name = "" if check is None else parent.name if here is not None and here.name == check.parent else check.parent
+    return DisplayCheck(check, name, _is_waiting(check, now))
+
+
+def _is_waiting(check: ParentCheck | None, now: datetime) -> bool:
+    """Whether the answer to the last request may still come: workers that are away are not waited for long."""
+    if check is None or check.requested_at is None or now - check.requested_at > _PATIENCE:
+        return False
+    return check.checked_at is None or check.checked_at < check.requested_at
+
+
+@dataclass(frozen=True, slots=True)
 class DisplaySigning:
     """How a zone is signed, as its page says it."""
 
@@ -113,7 +165,7 @@ class DisplaySigning:
 
 
 def display_parent(request: PanelRequest, parent: ParentHere | None, keys: Sequence[KeyView]) -> DisplayParent:
-    """Return what this panel knows of the zone above: nobody asks those that are elsewhere."""
+    """Return what this panel knows of the zone above if it has it; of others, what `display_check` says."""
     if parent is None:
         return DisplayParent("unknown", "")
     is_visible = access.zones_within_reach(request.user, Right.READ).filter(pk=parent.zone_id, deleted_at=None).exists()

@@ -9,8 +9,17 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.accounts.grants import Right
+from dnspanel.fleet.ask_parent import ask_parent
+from dnspanel.fleet.dnssec.parent_checks import check_of
 from dnspanel.fleet.reads.queries import node_statuses
-from dnspanel.web.dnssec.display import DisplayKey, DisplaySigning, SigningSync, display_parent, signing_sync
+from dnspanel.web.dnssec.display import (
+    DisplayKey,
+    DisplaySigning,
+    SigningSync,
+    display_check,
+    display_parent,
+    signing_sync,
+)
 from dnspanel.web.dnssec.forms import AddKeyForm, CdsForm, DenialForm, SignForm, SigningForm, UnsignForm
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import PublishingForm
@@ -21,7 +30,7 @@ from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here
 from dnspanel.zones.dnssec.signing_state import SigningState
-from dnspanel.zones.errors import DnssecRefused
+from dnspanel.zones.errors import DnssecRefused, NotSigned
 from dnspanel.zones.models import Channel, Zone
 from replication.dns import rdata, rdtypes
 
@@ -45,12 +54,15 @@ def page(
     if form is not None and not keys and isinstance(form, CdsForm | DenialForm) and not isinstance(form, SignForm):
         # Somebody unsigned the zone meanwhile, so the form is not there.
         refusal = " ".join(map(str, form.non_field_errors()))
+    here = parent_here(zone.name)
+    parent = display_parent(request, here, keys)
     context: dict[str, object] = {
         "signing": DisplaySigning(
             state,
             [DisplayKey(zone.name, key) for key in keys],
-            display_parent(request, parent_here(zone.name), keys),
+            parent,
         ),
+        "check": display_check(check_of(zone), here, parent, timezone.now()),
         "nodes": _nodes(zone),
         "may_sign": may_sign,
         "may_export": access.has_right(request.user, zone, Right.EXPORT_KEYS),
@@ -83,6 +95,28 @@ def dnssec_nodes(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show on which nodes the last change of the signing is."""
     zone = access.zone_for_reading(request.user, zone_name)
     return render(request, "dnssec/_nodes.html", {"zone": zone, "nodes": _nodes(zone)})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def dnssec_parent(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show what the last look at the parent found; a POST lets a worker ask it now."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC if request.method == "POST" else Right.READ)
+    refusal = ""
+    if request.method == "POST":
+        try:
+            ask_parent(zone=zone, now=timezone.now(), by=request.user)
+        except NotSigned as exc:
+            refusal = str(exc)
+        if not request.htmx:
+            return page(request, zone, refusal=refusal, status=422) if refusal else redirect("zone-dnssec", zone.name)
+    here = parent_here(zone.name)
+    context = {
+        "zone": zone,
+        "check": display_check(check_of(zone), here, display_parent(request, here, ()), timezone.now()),
+        "may_sign": access.has_right(request.user, zone, Right.DNSSEC),
+        "refusal": refusal,
+    }
+    return render(request, "dnssec/_check.html", context, status=422 if refusal else 200)
 
 
 def acting(request: PanelRequest, form: PublishingForm, reason: str = "") -> sign.Acting:
@@ -176,10 +210,12 @@ def dnssec_unsign(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _effects(zone: Zone, state: SigningState, parent: ParentHere | None, request: PanelRequest) -> dict[str, object]:
+    visible = display_parent(request, parent, ())
     counts = dict(queries.type_counts(zone=zone))
     return {
         "keys": len(state.keys),
         "nodes": sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name),
-        "parent": display_parent(request, parent, ()),
+        "parent": visible,
+        "check": display_check(check_of(zone), parent, visible, timezone.now()),
         "trusted": [(rdata.type_to_text(type), counts[type]) for type in _TRUSTED_TYPES if type in counts],
     }

@@ -8,13 +8,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.alerts.inputs import read
+from dnspanel.alerts.rules import ZonesInputs
 from dnspanel.backup.models import Backup
-from dnspanel.fleet.models import Bootstrap, Delivery, Divergence, Node
+from dnspanel.fleet.models import Bootstrap, Delivery, Divergence, Node, ParentCheck
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.publish.models import Segment, Snapshot, Stall
-from dnspanel.zones.models import LogHead, Publication
+from dnspanel.zones.models import LogHead, Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.zones.conftest import MakeZone
+from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.people import NOW
+from tests.people import alice as alice
 
 pytestmark = pytest.mark.django_db
 
@@ -130,3 +134,29 @@ def test_as_many_queries_for_thirty_nodes_as_for_one(active_node: MakeNode) -> N
                 assert len(read(NOW).inputs.nodes) == number + 1
             counted.append(len(queries))
     assert counted[0] == counted[1] <= 20
+
+
+def test_zones_whose_parents_are_a_trouble_are_named_and_counted(make_zone: MakeZone) -> None:
+    def check(name: str, state: str, hours: int, silent: int | None = None, **zone: Any) -> None:
+        made = make_zone(name=name)
+        Zone.objects.filter(pk=made.pk).update(tags=[], **zone)
+        since = None if silent is None else NOW - timedelta(hours=silent)
+        ParentCheck.objects.create(
+            zone=made, due_at=NOW, state=state, since=NOW - timedelta(hours=hours), silent_since=since
+        )
+
+    for number in range(22):
+        check(f"z{number:02}.test.", "differs", number)
+    check("bogus.test.", "bogus", 30)
+    check("matches.test.", "matches", 90)
+    check("none.test.", "no-ds", 90)
+    check("coming.test.", "partial", 23)
+    check("late.test.", "partial", 24)
+    check("deleted.test.", "bogus", 9, deleted_at=NOW)
+    check("silent.test.", "unknown", 99, silent=48)
+    check("busy.test.", "matches", 99, silent=47)
+    inputs = read(NOW).inputs
+    assert inputs.misled.count == 24
+    assert [name for name, _ in inputs.misled.first[:3]] == ["bogus.test.", "late.test.", "z21.test."]
+    assert len(inputs.misled.first) == 20
+    assert inputs.unknown == ZonesInputs(1, (("silent.test.", NOW - timedelta(hours=48)),))

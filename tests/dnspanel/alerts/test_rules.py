@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from dnspanel.alerts.rules import KINDS, AlertInputs, Condition, DeliveryInputs, NodeInputs, conditions
+from dnspanel.alerts.rules import (
+    KINDS,
+    AlertInputs,
+    Condition,
+    DeliveryInputs,
+    NodeInputs,
+    ZonesInputs,
+    conditions,
+)
 from dnspanel.fleet.health import Health, Word
 from tests.people import NOW
 
@@ -233,9 +241,22 @@ def test_every_kind_has_its_words_and_every_key_is_one_alert() -> None:
         certificate_expires_at=NOW,
         disk_bytes=1,
         set_up_at=ago(days=9),
+        misled=ZonesInputs(1, (("a.test.", NOW),)),
+        unknown=ZonesInputs(1, (("b.test.", NOW),)),
         delivery=DeliveryInputs("x", NOW, 1, "", ago(hours=9)),
     )
     told = conditions(everything, NOW)
     assert len({condition.key for condition in told}) == len(told) > 20
     assert {condition.kind for condition in told} <= KINDS.keys()
     assert all(condition.message[0].isupper() or condition.message[0] in "n12" for condition in told)
+
+
+def test_zones_that_their_parents_mislead_are_one_alert() -> None:
+    zones = tuple((f"z{number}.test.", ago(hours=3)) for number in range(20))
+    condition = only(inputs(misled=ZonesInputs(1234, zones)))
+    assert (condition.key, condition.severity) == ("panel.ds", "critical")
+    assert condition.message.startswith("1,234 zones (z0.test. for 3 h, z1.test. for 3 h, ")
+    assert "z19.test. for 3 h, and 1,214 more): what the parent has" in condition.message
+    condition = only(inputs(unknown=ZonesInputs(1, (("a.test.", ago(days=4)),))))
+    assert (condition.key, condition.severity) == ("panel.parents", "warning")
+    assert condition.message == "1 zone (a.test. for 4 days): nobody knows whether the parent has the right DS."

@@ -147,6 +147,8 @@ DOORS = [
     # DNSSEC
     Door("zone-dnssec", "GET", READ, ZONE),
     Door("zone-dnssec-nodes", "GET", READ, ZONE),
+    Door("zone-dnssec-parent", "GET", READ, ZONE),
+    Door("zone-dnssec-parent", "POST", EDIT, ZONE),
     Door("zone-dnssec-sign", "POST", EDIT, ZONE),
     Door("zone-dnssec-unsign", "GET", EDIT, ZONE),
     Door("zone-dnssec-unsign", "POST", EDIT, ZONE),

@@ -1,6 +1,7 @@
 """The page of a zone's signing. Tests `dnssec.display` and `dnssec.keys` too."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -10,7 +11,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
-from dnspanel.fleet.models import Node
+from dnspanel.fleet.models import Node, ParentCheck, ParentState
 from dnspanel.zones.dnssec import key_material, queries, sign
 from dnspanel.zones.models import Publication, Zone, ZoneKey
 from replication.codec.dnssec import Nsec3
@@ -68,7 +69,7 @@ def test_one_click_signs_with_the_default(zone: Zone, browser: Browser, bob: Use
     [key] = queries.keys_of(zone, state)
     assert (key.algorithm, key.role, state.nsec3) == (13, "csk", None)
     page = response.content.decode()
-    assert "Signed with ECDSAP256SHA256; nobody has asked the parent" in page
+    assert "the parent is a zone elsewhere." in page
     for text in key.ds:
         assert f"example.test. IN DS {text}" in page
     assert len(key.ds) == 2
@@ -175,7 +176,7 @@ def test_denial_and_cds_change(signed: Zone, browser: Browser, bob: User) -> Non
 def test_unsigning_says_what_breaks_and_takes_the_name(signed: Zone, browser: Browser, bob: User) -> None:
     page = browser(bob).get(PAGE + "unsign/").content.decode()
     assert "resolvers that validate answer nothing of example.test.: 6 RRsets" in page
-    assert "Nobody has asked the parent" in page
+    assert "Nobody knows yet whether the parent has the DS." in page
     assert send(browser(bob), "unsign/", typed="other.test").status_code == 422
     assert queries.signing_of(signed).is_signed
     assert send(browser(bob), "unsign/", typed="example.test").status_code == 302
@@ -187,7 +188,7 @@ def test_a_ds_in_a_zone_here_is_known_and_holds(zone: Zone, make_zone: MakeZone,
     child = make_zone(name="sub.example.test.")
     sign.sign(zones=[child], acting=acting())
     path = "/zones/sub.example.test./dnssec/"
-    assert b"nobody has asked the parent" in browser(bob).get(path).content
+    assert b"the parent is a zone elsewhere." in browser(bob).get(path).content
     publish(zone, bob, [rr("sub 300 NS ns.example.net.")])
     assert b"the DS is not at the parent yet" in browser(bob).get(path).content
     assert b"holds no DS" in browser(bob).get(path + "unsign/").content
@@ -279,3 +280,56 @@ def test_a_right_that_a_grant_leaves_out_is_named(signed: Zone, browser: Browser
     GrantRow.objects.create(user=member, grant=grant.to_json(), created_at=NOW)
     assert send(browser(member), "unsign/").status_code == 403
     assert b"Export" in browser(member).get(PAGE).content
+
+
+def test_the_page_says_what_the_last_look_at_the_parent_found(signed: Zone, browser: Browser, bob: User) -> None:
+    ParentCheck.objects.create(
+        zone=signed,
+        due_at=NOW,
+        state=ParentState.DIFFERS,
+        message="The DS at the parent test. names no key of the zone that signs.",
+        parent="test.",
+        known_at=NOW,
+        checked_at=NOW,
+        silent="Not every server of test. answers.",
+    )
+    page = browser(bob).get(PAGE).content.decode()
+    assert "The DS at the parent test. names no key" in page
+    assert "came to nothing. Not every server of test. answers." in page
+    assert "Ask the parent now" in page
+    assert "The DS at the parent test. names no key" in browser(bob).get(PAGE + "unsign/").content.decode()
+
+
+def test_the_parent_is_asked_by_a_worker(signed: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    assert client.post(PAGE + "parent/").status_code == 302
+    check = ParentCheck.objects.get()
+    assert (check.zone_id, check.state, AuditEntry.objects.latest("pk").action) == (
+        signed.pk,
+        "unknown",
+        "dnssec.ask_parent",
+    )
+    page = client.get(PAGE).content.decode()
+    assert "The parent is being asked" in page
+    fragment = client.post(PAGE + "parent/", headers=HTMX).content.decode()
+    assert fragment.count('id="parent-check"') == 1
+    assert "<html" not in fragment
+    assert 'hx-trigger="live"' in fragment
+    ParentCheck.objects.update(requested_at=NOW - timedelta(days=99))  # workers that are away are not waited for
+    fragment = client.get(PAGE + "parent/", headers=HTMX).content.decode()
+    assert "Ask the parent now" in fragment
+    assert "hx-trigger" not in fragment
+
+
+def test_the_parent_of_a_zone_that_is_not_signed_is_not_asked(zone: Zone, browser: Browser, bob: User) -> None:
+    for headers in ({}, HTMX):
+        response = browser(bob).post(PAGE + "parent/", headers=headers)
+        assert (response.status_code, b"example.test. is not signed." in response.content) == (422, True)
+    assert b"Ask the parent now" not in browser(bob).get(PAGE).content
+
+
+def test_who_only_reads_sees_what_was_found_and_asks_nobody(signed: Zone, browser: Browser, charlie: User) -> None:
+    page = browser(charlie).get(PAGE).content.decode()
+    assert "Nobody knows yet whether the parent has the DS." in page
+    assert "Ask the parent now" not in page
+    assert browser(charlie).post(PAGE + "parent/").status_code == 403

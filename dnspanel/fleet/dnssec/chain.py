@@ -1,0 +1,209 @@
+"""Whether a zone validates from the root of trust down, with a validator that is not the resolver's.
+
+What is validated, from the root to the zone: the DNSKEY RRset of each zone by the DS above it (of the root: by the
+trust anchors), the DS RRset of each by the keys of the zone above it, and the SOA of the zone itself. All of it comes
+through a resolver, which is asked for signatures and not to check them. Proofs that something does not exist are not
+validated: where a zone on the way has no DS, the resolver is believed.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import dns.dnssec
+import dns.exception
+import dns.message
+import dns.name
+import dns.rdata
+import dns.rdataclass
+import dns.rdatatype
+import dns.rrset
+from dns.rdtypes.ANY.DNSKEY import DNSKEY
+from dns.rdtypes.ANY.DS import DS
+from dns.rdtypes.ANY.RRSIG import RRSIG
+
+from dnspanel.fleet.dnssec.exchange import NoAnswer, name_of, rrset_at
+from dnspanel.fleet.dnssec.resolver import Resolver
+from dnspanel.zones.dnssec.key_material import ALGORITHMS, EVERY_DIGEST, ZONE
+from replication.dns import names, rdtypes
+
+SECONDS = 15.0
+# More than anybody has, and few enough that all pairs of them can be tried (CVE-2023-50387).
+MOST_KEYS, MOST_SIGNATURES, MOST_DS = 32, 8, 32
+_REVOKED = 0x0080
+_PROTOCOL = 3
+_SHA1 = 1
+
+
+class Verdict(StrEnum):
+    """What became of following the chain of trust."""
+
+    SECURE = "secure"
+    INSECURE = "insecure"  # somewhere on the way nothing is signed: nobody validates
+    BOGUS = "bogus"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A verdict; if it is not SECURE, the reason as a clause."""
+
+    verdict: Verdict
+    reason: str = ""
+
+
+class _Broken(Exception):
+    """The chain ends before the zone."""
+
+    def __init__(self, verdict: Verdict, reason: str) -> None:
+        super().__init__(reason)
+        self.chain = Chain(verdict, reason)
+
+
+def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], now: datetime) -> Chain:
+    """Whether the zone validates from these trust anchors, DS records of the root, down. Raises nothing.
+
+    1. The root's DNSKEY RRset is signed by a key that an anchor names.
+    2. For each name on the way that has a DS: that is signed by the zone above, names a key, and this key signs the
+       DNSKEY RRset. A zone without a DS ends the way: it is insecure.
+    3. The zone's SOA is signed.
+    """
+    walk = _Walk(resolver, now.timestamp(), time.monotonic() + SECONDS)
+    above = names.ROOT
+    try:
+        keys = walk.keys(above, read_anchors(anchors))
+        for name in _way_to(zone_name):
+            ds = walk.ds(name, above, keys)
+            if ds:
+                keys, above = walk.keys(name, ds), name
+            elif name == zone_name or walk.is_apex(name):
+                raise _Broken(Verdict.INSECURE, f"{name} has no DS")
+        walk.soa(zone_name, keys)
+    except NoAnswer as exc:
+        return Chain(Verdict.UNKNOWN, str(exc))
+    except _Broken as exc:
+        # What is wrong with the root is wrong here: the anchors, the resolver, or the clock.
+        return Chain(Verdict.UNKNOWN, exc.chain.reason) if walk.is_at_root else exc.chain
+    return Chain(Verdict.SECURE)
+
+
+def read_anchors(texts: Iterable[str]) -> list[DS]:
+    """Trust anchors from their texts. Raises ValueError for what is no DS."""
+    found: list[DS] = []
+    for text in texts:
+        try:
+            read = dns.rdata.from_text(dns.rdataclass.IN, dns.rdatatype.DS, text)
+        except (dns.exception.DNSException, ValueError) as exc:
+            raise ValueError(f"“{text}” is not a DS record") from exc
+        assert isinstance(read, DS)
+        found.append(read)
+    return found
+
+
+def _way_to(zone_name: str) -> list[str]:
+    """The names from below the root to the zone."""
+    found: list[str] = []
+    at: str | None = zone_name
+    while at is not None and at != names.ROOT:
+        found.append(at)
+        at = names.parent(at)
+    return found[::-1]
+
+
+class _Walk:
+    """Asks for RRsets and validates them at one moment."""
+
+    def __init__(self, resolver: Resolver, now: float, deadline: float) -> None:
+        self._resolver, self._now, self._deadline = resolver, now, deadline
+        self.is_at_root = True  # while the root's own keys are not validated
+
+    def keys(self, name: str, ds: Sequence[DS]) -> list[DNSKEY]:
+        """The zone keys of a zone, whose RRset is signed by one that the DS name."""
+        usable = [each for each in ds if int(each.algorithm) in ALGORITHMS and int(each.digest_type) in EVERY_DIGEST]
+        if not usable:
+            raise _Broken(Verdict.INSECURE, f"the DS of {name} has only algorithms and digests that nobody knows")
+        if any(each.digest_type != _SHA1 for each in usable):  # RFC 4509 section 3
+            usable = [each for each in usable if each.digest_type != _SHA1]
+        answer = self._ask(name, rdtypes.DNSKEY)
+        rrset = rrset_at(answer.answer, name_of(name), rdtypes.DNSKEY)
+        if name == names.ROOT and (rrset is None or not _signatures(answer, rrset)):
+            raise _Broken(Verdict.UNKNOWN, "the resolver passes no signatures on")
+        if rrset is None:
+            raise _Broken(Verdict.BOGUS, f"{name} has a DS and no DNSKEY records")
+        keys = [key for key in rrset if isinstance(key, DNSKEY) and _is_zone_key(key)]
+        if len(rrset) > MOST_KEYS:
+            raise _Broken(Verdict.BOGUS, f"{name} has more than {MOST_KEYS} DNSKEY records")
+        entries = [key for key in keys if any(_names_key(each, rrset.name, key) for each in usable)]
+        if not entries:
+            raise _Broken(Verdict.BOGUS, f"the {'trust anchor' if name == names.ROOT else 'DS'} of {name} names no key")
+        self._validate(answer, rrset, name, entries)
+        self.is_at_root = False
+        return keys
+
+    def ds(self, name: str, above: str, keys: Sequence[DNSKEY]) -> list[DS]:
+        """The DS records of a name, signed by the zone above it; none if it has none."""
+        answer = self._ask(name, rdtypes.DS)
+        rrset = rrset_at(answer.answer, name_of(name), rdtypes.DS)
+        if rrset is None:
+            return []
+        if len(rrset) > MOST_DS:
+            raise _Broken(Verdict.BOGUS, f"{name} has more than {MOST_DS} DS records")
+        self._validate(answer, rrset, above, keys)
+        return [each for each in rrset if isinstance(each, DS)]
+
+    def is_apex(self, name: str) -> bool:
+        """Whether a zone begins here."""
+        return rrset_at(self._ask(name, rdtypes.NS).answer, name_of(name), rdtypes.NS) is not None
+
+    def soa(self, name: str, keys: Sequence[DNSKEY]) -> None:
+        """The zone signs its SOA."""
+        answer = self._ask(name, rdtypes.SOA)
+        rrset = rrset_at(answer.answer, name_of(name), rdtypes.SOA)
+        if rrset is None:
+            raise _Broken(Verdict.UNKNOWN, f"the resolver has no SOA of {name}")
+        self._validate(answer, rrset, name, keys)
+
+    def _ask(self, name: str, type: int) -> dns.message.Message:
+        return self._resolver.ask(name, type, deadline=self._deadline, dnssec=True)
+
+    def _validate(self, answer: dns.message.Message, rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY]) -> None:
+        """Raise _Broken unless one of these keys of the zone signs the RRset at this moment."""
+        what = f"{dns.rdatatype.to_text(rrset.rdtype)} of {names.from_wire(rrset.name.to_digestable())}"
+        apex = name_of(zone)
+        signatures = [each for each in _signatures(answer, rrset) if each.signer == apex]
+        if not signatures:
+            raise _Broken(Verdict.BOGUS, f"the {what} is not signed by {zone}")
+        if len(signatures) > MOST_SIGNATURES:
+            raise _Broken(Verdict.BOGUS, f"the {what} has more than {MOST_SIGNATURES} signatures")
+        timely = [each for each in signatures if each.inception <= self._now <= each.expiration]
+        if not timely:
+            last = max(each.expiration for each in signatures)
+            when = f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime(last))} UTC"
+            ended = f"ended {when}" if last < self._now else "is not good yet"
+            raise _Broken(Verdict.BOGUS, f"the signature of the {what} {ended}")
+        known = dns.rrset.from_rdata_list(apex, rrset.ttl, list(keys))
+        try:
+            dns.dnssec.validate(
+                rrset, dns.rrset.from_rdata_list(rrset.name, rrset.ttl, timely), {apex: known}, now=self._now
+            )
+        except (dns.exception.DNSException, ValueError) as exc:
+            raise _Broken(Verdict.BOGUS, f"the signature of the {what} is wrong") from exc
+
+
+def _signatures(answer: dns.message.Message, rrset: dns.rrset.RRset) -> list[RRSIG]:
+    """The signatures over an RRset that no wildcard made."""
+    found = rrset_at(answer.answer, rrset.name, dns.rdatatype.RRSIG, covers=rrset.rdtype)
+    labels = len(rrset.name.labels) - 1
+    return [each for each in found or () if isinstance(each, RRSIG) and each.labels == labels]
+
+
+def _is_zone_key(key: DNSKEY) -> bool:
+    return bool(key.flags & ZONE) and not key.flags & _REVOKED and key.protocol == _PROTOCOL
+
+
+def _names_key(ds: DS, name: dns.name.Name, key: DNSKEY) -> bool:
+    if (ds.key_tag, ds.algorithm) != (dns.dnssec.key_id(key), key.algorithm):
+        return False
+    return bool(dns.dnssec.make_ds(name, key, ds.digest_type, validating=True) == ds)

@@ -1,0 +1,95 @@
+"""What it means for a zone which DS records its parent has: from both, a state and a message. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dnspanel.fleet.models import ParentState
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.key_material import ALGORITHMS
+
+_SHA1 = 1
+_MOST_NAMED = 3  # servers, in a message
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A key that a DS may name: it signs the DNSKEY RRset, and is in it."""
+
+    flags: int
+    algorithm: int
+    public: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SignedBy:
+    """How a zone is signed, as far as a DS has to fit: its entries, and the algorithms of all that it signs."""
+
+    zone_name: str
+    entries: tuple[SigningKey, ...] = ()
+    algorithms: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a look came to. Without a state it is not known, and `silent` says the reason as a sentence."""
+
+    state: ParentState | None
+    message: str = ""
+    silent: str = ""
+
+
+def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) -> Finding:
+    """What the DS records of each server of the parent mean for the zone; one server that is wrong is enough."""
+    faults = {server: fault for server, ds in sets.items() if ds and (fault := _fault(signed, ds))}
+    if faults:
+        return Finding(ParentState.DIFFERS, f"{_at(parent, sets, list(faults))} {next(iter(faults.values()))}")
+    without = [server for server, ds in sets.items() if not ds]
+    if len(without) == len(sets):
+        return Finding(ParentState.NO_DS, f"The parent {parent} has no DS of the zone: nobody checks its signatures.")
+    if without:
+        message = f"{len(without)} of {len(sets)} servers of the parent {parent} have no DS of the zone, the others do."
+        return Finding(ParentState.PARTIAL, message)
+    tags = sorted({int(text.split()[0]) for ds in sets.values() for text in ds if _named(signed, text)})
+    keys = f"key {tags[0]}" if len(tags) == 1 else f"keys {', '.join(map(str, tags))}"
+    places = f", seen at {len(sets)} servers" if len(sets) > 1 else ""
+    return Finding(ParentState.MATCHES, f"The DS at the parent {parent} names {keys}{places}.")
+
+
+def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) -> str:
+    if len(servers) == len(sets):
+        return f"The DS at the parent {parent}"
+    more = f" and {len(servers) - _MOST_NAMED} more" if len(servers) > _MOST_NAMED else ""
+    return f"The DS at {', '.join(servers[:_MOST_NAMED])}{more}, of {len(sets)} servers of the parent {parent},"
+
+
+def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
+    """Why resolvers that validate would not get from these DS records to the zone; empty if they do.
+
+    Every digest type that counts has to lead to a key, since some resolvers look only at the strongest; and every
+    algorithm that is named has to sign (RFC 6840 section 5.11).
+    """
+    nothing = "resolvers that validate answer nothing of the zone."
+    if not signed.algorithms:
+        return f"is there while the zone is not signed: {nothing}"
+    types = {int(text.split()[2]) for text in ds} & key_material.EVERY_DIGEST.keys()
+    if types - {_SHA1}:  # RFC 4509 section 3
+        types -= {_SHA1}
+    if not types:
+        return "has only digests that nobody knows: nobody checks the signatures."
+    leading = {int(text.split()[2]) for text in ds if _named(signed, text)}
+    if not types & leading:
+        return f"names no key of the zone that signs: {nothing}"
+    if not types <= leading:
+        return "names keys that sign by one digest type, and others by another: some resolvers get to no key."
+    lost = sorted({int(text.split()[1]) for text in ds} - signed.algorithms)
+    if lost:
+        named = " and ".join(ALGORITHMS.get(number, str(number)) for number in lost)
+        return f"names {named}, by which nothing is signed: some resolvers that validate answer nothing of the zone."
+    return ""
+
+
+def _named(signed: SignedBy, ds: str) -> bool:
+    """Whether this DS names a key of the zone that signs."""
+    return any(
+        key_material.is_named_by(signed.zone_name, key.flags, key.algorithm, key.public, [ds]) for key in signed.entries
+    )

@@ -1,0 +1,129 @@
+"""One DNS question to one address: over UDP with EDNS, once more if it gets lost, over TCP if it is cut short."""
+
+import errno
+import socket
+import time
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.name
+import dns.query
+import dns.rcode
+import dns.rdataclass
+import dns.rdatatype
+import dns.rrset
+
+from replication.dns import names
+
+TRY_SECONDS = 1.5
+_TRIES = 2
+# What survives every path without being cut into pieces.
+_PAYLOAD = 1232
+_NO_ROUTE = frozenset((errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETDOWN))
+
+
+class NoAnswer(Exception):
+    """The address gave no answer that can be read; the text is half a sentence."""
+
+
+def exchange(
+    address: str,
+    name: str,
+    type: int,
+    *,
+    deadline: float,
+    port: int = 53,
+    is_recursive: bool = False,
+    dnssec: bool = False,
+) -> dns.message.Message:
+    """The answer of an address to a question, by this moment of `time.monotonic`. Raises NoAnswer.
+
+    It has the question that was sent, and is no longer than TCP's 65,535 bytes. Packets that do not answer the
+    question are passed over, so that who guesses gets no word in. `dnssec` asks for signatures, and a resolver not to
+    check them.
+    """
+    query = dns.message.make_query(
+        name_of(name), dns.rdatatype.RdataType.make(type), use_edns=0, payload=_PAYLOAD, want_dnssec=dnssec
+    )
+    if not is_recursive:
+        query.flags &= ~dns.flags.RD
+    elif dnssec:
+        query.flags |= dns.flags.CD
+    failure = "no answer"
+    for _ in range(_TRIES):
+        left = min(TRY_SECONDS, deadline - time.monotonic())
+        if left <= 0:
+            break
+        try:
+            return _udp(query, address, port, left)
+        except dns.message.Truncated:
+            return _tcp(query, address, port, deadline)
+        except dns.exception.Timeout:
+            failure = "no answer"
+        except (dns.exception.DNSException, OSError, EOFError, ValueError) as exc:
+            failure = _described(exc)
+    raise NoAnswer(failure)
+
+
+def _udp(query: dns.message.Message, address: str, port: int, seconds: float) -> dns.message.Message:
+    return dns.query.udp(
+        query, address, seconds, port, ignore_trailing=True, raise_on_truncation=True, ignore_errors=True
+    )
+
+
+def _tcp(query: dns.message.Message, address: str, port: int, deadline: float) -> dns.message.Message:
+    try:
+        left = max(0.1, min(2 * TRY_SECONDS, deadline - time.monotonic()))
+        return dns.query.tcp(query, address, left, port, ignore_trailing=True)
+    except (dns.exception.DNSException, OSError, EOFError, ValueError) as exc:
+        raise NoAnswer(f"cut short over UDP, and over TCP {_described(exc)}") from exc
+
+
+def _described(exc: Exception) -> str:
+    """A description that quotes nothing of what came."""
+    if isinstance(exc, dns.exception.Timeout):
+        return "no answer"
+    if isinstance(exc, OSError):
+        return exc.strerror or "no connection"
+    if isinstance(exc, EOFError):
+        return "the connection was closed"
+    return "an answer that cannot be read"
+
+
+def has_route(address: str, port: int = 53) -> bool:
+    """Whether this machine knows a way to the address; nothing is sent."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, port))
+    except OSError as exc:
+        return exc.errno not in _NO_ROUTE
+    return True
+
+
+def name_of(name: str) -> dns.name.Name:
+    """A name of ours as dnspython has it."""
+    return dns.name.from_wire(names.to_wire(name), 0)[0]
+
+
+def text_of(name: dns.name.Name) -> str:
+    """A name of dnspython's in canonical form."""
+    return names.from_wire(name.to_digestable())
+
+
+def rrset_at(section: list[dns.rrset.RRset], name: dns.name.Name, type: int, covers: int = 0) -> dns.rrset.RRset | None:
+    """The RRset of a section with this name and type, in the class IN."""
+    return next(
+        (
+            each
+            for each in section
+            if each.rdclass == dns.rdataclass.IN and each.name == name and (each.rdtype, each.covers) == (type, covers)
+        ),
+        None,
+    )
+
+
+def rcode_text(answer: dns.message.Message) -> str:
+    """SERVFAIL, REFUSED, …"""
+    return str(dns.rcode.to_text(answer.rcode()))

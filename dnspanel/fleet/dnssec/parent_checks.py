@@ -1,0 +1,212 @@
+"""The daily look at the parents of signed zones: which are due, what is found, and what is kept of it. Verbs.
+
+A check is taken on by moving `due_at` ahead; its network part runs outside of any transaction, and what it found is
+only kept if nobody else took it on meanwhile. A worker that dies leaves a check that is due again minutes later.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.grants import Right
+from dnspanel.fleet.dnssec.chain import Verdict, follow_chain
+from dnspanel.fleet.dnssec.compare_ds import Finding, SignedBy, SigningKey, compare
+from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
+from dnspanel.fleet.dnssec.resolver import Resolver, configured
+from dnspanel.fleet.models import ParentCheck, ParentState
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.dnssec.safety import ParentHere, parent_here
+from dnspanel.zones.dnssec.signing_state import KeyRole, SigningState
+from dnspanel.zones.errors import NotSigned
+from dnspanel.zones.models import Zone, ZoneKey
+
+EVERY = timedelta(days=1)
+# What is wrong, or could not be found out, is looked at again after this.
+AGAIN = timedelta(hours=1)
+LEASE = timedelta(minutes=5)
+# One beat takes on so many, so that a day is enough for 100,000 zones, and of them so many at the same time.
+AT_ONCE, ZONES_IN_PARALLEL = 12, 4
+_MOST_ADMITTED = 1000
+OURS = "this panel"
+
+# Zones that were signed since, by id; each is looked at soon.
+_ADMIT = """
+INSERT INTO fleet_parentcheck (zone_id, due_at, state, message, parent, found, silent)
+SELECT s.zone_id, %(now)s, 'unknown', '', '', '{}', '' FROM zones_signing s JOIN zones_zone z ON z.id = s.zone_id
+WHERE s.is_signed AND z.deleted_at IS NULL
+    AND NOT EXISTS (SELECT FROM fleet_parentcheck c WHERE c.zone_id = s.zone_id)
+ORDER BY s.zone_id LIMIT %(most)s
+ON CONFLICT (zone_id) DO NOTHING"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A check that this worker took on, and what it has to know of the zone."""
+
+    zone_id: int
+    due_at: datetime  # while it has this value, the check is ours
+    signed: SignedBy
+    here: ParentHere | None
+    state: str
+    since: datetime | None
+    silent_since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a check came to."""
+
+    parent: ParentLook
+    finding: Finding
+
+
+def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
+    """The zone's parent is due to be looked at. Raises RightMissing, and NotSigned for a zone without a check."""
+    access.require_right(by, zone, Right.DNSSEC)
+    if queries.signing_of(zone).is_signed:
+        ParentCheck.objects.get_or_create(zone=zone, defaults={"due_at": now})
+    if not ParentCheck.objects.filter(zone=zone).update(due_at=now, requested_at=now):
+        raise NotSigned(zone.name)
+    audit.record(action="dnssec.ask_parent", by=by, now=now, target=zone.name)
+
+
+def admit(*, now: datetime) -> int:
+    """Signed zones without a check have one that is due; returns how many there were, at most some at a time."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ADMIT, {"now": now, "most": _MOST_ADMITTED})
+        return int(cursor.rowcount)
+
+
+def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[Claim]:
+    """The checks that are due, the longest waiting first, or those of these zones; nobody else does them for a while.
+
+    Of checks that several workers want, each gets those whose row it changed.
+    """
+    due = ParentCheck.objects.filter(due_at__lte=now, zone__deleted_at=None)
+    if zone_ids is not None:
+        due = due.filter(zone_id__in=zone_ids)
+    lease = now + LEASE
+    mine = [
+        check
+        for check in due.order_by("due_at", "zone_id").select_related("zone")[:AT_ONCE]
+        if ParentCheck.objects.filter(pk=check.pk, due_at=check.due_at).update(due_at=lease)
+    ]
+    states = queries.signing_of_zones([check.zone_id for check in mine])
+    public = _public_keys(states.values())
+    return [
+        Claim(
+            zone_id=check.zone_id,
+            due_at=lease,
+            signed=_signed_by(check.zone.name, states.get(check.zone_id, SigningState()), public),
+            here=parent_here(check.zone.name),
+            state=check.state,
+            since=check.since,
+            silent_since=check.silent_since,
+        )
+        for check in mine
+    ]
+
+
+def check_all(claims: Sequence[Claim], *, now: datetime, resolver: Resolver | None = None, port: int = 53) -> int:
+    """What the parents of these zones have is known and kept; returns how many. Some are asked at the same time."""
+    if not claims:
+        return 0
+    resolvers = resolver or configured()
+    with ThreadPoolExecutor(ZONES_IN_PARALLEL, thread_name_prefix="parents") as pool:
+        looks = pool.map(lambda claim: look(claim, resolver=resolvers, now=now, port=port), claims)
+        return sum(keep(claim=claim, look=found, now=now) for claim, found in zip(claims, looks, strict=True))
+
+
+def look(claim: Claim, *, resolver: Resolver, now: datetime, port: int = 53) -> Look:
+    """Ask the parent, and validate where it has a DS. Touches the network only, and raises nothing for what it does.
+
+    Of a parent in this panel, the DS records are those in PostgreSQL.
+    """
+    name = claim.signed.zone_name
+    if claim.here is not None:
+        parent = ParentLook(claim.here.name, {OURS: claim.here.ds}, None)
+    else:
+        parent = look_at_parent(name, resolver=resolver, networks=settings.SOURCE_NETWORKS, port=port)
+    finding = compare(claim.signed, parent.parent, parent.servers) if parent.servers else Finding(None)
+    if finding.state is ParentState.DIFFERS:
+        return Look(parent, finding)
+    if parent.silent or finding.state is None:
+        return Look(parent, Finding(None, silent=parent.silent or "The parent has no server that could be asked."))
+    if finding.state is ParentState.NO_DS or not settings.TRUST_ANCHORS:
+        return Look(parent, finding)
+    return Look(parent, _validated(finding, name, resolver, now))
+
+
+def _validated(finding: Finding, zone_name: str, resolver: Resolver, now: datetime) -> Finding:
+    chain = follow_chain(zone_name, resolver=resolver, anchors=settings.TRUST_ANCHORS, now=now)
+    if chain.verdict is Verdict.BOGUS:
+        return Finding(ParentState.BOGUS, f"{zone_name} does not validate from the root down: {chain.reason}.")
+    if chain.verdict is Verdict.UNKNOWN:
+        return Finding(None, silent=f"Whether {zone_name} validates is not known: {chain.reason}.")
+    if chain.verdict is Verdict.INSECURE:
+        message = f"{finding.message} Nobody validates the zone all the same: {chain.reason}."
+        return Finding(finding.state, message)
+    return finding if finding.state is not ParentState.MATCHES else _proven(finding)
+
+
+def _proven(finding: Finding) -> Finding:
+    return Finding(finding.state, f"{finding.message} The zone validates from the root down.")
+
+
+def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
+    """The check has what was found, and when it is due again; False if somebody else took it on meanwhile.
+
+    It is gone where the zone is not signed and its parent has no DS.
+    """
+    mine = ParentCheck.objects.filter(pk=claim.zone_id, due_at=claim.due_at)
+    finding = look.finding
+    if finding.state is ParentState.NO_DS and not claim.signed.algorithms:
+        return bool(mine.delete()[0])
+    values: dict[str, Any] = {"checked_at": now}
+    if finding.state is None:
+        values |= {"silent": finding.silent, "silent_since": claim.silent_since or now, "due_at": now + AGAIN}
+    else:
+        is_well = finding.state in {ParentState.MATCHES, ParentState.NO_DS}
+        values |= {
+            "state": finding.state,
+            "message": finding.message,
+            "since": claim.since if claim.state == finding.state else now,
+            "known_at": now,
+            "parent": look.parent.parent,
+            "found": {
+                "servers": {server: list(ds) for server, ds in look.parent.servers.items()},
+                "ttl": look.parent.ttl,
+            },
+            "silent": "",
+            "silent_since": None,
+            "due_at": now + (EVERY if is_well else AGAIN),
+        }
+    return bool(mine.update(**values))
+
+
+def check_of(zone: Zone) -> ParentCheck | None:
+    """What is known of the zone's parent; None if nobody has a reason to ask it."""
+    return ParentCheck.objects.filter(zone=zone).first()
+
+
+def _public_keys(states: Iterable[SigningState]) -> dict[int, bytes]:
+    ids = [key.id for state in states for key in state.keys]
+    return {pk: bytes(public) for pk, public in ZoneKey.objects.filter(pk__in=ids).values_list("pk", "public")}
+
+
+def _signed_by(zone_name: str, state: SigningState, public: dict[int, bytes]) -> SignedBy:
+    active = [key for key in state.keys if key.active and key.published and key.id in public]
+    entries = [key for key in active if state.role(key) is not KeyRole.ZSK]
+    return SignedBy(
+        zone_name,
+        tuple(SigningKey(key.flags, key.algorithm, public[key.id]) for key in entries),
+        frozenset(key.algorithm for key in active),
+    )

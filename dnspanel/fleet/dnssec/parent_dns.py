@@ -1,0 +1,181 @@
+"""Which DS records every server of a zone's parent has, asked of each of them over DNS."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rrset
+
+from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, has_route, name_of, rcode_text, rrset_at, text_of
+from dnspanel.fleet.dnssec.resolver import Resolver, Zone
+from dnspanel.outbound import is_allowed
+from replication.dns import names, rdtypes
+
+# A parent has at most so many name servers with so many addresses, or nobody can ask them all.
+MOST_SERVERS, MOST_ADDRESSES = 32, 64
+MOST_DS = 64
+SECONDS = 10.0
+_AT_ONCE = 8
+_MOST_NAMED = 3  # servers, in a message
+_MOST_TTL = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ParentLook:
+    """What the servers of a parent have for a zone, at one moment."""
+
+    parent: str  # canonical, as the DNS says; empty if that is not known
+    servers: Mapping[str, tuple[str, ...]]  # "name address" → DS as `key_material.ds_text` writes them; () for none
+    ttl: int | None  # the largest with which these, or that there are none, may be in caches
+    silent: str = ""  # why it is not known at every server, as a sentence; empty if every server answered
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """A name server of the parent at one of its addresses."""
+
+    name: str
+    address: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.address}"
+
+
+class _Unusable(Exception):
+    """A server's answer does not count; the text is half a sentence."""
+
+
+def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str], port: int = 53) -> ParentLook:
+    """The DS records of a zone at every server of its parent, at each of their addresses.
+
+    What the network does is never raised: it is said in `silent`, and what is known in spite of it in the rest.
+
+    1. A resolver leads to the parent zone and its name servers. Nothing of what it says of DS counts.
+    2. Every name server has to have an address, and only addresses that the panel may connect to.
+    3. Each address is asked, all within SECONDS. Its answer counts if it has authority and is the parent's: a server
+       that has the zone itself but not its parent says that there is no DS.
+
+    Addresses of a family (IPv4 or IPv6) to which this machine has no route at all are left out, if every name server
+    that has one also has an address of the other family: a panel without IPv6 could never know otherwise. What such a
+    server has there is taken to be what it has at its other address.
+    """
+    deadline = time.monotonic() + SECONDS
+    above = names.parent(zone_name)
+    if above is None:
+        return ParentLook("", {}, None, "The root has no parent.")
+    try:
+        parent = resolver.zone_of(above, deadline=deadline)
+    except NoAnswer as exc:
+        return ParentLook("", {}, None, f"The parent of {zone_name} is not known: {exc}.")
+    if len(parent.nameservers) > MOST_SERVERS:
+        return ParentLook(parent.name, {}, None, f"{parent.name} has more than {MOST_SERVERS} name servers.")
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:
+        servers, faults = _servers(parent, resolver, networks, port, deadline, pool.map)
+        if len(servers) > MOST_ADDRESSES:
+            many = f"The name servers of {parent.name} have more than {MOST_ADDRESSES} addresses."
+            return ParentLook(parent.name, {}, None, many)
+        answers = list(pool.map(lambda server: _ask(server, zone_name, parent.name, port, deadline), servers))
+    found: dict[str, tuple[str, ...]] = {}
+    ttls = []
+    for server, answer in zip(servers, answers, strict=True):
+        if isinstance(answer, str):
+            faults.append(f"{server}: {answer}")
+        else:
+            found[str(server)], ttl = answer
+            ttls.append(ttl)
+    return ParentLook(parent.name, found, max(ttls, default=None), _silence(parent.name, faults))
+
+
+def _silence(parent: str, faults: Sequence[str]) -> str:
+    if not faults:
+        return ""
+    named = "; ".join(faults[:_MOST_NAMED])
+    more = f"; and {len(faults) - _MOST_NAMED} more" if len(faults) > _MOST_NAMED else ""
+    return f"Not every server of {parent} answers: {named}{more}."
+
+
+def _servers(
+    parent: Zone,
+    resolver: Resolver,
+    networks: Sequence[str],
+    port: int,
+    deadline: float,
+    each: Callable[..., Iterable[tuple[str, ...] | str]],
+) -> tuple[list[_Server], list[str]]:
+    """The servers to ask, and what keeps others from being asked."""
+
+    def addresses(host: str) -> tuple[str, ...] | str:
+        try:
+            return resolver.addresses(host, deadline=deadline) or "it has no address"
+        except NoAnswer as exc:
+            return str(exc)
+
+    servers: list[_Server] = []
+    faults: list[str] = []
+    for host, found in zip(parent.nameservers, each(addresses, parent.nameservers), strict=True):
+        if isinstance(found, str):
+            faults.append(f"{host}: {found}")
+        elif not all(is_allowed(address, networks) for address in found):
+            faults.append(f"{host} leads to what is not a public address")
+        else:
+            servers += [_Server(host, address) for address in found]
+    return _with_route(servers, port), faults
+
+
+def _with_route(servers: list[_Server], port: int) -> list[_Server]:
+    """Without those of a family to which no address has a route, if each name is left with an address."""
+    for is_ipv6 in (True, False):
+        of_family = [server for server in servers if (":" in server.address) is is_ipv6]
+        others = [server for server in servers if (":" in server.address) is not is_ipv6]
+        is_left_out = {server.name for server in of_family} <= {server.name for server in others}
+        if of_family and is_left_out and not any(has_route(server.address, port) for server in of_family):
+            return others
+    return servers
+
+
+def _ask(server: _Server, zone_name: str, parent: str, port: int, deadline: float) -> tuple[tuple[str, ...], int] | str:
+    """The DS records that a server has, and the TTL of that; or why its answer does not count."""
+    try:
+        answer = exchange(server.address, zone_name, rdtypes.DS, deadline=deadline, port=port)
+        return _ds_in(answer, zone_name, parent)
+    except (NoAnswer, _Unusable) as exc:
+        return str(exc)
+
+
+def _ds_in(answer: dns.message.Message, zone_name: str, parent: str) -> tuple[tuple[str, ...], int]:
+    if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+        raise _Unusable(rcode_text(answer))
+    if not answer.flags & dns.flags.AA:
+        raise _Unusable(f"it answers without authority for {parent}")
+    found = rrset_at(answer.answer, name_of(zone_name), rdtypes.DS)
+    if found is None:
+        return (), _negative_ttl(answer, parent)
+    if len(found) > MOST_DS:
+        raise _Unusable(f"it has more than {MOST_DS} DS records")
+    return ds_texts(found), _ttl(found.ttl)
+
+
+def ds_texts(rrset: dns.rrset.RRset) -> tuple[str, ...]:
+    """DS records as `key_material.ds_text` writes them."""
+    return tuple(
+        sorted(f"{item.key_tag} {int(item.algorithm)} {int(item.digest_type)} {item.digest.hex()}" for item in rrset)
+    )
+
+
+def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
+    """For how long caches keep that there is none (RFC 2308 section 5)."""
+    soa = next((each for each in answer.authority if each.rdtype == rdtypes.SOA), None)
+    if soa is None or answer.answer:
+        raise _Unusable(f"it answers neither with DS records nor that {parent} has none")
+    if text_of(soa.name) != parent:
+        raise _Unusable(f"it answers from {text_of(soa.name)}, not from {parent}")
+    return min(_ttl(soa.ttl), _ttl(soa[0].minimum))
+
+
+def _ttl(seconds: int) -> int:
+    """RFC 2181 section 8: one with the highest bit is none."""
+    return seconds if seconds <= _MOST_TTL else 0

@@ -1,0 +1,92 @@
+"""The recursive resolvers that the panel asks: those of PANEL_DNS_RESOLVERS, else the system's own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import dns.exception
+import dns.message
+import dns.rcode
+import dns.rdatatype
+import dns.resolver
+from django.conf import settings
+
+from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at, text_of
+from replication.dns import names, rdtypes
+from replication.wire.protocol import split_resolver
+
+_USABLE = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
+# More addresses of one name are looked at by nobody.
+_MOST_ADDRESSES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A zone as the DNS has it: its name, and those of its name servers."""
+
+    name: str
+    nameservers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """Resolvers by address and port; each is asked until one answers."""
+
+    servers: tuple[tuple[str, int], ...]
+
+    def ask(self, name: str, type: int, *, deadline: float, dnssec: bool = False) -> dns.message.Message:
+        """The answer, NOERROR or NXDOMAIN. Raises NoAnswer."""
+        failure = "no resolver is set up"
+        for address, port in self.servers:
+            try:
+                answer = exchange(address, name, type, deadline=deadline, port=port, is_recursive=True, dnssec=dnssec)
+            except NoAnswer as exc:
+                failure = f"the resolver: {exc}"
+                continue
+            if answer.rcode() in _USABLE:
+                return answer
+            failure = f"the resolver answers {rcode_text(answer)} for {name}"
+        raise NoAnswer(failure)
+
+    def addresses(self, host: str, *, deadline: float) -> tuple[str, ...]:
+        """The addresses of a host, IPv4 first, those behind an alias too. Raises NoAnswer."""
+        found: list[str] = []
+        for type in (dns.rdatatype.A, dns.rdatatype.AAAA):
+            answer = self.ask(host, type, deadline=deadline)
+            try:
+                chain = dns.message.QueryMessage.resolve_chaining(answer)  # type: ignore[arg-type]
+            except dns.exception.DNSException as exc:  # a loop of aliases, or what is no answer to the question
+                raise NoAnswer(f"the resolver has no sense to make of {host}") from exc
+            if chain.answer is not None:
+                found += [item.address for item in chain.answer]
+        return tuple(dict.fromkeys(found))[:_MOST_ADDRESSES]
+
+    def zone_of(self, name: str, *, deadline: float) -> Zone:
+        """The zone that a name is in, its apex or below it. Raises NoAnswer."""
+        at: str | None = name
+        while at is not None:
+            answer = self.ask(at, rdtypes.NS, deadline=deadline)
+            found = rrset_at(answer.answer, name_of(at), rdtypes.NS)
+            if found is not None:
+                return Zone(at, tuple(sorted(text_of(item.target) for item in found)))
+            at = _above(answer, at)
+        raise NoAnswer("the resolver knows no root")
+
+
+def _above(answer: dns.message.Message, name: str) -> str | None:
+    """The next name to look at: the apex that a negative answer names, if it lies above, else one label less."""
+    apexes = [text_of(each.name) for each in answer.authority if each.rdtype == rdtypes.SOA]
+    if len(apexes) == 1 and apexes[0] != name and names.is_within(name, apexes[0]):
+        return apexes[0]
+    return names.parent(name)
+
+
+def configured() -> Resolver:
+    """The resolvers that the settings name, else those of the system."""
+    return Resolver(tuple(map(split_resolver, settings.DNS_RESOLVERS)) or tuple(_system_resolvers()))
+
+
+def _system_resolvers() -> Sequence[tuple[str, int]]:
+    try:
+        return [(str(address), 53) for address in dns.resolver.Resolver().nameservers]
+    except dns.exception.DNSException:
+        return []
