@@ -3,6 +3,7 @@
 import click
 
 from dnspanel import __version__
+from dnspanel.cli.dnssec import dnssec
 from dnspanel.cli.exports import export
 from dnspanel.cli.imports import import_files, imports
 from dnspanel.cli.nodes import nodes
@@ -44,5 +45,5 @@ def dnspanel(context: click.Context) -> None:
     context.ensure_object(Session)
 
 
-for command in (zones, records, import_files, imports, export, wait, nodes, tokens, whoami):
+for command in (zones, records, dnssec, import_files, imports, export, wait, nodes, tokens, whoami):
     dnspanel.add_command(command)

@@ -27,6 +27,7 @@ ZoneError
 ├── SettingsRefused       a tag, a team or a way of moving its serial that the zone cannot have
 ├── DnssecRefused         the zone cannot be signed in this way
 │   ├── BadKey            what should be a DNSSEC key is none
+│   │   └── BadPublicKey  what should be its public part is none, or another key's
 │   ├── KeyUnknown        the zone has no such key
 │   └── NotSigned         it has no keys, or is to have none
 ├── CannotResolve         a conflict cannot be settled in this way
@@ -224,6 +225,10 @@ class NotSigned(DnssecRefused):
 
 class BadKey(DnssecRefused):
     """What should be a DNSSEC key is none. Quotes nothing of it: it may be one of another kind."""
+
+
+class BadPublicKey(BadKey):
+    """What should be the public part of a DNSSEC key is none, or not that of this key and zone."""
 
 
 class KeyUnknown(DnssecRefused):

@@ -9,6 +9,8 @@ from dnspanel.api.v2.http.view import NothingHere
 from dnspanel.api.v2.resources import (
     audit,
     changes,
+    dnssec,
+    dnssec_keys,
     drafts,
     exports,
     grants,
@@ -34,6 +36,7 @@ from dnspanel.api.v2.resources import (
 
 _ZONE = "api/v2/zones/<name:zone_name>"
 _RRSET = "rrsets/<name:owner>/<str:type_name>"
+_DNSSEC_KEY = f"{_ZONE}/dnssec/keys/<int:key_id>"
 _REVISION = f"{_ZONE}/revisions/<int:number>"
 _PUBLICATION = "api/v2/publications/<int:sequence>"
 _HOOK = "api/v2/webhooks/<int:webhook_id>"
@@ -51,8 +54,13 @@ urlpatterns: list[URLPattern] = [
     path(f"{_ZONE}/rrsets", rrsets.RRsetList.as_view(), name="v2-rrsets"),
     path(f"{_ZONE}/{_RRSET}", rrsets.RRsetDetail.as_view(), name="v2-rrset"),
     path(f"{_ZONE}/changes", changes.ZoneChanges.as_view(), name="v2-zone-changes"),
+    path(f"{_ZONE}/dnssec", dnssec.ZoneDnssec.as_view(), name="v2-dnssec"),
+    path(f"{_ZONE}/dnssec/keys", dnssec_keys.DnssecKeys.as_view(), name="v2-dnssec-keys"),
+    path(_DNSSEC_KEY, dnssec_keys.DnssecKey.as_view(), name="v2-dnssec-key"),
+    path(f"{_DNSSEC_KEY}/export", dnssec_keys.DnssecKeyExport.as_view(), name="v2-dnssec-key-export"),
     path(_ZONE, zones.ZoneDetail.as_view(), name="v2-zone"),
     path("api/v2/bulk/deletions", zones.Deletions.as_view(), name="v2-deletions"),
+    path("api/v2/bulk/dnssec", dnssec.BulkDnssec.as_view(), name="v2-bulk-dnssec"),
     path("api/v2/bulk", changes.Bulk.as_view(), name="v2-bulk"),
     path("api/v2/search", search.Search.as_view(), name="v2-search"),
     path("api/v2/trash", zones.TrashList.as_view(), name="v2-trash"),

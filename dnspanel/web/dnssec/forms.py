@@ -1,18 +1,21 @@
 """Forms of the signing of a zone: they check shape; what a zone may have is decided where it is signed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.core.files.uploadedfile import UploadedFile
 
 from dnspanel.web.forms import PublishingForm, TypedNameForm
-from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec import key_files, key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
 from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS
 from dnspanel.zones.dnssec.signing_state import SigningState
-from dnspanel.zones.errors import BadKey, DnssecRefused
+from dnspanel.zones.errors import BadKey, BadPublicKey, DnssecRefused
 from replication.codec.dnssec import Nsec3
 
 _MONO = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
+_TEXT = {"class": "textarea input-mono", "rows": 4, "autocomplete": "off", "spellcheck": "false"}
 _TICK = {"class": ""}
 _ALGORITHMS = [
     (number, f"{number} {ALGORITHMS[number]}{' (the default)' if number == DEFAULT_ALGORITHM else ''}")
@@ -157,6 +160,27 @@ class CdsForm(SigningForm):
             field.choices = [*_CDS.items(), (state.cds, f"digest types {state.cds}")]
 
 
+class _FilesInput(forms.FileInput):
+    allow_multiple_selected = True
+
+
+class _SmallFiles(forms.FileField):
+    """Some small text files, as their texts."""
+
+    widget = _FilesInput
+
+    def clean(self, value: Any, initial: Any = None) -> Any:
+        return [self._text(super(_SmallFiles, self).clean(each, initial)) for each in value or ()]
+
+    def _text(self, file: "UploadedFile[bytes]") -> str:
+        if (file.size or 0) > MOST_TEXT:
+            raise forms.ValidationError(f"{file.name} is too long for a key.")
+        try:
+            return str(file.read(), "utf-8")
+        except UnicodeDecodeError as exc:
+            raise forms.ValidationError(f"{file.name} is no file of a key.") from exc
+
+
 class AddKeyForm(_KeyChoice, SigningForm):
     """One more key: a new one, or one that is brought as private-key text."""
 
@@ -176,24 +200,68 @@ class AddKeyForm(_KeyChoice, SigningForm):
         required=False,
         max_length=MOST_TEXT,
         strip=False,
-        widget=forms.Textarea(
-            attrs={"class": "textarea input-mono", "rows": 4, "autocomplete": "off", "spellcheck": "false"}
-        ),
+        widget=forms.Textarea(attrs=_TEXT),
         help_text=(
             "As BIND’s .private files and “pdnsutil export-zone-key” have it; its algorithm and size count then. "
             "Empty: a new key is made."
         ),
     )
+    public_text = forms.CharField(
+        label="BIND’s .key file of it",
+        required=False,
+        max_length=MOST_TEXT,
+        strip=False,
+        widget=forms.Textarea(attrs=_TEXT),
+        help_text="It says what the key is for, and that it is a key of this zone. PowerDNS has none.",
+    )
+    key_files = _SmallFiles(
+        label="Or the files: .private and .key",
+        required=False,
+        help_text="In place of both texts; choose the two at once.",
+    )
 
     def clean_private_text(self) -> str | None:
-        text = str(self.cleaned_data["private_text"]).strip()
-        if not text:
-            return None
+        return _key_text(str(self.cleaned_data["private_text"]))
+
+    def clean_public_text(self) -> str | None:
+        text = str(self.cleaned_data["public_text"]).strip()
+        if text and self.cleaned_data.get("private_text", "") is None:
+            raise forms.ValidationError("Its private-key text is needed as well.")
+        return text or None
+
+    def clean_key_files(self) -> Sequence[str]:
+        """The texts take the place of those that were pasted."""
+        texts: Sequence[str] = self.cleaned_data["key_files"]
+        if not texts:
+            return texts
+        if self.cleaned_data.get("private_text") or self.cleaned_data.get("public_text"):
+            raise forms.ValidationError("Paste the texts or choose the files, not both.")
         try:
-            key_material.read(text)
+            private, public = key_files.told_apart(texts)
         except BadKey as exc:
             raise forms.ValidationError(str(exc)) from exc
-        return text
+        self.cleaned_data["private_text"], self.cleaned_data["public_text"] = _key_text(private), public
+        return texts
+
+    def refuse_by(self, refusal: DnssecRefused) -> None:
+        """Add what the verb refused where the key came from."""
+        if self.cleaned_data.get("key_files") and isinstance(refusal, BadKey):
+            self.refuse("key_files", str(refusal))
+        elif isinstance(refusal, BadPublicKey):
+            self.refuse("public_text", str(refusal))
+        else:
+            super().refuse_by(refusal)
+
+
+def _key_text(text: str) -> str | None:
+    """A private-key text that is one, or None for nothing. Raises ValidationError."""
+    if not (stripped := text.strip()):
+        return None
+    try:
+        key_material.read(stripped)
+    except BadKey as exc:
+        raise forms.ValidationError(str(exc)) from exc
+    return stripped
 
 
 class KeyForm(PublishingForm):

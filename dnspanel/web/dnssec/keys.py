@@ -29,7 +29,7 @@ from dnspanel.zones.models import Zone
 def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Give the zone one more key; no cache keeps the private-key text that a refused form still has."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
-    form = AddKeyForm(request.POST)
+    form = AddKeyForm(request.POST, request.FILES)
 
     def act() -> None:
         chosen = form.cleaned_data
@@ -40,6 +40,7 @@ def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
             algorithm=chosen["algorithm"],
             bits=form.key_bits,
             private_text=chosen["private_text"],
+            public_text=chosen["public_text"],
             active=chosen["active"],
             published=chosen["published"],
         )

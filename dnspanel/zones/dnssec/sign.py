@@ -13,7 +13,7 @@ from django.db import transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, Author
 from dnspanel.accounts.models import User
-from dnspanel.zones.dnssec import key_material, queries
+from dnspanel.zones.dnssec import key_files, key_material, queries
 from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
 from dnspanel.zones.dnssec.publish_state import Decide, change_signing, key_row, sign_within
 from dnspanel.zones.dnssec.safety import refuse_bogus
@@ -42,18 +42,60 @@ class Acting:
 
 
 @dataclass(frozen=True, slots=True)
+class NewKeys:
+    """The keys by which a zone begins to be signed: one that does everything, or a KSK and a ZSK (`split`)."""
+
+    algorithm: int = key_material.DEFAULT_ALGORITHM
+    bits: int | None = None
+    split: bool = False
+
+    @property
+    def flags(self) -> tuple[int, ...]:
+        """Of each key."""
+        return (KSK_FLAGS, ZSK_FLAGS) if self.split else (KSK_FLAGS,)
+
+
+@dataclass(frozen=True, slots=True)
 class RequestedSigning:
     """How a zone shall be signed; what is None, or not said, stays as it is."""
 
     signed: bool | None = None
     sets_denial: bool = False
     nsec3: Nsec3 | None = None  # if `sets_denial`; None: NSEC
+    cds: str | None = None  # as `set_cds` takes it
+    cdnskey: bool | None = None
+    new_keys: NewKeys = NewKeys()  # for a zone that is not signed yet
 
     def is_met_by(self, state: SigningState) -> bool:
         """Whether a zone in this state is signed so."""
         if self.signed not in (None, state.is_signed):
             return False
+        if self.cds not in (None, state.cds) or self.cdnskey not in (None, state.cdnskey):
+            return False
         return not self.sets_denial or self.nsec3 == state.denial
+
+    def of(self, zone: Zone, state: SigningState, keys_made: Sequence[KeyState]) -> SigningState:
+        """How a zone in this state is signed then; `keys_made` are the new keys, if it was not signed before.
+
+        Raises NotSigned for NSEC3, CDS or CDNSKEY in a zone that is not to have keys, DnssecRefused for too many keys.
+        """
+        after = state
+        if self.signed is True and not state.is_signed:
+            if len(state.keys) + len(keys_made) > MOST_KEYS:
+                raise DnssecRefused(f"{zone.name} has {len(state.keys)} keys already, of at most {MOST_KEYS}.")
+            for key in keys_made:
+                after = after.with_key(key)
+        elif self.signed is False and state.is_signed:
+            after = SigningState(row_ids=state.row_ids)
+        if not after.keys and (self.cds or self.cdnskey):
+            raise NotSigned(zone.name)
+        if self.sets_denial:
+            if self.nsec3 is not None and not after.is_signed:
+                raise NotSigned(zone.name)
+            after = replace(after, nsec3=self.nsec3)
+        if after.keys and self.cds is not None:
+            after = replace(after, cds=digest_list(self.cds))
+        return after if not after.keys or self.cdnskey is None else replace(after, cdnskey=self.cdnskey)
 
 
 def sign(
@@ -106,26 +148,38 @@ def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publicat
 def settle(
     *, zone: Zone, requested: RequestedSigning, acting: Acting, alongside: Alongside = nothing
 ) -> list[Publication]:
-    """The zone is signed as is requested: by a new default key if it was not, and with this denial of existence.
+    """The zone is signed as is requested: by new keys if it was not, with this denial of existence, CDS and CDNSKEY.
 
-    `alongside` runs in the same transaction, also where nothing changes. Raises Unknown, RightMissing, NotSigned for
-    NSEC3 in a zone that is not to be signed, and DnssecRefused as `sign`, `unsign` and `set_denial` do.
+    `alongside` runs in the same transaction, also where nothing changes. Raises Unknown, RightMissing, BadKey,
+    NotSigned for NSEC3 in a zone that is not to be signed, and DnssecRefused as `sign`, `unsign` and `set_denial` do.
     """
+    return settle_zones(zones=[zone], requested=requested, acting=acting, alongside=alongside)
+
+
+def settle_zones(
+    *, zones: Sequence[Zone], requested: RequestedSigning, acting: Acting, alongside: Alongside = nothing
+) -> list[Publication]:
+    """The same for many zones, all of them or none."""
     refuse_nsec3(requested.nsec3)
+    if requested.cds is not None:
+        digest_list(requested.cds)
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
-        after = state
+        new: list[KeyState] = []
         if requested.signed is True and not state.is_signed:
-            after = _with_new_key(zone, state, acting)
-        elif requested.signed is False and state.is_signed:
-            after = _without_keys(zone, state, acting)
-        if not requested.sets_denial:
-            return after
-        if requested.nsec3 is not None and not after.is_signed:
-            raise NotSigned(zone.name)
-        return replace(after, nsec3=requested.nsec3)
+            new = _new_keys(zone, requested.new_keys, acting)
+        after = requested.of(zone, state, new)
+        if state.keys and not after.keys:
+            _forget(zone, [key.id for key in state.keys], acting)
+        return after
 
-    return _change([zone], decide, acting, "dnssec.settle", alongside)
+    return _change(zones, decide, acting, "dnssec.settle", alongside)
+
+
+def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
+    """New keys of the zone, made and stored."""
+    pairs = [(flags, key_material.generate(new_keys.algorithm, new_keys.bits)) for flags in new_keys.flags]
+    return [KeyState(_store(zone, flags, pair, acting).pk, pair.algorithm, flags) for flags, pair in pairs]
 
 
 def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
@@ -186,15 +240,19 @@ def add_key(
     algorithm: int = key_material.DEFAULT_ALGORITHM,
     bits: int | None = None,
     private_text: str | None = None,
+    public_text: str | None = None,
     active: bool = True,
     published: bool = True,
 ) -> ZoneKey:
     """The zone has one more key: a new one, or that of the private-key text. Returns it.
 
-    Raises BadKey, and DnssecRefused for a key that the zone has, for one too many, and where the zone would not
-    validate.
+    `public_text` is the `.key` file that BIND keeps beside the private one; the flags are then those that it says.
+    Raises BadKey, BadPublicKey for one that does not belong to the private key or to the zone, and DnssecRefused for a
+    key that the zone has, for one too many, and where the zone would not validate.
     """
     pair = key_material.generate(algorithm, bits) if private_text is None else key_material.read(private_text)
+    if public_text is not None:
+        flags = key_files.flags_of(key_files.read_public(public_text), zone_name=zone.name, pair=pair)
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if len(state.keys) >= MOST_KEYS:
@@ -223,9 +281,18 @@ def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
 
 
 def set_key(
-    *, zone: Zone, key_id: int, acting: Acting, active: bool | None = None, published: bool | None = None
+    *,
+    zone: Zone,
+    key_id: int,
+    acting: Acting,
+    active: bool | None = None,
+    published: bool | None = None,
+    alongside: Alongside = nothing,
 ) -> list[Publication]:
-    """The key signs or not, and is in the DNSKEY RRset or not; None: as it is. Raises KeyUnknown, DnssecRefused."""
+    """The key signs or not, and is in the DNSKEY RRset or not; None: as it is.
+
+    `alongside` runs in the same transaction, before. Raises KeyUnknown, DnssecRefused.
+    """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         key = state.key(key_id)
@@ -239,13 +306,14 @@ def set_key(
             )
         )
 
-    return _change([zone], decide, acting, "dnssec.key_set")
+    return _change([zone], decide, acting, "dnssec.key_set", alongside)
 
 
-def delete_key(*, zone: Zone, key_id: int, acting: Acting) -> list[Publication]:
+def delete_key(*, zone: Zone, key_id: int, acting: Acting, alongside: Alongside = nothing) -> list[Publication]:
     """The zone does not have the key any more; its private part is gone after KEPT_AFTER_DELETION.
 
-    Nodes forget it with the publication. To go back, the key must have been exported. Raises KeyUnknown, DnssecRefused.
+    Nodes forget it with the publication. To go back, the key must have been exported. `alongside` runs in the same
+    transaction, before. Raises KeyUnknown, DnssecRefused.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -254,7 +322,7 @@ def delete_key(*, zone: Zone, key_id: int, acting: Acting) -> list[Publication]:
         _forget(zone, [key_id], acting)
         return state.without_key(key_id)
 
-    return _change([zone], decide, acting, "dnssec.key_delete")
+    return _change([zone], decide, acting, "dnssec.key_delete", alongside)
 
 
 def forget_deleted_keys(*, now: datetime) -> int:

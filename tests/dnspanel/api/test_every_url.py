@@ -29,6 +29,7 @@ from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ExportJob, RunState, SourceKind
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
 from dnspanel.zones import draft, revision
+from dnspanel.zones.dnssec import sign
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests import database
 from tests.dnspanel.api.callers import STRANGERS, ZONE, Api, Caller, MakeApi, secret_of
@@ -113,6 +114,8 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     )
     event = Event.objects.create(uid=uuid4(), kind=EventKind.PING, subject="ping:x", at=NOW)
     delivery = Delivery.objects.create(webhook=hook, event=event, created_at=NOW)
+    acting = sign.Acting(None, Channel.API, NOW)
+    dnssec_key = sign.add_key(zone=zone, acting=acting, active=False)
     published = Publication.objects.get(revisions__zone=zone, revisions__number=2)
     return {
         "zone_id": gone.pk,
@@ -125,6 +128,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         "grant_id": grant.pk,
         "token_id": token.pk,
         "key_id": key.pk,
+        "dnssec_key": dnssec_key.pk,
         "import_id": job.pk,
         "export_id": exported.pk,
         "written": written.pk,

@@ -56,6 +56,15 @@ _ALL = (
         "`detail` says whose and of what. Remove what is not needed any more, or ask an administrator for more;"
         " `/me/quotas` lists what is used and allowed.",
     ),
+    ProblemType(
+        "not-signed", 409, "The zone is not signed", "What is wanted needs keys that sign: sign the zone first."
+    ),
+    ProblemType(
+        "dnssec-refused",
+        409,
+        "The zone cannot be signed in this way",
+        "Resolvers that validate would answer nothing of it, or it has this key, or too many. `detail` says which.",
+    ),
     ProblemType("nothing-to-publish", 409, "There is nothing to publish", "The draft holds nothing that differs."),
     ProblemType(
         "precondition-failed",

@@ -31,6 +31,7 @@ TAGS: dict[str, tuple[str, str]] = {
     "bulk": ("Change records", ""),
     "search": ("Change records", ""),
     "trash": ("Change records", ""),
+    "dnssec": ("DNSSEC", "How zones are signed, and their keys."),
     "draft": ("Drafts", "Changes that wait until they are published together."),
     "publications": ("Watch a publication", "What was published, and how far every node is with it."),
     "imports": ("Import", "Zones from files and servers: read, try, publish, undo."),
@@ -129,7 +130,8 @@ def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, 
 
 def tag_of(path: str) -> str:
     """The task that a path serves."""
-    return TAGS.get(path.removeprefix(ROOT).partition("/")[0], ("Other", ""))[0]
+    first, *below = path.removeprefix(ROOT).split("/")
+    return TAGS.get("dnssec" if "dnssec" in below else first, ("Other", ""))[0]
 
 
 def _complete(path: str, method: str, operation: Schema) -> None:

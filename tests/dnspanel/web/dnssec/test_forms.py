@@ -3,8 +3,11 @@
 from uuid import uuid4
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils.datastructures import MultiValueDict
 
 from dnspanel.web.dnssec.forms import AddKeyForm, CdsForm, DenialForm, SignForm
+from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.signing_state import SigningState
 from replication.codec.dnssec import Nsec3
 
@@ -29,6 +32,27 @@ def test_the_size_counts_for_rsa_alone() -> None:
 def test_a_text_that_is_no_key_is_refused_at_its_field() -> None:
     form = AddKeyForm({**SENT, "algorithm": "13", "flags": "257", "private_text": "x" * 40})
     assert list(form.errors) == ["private_text"]
+
+
+TEXT = key_material.generate(13).private_text
+
+
+@pytest.mark.parametrize(
+    ("data", "files", "field"),
+    [
+        ({"public_text": "x"}, [], "public_text"),
+        ({"private_text": TEXT}, [TEXT.encode()], "key_files"),
+        ({}, [b"x"], "key_files"),
+        ({}, [TEXT.encode(), b"x", b"y"], "key_files"),
+        ({}, [b"\xff"], "key_files"),
+        ({}, [b"x" * (key_material.MOST_TEXT + 1)], "key_files"),
+        ({}, [TEXT.replace("PrivateKey", "Secret").encode()], "key_files"),
+    ],
+)
+def test_files_that_are_no_key_are_refused_at_their_field(data: dict[str, str], files: list[bytes], field: str) -> None:
+    uploaded = MultiValueDict({"key_files": [SimpleUploadedFile("K", content) for content in files]})
+    form = AddKeyForm({**SENT, "algorithm": "13", "flags": "257", **data}, uploaded)
+    assert list(form.errors) == [field]
 
 
 def test_digest_types_that_an_api_set_can_stay() -> None:

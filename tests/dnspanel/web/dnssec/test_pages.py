@@ -2,10 +2,12 @@
 
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from pytest_django.fixtures import DjangoAssertNumQueries
 
@@ -20,6 +22,7 @@ from tests.dnspanel.web.conftest import HTMX, YES, Browser, MakeZone, forget_pas
 from tests.dnspanel.web.editor.test_history import publish
 from tests.dnspanel.zones.conftest import rr
 from tests.dnspanel.zones.conftest import zone as zone
+from tests.dnspanel.zones.dnssec.test_key_material import bind_keys
 from tests.people import NOW, PASSWORD, make_person
 
 PAGE = "/zones/example.test./dnssec/"
@@ -127,6 +130,34 @@ def test_a_key_is_brought_as_text(zone: Zone, browser: Browser, bob: User) -> No
     assert again.status_code == 422
     assert b"has this key already" in again.content
     assert again["Cache-Control"] == "no-store"
+
+
+def test_a_key_is_brought_as_both_files_of_bind(zone: Zone, browser: Browser, bob: User, tmp_path: Path) -> None:
+    bind_keys(tmp_path, 13, ksk=False)
+
+    def files() -> list[SimpleUploadedFile]:
+        return [SimpleUploadedFile(path.name, path.read_bytes()) for path in sorted(tmp_path.glob("K*"))]
+
+    data = {"flags": "257", "algorithm": "15", "active": "on", "published": "on"}
+    assert send(browser(bob), "keys/", **data, key_files=files()).status_code == 302
+    key = key_of(zone)
+    assert (key.flags, key.algorithm) == (256, 13)
+    again = send(browser(bob), "keys/", **data, key_files=files())
+    assert b"has this key already" in again.content
+
+
+def test_a_public_file_that_does_not_fit_is_refused_at_its_field(zone: Zone, browser: Browser, bob: User) -> None:
+    private, other = key_material.generate(13).private_text, key_material.generate(13)
+    record = f"IN DNSKEY {key_material.dnskey_text(257, 13, other.public)}"
+    data = {"flags": "257", "algorithm": "13", "private_text": private}
+    for owner, message in (("other.test.", "It is a key of other.test."), (zone.name, "It is not the public part")):
+        public = f"{owner} {record}"
+        page = send(browser(bob), "keys/", **data, public_text=public).content.decode()
+        assert message in page.partition('id="key_public_text_error"')[2].partition("</p>")[0]
+        uploaded = [SimpleUploadedFile("K.key", public.encode()), SimpleUploadedFile("K.private", private.encode())]
+        page = send(browser(bob), "keys/", flags="257", algorithm="13", key_files=uploaded).content.decode()
+        assert message in page.partition('id="key_key_files_error"')[2].partition("</p>")[0]
+    assert not ZoneKey.objects.exists()
 
 
 def test_the_last_visible_key_is_not_hidden(signed: Zone, browser: Browser, bob: User) -> None:

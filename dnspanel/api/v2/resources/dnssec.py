@@ -1,0 +1,280 @@
+"""How zones are signed: read and settled, one zone or many."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, tag_of
+from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of
+from dnspanel.api.v2.http.representation import time_json
+from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.changes import DRY_RUN
+from dnspanel.api.v2.resources.publishing import TERMS, flag_in, terms_of_query
+from dnspanel.api.v2.schema.dnssec_serializers import (
+    BulkSigningSerializer,
+    SigningPatchSerializer,
+    SigningPlansSerializer,
+    SigningSerializer,
+    SigningWrittenSerializer,
+    denial_json,
+    requested_signing,
+)
+from dnspanel.api.v2.schema.fields import read
+from dnspanel.api.v2.schema.parsing import Faults
+from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED, WRITING, WrittenSerializer
+from dnspanel.zones import access, revision
+from dnspanel.zones.dnssec import key_material, preview, queries, sign
+from dnspanel.zones.dnssec.preview import SigningPlan
+from dnspanel.zones.dnssec.queries import KeyView
+from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.errors import BadKey
+from dnspanel.zones.models import Channel, Publication, Zone
+from replication.dns import names
+from replication.errors import BadName
+
+# Making RSA keys takes a tenth of a second each, while the zones are locked.
+MOST_WITH_RSA = 20
+
+_REASON = TERMS[0]
+
+
+class ZoneDnssec(V2View):
+    """The signing of one zone."""
+
+    @extend_schema(operation_id="getDnssec", parameters=[IF_CHANGED], responses={200: SigningSerializer})
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """Read how a zone is signed
+
+        With its keys, without their private parts, and the DS records to give to the parent.
+        """
+        actor = actor_in(request)
+        zone = access.zone_for_reading(actor, zone_name)
+        state = queries.signing_of(zone)
+        headers = {"ETag": state_tag(state)}
+        return fresh_enough(request, headers["ETag"]) or answer(signing_json(zone, state, actor), headers=headers)
+
+    @extend_schema(
+        operation_id="setDnssec",
+        parameters=[*CHANGING, _REASON],
+        request=SigningPatchSerializer,
+        responses={202: SigningWrittenSerializer, 200: SigningWrittenSerializer},
+    )
+    def patch(self, request: Request, zone_name: str) -> HttpResponse:
+        """Settle how a zone is signed
+
+        What is so already stays. Without keys, NSEC3 and CDS are refused, and so is what resolvers that validate would
+        answer nothing of, as far as the panel knows the DS in the zone above. Needs the right "dnssec".
+        """
+        actor = actor_in(request)
+        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
+        requested = requested_signing(read(SigningPatchSerializer, request.data))
+        with bad_size("/new_keys/bits"):
+            publications = sign.settle(
+                zone=zone,
+                requested=requested,
+                acting=acting(request, terms_of_query(request).reason),
+                alongside=condition_on(request, zone, state_tag, lambda state: signing_json(zone, state, actor)),
+            )
+        state = queries.signing_of(zone)
+        return published(
+            request, publications, {"dnssec": signing_json(zone, state, actor)}, headers={"ETag": state_tag(state)}
+        )
+
+
+class BulkDnssec(V2View):
+    """The signing of many zones."""
+
+    unconditional = True  # it says how zones are to be, whatever they are
+
+    @extend_schema(
+        operation_id="setDnssecOfZones",
+        parameters=[*WRITING, DRY_RUN],
+        request=BulkSigningSerializer,
+        responses={
+            202: WrittenSerializer,
+            200: PolymorphicProxySerializer("WrittenOrSigningPlans", [WrittenSerializer, SigningPlansSerializer], None),
+        },
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Settle how many zones are signed
+
+        All of them in one publication, or none: every zone that is refused has an entry in `errors`. A dry run answers
+        what would become of each, and why not. To go from one NSEC3 chain to another takes two publications.
+        """
+        actor, body = actor_in(request), read(BulkSigningSerializer, request.data)
+        requested = requested_signing(body)
+        zones = _zones_named(actor, body["zones"])
+        algorithm = key_material.ALGORITHMS[requested.new_keys.algorithm]
+        if requested.signed and algorithm.startswith("RSA") and len(zones) > MOST_WITH_RSA:
+            detail = f"RSA keys take long to make: for {MOST_WITH_RSA} zones at once at most."
+            raise bad_value("/new_keys/algorithm", detail)
+        plans = preview.plan_signing(zones=zones, requested=requested, person=actor)
+        if flag_in(request, "dry_run", False):
+            return answer({"plans": [_plan_json(plan) for plan in plans]})
+        _refuse(plans)
+        with bad_size("/new_keys/bits"):
+            publications = sign.settle_zones(zones=zones, requested=requested, acting=acting(request, body["reason"]))
+        return published(request, publications, {})
+
+
+def acting(request: Request, reason: str = "") -> sign.Acting:
+    """Who acts by this request."""
+    return sign.Acting(actor_in(request), Channel.API, timezone.now(), reason=reason, form_id=form_id_of(request))
+
+
+def condition_on(
+    request: Request, zone: Zone, tag: Callable[[SigningState], str | None], theirs: Callable[[SigningState], Any]
+) -> Callable[[], None]:
+    """What raises Problem (412) unless the condition of the request holds; to be called in the write's transaction."""
+    condition = condition_in(request)
+
+    def hold() -> None:
+        revision.locked([zone.pk])
+        state = queries.signing_of(zone)
+        if not condition.holds(tag(state)):
+            require(condition, tag(state), theirs=theirs(state), mine=request.data or None)
+
+    return hold
+
+
+def published(
+    request: Request,
+    publications: Sequence[Publication],
+    more: Mapping[str, Any],
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> HttpResponse:
+    """The answer to a change of signing, which may have taken several publications."""
+    form_id = form_id_of(request)
+    if not publications and form_id is not None:
+        # Everything is so already: perhaps because an earlier sending of this request made it so.
+        publications = list(Publication.objects.filter(form_id=form_id))
+    moved = {each["zone"]: each for one in publications for each in moved_by(one, actor_in(request))}
+    body = {"zones": list(moved.values()), "warnings": [], **more}
+    return accepted(request, publications[-1] if publications else None, body, status=status, headers=headers)
+
+
+@contextmanager
+def bad_size(pointer: str) -> Iterator[None]:
+    """Within, a key that cannot be made is a fault of the size that the body has there."""
+    try:
+        yield
+    except BadKey as exc:
+        raise bad_value(pointer, str(exc)) from exc
+
+
+def state_tag(state: SigningState) -> str:
+    """The tag of how a zone is signed."""
+    return tag_of(state.to_json())
+
+
+def key_tag(key: KeyState | KeyView) -> str:
+    """The tag of a key."""
+    return tag_of([key.id, key.active, key.published])
+
+
+def signing_json(zone: Zone, state: SigningState, actor: Actor) -> dict[str, Any]:
+    """How the zone is signed."""
+    keys = queries.keys_of(zone, state)
+    return {
+        "zone": zone.name,
+        "signed": state.is_signed,
+        "denial": denial_json(state.nsec3) if state.keys else None,
+        "cds": [int(text) for text in state.cds.split(",") if text.isdecimal()],
+        "cdnskey": state.cdnskey,
+        "ds": [each for key in keys if key.published for each in _ds_json(zone, key)],
+        "keys": [key_json(key, actor) for key in keys],
+        "changed": _changed_json(zone, actor),
+    }
+
+
+def key_json(key: KeyView, actor: Actor) -> dict[str, Any]:
+    """A key, without its private part."""
+    return {
+        "id": key.id,
+        "role": key.role.value,
+        "flags": key.flags,
+        "algorithm": key.algorithm,
+        "algorithm_name": key.mnemonic,
+        "bits": key.bits,
+        "tag": key.tag,
+        "active": key.active,
+        "published": key.published,
+        "dnskey": key.dnskey,
+        "ds": list(key.ds),
+        "created_at": time_json(key.created_at),
+        "created_by": (key.created_by or None) if access.may_know_author(actor) else None,
+        "etag": key_tag(key),
+    }
+
+
+def _ds_json(zone: Zone, key: KeyView) -> Iterator[dict[str, Any]]:
+    for text in key.ds:
+        digest_type = int(text.split()[2])
+        yield {"key": key.id, "digest_type": digest_type, "rdata": text, "record": f"{zone.name} IN DS {text}"}
+
+
+def _changed_json(zone: Zone, actor: Actor) -> dict[str, Any] | None:
+    last = queries.last_change_of(zone)
+    if last is None:
+        return None
+    publication = last.publication
+    knows = access.may_know_author(actor, publication.token_id) and publication.author is not None
+    return {
+        "revision": last.number,
+        "sequence": publication.sequence,
+        "at": time_json(publication.at),
+        "author": publication.author.username if knows and publication.author else None,
+    }
+
+
+def _plan_json(plan: SigningPlan) -> dict[str, Any]:
+    return {
+        "zone": plan.zone.name,
+        "changes": plan.changes,
+        "signed": plan.after.is_signed,
+        "denial": denial_json(plan.after.nsec3) if plan.after.keys else None,
+        "refusal": None if plan.refusal is None else str(plan.refusal),
+    }
+
+
+def _refuse(plans: Sequence[SigningPlan]) -> None:
+    """Raise the problem of the first zone that is refused, with a pointer to every one that is."""
+    refused = [(index, plan.refusal) for index, plan in enumerate(plans) if plan.refusal is not None]
+    if not refused:
+        return
+    problems = [(index, problem_of(refusal)) for index, refusal in refused]
+    faults = [RequestFault(one.code, one.detail, pointer=f"/zones/{index}") for index, one in problems if one]
+    more = f" And {len(faults) - 1} more zones are refused." if len(faults) > 1 else ""
+    raise Problem(faults[0].code, faults[0].detail + more, faults)
+
+
+def _zones_named(actor: Actor, named: Sequence[str]) -> list[Zone]:
+    """The zones of these names in this order, found by one query. Raises Problem that points at those there are not."""
+    canonical = [_canonical(text) for text in named]
+    found = {zone.name: zone for zone in access.zones_visible_to(actor).filter(name__in=filter(None, canonical))}
+    faults = Faults()
+    for index, name in enumerate(canonical):
+        if name is None or name not in found:
+            faults.at(f"/zones/{index}", f"There is no zone {named[index]}.", "not-found")
+        elif name in canonical[:index]:
+            faults.at(f"/zones/{index}", "The zone is named twice.", "twice")
+    faults.refuse()
+    return [found[name] for name in canonical if name is not None]
+
+
+def _canonical(text: str) -> str | None:
+    try:
+        return names.parse(text)
+    except BadName:
+        return None

@@ -1,0 +1,188 @@
+"""The DNSSEC keys of a zone: made, brought along, changed, deleted, and exported with their private part."""
+
+from typing import Any
+from uuid import uuid4
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.etag import fresh_enough
+from dnspanel.api.v2.http.pages import page_answer, page_request
+from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.representation import zone_url
+from dnspanel.api.v2.http.secret_once import OneSecretView, once
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.dnssec import acting, condition_on, key_json, key_tag, published
+from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
+from dnspanel.api.v2.schema.dnssec_serializers import (
+    ExportedKeySerializer,
+    KeyPatchSerializer,
+    KeySerializer,
+    KeyWrittenSerializer,
+    NewKeySerializer,
+)
+from dnspanel.api.v2.schema.fields import page_of, read
+from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED, WRITING, WrittenSerializer
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import key_material, queries, sign
+from dnspanel.zones.dnssec.queries import KeyView
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.errors import BadKey, BadPublicKey, KeyUnknown
+from dnspanel.zones.models import Publication, Zone
+
+_REASON = TERMS[0]
+
+
+class DnssecKeys(V2View):
+    """All keys of a zone."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listDnssecKeys", responses=page_of(KeySerializer))
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """List DNSSEC keys
+
+        By id, without their private parts. They are never more than 20, on one page.
+        """
+        page_request(request)
+        actor = actor_in(request)
+        zone = access.zone_for_reading(actor, zone_name)
+        return page_answer(request, [key_json(key, actor) for key in queries.keys_of(zone)], None)
+
+    @extend_schema(
+        operation_id="addDnssecKey",
+        parameters=[*WRITING, _REASON],
+        request=NewKeySerializer,
+        responses={202: KeyWrittenSerializer, 201: KeyWrittenSerializer},
+    )
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Add a DNSSEC key
+
+        A new one, or one that is brought along as private-key text, or as the two files that BIND keeps of it.
+        """
+        zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
+        body = read(NewKeySerializer, request.data)
+        by = acting(request, terms_of_query(request).reason)
+        if by.form_id is None:  # by which the publication is found again
+            by = sign.Acting(by.author, by.channel, by.now, by.reason, uuid4())
+        made = _added(zone, body, by)
+        key = _key(zone, made)
+        headers = {"Location": f"{zone_url(zone.name)}/dnssec/keys/{made}", "ETag": key_tag(key)}
+        publications = list(Publication.objects.filter(form_id=by.form_id))
+        return published(request, publications, {"key": key_json(key, actor_in(request))}, status=201, headers=headers)
+
+
+class DnssecKey(V2View):
+    """One of them."""
+
+    @extend_schema(operation_id="getDnssecKey", parameters=[IF_CHANGED], responses={200: KeySerializer})
+    def get(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
+        """Read a DNSSEC key
+
+        Without its private part.
+        """
+        actor = actor_in(request)
+        key = _key(access.zone_for_reading(actor, zone_name), key_id)
+        return fresh_enough(request, key_tag(key)) or answer(key_json(key, actor), headers={"ETag": key_tag(key)})
+
+    @extend_schema(
+        operation_id="setDnssecKey",
+        parameters=[*CHANGING, _REASON],
+        request=KeyPatchSerializer,
+        responses={202: KeyWrittenSerializer, 200: KeyWrittenSerializer},
+    )
+    def patch(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
+        """Change a DNSSEC key
+
+        Whether it signs, and whether it is in the DNSKEY RRset. Refused is what resolvers could not validate.
+        """
+        zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
+        body = read(KeyPatchSerializer, request.data)
+        publications = sign.set_key(
+            zone=zone,
+            key_id=_key(zone, key_id).id,
+            acting=acting(request, terms_of_query(request).reason),
+            alongside=_condition(request, zone, key_id),
+            **body,
+        )
+        key = _key(zone, key_id)
+        more = {"key": key_json(key, actor_in(request))}
+        return published(request, publications, more, headers={"ETag": key_tag(key)})
+
+    @extend_schema(
+        operation_id="deleteDnssecKey",
+        parameters=[*CHANGING, _REASON],
+        responses={202: WrittenSerializer, 200: WrittenSerializer},
+    )
+    def delete(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
+        """Delete a DNSSEC key
+
+        Its private part is gone for good after a day; only an export brings it back.
+        """
+        zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
+        publications = sign.delete_key(
+            zone=zone,
+            key_id=_key(zone, key_id).id,
+            acting=acting(request, terms_of_query(request).reason),
+            alongside=_condition(request, zone, key_id),
+        )
+        return published(request, publications, {})
+
+
+class DnssecKeyExport(OneSecretView):
+    """The private part of a key."""
+
+    unconditional = True  # it changes nothing
+
+    @extend_schema(operation_id="exportDnssecKey", request=None, responses={200: ExportedKeySerializer})
+    def post(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
+        """Export a DNSSEC key
+
+        Its private-key text, for who has the right "export-keys"; the audit log says who had it.
+        """
+        actor = actor_in(request)
+        zone = access.zone_for(actor, zone_name, Right.EXPORT_KEYS)
+        key = _key(zone, key_id)
+        value: dict[str, Any] = {
+            "id": key.id,
+            "tag": key.tag,
+            "file_name": key_material.bind_file_name(zone.name, key.algorithm, key.tag),
+            "private_key": sign.export_key(zone=zone, key_id=key.id, by=actor, now=timezone.now()),
+            "public_key": f"{zone.name} IN DNSKEY {key.dnskey}\n",
+        }
+        return once(value, secret="private_key", status=200)
+
+
+def _added(zone: Zone, body: dict[str, Any], by: sign.Acting) -> int:
+    """The id of the key that the body describes, which the zone has now. Raises Problem that points at the fault."""
+    names = {"private_key": "private_text", "public_key": "public_text"}
+    try:
+        return sign.add_key(zone=zone, acting=by, **{names.get(name, name): value for name, value in body.items()}).pk
+    except BadPublicKey as exc:
+        raise bad_value("/public_key", str(exc), "bad-key") from exc
+    except BadKey as exc:
+        raise bad_value("/private_key" if "private_key" in body else "/bits", str(exc), "bad-key") from exc
+
+
+def _key(zone: Zone, key_id: int) -> KeyView:
+    """The key of this id; raises KeyUnknown."""
+    found = next((key for key in queries.keys_of(zone) if key.id == key_id), None)
+    if found is None:
+        raise KeyUnknown(zone.name, key_id)
+    return found
+
+
+def _condition(request: Request, zone: Zone, key_id: int) -> Any:
+    def tag(state: SigningState) -> str | None:
+        key = state.key(key_id)
+        return None if key is None else key_tag(key)
+
+    def theirs(state: SigningState) -> Any:
+        found = [key for key in queries.keys_of(zone, state) if key.id == key_id]
+        return key_json(found[0], actor_in(request)) if found else None
+
+    return condition_on(request, zone, tag, theirs)

@@ -1,0 +1,255 @@
+"""The description of how zones are signed, and of their keys, from which the OpenAPI document is made."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text
+from dnspanel.api.v2.schema.zone_serializers import MOST_REASON, WrittenSerializer
+from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
+from dnspanel.zones.dnssec.sign import DIGEST_LIST, LONGEST_SALT, MOST_ITERATIONS, NewKeys, RequestedSigning
+from replication.codec.dnssec import Nsec3
+
+MOST_ZONES = 1000
+MOST_NUMBER = 2**16
+
+_METHODS = [("nsec", "nsec"), ("nsec3", "nsec3")]
+_ROLES = [("ksk", "ksk"), ("zsk", "zsk"), ("csk", "csk")]
+
+
+class DenialSerializer(Shape):
+    """How it is proved that a name does not exist; all but `method` is of NSEC3 only."""
+
+    method = Choice(choices=_METHODS)
+    opt_out = Flag(default=False, help_text="Unsigned delegations are not proved.")
+    narrow = Flag(default=False, help_text="Proofs are made for each question.")
+    iterations = Integer(default=0, min_value=0, max_value=MOST_ITERATIONS, help_text="0 is right (RFC 9276).")
+    salt = Text(
+        default="", allow_blank=True, max_length=2 * LONGEST_SALT, help_text="Hexadecimal; none is right (RFC 9276)."
+    )
+
+    def validate_salt(self, value: str) -> str:
+        try:
+            return bytes.fromhex(value).hex()
+        except ValueError as exc:
+            raise serializers.ValidationError("A salt has an even number of hexadecimal digits.") from exc
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["method"] == "nsec" and any(value for name, value in attrs.items() if name != "method"):
+            raise serializers.ValidationError("NSEC has no parameters.")
+        return attrs
+
+
+class NewKeysSerializer(Shape):
+    """The keys that a zone gets which is not signed yet."""
+
+    algorithm = Integer(default=DEFAULT_ALGORITHM, min_value=0, max_value=255, help_text="IANA's number.")
+    bits = Integer(default=None, allow_null=True, min_value=1, max_value=MOST_NUMBER, help_text="Of RSA keys.")
+    split = Flag(default=False, help_text="A KSK and a ZSK in place of one key that does both.")
+
+    def validate_algorithm(self, value: int) -> int:
+        return made_algorithm(value)
+
+
+class SigningPatchSerializer(Shape):
+    """How a zone is to be signed; what is left out stays."""
+
+    signed = Flag(required=False, help_text="true: new keys, if none signs. false: all keys go.")
+    new_keys = NewKeysSerializer(
+        required=False, help_text="For a zone that becomes signed; left out: one of algorithm 13."
+    )
+    denial = DenialSerializer(required=False)
+    cds = serializers.ListField(
+        child=Integer(min_value=0, max_value=4),
+        required=False,
+        max_length=4,
+        help_text="Digest types of the CDS records (1, 2, 4); [0] asks the parent to delete its DS.",
+    )
+    cdnskey = Flag(required=False)
+
+    def validate_cds(self, value: list[int]) -> list[int]:
+        if not {str(number) for number in value} <= DIGEST_LIST:
+            raise serializers.ValidationError("Use the digest types 1, 2 or 4, or 0 to have the DS deleted.")
+        return sorted(set(value))
+
+
+class BulkSigningSerializer(SigningPatchSerializer):
+    """How many zones are to be signed, all of them or none."""
+
+    zones = serializers.ListField(child=Text(max_length=1100), min_length=1, max_length=MOST_ZONES)
+    reason = Text(default="", allow_blank=True, max_length=MOST_REASON)
+
+
+class KeySerializer(Shape):
+    """A DNSSEC key, without its private part."""
+
+    id = serializers.IntegerField()
+    role = serializers.ChoiceField(choices=_ROLES, help_text="What it signs, beside the other keys of its algorithm.")
+    flags = serializers.IntegerField(help_text=f"{KSK_FLAGS} (KSK or CSK) or {ZSK_FLAGS} (ZSK).")
+    algorithm = serializers.IntegerField()
+    algorithm_name = serializers.CharField()
+    bits = serializers.IntegerField()
+    tag = serializers.IntegerField()
+    active = serializers.BooleanField(help_text="It signs.")
+    published = serializers.BooleanField(help_text="It is in the DNSKEY RRset.")
+    dnskey = serializers.CharField(help_text="Rdata of its DNSKEY.")
+    ds = serializers.ListField(child=serializers.CharField(), help_text="Rdata of DS records; SHA-256 first.")
+    created_at = serializers.DateTimeField()
+    created_by = serializers.CharField(allow_null=True)
+    etag = serializers.CharField(help_text="For If-Match.")
+
+
+class ParentDsSerializer(Shape):
+    """A DS record to give to the parent; one digest of a key is enough."""
+
+    key = serializers.IntegerField(help_text="Id of the key that it names.")
+    digest_type = serializers.IntegerField(help_text="2: SHA-256, 4: SHA-384.")
+    rdata = serializers.CharField()
+    record = serializers.CharField(help_text="As a zone file has it.")
+
+
+class SigningChangeSerializer(Shape):
+    """The revision that changed the signing last."""
+
+    revision = serializers.IntegerField()
+    sequence = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    author = serializers.CharField(allow_null=True)
+
+
+class SigningSerializer(Shape):
+    """How a zone is signed."""
+
+    zone = serializers.CharField()
+    signed = serializers.BooleanField()
+    denial = DenialSerializer(allow_null=True, help_text="null: the zone has no keys.")
+    cds = serializers.ListField(child=serializers.IntegerField())
+    cdnskey = serializers.BooleanField()
+    ds = ParentDsSerializer(many=True, help_text="Of keys that are published and for the parent.")
+    keys = KeySerializer(many=True)
+    changed = SigningChangeSerializer(allow_null=True)
+
+
+class SigningWrittenSerializer(WrittenSerializer):
+    """What a change of the signing did."""
+
+    dnssec = SigningSerializer(required=False, help_text="As it is now.")
+
+
+class SigningPlanSerializer(Shape):
+    """What would become of one zone."""
+
+    zone = serializers.CharField()
+    changes = serializers.BooleanField(help_text="false: it is so already, or refused.")
+    signed = serializers.BooleanField(help_text="Then.")
+    denial = DenialSerializer(allow_null=True)
+    refusal = serializers.CharField(allow_null=True, help_text="Why it cannot be done.")
+
+
+class SigningPlansSerializer(Shape):
+    """What would be done; nothing was written."""
+
+    plans = SigningPlanSerializer(many=True)
+
+
+class NewKeySerializer(Shape):
+    """A key to add: made here, or brought along."""
+
+    flags = Integer(
+        required=False,
+        min_value=ZSK_FLAGS,
+        max_value=KSK_FLAGS,
+        help_text=f"{KSK_FLAGS} (the default) or {ZSK_FLAGS}; with `public_key` what that says.",
+    )
+    algorithm = Integer(required=False, min_value=0, max_value=255, help_text="Of a key that is made; 13 by default.")
+    bits = Integer(required=False, min_value=1, max_value=MOST_NUMBER, help_text="Of an RSA key that is made.")
+    private_key = Text(
+        required=False,
+        max_length=MOST_TEXT,
+        help_text="Private-key text, as PowerDNS and BIND's .private file have it.",
+    )
+    public_key = Text(required=False, max_length=MOST_TEXT, help_text="BIND's .key file that belongs to it.")
+    active = Flag(default=True, help_text="It signs.")
+    published = Flag(default=True, help_text="It is in the DNSKEY RRset.")
+
+    def validate_algorithm(self, value: int) -> int:
+        return made_algorithm(value)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        faults: dict[str, list[str]] = {}
+        if "private_key" in attrs:
+            told = "The private-key text says it."
+            faults.update((name, [told]) for name in ("algorithm", "bits") if name in attrs)
+        elif "public_key" in attrs:
+            faults["private_key"] = ["It is needed beside the public part."]
+        if "public_key" in attrs and "flags" in attrs:
+            faults["flags"] = ["The public part says them."]
+        if faults:
+            raise serializers.ValidationError(faults)
+        return attrs
+
+
+class KeyPatchSerializer(Shape):
+    """What is to change of a key; what is left out stays."""
+
+    active = Flag(required=False, help_text="It signs.")
+    published = Flag(required=False, help_text="It is in the DNSKEY RRset.")
+
+
+class KeyWrittenSerializer(WrittenSerializer):
+    """What adding or changing a key did."""
+
+    key = KeySerializer(required=False, help_text="As it is now.")
+
+
+class ExportedKeySerializer(Shape):
+    """A key with its private part, shown this once."""
+
+    id = serializers.IntegerField()
+    tag = serializers.IntegerField()
+    file_name = serializers.CharField(help_text="What BIND calls its files, without .key and .private.")
+    private_key = serializers.CharField(
+        allow_null=True, help_text="Private-key text; null when the request is repeated with its Idempotency-Key."
+    )
+    public_key = serializers.CharField(help_text="BIND's .key file.")
+
+
+def made_algorithm(value: int) -> int:
+    """The algorithm, if keys are made of it. Raises ValidationError."""
+    if value not in MADE:
+        known = ", ".join(f"{number} ({ALGORITHMS[number]})" for number in MADE)
+        raise serializers.ValidationError(f"Keys are made of the algorithms {known}.")
+    return value
+
+
+def requested_signing(values: dict[str, Any]) -> RequestedSigning:
+    """What the checked values of a body ask for."""
+    denial = values.get("denial")
+    cds = values.get("cds")
+    return RequestedSigning(
+        signed=values.get("signed"),
+        sets_denial=denial is not None,
+        nsec3=nsec3_of(denial) if denial else None,
+        cds=None if cds is None else ",".join(map(str, cds)),
+        cdnskey=values.get("cdnskey"),
+        new_keys=NewKeys(**values.get("new_keys", {})),
+    )
+
+
+def nsec3_of(denial: dict[str, Any]) -> Nsec3 | None:
+    """The parameters of NSEC3, or None for NSEC."""
+    if denial["method"] == "nsec":
+        return None
+    return Nsec3(denial["iterations"], bytes.fromhex(denial["salt"]), denial["opt_out"], denial["narrow"])
+
+
+def denial_json(nsec3: Nsec3 | None) -> dict[str, Any]:
+    """The inverse."""
+    found = nsec3 or Nsec3()
+    return {
+        "method": "nsec" if nsec3 is None else "nsec3",
+        "opt_out": found.opt_out,
+        "narrow": found.narrow,
+        "iterations": found.iterations,
+        "salt": found.salt.hex(),
+    }

@@ -1,0 +1,236 @@
+"""`dnspanel dnssec`: how zones are signed, the DS for their parents, and their keys."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.dnssec_keys import KEY_COLUMNS, key
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import C, Session, pass_session, shared_options
+from dnspanel.cli.written import publish, show_written, writing_options
+from dnspanel.cli.zone_paths import zone_path
+
+ALGORITHMS = {"ecdsa256": 13, "ecdsa384": 14, "ed25519": 15, "ed448": 16, "rsasha256": 8, "rsasha512": 10}
+
+_PLANNED = (
+    Column("ZONE", "zone"),
+    Column("CHANGES", "changes"),
+    Column("SIGNED", "signed"),
+    Column("DENIAL", lambda row: _denial_text(row["denial"])),
+    Column("REFUSED", lambda row: row["refusal"] or ""),
+)
+_CDS = {"none": [], "sha256": [2], "sha384": [4], "both": [2, 4], "delete": [0]}
+
+
+@click.group()
+def dnssec() -> None:
+    """DNSSEC: sign zones, the DS for their parents, and keys."""
+
+
+def nsec3_options(command: C) -> C:
+    """How it is proved that a name does not exist."""
+    for option in reversed(_NSEC3):
+        command = option(command)
+    return command
+
+
+_NSEC3 = (
+    click.option("--nsec3", is_flag=True, help="Prove by NSEC3 that names do not exist, not by NSEC."),
+    click.option("--opt-out", is_flag=True, help="NSEC3 that does not prove unsigned delegations."),
+    click.option("--narrow", is_flag=True, help="NSEC3 proofs that are made for each question."),
+)
+
+
+@dnssec.command()
+@click.argument("zone")
+@shared_options
+@pass_session
+def show(session: Session, zone: str) -> None:
+    """Show how a zone is signed."""
+    found = session.client.get(zone_path(zone, "dnssec"))
+    changed = found["changed"]
+    details = {
+        "zone": found["zone"],
+        "signed": found["signed"],
+        "keys": [f"{each['tag']} ({each['role']}, {each['algorithm_name']})" for each in found["keys"]] or None,
+        "denial": _denial_text(found["denial"]),
+        "cds": found["cds"] or None,
+        "cdnskey": found["cdnskey"],
+        "changed": output.moment(changed["at"]) if changed else None,
+        "by": changed["author"] if changed else None,
+    }
+    session.show(found, details)
+
+
+@dnssec.command()
+@click.argument("zones", metavar="ZONE...", nargs=-1, required=True)
+@click.option(
+    "--algorithm",
+    type=click.Choice(list(ALGORITHMS)),
+    default="ecdsa256",
+    show_default=True,
+    help="Of the new keys.",
+)
+@click.option("--bits", type=click.IntRange(min=1), help="Of RSA keys.  [default: 2048]")
+@click.option("--split", is_flag=True, help="A KSK and a ZSK in place of one key that does both.")
+@nsec3_options
+@click.option("--dry-run", is_flag=True, help="Show what would become of each zone, and write nothing.")
+@writing_options
+@shared_options
+@pass_session
+def sign(
+    session: Session,
+    zones: Sequence[str],
+    algorithm: str,
+    bits: int | None,
+    split: bool,
+    nsec3: bool,
+    opt_out: bool,
+    narrow: bool,
+    **how: Any,
+) -> None:
+    """Sign zones by new keys: all of them in one publication, or none.
+
+    What is signed already keeps its keys. `dnspanel dnssec ds` prints what the
+    parents need then.
+
+    \b
+    Examples:
+      dnspanel dnssec sign example.net --wait
+      dnspanel dnssec sign a.example b.example --algorithm ed25519 --nsec3 --dry-run
+    """
+    body: dict[str, Any] = {"signed": True, "new_keys": {"algorithm": ALGORITHMS[algorithm], "split": split}}
+    if bits is not None:
+        body["new_keys"]["bits"] = bits
+    if nsec3 or opt_out or narrow:
+        body["denial"] = _denial(opt_out, narrow)
+    _settle_many(session, zones, body, **how)
+
+
+@dnssec.command()
+@click.argument("zones", metavar="ZONE...", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Show what would become of each zone, and write nothing.")
+@writing_options
+@shared_options
+@pass_session
+def unsign(session: Session, zones: Sequence[str], yes: bool, dry_run: bool, **how: Any) -> None:
+    """Unsign zones: all of them in one publication, or none. Their keys are gone for good after a day.
+
+    Remove the DS at the parent before, and wait until it has expired from
+    caches: resolvers that validate answer nothing of the zone otherwise.
+    """
+    if not (yes or dry_run):
+        named = zones[0] if len(zones) == 1 else f"{len(zones)} zones"
+        click.confirm(f"Unsign {named}? The DS must be gone from the parent, and from caches.", abort=True, err=True)
+    _settle_many(session, zones, {"signed": False}, dry_run=dry_run, **how)
+
+
+@dnssec.command()
+@click.argument("zone")
+@nsec3_options
+@writing_options
+@shared_options
+@pass_session
+def denial(session: Session, zone: str, nsec3: bool, opt_out: bool, narrow: bool, **how: Any) -> None:
+    """Prove by NSEC that names do not exist, or with --nsec3 by NSEC3, without iterations and salt."""
+    _settle(
+        session, zone, {"denial": _denial(opt_out, narrow) if nsec3 or opt_out or narrow else {"method": "nsec"}}, **how
+    )
+
+
+@dnssec.command()
+@click.argument("zone")
+@click.argument("digests", type=click.Choice(list(_CDS)), required=False)
+@click.option("--cdnskey/--no-cdnskey", default=None, help="Have CDNSKEY records, or none.  [default: as it is]")
+@writing_options
+@shared_options
+@pass_session
+def cds(session: Session, zone: str, digests: str | None, cdnskey: bool | None, **how: Any) -> None:
+    """Set which CDS records tell the parent what DS to have; "delete" asks it to have none.
+
+    \b
+    Examples:
+      dnspanel dnssec cds example.net sha256 --cdnskey
+      dnspanel dnssec cds example.net delete
+    """
+    body: dict[str, Any] = {} if digests is None else {"cds": _CDS[digests]}
+    if cdnskey is not None:
+        body["cdnskey"] = cdnskey
+    if not body:
+        raise click.UsageError(f"Say which CDS: {', '.join(_CDS)}; or --cdnskey or --no-cdnskey.")
+    _settle(session, zone, body, **how)
+
+
+@dnssec.command()
+@click.argument("zone")
+@shared_options
+@pass_session
+def ds(session: Session, zone: str) -> None:
+    """Print the DS records to give to the parent: one digest of a key is enough.
+
+    \b
+    Example:
+      dnspanel dnssec ds example.net
+    """
+    found = session.client.get(zone_path(zone, "dnssec"))["ds"]
+    if session.is_json:
+        output.show_json(found)
+    elif not found:
+        output.tell(f"{zone} has no key for a DS.")
+    for each in () if session.is_json else found:
+        click.echo(output.plain(each["record"]))
+
+
+@dnssec.command("keys")
+@click.argument("zone")
+@shared_options
+@pass_session
+def list_keys(session: Session, zone: str) -> None:
+    """List the keys of a zone."""
+    session.show_rows(session.client.items(zone_path(zone, "dnssec", "keys")), KEY_COLUMNS, none="No key.")
+
+
+dnssec.add_command(key)
+
+
+def _settle(session: Session, zone: str, body: Mapping[str, Any], *, wait: bool, timeout: int, reason: str) -> None:
+    query = {"reason": reason} if reason else {}
+    path = zone_path(zone, "dnssec")
+    written = publish(session, "PATCH", path, body, query=query, wait=wait, timeout=timeout)
+    show_written(session, written, waited=wait)
+
+
+def _settle_many(
+    session: Session,
+    zones: Sequence[str],
+    body: Mapping[str, Any],
+    *,
+    dry_run: bool,
+    wait: bool,
+    timeout: int,
+    reason: str,
+) -> None:
+    body = {**body, "zones": list(zones), "reason": reason}
+    if dry_run:
+        answer = session.client.send("POST", "/bulk/dnssec", body, query={"dry_run": True})
+        session.show_rows(answer["plans"], _PLANNED, none="No zone.")
+        output.tell("Nothing was written.")
+        return
+    show_written(session, publish(session, "POST", "/bulk/dnssec", body, wait=wait, timeout=timeout), waited=wait)
+
+
+def _denial(opt_out: bool, narrow: bool) -> dict[str, Any]:
+    return {"method": "nsec3", "opt_out": opt_out, "narrow": narrow}
+
+
+def _denial_text(found: Mapping[str, Any] | None) -> str:
+    """In a few words."""
+    if found is None:
+        return "–"
+    words = [word.replace("_", "-") for word in ("opt_out", "narrow") if found[word]]
+    words += [f"{found['iterations']} iterations"] if found["iterations"] else []
+    words += [f"salt {found['salt']}"] if found["salt"] else []
+    return ", ".join([str(found["method"]).upper(), *words])

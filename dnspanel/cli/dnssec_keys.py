@@ -1,0 +1,194 @@
+"""`dnspanel dnssec key`: keys are made, brought along, changed, deleted, and exported."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import C, Session, pass_session, shared_options
+from dnspanel.cli.written import publish, show_written, writing_options
+from dnspanel.cli.zone_paths import zone_path
+
+KSK_FLAGS, ZSK_FLAGS = 257, 256
+MOST_BYTES = 16 << 10
+
+KEY_COLUMNS = (
+    Column("ID", "id", right=True),
+    Column("TAG", "tag", right=True),
+    Column("ROLE", "role"),
+    Column("FLAGS", "flags", right=True),
+    Column("ALGORITHM", "algorithm_name"),
+    Column("BITS", "bits", right=True),
+    Column("SIGNS", "active"),
+    Column("PUBLISHED", "published"),
+    Column("MADE", lambda row: output.moment(row["created_at"])),
+    Column("BY", "created_by"),
+)
+_ID = click.argument("number", metavar="ID", type=click.IntRange(min=1))
+_ZSK = click.option("--zsk", is_flag=True, help="For the records (flags 256), not for the DS at the parent (257).")
+
+
+@click.group()
+def key() -> None:
+    """Keys of a zone: add, import, set, delete, export. ID is that of `dnspanel dnssec keys`."""
+
+
+def state_options(command: C) -> C:
+    """What a new key does."""
+    command = click.option("--unpublished", is_flag=True, help="It is not in the DNSKEY records yet.")(command)
+    return click.option("--inactive", is_flag=True, help="It does not sign yet.")(command)
+
+
+@key.command()
+@click.argument("zone")
+@click.option("--algorithm", type=int, help="IANA's number: 13, 14, 15, 16, 8 or 10.  [default: 13]")
+@click.option("--bits", type=click.IntRange(min=1), help="Of an RSA key.  [default: 2048]")
+@_ZSK
+@state_options
+@writing_options
+@shared_options
+@pass_session
+def add(session: Session, zone: str, algorithm: int | None, bits: int | None, zsk: bool, **how: Any) -> None:
+    """Add a new key.
+
+    \b
+    Example:
+      dnspanel dnssec key add example.net --inactive
+    """
+    told = {"algorithm": algorithm, "bits": bits, "flags": ZSK_FLAGS if zsk else KSK_FLAGS}
+    _add(session, zone, {name: value for name, value in told.items() if value is not None}, **how)
+
+
+@key.command("import")
+@click.argument("zone")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.File("rb"))
+@_ZSK
+@state_options
+@writing_options
+@shared_options
+@pass_session
+def import_key(session: Session, zone: str, files: Sequence[IO[bytes]], zsk: bool, **how: Any) -> None:
+    """Import a key from its private-key text, as PowerDNS exports it, or from both files that BIND has of it.
+
+    BIND's .key file says whether it is a KSK; of one file alone, --zsk does.
+    A single FILE may be - for standard input.
+
+    \b
+    Examples:
+      dnspanel dnssec key import example.net Kexample.net.+013+04711.key Kexample.net.+013+04711.private
+      pdnsutil export-zone-key example.net 7 | dnspanel dnssec key import example.net -
+    """
+    texts = [_text(file) for file in files]
+    private = [text for text in texts if "private-key-format:" in text.lower()]
+    public = [text for text in texts if text not in private]
+    if len(private) != 1 or len(public) > 1:
+        raise click.UsageError("A key is its private-key text, or its .private and its .key file.")
+    body: dict[str, Any] = {"private_key": private[0]}
+    if public and zsk:
+        raise click.UsageError("The .key file says what it is for; leave --zsk out.")
+    body |= {"public_key": public[0]} if public else {"flags": ZSK_FLAGS if zsk else KSK_FLAGS}
+    _add(session, zone, body, **how)
+
+
+@key.command("set")
+@click.argument("zone")
+@_ID
+@click.option("--active/--inactive", default=None, help="It signs, or does not.  [default: as it is]")
+@click.option("--published/--unpublished", default=None, help="It is in the DNSKEY records, or is not.")
+@writing_options
+@shared_options
+@pass_session
+def set_key(session: Session, zone: str, number: int, active: bool | None, published: bool | None, **how: Any) -> None:
+    """Let a key sign or not, and be in the DNSKEY records or not."""
+    body = {name: value for name, value in (("active", active), ("published", published)) if value is not None}
+    if not body:
+        raise click.UsageError("Say what to change: --active, --inactive, --published or --unpublished.")
+    _write(session, "PATCH", zone_path(zone, "dnssec", "keys", number), body, **how)
+
+
+@key.command()
+@click.argument("zone")
+@_ID
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@writing_options
+@shared_options
+@pass_session
+def delete(session: Session, zone: str, number: int, yes: bool, **how: Any) -> None:
+    """Delete a key; its private part is gone for good after a day."""
+    path = zone_path(zone, "dnssec", "keys", number)
+    if not yes:
+        found = session.client.get(path)
+        click.confirm(f"Delete key {found['tag']} ({found['role']}) of {zone}?", abort=True, err=True)
+    _write(session, "DELETE", path, None, **how)
+
+
+@key.command()
+@click.argument("zone")
+@_ID
+@click.option(
+    "-d",
+    "--directory",
+    type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
+    help="Write BIND's two files there, which only you may read.",
+)
+@shared_options
+@pass_session
+def export(session: Session, zone: str, number: int, directory: Path | None) -> None:
+    """Print the private-key text of a key: whoever has it can sign false answers.
+
+    It needs the right export-keys; the audit log says who had it.
+
+    \b
+    Example:
+      dnspanel dnssec key export example.net 7 --directory /etc/bind/keys
+    """
+    found = session.client.send("POST", zone_path(zone, "dnssec", "keys", number, "export"))
+    if directory is not None:
+        for ending, text in (("key", found["public_key"]), ("private", found["private_key"])):
+            _write_file(directory / f"{Path(found['file_name']).name}.{ending}", text)
+    elif session.is_json:
+        output.show_json(found)
+    else:
+        click.echo(found["private_key"], nl=False)
+
+
+def _add(
+    session: Session, zone: str, body: Mapping[str, Any], *, inactive: bool, unpublished: bool, **how: Any
+) -> None:
+    state = {"active": not inactive, "published": not unpublished}
+    written = _write(session, "POST", zone_path(zone, "dnssec", "keys"), {**body, **state}, **how)
+    if not session.is_json and "key" in written:
+        output.tell(f"It is key {written['key']['id']}, tag {written['key']['tag']}.")
+
+
+def _write(
+    session: Session, method: str, path: str, body: Any, *, wait: bool, timeout: int, reason: str
+) -> Mapping[str, Any]:
+    query = {"reason": reason} if reason else {}
+    written = publish(session, method, path, body, query=query, wait=wait, timeout=timeout)
+    show_written(session, written, waited=wait)
+    return written
+
+
+def _text(file: IO[bytes]) -> str:
+    content = file.read(MOST_BYTES + 1)
+    try:
+        if len(content) <= MOST_BYTES:
+            return content.decode()
+    except UnicodeDecodeError:
+        pass
+    raise click.UsageError(f"{file.name} is no file of a key.")
+
+
+def _write_file(path: Path, text: str) -> None:
+    """A new file that nobody else may read; one that is there already is refused."""
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(text)
+    except OSError as exc:
+        raise click.UsageError(f"{path} cannot be written: {exc.strerror}.") from exc
+    output.tell(f"Written to {path}.")

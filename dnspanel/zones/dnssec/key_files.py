@@ -1,0 +1,86 @@
+"""The two files that BIND keeps of a key: `K<zone>+<algorithm>+<tag>.key`, its DNSKEY record, and `.private`. Pure.
+
+    ; This is a key-signing key, keyid 4711, for example.test.
+    example.test. 3600 IN DNSKEY 257 3 13 <Base64, in one or more parts>
+
+`key_material` reads the private one. The public one says what that does not: whose key it is, and its flags.
+"""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dnspanel.zones.dnssec.key_material import (
+    ALGORITHMS,
+    KSK_FLAGS,
+    MOST_TEXT,
+    ZSK_FLAGS,
+    KeyPair,
+    key_tag,
+)
+from dnspanel.zones.errors import BadKey, BadPublicKey
+from replication.dns import names
+from replication.errors import BadName
+
+PRIVATE_MARK = "Private-key-format:"
+
+_CLASSES = frozenset(("IN", "CLASS1"))
+_TYPES = frozenset(("DNSKEY", "TYPE48"))
+_PROTOCOL = "3"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """What a `.key` file says of a key."""
+
+    owner: str
+    flags: int
+    algorithm: int
+    public: bytes
+
+
+def read_public(text: str) -> PublicKey:
+    """The key of a `.key` file: one DNSKEY record with its owner, and comments. Raises BadPublicKey."""
+    if len(text) > MOST_TEXT:
+        raise BadPublicKey("It is too long for a DNSKEY record.")
+    lines = [line.partition(";")[0] for line in text.splitlines()]
+    owner, *words = " ".join(lines).replace("(", " ").replace(")", " ").split() or [""]
+    is_type = [word.upper() in _TYPES for word in words]
+    if is_type.count(True) != 1:
+        raise BadPublicKey("It is not one DNSKEY record with its owner name, as BIND’s .key files have it.")
+    before, after = words[: is_type.index(True)], words[is_type.index(True) + 1 :]
+    if any(not word.isdecimal() and word.upper() not in _CLASSES for word in before) or len(after) < 4:
+        raise BadPublicKey("It is not a DNSKEY record: owner, TTL, IN, DNSKEY, flags, 3, algorithm, Base64.")
+    flags, protocol, algorithm, *parts = after
+    if flags not in (str(KSK_FLAGS), str(ZSK_FLAGS)) or protocol != _PROTOCOL:
+        raise BadPublicKey(f"A DNSKEY has the flags {KSK_FLAGS} or {ZSK_FLAGS} and the protocol 3 here.")
+    try:
+        public = base64.b64decode("".join(parts), validate=True)
+        known = {str(number): number for number in ALGORITHMS}
+        return PublicKey(names.parse(owner), int(flags), known[algorithm], public)
+    except (binascii.Error, ValueError) as exc:
+        raise BadPublicKey("Its last part is not Base64.") from exc
+    except KeyError as exc:
+        raise BadPublicKey("It names no algorithm that is known here.") from exc
+    except BadName as exc:
+        raise BadPublicKey(f"Its owner is no name: {exc}") from exc
+
+
+def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
+    """The flags of the key, if it is the zone's and the public part of this pair. Raises BadPublicKey."""
+    if public.owner != zone_name:
+        raise BadPublicKey(f"It is a key of {public.owner}, not of {zone_name}.")
+    if (public.algorithm, public.public) != (pair.algorithm, pair.public):
+        tags = [key_tag(public.flags, each.algorithm, each.public) for each in (public, pair)]
+        raise BadPublicKey(f"It is not the public part of the private key: its tag is {tags[0]}, not {tags[1]}.")
+    return public.flags
+
+
+def told_apart(texts: Sequence[str]) -> tuple[str, str | None]:
+    """Of the texts of one or two files the private one, and the public one if there is one. Raises BadKey."""
+    private = [text for text in texts if PRIVATE_MARK.lower() in text.lower()]
+    others = [text for text in texts if text not in private]
+    if len(private) != 1 or len(others) > 1:
+        raise BadKey("A key comes as its private-key text, or as its .private and its .key file.")
+    return private[0], others[0] if others else None

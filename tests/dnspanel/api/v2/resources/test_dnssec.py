@@ -1,0 +1,201 @@
+"""How zones are signed, over API v2: one zone and many, and their keys.
+
+Tests `resources.dnssec_keys`, `schema.dnssec_serializers` and `dnssec.preview` too.
+"""
+
+import json
+from typing import Any
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import AuditEntry
+from dnspanel.api.models import RememberedAnswer
+from dnspanel.zones.dnssec import key_material, queries, sign
+from dnspanel.zones.models import Channel, Publication, Zone, ZoneKey
+from replication.dns import rdtypes
+from replication.dns.rrset import make
+from tests.dnspanel.api.callers import MakeApi
+from tests.dnspanel.api.v2.conftest import MakeCaller
+from tests.dnspanel.api.v2.conftest import make_caller as make_caller
+from tests.dnspanel.zones.conftest import MakeZone
+from tests.people import NOW
+
+URL = "/api/v2/zones/example.test./dnssec"
+KEYS = f"{URL}/keys"
+BULK = "/api/v2/bulk/dnssec"
+NSEC3 = {"method": "nsec3", "opt_out": True, "narrow": False, "iterations": 0, "salt": ""}
+
+
+def test_a_zone_is_signed_changed_and_unsigned(api: MakeApi, make_zone: MakeZone) -> None:
+    zone = make_zone()
+    plain = api().get(URL)
+    assert plain.json() | {"ds": [], "keys": []} == plain.json()
+    assert (plain.json()["signed"], plain.json()["denial"], plain.json()["changed"]) == (False, None, None)
+    keys = {"algorithm": 15, "split": True}
+    wanted = {"signed": True, "new_keys": keys, "denial": NSEC3, "cds": [4, 2], "cdnskey": True}
+    signed = api().patch(f"{URL}?reason=policy", wanted)
+    assert signed.status_code == 202
+    assert signed.json()["publication"]["reason"] == "policy"
+    assert [each["zone"] for each in signed.json()["zones"]] == ["example.test."]
+    found = api().get(URL)
+    assert signed.json()["dnssec"] == found.json()
+    assert signed.headers["ETag"] == found.headers["ETag"] != plain.headers["ETag"]
+    assert (found.json()["denial"], found.json()["cds"], found.json()["cdnskey"]) == (NSEC3, [2, 4], True)
+    assert [(key["role"], key["algorithm"]) for key in found.json()["keys"]] == [("ksk", 15), ("zsk", 15)]
+    assert [each["digest_type"] for each in found.json()["ds"]] == [2, 4]
+    assert found.json()["ds"][0]["record"] == f"example.test. IN DS {queries.keys_of(zone)[0].ds[0]}"
+    assert found.json()["changed"]["author"] == "alice"
+    assert api().get(URL, headers={"If-None-Match": found.headers["ETag"]}).status_code == 304
+    again = api().patch(URL, wanted)
+    assert (again.status_code, again.json()["publication"]) == (200, None)
+    assert api().patch(URL, {"signed": False}).json()["dnssec"]["keys"] == []
+
+
+def test_what_was_read_must_be_so_still(api: MakeApi, make_zone: MakeZone) -> None:
+    make_zone()
+    old = {"If-Match": api().get(URL).headers["ETag"]}
+    assert api().patch(URL, {"signed": True}, headers=old).status_code == 202
+    refused = api().patch(URL, {"signed": False}, headers=old)
+    assert (refused.status_code, refused.json()["code"]) == (412, "precondition-failed")
+    assert refused.json()["theirs"]["signed"]
+    [key] = api().get(KEYS).json()["items"]
+    url, match = f"{KEYS}/{key['id']}", {"If-Match": key["etag"]}
+    assert api().get(url).headers["ETag"] == key["etag"]
+    extra = api().post(KEYS, {}).json()["key"]
+    assert api().patch(url, {"active": False}, headers=match).json()["key"]["active"] is False
+    for method, body in (("PATCH", {"active": True}), ("DELETE", None)):
+        assert api().send(method, url, body, headers=match).json()["theirs"]["active"] is False
+    assert api().delete(f"{KEYS}/{extra['id']}", headers={"If-Match": extra["etag"]}).status_code == 202
+
+
+def test_a_retry_signs_once_and_adds_one_key(api: MakeApi, make_zone: MakeZone) -> None:
+    make_zone()
+    for method, url, body in (("PATCH", URL, {"signed": True}), ("POST", KEYS, {"active": False})):
+        first, again = (api().send(method, url, body, headers={"Idempotency-Key": url}) for _ in range(2))
+        assert first.json() == again.json()
+        assert again.headers["Idempotency-Replayed"] == "true"
+    assert ZoneKey.objects.count() == 2
+    assert Publication.objects.count() == 3
+
+
+def test_what_cannot_be_is_refused_where_it_stands(api: MakeApi, make_zone: MakeZone) -> None:
+    zone = make_zone()
+    for body, status, told in (
+        ({"denial": NSEC3}, 409, "not-signed"),
+        ({"cds": [2]}, 409, "not-signed"),
+        ({"signed": True, "new_keys": {"algorithm": 8, "bits": 1024}}, 422, "/new_keys/bits"),
+        ({"signed": True, "new_keys": {"algorithm": 5}}, 422, "/new_keys/algorithm"),
+        ({"denial": {"method": "nsec", "narrow": True}}, 422, "/denial"),
+        ({"denial": {"method": "nsec3", "salt": "a"}}, 422, "/denial/salt"),
+        ({"cds": [3]}, 422, "/cds"),
+    ):
+        refused = api().patch(URL, body)
+        problem = refused.json()
+        assert refused.status_code == status, problem
+        assert told in (problem["code"], *(fault.get("pointer") for fault in problem["errors"])), problem
+    sign.sign(zones=[zone], acting=sign.Acting(None, Channel.API, NOW))
+    [key] = queries.keys_of(zone)
+    assert api().patch(f"{KEYS}/{key.id}", {"published": False}).json()["code"] == "dnssec-refused"
+    assert api().get(f"{KEYS}/{2**40}").status_code == 404
+
+
+def test_a_key_is_brought_along_and_exported_this_once(api: MakeApi, make_zone: MakeZone) -> None:
+    make_zone()
+    pair = key_material.generate(13)
+    public = f"example.test. IN DNSKEY {key_material.dnskey_text(256, 13, pair.public)}\n"
+    body = {"private_key": pair.private_text, "public_key": public, "active": True}
+    made = api().post(KEYS, body)
+    assert made.status_code == 202
+    assert made.json()["key"]["flags"] == 256
+    assert api().get(made.headers["Location"]).json() == made.json()["key"]
+    assert api().post(KEYS, body).json()["code"] == "dnssec-refused"
+    url = f"{made.headers['Location']}/export"
+    first, again = (api().post(url, headers={"Idempotency-Key": "k"}) for _ in range(2))
+    assert first.json()["private_key"] == pair.private_text
+    assert first.json()["public_key"] == public
+    assert first.headers["Cache-Control"] == "no-store"
+    assert again.json() == first.json() | {"private_key": None}
+    secret = pair.private_text.split()[-1].encode()
+    assert all(secret not in bytes(row.body) for row in RememberedAnswer.objects.exclude(body=None))
+    assert AuditEntry.objects.get(action="dnssec.key_export").user is not None
+
+
+def test_a_key_that_is_none_is_refused_where_it_stands(api: MakeApi, make_zone: MakeZone) -> None:
+    make_zone()
+    pair, other = key_material.generate(13), key_material.generate(13)
+    private = {"private_key": pair.private_text}
+    record = "IN DNSKEY " + key_material.dnskey_text(257, 13, pair.public)
+    foreign = "example.test. IN DNSKEY " + key_material.dnskey_text(257, 13, other.public)
+    bodies: list[tuple[dict[str, Any], str]] = [
+        ({"private_key": "no key"}, "/private_key"),
+        (private | {"algorithm": 13}, "/algorithm"),
+        (private | {"public_key": f"example.test. {record}", "flags": 257}, "/flags"),
+        (private | {"public_key": f"other.test. {record}"}, "/public_key"),
+        (private | {"public_key": foreign}, "/public_key"),
+        ({"public_key": foreign}, "/private_key"),
+        ({"algorithm": 8, "bits": 1024}, "/bits"),
+    ]
+    for body, pointer in bodies:
+        refused = api().post(KEYS, body)
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, pointer), refused.json()
+        assert pair.private_text.split()[-1] not in refused.content.decode()
+    assert not ZoneKey.objects.exists()
+
+
+def test_many_zones_are_signed_by_one_publication(api: MakeApi, make_zone: MakeZone) -> None:
+    names = ["example.test.", "b.test.", "c.test."]
+    for name in names:
+        make_zone(name=name)
+    body = {"zones": names, "signed": True, "denial": NSEC3, "reason": "policy"}
+    plans = api().post(f"{BULK}?dry_run=true", body)
+    assert (plans.status_code, ZoneKey.objects.count()) == (200, 0)
+    assert plans.json()["plans"][0] == {
+        "zone": "example.test.",
+        "changes": True,
+        "signed": True,
+        "denial": NSEC3,
+        "refusal": None,
+    }
+    signed = api().post(BULK, body)
+    assert signed.status_code == 202
+    assert sorted(each["zone"] for each in signed.json()["zones"]) == sorted(names)
+    assert Publication.objects.latest("sequence").reason == "policy"
+    assert api().post(BULK, body).json()["publication"] is None
+    assert api().post(BULK, {"zones": names, "signed": False}).status_code == 202
+    assert not any(queries.signing_of(zone).keys for zone in Zone.objects.all())
+
+
+def test_of_many_zones_every_refusal_is_named_and_none_is_signed(
+    api: MakeApi, make_zone: MakeZone, make_caller: MakeCaller
+) -> None:
+    child, other = make_zone(name="child.example.test."), make_zone(name="b.test.")
+    acting = sign.Acting(None, Channel.API, NOW)
+    sign.sign(zones=[child, other], acting=acting)
+    ds = make("child.example.test.", rdtypes.DS, 300, [queries.keys_of(child)[0].ds[0]])
+    make_zone(name="example.test.")
+    answered = api().put(
+        "/api/v2/zones/example.test./rrsets/child/DS",
+        {"ttl": 300, "rdata": list(ds.served)},
+        accept_warnings="true",
+    )
+    assert answered.status_code in {200, 201, 202}, answered.json()
+    unsign = {"zones": ["b.test.", "child.example.test."], "signed": False}
+    plans = api().post(f"{BULK}?dry_run=true", unsign).json()["plans"]
+    assert [plan["changes"] for plan in plans] == [True, False]
+    assert "holds a DS" in plans[1]["refusal"]
+    refused = api().post(BULK, unsign).json()
+    assert (refused["code"], [fault["pointer"] for fault in refused["errors"]]) == ("dnssec-refused", ["/zones/1"])
+    assert queries.signing_of(other).is_signed
+    missing = api().post(BULK, {"zones": ["b.test.", "nowhere.test.", "b.test"], "signed": True}).json()
+    assert [(fault["pointer"], fault["code"]) for fault in missing["errors"]] == [
+        ("/zones/1", "not-found"),
+        ("/zones/2", "twice"),
+    ]
+    reader = make_caller(Grant(frozenset({Right.READ}), everywhere=True))
+    problem = json.loads(reader("POST", "/bulk/dnssec", unsign).content)
+    assert (problem["code"], len(problem["errors"])) == ("forbidden", 2)
+
+
+def test_rsa_keys_are_made_for_few_zones_at_once(api: MakeApi, make_zone: MakeZone) -> None:
+    names = [make_zone(name=f"n{number}.test.").name for number in range(21)]
+    refused = api().post(BULK, {"zones": names, "signed": True, "new_keys": {"algorithm": 8}}).json()
+    assert refused["errors"][0]["pointer"] == "/new_keys/algorithm"

@@ -1,0 +1,95 @@
+"""`dnspanel dnssec`. Tests `cli.dnssec_keys` too."""
+
+import subprocess
+from pathlib import Path
+
+from django.utils import timezone
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import Role
+from dnspanel.accounts.roles import PERMISSIONS
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.zones.dnssec import key_material, queries
+from dnspanel.zones.models import Publication, Zone
+from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.zones.dnssec.test_key_material import bind_keys
+from tests.people import make_person
+
+
+def test_zones_are_signed_as_one_publication_and_unsigned(run: Run) -> None:
+    for name in ("a.test", "b.test"):
+        assert run("zones", "create", name).code == 0
+    planned = run("dnssec", "sign", "a.test", "b.test", "--nsec3", "--opt-out", "--dry-run")
+    assert (planned.code, planned.err) == (0, "Nothing was written.\n")
+    assert planned.out.splitlines()[1].split() == ["a.test.", "yes", "yes", "NSEC3,", "opt-out"]
+    signed = run("dnssec", "sign", "a.test", "b.test", "--algorithm", "ed25519", "--split", "--reason", "policy")
+    assert (signed.code, signed.err) == (0, "")
+    assert "b.test. is at revision 2: no RRset changed." in signed.out
+    assert Publication.objects.latest("sequence").reason == "policy"
+    displayed = run("dnssec", "show", "a.test").out
+    assert "signed   yes" in displayed
+    assert "(ksk, ED25519)" in displayed
+    assert "denial   NSEC\n" in displayed
+
+    [ksk, zsk] = run("dnssec", "keys", "a.test", "--output", "json").json
+    assert run("dnssec", "ds", "a.test").out.splitlines() == [f"a.test. IN DS {text}" for text in ksk["ds"]]
+    assert [ksk["role"], zsk["role"], zsk["ds"]] == ["ksk", "zsk", []]
+    assert "ED25519" in run("dnssec", "keys", "a.test").out
+    for change in (("denial", "a.test", "--narrow"), ("cds", "a.test", "both", "--cdnskey")):
+        assert run("dnssec", *change).code == 0
+    found = run("dnssec", "show", "a.test", "--output", "json").json
+    assert (found["denial"]["narrow"], found["cds"], found["cdnskey"]) == (True, [2, 4], True)
+    assert run("dnssec", "cds", "a.test").code == 2
+
+    assert run("dnssec", "unsign", "a.test", input="n\n").code == 1
+    assert run("dnssec", "unsign", "a.test", "b.test", input="y\n").code == 0
+    assert run("dnssec", "keys", "a.test").err == "No key.\n"
+    assert run("dnssec", "ds", "a.test").err == "a.test has no key for a DS.\n"
+    refused = run("dnssec", "denial", "a.test", "--nsec3")
+    assert (refused.code, refused.err) == (1, "Error: a.test. is not signed.\n")
+
+
+def test_keys_come_change_and_go(run: Run, tmp_path: Path) -> None:
+    run("zones", "create", "example.test")
+    added = run("dnssec", "key", "add", "example.test", "--algorithm", "15", "--inactive")
+    assert added.code == 0
+    [first] = run("dnssec", "keys", "example.test", "--output", "json").json
+    assert added.err == f"It is key {first['id']}, tag {first['tag']}.\n"
+    assert (first["algorithm"], first["active"], first["published"]) == (15, False, True)
+
+    bind_keys(tmp_path, 13, ksk=False)
+    files = sorted(str(path) for path in tmp_path.glob("K*"))
+    assert run("dnssec", "key", "import", "example.test", *files, "--zsk").code == 2
+    assert run("dnssec", "key", "import", "example.test", *files).code == 0
+    [*_, second] = run("dnssec", "keys", "example.test", "--output", "json").json
+    assert second["flags"] == 256
+    text = key_material.generate(13).private_text
+    assert run("dnssec", "key", "import", "example.test", "-", input=text).code == 0
+    assert run("dnssec", "key", "import", "example.test", "-", input="no key").code == 2
+
+    assert run("dnssec", "key", "set", "example.test", str(first["id"]), "--active").code == 0
+    assert run("dnssec", "key", "set", "example.test", str(first["id"])).code == 2
+    assert run("dnssec", "key", "delete", "example.test", str(second["id"]), input="y\n").code == 0
+    left = queries.keys_of(Zone.objects.get())
+    assert [(key.id == second["id"], key.active) for key in left] == [(False, True), (False, True)]
+
+
+def test_a_key_is_exported_for_who_may(run: Run, tmp_path: Path) -> None:
+    run("zones", "create", "example.test")
+    run("dnssec", "sign", "example.test")
+    [key] = run("dnssec", "keys", "example.test", "--output", "json").json
+    export = ("dnssec", "key", "export", "example.test", str(key["id"]))
+    assert "You may not" in run(*export).err
+    alice = make_person("alice", Role.ADMINISTRATOR)
+    terms = TokenTerms("keys", (Grant(frozenset(Right), everywhere=True),), PERMISSIONS[Role.ADMINISTRATOR])
+    secret = create_token(owner=alice, terms=terms, by=alice, now=timezone.now()).secret
+    printed = run(*export, token=secret)
+    assert key_material.dnskey_text(257, 13, key_material.read(printed.out).public) == key["dnskey"]
+    folder = tmp_path / "keys"
+    folder.mkdir()
+    assert run(*export, "-d", str(folder), token=secret).code == 0
+    private, public = folder / f"Kexample.test.+013+{key['tag']:05}.private", next(folder.glob("*.key"))
+    assert (private.stat().st_mode & 0o777, private.read_text()) == (0o600, printed.out)
+    ds = subprocess.run(["dnssec-dsfromkey", "-2", public], capture_output=True, text=True, check=True).stdout
+    assert ds.split()[-1].lower() == key["ds"][0].split()[-1]
+    assert "File exists" in run(*export, "-d", str(folder), token=secret).err
