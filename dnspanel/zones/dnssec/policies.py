@@ -49,7 +49,20 @@ class Target:
         return {"team": self.team} if self.team is not None else {"tag": self.tag}
 
 
-def create_policy(*, name: str, terms: Terms, is_default: bool = False, by: Author, now: datetime) -> DnssecPolicy:
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """The tags and teams that a policy is for; None: as they are."""
+
+    tags: tuple[str, ...] | None = None
+    teams: tuple[Team, ...] | None = None
+
+
+AS_IT_IS = Attached()
+
+
+def create_policy(
+    *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
+) -> DnssecPolicy:
     """The policy exists; as the default it takes the place of the one before. Raises Forbidden, PolicyRefused."""
     _require(by)
     name, columns = _checked_name(name), _columns(terms)
@@ -64,13 +77,21 @@ def create_policy(*, name: str, terms: Terms, is_default: bool = False, by: Auth
                 name=name, is_default=is_default, created_at=now, changed_at=now, **columns
             )
             audit.record(action="dnssec.policy_create", by=by, now=now, target=name, **_details(terms, is_default))
+            _set_attached(policy, attached, by, now)
     except IntegrityError as exc:
         raise _taken(name) from exc
     return policy
 
 
 def change_policy(
-    *, policy: DnssecPolicy, name: str, terms: Terms, is_default: bool, by: Author, now: datetime
+    *,
+    policy: DnssecPolicy,
+    name: str,
+    terms: Terms,
+    is_default: bool,
+    attached: Attached = AS_IT_IS,
+    by: Author,
+    now: datetime,
 ) -> DnssecPolicy:
     """The policy says this. Zones stay as they are until a run. Raises Forbidden, PolicyRefused, PolicyUnknown."""
     _require(by)
@@ -79,6 +100,7 @@ def change_policy(
     try:
         with transaction.atomic():
             locked = _locked(policy)
+            _set_attached(locked, attached, by, now)
             if all(getattr(locked, column) == value for column, value in values.items()):
                 return locked
             if is_default and not locked.is_default:
@@ -152,6 +174,25 @@ def detach(*, target: Target, by: Author, now: datetime) -> None:
         row = PolicyAttachment.objects.select_related("policy").filter(**target.key).first()
         if row is not None and PolicyAttachment.objects.filter(pk=row.pk).delete()[0]:
             audit.record(action="dnssec.policy_detach", by=by, now=now, target=str(target), policy=row.policy.name)
+
+
+def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: datetime) -> None:
+    """The policy is for these tags and teams, and for no others."""
+    rows = PolicyAttachment.objects.select_related("team").filter(policy=policy, zone=None)
+    present = {str(target): target for target in (Target(team=row.team, tag=row.tag) for row in rows)}
+    targets = [Target(tag=tag) for tag in attached.tags or ()] + [Target(team=team) for team in attached.teams or ()]
+    result = {str(target): target for target in (_required(by, target) for target in targets)}
+    kept = {
+        name: target
+        for name, target in present.items()
+        if (target.team is None and attached.tags is None) or (target.team is not None and attached.teams is None)
+    }
+    for name, target in present.items():
+        if name not in result and name not in kept:
+            detach(target=target, by=by, now=now)
+    for name, target in result.items():
+        if name not in present:
+            attach(policy=policy, to=target, by=by, now=now)
 
 
 def _require(by: Author) -> None:

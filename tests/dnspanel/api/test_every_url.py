@@ -29,6 +29,8 @@ from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ExportJob, RunState, SourceKind
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
 from dnspanel.zones import draft, revision
+from dnspanel.zones.dnssec import policies, policy_runs
+from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests import database
 from tests.dnspanel.api.callers import STRANGERS, ZONE, Api, Caller, MakeApi, secret_of
@@ -113,6 +115,8 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     )
     event = Event.objects.create(uid=uuid4(), kind=EventKind.PING, subject="ping:x", at=NOW)
     delivery = Delivery.objects.create(webhook=hook, event=event, created_at=NOW)
+    policy = policies.create_policy(name="Standard", terms=Terms(), by=alice, now=NOW)
+    run = policy_runs.create_run(by=alice, now=NOW)
     published = Publication.objects.get(revisions__zone=zone, revisions__number=2)
     return {
         "zone_id": gone.pk,
@@ -126,6 +130,8 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         "token_id": token.pk,
         "key_id": key.pk,
         "import_id": job.pk,
+        "policy_id": policy.pk,
+        "run_id": run.pk,
         "export_id": exported.pk,
         "written": written.pk,
         "webhook_id": hook.pk,

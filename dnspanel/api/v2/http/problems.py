@@ -262,6 +262,9 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.MassDeletion, _mass_deletion),
     (zones.QuotaExceeded, _simply("quota-exceeded")),
     (zones.PublishingOnHold, _simply("publishing-held", Retry_After="60")),
+    (zones.PolicyUnknown, _simply("not-found")),
+    (zones.RunUnknown, _simply("not-found")),
+    (zones.PolicyRefused, _of_fields),
     (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo
     # accounts
     (accounts.TokenUnknown, _simply("not-found")),

@@ -31,6 +31,7 @@ TAGS: dict[str, tuple[str, str]] = {
     "bulk": ("Change records", ""),
     "search": ("Change records", ""),
     "trash": ("Change records", ""),
+    "dnssec": ("DNSSEC", "How zones are signed, and their keys."),
     "draft": ("Drafts", "Changes that wait until they are published together."),
     "publications": ("Watch a publication", "What was published, and how far every node is with it."),
     "imports": ("Import", "Zones from files and servers: read, try, publish, undo."),
