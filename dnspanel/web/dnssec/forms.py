@@ -7,6 +7,7 @@ from django import forms
 from dnspanel.web.forms import PublishingForm, TypedNameForm
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
+from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import BadKey, DnssecRefused
@@ -18,7 +19,7 @@ _ALGORITHMS = [
     (number, f"{number} {ALGORITHMS[number]}{' (the default)' if number == DEFAULT_ALGORITHM else ''}")
     for number in MADE
 ]
-_CDS = {
+CDS_LABELS = {
     "": "none",
     "2": "SHA-256",
     "4": "SHA-384",
@@ -109,7 +110,7 @@ class DenialForm(SigningForm):
         return Nsec3(chosen["iterations"] or 0, chosen["salt"], chosen["opt_out"], chosen["narrow"])
 
 
-class _KeyChoice(forms.Form):
+class KeyChoice(forms.Form):
     """Of which kind a new key is."""
 
     algorithm = forms.TypedChoiceField(
@@ -126,7 +127,7 @@ class _KeyChoice(forms.Form):
         return (self.cleaned_data["bits"] or None) if is_rsa else None
 
 
-class SignForm(_KeyChoice, DenialForm):
+class SignForm(KeyChoice, DenialForm):
     """With which keys a zone is signed."""
 
     name = "sign"
@@ -137,6 +138,16 @@ class SignForm(_KeyChoice, DenialForm):
         help_text="One key that does both (CSK) is simpler, and as safe.",
     )
 
+    @classmethod
+    def initial_by(cls, terms: Terms) -> dict[str, object]:
+        """Return the values of the form as a policy says them."""
+        return {
+            **cls.initial_of(SigningState(nsec3=terms.nsec3)),
+            "algorithm": terms.algorithm,
+            "bits": terms.bits,
+            "split": terms.split,
+        }
+
 
 class CdsForm(SigningForm):
     """What the zone tells its parent by records of its own (RFC 7344, 8078)."""
@@ -145,7 +156,7 @@ class CdsForm(SigningForm):
     cds = forms.ChoiceField(
         label="CDS records",
         required=False,
-        choices=list(_CDS.items()),
+        choices=list(CDS_LABELS.items()),
     )
     cdnskey = forms.BooleanField(label="CDNSKEY records", required=False, widget=forms.CheckboxInput(attrs=_TICK))
 
@@ -153,11 +164,11 @@ class CdsForm(SigningForm):
         super().__init__(*args, initial={"cds": state.cds, "cdnskey": state.cdnskey}, **kwargs)
         field = self.fields["cds"]
         assert isinstance(field, forms.ChoiceField)
-        if state.cds not in _CDS:
-            field.choices = [*_CDS.items(), (state.cds, f"digest types {state.cds}")]
+        if state.cds not in CDS_LABELS:
+            field.choices = [*CDS_LABELS.items(), (state.cds, f"digest types {state.cds}")]
 
 
-class AddKeyForm(_KeyChoice, SigningForm):
+class AddKeyForm(KeyChoice, SigningForm):
     """One more key: a new one, or one that is brought as private-key text."""
 
     name = "key"

@@ -60,11 +60,18 @@ class Attached:
 AS_IT_IS = Attached()
 
 
+def require_signer_of_all(by: Author) -> None:
+    """Raise Forbidden unless the author may sign every zone, and so say how zones are to be signed."""
+    actor = None if by is None else actor_of(by)
+    if by is not None and (actor is None or not actor.may_everywhere(Right.DNSSEC)):
+        raise Forbidden(Permission.EDIT, "Policies are for who may sign every zone.")
+
+
 def create_policy(
     *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
 ) -> DnssecPolicy:
     """The policy exists; as the default it takes the place of the one before. Raises Forbidden, PolicyRefused."""
-    _require(by)
+    require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     try:
         with transaction.atomic():
@@ -94,7 +101,7 @@ def change_policy(
     now: datetime,
 ) -> DnssecPolicy:
     """The policy says this. Zones stay as they are until a run. Raises Forbidden, PolicyRefused, PolicyUnknown."""
-    _require(by)
+    require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     values = {"name": name, "is_default": is_default, **columns}
     try:
@@ -119,7 +126,7 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
 
     Raises Forbidden, PolicyUnknown, and PolicyRefused while it is attached and nothing replaces it.
     """
-    _require(by)
+    require_signer_of_all(by)
     with transaction.atomic():
         locked = _locked(policy)
         attached = PolicyAttachment.objects.filter(policy=locked)
@@ -139,11 +146,12 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
         audit.record(action="dnssec.policy_delete", by=by, now=now, target=locked.name, replaced_by=name)
 
 
-def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> None:
+def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Target:
     """The policy is for this zone, these zones with a tag or those of a team, in place of the one attached before.
 
-    Raises RightMissing for a zone that the person may not sign, Forbidden for tags and teams to who may not sign every
-    zone, PolicyRefused for what is no tag, PolicyUnknown, Unknown.
+    Returns the target, with its tag as zones have it. Raises RightMissing for a zone that the person may not sign,
+    Forbidden for tags and teams to who may not sign every zone, PolicyRefused for what is no tag, PolicyUnknown,
+    Unknown.
     """
     to = _required(by, to)
     with transaction.atomic():
@@ -155,7 +163,7 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> No
         before = PolicyAttachment.objects.select_related("policy").select_for_update(of=("self",)).filter(**to.key)
         old = before.first()
         if old is not None and old.policy_id == locked.pk:
-            return
+            return to
         PolicyAttachment.objects.update_or_create(defaults={"policy": locked, "attached_at": now}, **to.key)
         audit.record(
             action="dnssec.policy_attach",
@@ -165,6 +173,7 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> No
             policy=locked.name,
             before=old.policy.name if old else "",
         )
+    return to
 
 
 def detach(*, target: Target, by: Author, now: datetime) -> None:
@@ -195,18 +204,12 @@ def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: dat
             attach(policy=policy, to=target, by=by, now=now)
 
 
-def _require(by: Author) -> None:
-    actor = None if by is None else actor_of(by)
-    if by is not None and (actor is None or not actor.may_everywhere(Right.DNSSEC)):
-        raise Forbidden(Permission.EDIT, "Policies are for who may sign every zone.")
-
-
 def _required(by: Author, target: Target) -> Target:
     """The target, with its tag as zones have it, if the author may decide about it."""
     if target.zone is not None:
         access.require_right(by, target.zone, Right.DNSSEC)
         return target
-    _require(by)
+    require_signer_of_all(by)
     if target.team is not None:
         return target
     try:

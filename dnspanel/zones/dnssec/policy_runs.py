@@ -71,6 +71,18 @@ class _Stopped(Exception):
     """Somebody cancelled the run, or another worker did this batch."""
 
 
+def may_begin_runs(person: Person) -> bool:
+    """Whether there may be a zone that this person may sign."""
+    actor = actor_of(person)
+    return actor is not None and actor.may_somewhere(Right.DNSSEC)
+
+
+def require_signer(by: Author) -> None:
+    """Raise Forbidden unless there may be a zone that the author may sign."""
+    if by is not None and not may_begin_runs(by):
+        raise Forbidden(Permission.EDIT, "Policies are carried out by who may sign zones.")
+
+
 def create_run(
     *,
     by: Author,
@@ -109,9 +121,7 @@ def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | 
 
 
 def _create(by: Author, now: datetime, run: PolicyRun, form_id: UUID | None) -> PolicyRun:
-    actor = None if by is None else actor_of(by)
-    if by is not None and (actor is None or not actor.may_somewhere(Right.DNSSEC)):
-        raise Forbidden(Permission.EDIT, "Policies are carried out by who may sign zones.")
+    require_signer(by)
     user, where = user_of(by), audit.origin()
     run.author, run.token, run.created_at, run.form_id = user, token_of(by), now, form_id
     run.by_token, run.address, run.request_id = run.token is not None, where.address, where.request_id
@@ -190,7 +200,7 @@ def work_on_run(
                 return False
             try:
                 with audit.coming_from(audit.Origin(run.address, run.request_id)):
-                    _take_batch(run, batch, begin_rollover)
+                    goes_on = _take_batch(run, batch, begin_rollover)
             except (_Stopped, PublishingOnHold):
                 return False
             except (OperationalError, InterfaceError):
@@ -202,7 +212,7 @@ def work_on_run(
                 return False
             if time.monotonic() >= until:
                 return True
-            if not run.dry_run and has_room:
+            if goes_on and not run.dry_run and has_room:
                 # Receivers wait until the nodes can take one more large publication beside edits.
                 has_room = all(answer for _, answer in room_requested.send(sender=Publication))
     return False
@@ -234,8 +244,8 @@ def _selected(run: PolicyRun, author: Author) -> "QuerySet[Zone]":
     return found_zones(zones, run.search)
 
 
-def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None) -> None:
-    """The next zones are done, or the run ends."""
+def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None) -> bool:
+    """The next zones are done, or the run ends; whether there may be more of them."""
     if run.fingerprint != fingerprint():
         raise RunRefused(_POLICIES_CHANGED)
     author = _author_of(run)
@@ -249,12 +259,12 @@ def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None
         zones = list(selected.filter(pk__gt=run.cursor).order_by("pk")[:batch])
         if not zones:
             _end(run, now)
-            return
+            return False
         try:
             _do(run, zones, author, begin_rollover, now)
         except (Unknown, RightMissing):
             continue  # one of them was deleted, or went to another team, in this moment
-        return
+        return len(zones) == batch
     raise RunRefused("Its zones are being deleted or moved to other teams faster than they can be signed.")
 
 
