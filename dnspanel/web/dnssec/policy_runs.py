@@ -28,13 +28,13 @@ _TONES = {
 }
 # What is counted: tone, and words for a dry run and for the run itself.
 _LABELS = {
-    Act.SIGN: ("ok", "would be signed", "signed"),
-    Act.DENIAL: ("info", "would prove otherwise that names do not exist", "prove otherwise that names do not exist"),
-    Act.CDS: ("info", "would have other CDS or CDNSKEY records", "have other CDS or CDNSKEY records"),
-    Act.ROLLOVER: ("warn", "need other keys", "need other keys"),
-    Act.REFUSED: ("bad", "would be refused", "refused"),
-    Act.NO_POLICY: ("quiet", "have no policy", "have no policy"),
-    Act.SAME: ("quiet", "are as they should be", "were as they should be"),
+    Act.SIGN: ("ok", "to be signed", "signed"),
+    Act.DENIAL: ("info", "to prove otherwise that names do not exist", "changed in how names are proved not to exist"),
+    Act.CDS: ("info", "to get other CDS or CDNSKEY records", "given other CDS or CDNSKEY records"),
+    Act.ROLLOVER: ("warn", "with keys that have to be others", "with keys that have to be others"),
+    Act.REFUSED: ("bad", "to be refused", "refused"),
+    Act.NO_POLICY: ("quiet", "without a policy", "without a policy"),
+    Act.SAME: ("quiet", "as the policy says", "as the policy said before"),
 }
 CHANGING = (Act.SIGN, Act.DENIAL, Act.CDS)
 

@@ -128,7 +128,7 @@ def test_a_dry_run_is_looked_at_and_carried_out(
     assert client.get(f"{RUNS}{dry.pk}/?seen=waiting-0", headers=HTMX).status_code == 204
     policy_runs.work_on_run(dry.pk)
     page = client.get(f"{RUNS}{dry.pk}/").content.decode()
-    assert '<span class="strong">1</span> would be signed' in page
+    assert '<span class="strong">1</span> to be signed' in page
     assert "none of them signs" in page
     fragment = client.get(f"{RUNS}{dry.pk}/?seen=waiting-0", headers=HTMX).content.decode()
     assert "<html" not in fragment
